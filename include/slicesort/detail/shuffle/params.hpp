@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses from the door of shuffle to a backend: checked views and scalars.
+// Validated arguments of a shuffle call, as a backend receives them.
 #pragma once
 
 #include <slicesort/options.hpp>
@@ -14,7 +14,7 @@ struct shared_by_channels {
   static constexpr bool shared = true;
 };
 
-/// Form of `shuffle`: every channel has a permutation of its own, as in the published code.
+/// Form of `shuffle`: a separate permutation for every channel, as in the published code.
 struct per_channel {
   static constexpr bool shared = false;
 };
@@ -50,7 +50,7 @@ struct shuffle_backward {
 
 template <class Form>
 struct shuffle_op {
-  using shape = extents3;  // what a workspace depends on
+  using shape = extents3;  // arguments of the workspace size
   template <class T>
   using forward = shuffle_forward<T>;
   template <class T>

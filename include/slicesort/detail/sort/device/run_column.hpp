@@ -41,8 +41,8 @@ struct run_column {
   template <class Tiles>
   SLICESORT_HD_INLINE run_column(Tiles const& tiles, index_t column_number, index_t row)
       : number(column_number), first_row(row) {
-    if (number >= tiles.columns) return;  // a tile may be wider than the columns that remain
-    column = tiles.view.locate(tiles.first_column + number);
+    if (column_number >= tiles.columns) return;  // a tile may be wider than the columns that remain
+    column = tiles.view.locate(tiles.first_column + column_number);
     ascending = tiles.view.ascending(column);
     index_t const below = tiles.view.rows(column) - row,
                   valid_below = tiles.view.valid(column) - row;

@@ -134,14 +134,14 @@ struct sort_layout {
 
   sort_layout() = default;
   template <class Grid>
-  sort_layout(arena& workspace, Grid const& grid, extents3 extents) {
+  sort_layout(arena& memory, Grid const& grid, extents3 extents) {
     if (extents.empty()) return;
     shape = shape_of_sort<T>(grid, extents);
     auto const elements = static_cast<std::size_t>(shape.chunk_columns * extents.length);
     int const copies = shape.chunk_columns == 0 ? 0 : shape.runs > 2 ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
-      values[i] = workspace.take<T>(elements);
-      rows[i] = workspace.take<std::uint32_t>(elements);
+      values[i] = memory.take<T>(elements);
+      rows[i] = memory.take<std::uint32_t>(elements);
     }
   }
   template <class View>

@@ -86,7 +86,7 @@ struct sort_tile_kernel {
       for (int i = 0; i < sharing; ++i) lossy |= buffers.lossy[i] != 0;
     }
     // Recomputed after the network, which needs all registers.
-    thread_rows const walk = rows_of_thread(block);
+    thread_rows const rows = rows_of_thread(block);
     column const stored = column_of_tile(block, rows.column);
     if (lossy || paired) {
       if (sharing > 1)

@@ -24,12 +24,12 @@ class radix_tile {
 
   radix_tile() = default;
   // Takes the scratch memory of one tile of `rows` rows.
-  radix_tile(arena& workspace, index_t rows)
+  radix_tile(arena& memory, index_t rows)
       : pitch_(radix_pitch<T>(rows)),
-        keys_(workspace.take<bits>(static_cast<std::size_t>(pitch_ * columns))),
-        rows_(workspace.take<std::uint32_t>(static_cast<std::size_t>(pitch_ * columns))),
-        entries_(workspace.take<entry>(static_cast<std::size_t>(rows))),
-        spare_entries_(workspace.take<entry>(static_cast<std::size_t>(rows))) {}
+        keys_(memory.take<bits>(static_cast<std::size_t>(pitch_ * columns))),
+        rows_(memory.take<std::uint32_t>(static_cast<std::size_t>(pitch_ * columns))),
+        entries_(memory.take<entry>(static_cast<std::size_t>(rows))),
+        spare_entries_(memory.take<entry>(static_cast<std::size_t>(rows))) {}
 
   void run(column_tile<T> const& tile) {
     bits changed[static_cast<std::size_t>(columns)] = {};

@@ -51,13 +51,13 @@ struct sort_scratch {
   unsigned char* networks[2] = {};  // scratch of each tile
 
   sort_scratch() = default;
-  sort_scratch(arena& workspace, extents3 extents, unsigned threads) {
+  sort_scratch(arena& memory, extents3 extents, unsigned threads) {
     sort_task<T> const shape(extents, threads);
     if (shape.radix)
-      radix = radix_tile<T>(workspace, extents.length);
+      radix = radix_tile<T>(memory, extents.length);
     else
       for (int i = 0; i < shape.tiles; ++i)
-        networks[i] = workspace.take<unsigned char>(tile_scratch_bytes<T>(extents.length));
+        networks[i] = memory.take<unsigned char>(tile_scratch_bytes<T>(extents.length));
   }
 };
 

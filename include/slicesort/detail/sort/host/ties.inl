@@ -30,12 +30,12 @@ void compose_ties(pairs<Lane> const* rows, std::size_t n, int, keys<Lane>* out) 
 }
 // Takes the indices of one part from its sorted composites.
 template <class Lane>
-void adopt_indices(keys<Lane> const* from, std::size_t n, int, pairs<Lane>* rows) {
+void adopt_indices(keys<Lane> const* composites, std::size_t n, int, pairs<Lane>* rows) {
   using V = typename pairs<Lane>::vector;
   constexpr int half = 4 * sizeof(Lane);
   for (std::size_t i = 0; i < n; ++i)
     rows[row_at<pairs<Lane>>(i)].index =
-        from[row_at<keys<Lane>>(i)].key & broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
+        composites[row_at<keys<Lane>>(i)].key & broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
 }
 // Number of parts into which the composites of a row are split.
 template <class Lane>
@@ -57,11 +57,11 @@ inline void compose_ties(wide_pairs const* rows, std::size_t n, int part,
     out[row_at<keys<std::uint32_t>>(i)].key = first << 16 | wide_codec<float>::index_half(r, part);
   }
 }
-inline void adopt_indices(keys<std::uint32_t> const* from, std::size_t n, int part,
+inline void adopt_indices(keys<std::uint32_t> const* composites, std::size_t n, int part,
                           wide_pairs* rows) {
   for (std::size_t i = 0; i < n; ++i)
     store_lanes(reinterpret_cast<char*>(&rows[row_at<wide_pairs>(i)].index) + 32 * part,
-                convert<vec<std::uint16_t, 16>>(from[row_at<keys<std::uint32_t>>(i)].key));
+                convert<vec<std::uint16_t, 16>>(composites[row_at<keys<std::uint32_t>>(i)].key));
 }
 inline constexpr int composite_parts(wide_pairs const*) { return 2; }
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shuffle, the ablation of slicing-sort: a seeded permutation that does not look at the values.
+/// Shuffle, the ablation of slicing-sort: a seeded permutation that ignores the values.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
@@ -29,7 +29,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Saved** nothing: backward computes the permutation again.
 /// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
 ///   copied through.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** a pure function of seed, form, length and channel: the same on every backend,
 ///   for any thread count, instruction set and split of the batch.
@@ -44,8 +44,8 @@ class shuffle {
 
   constexpr std::uint64_t seed() const { return seed_; }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape that every call refuses is refused here.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
+  /// Rejects shapes that every call rejects.
   template <class T, class Exec>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
     detail::require_dtype<T>();
@@ -53,7 +53,7 @@ class shuffle {
         exec, "shuffle.workspace_bytes", x,
         [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
   }
-  /// The same for the view of an x of this element type and shape.
+  /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
@@ -64,12 +64,12 @@ class shuffle {
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, workspace memory = {},
                                 forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    detail::shuffle_forward<T> const params{seed_, v.in, v.out, options.lengths};
+    auto const views = detail::transfer_of(x, y);
+    using T = typename decltype(views)::element;
+    detail::shuffle_forward<T> const params{seed_, views.in, views.out, options.lengths};
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_transfer(c, detail::describe("x", v.in, false),
-                             detail::describe("y", v.out, true), options.lengths);
+      detail::check_transfer(c, detail::describe("x", views.in, false),
+                             detail::describe("y", views.out, true), options.lengths);
     });
   }
 
@@ -78,12 +78,13 @@ class shuffle {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    detail::shuffle_backward<T> const params{seed_, v.in, v.out, options.mode, options.lengths};
+    auto const views = detail::transfer_of(dy, dx);
+    using T = typename decltype(views)::element;
+    detail::shuffle_backward<T> const params{seed_, views.in, views.out, options.mode,
+                                             options.lengths};
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_transfer(c, detail::describe("dy", v.in, false),
-                             detail::describe("dx", v.out, true), options.lengths);
+      detail::check_transfer(c, detail::describe("dy", views.in, false),
+                             detail::describe("dx", views.out, true), options.lengths);
     });
   }
 

@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Permutations of samples with lengths, as the permute kernels read them: rows past a length stay in
-// place, whatever is stored for them.
+// Permutations of samples with lengths, as the permute kernels read them: rows past a length stay
+// in place, whatever is stored for them.
 template <class Index>
 struct ragged_rows {
   permutation_rows<Index> perm;

@@ -119,7 +119,7 @@ struct host_implementation<shuffle_op<Form>> {
     }
   }
 
-  // Copies whole rows, if all columns share one permutation and are adjacent. In place, from a copy.
+  // Copies whole rows, if adjacent columns share one permutation; from a copy if in place.
   template <bool Backward, class T>
   static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
                         tensor3<T> to, column_chunk chunk, grad_mode mode, T* copy) {

@@ -85,12 +85,12 @@ struct exchange_pairs_kernel {
     }
     if (!view.needs_values()) return;
     column_of<T> const y(view.y, work.index);
-    T* to = y.data + static_cast<index_t>(first) * y.stride;
+    T* target = y.data + static_cast<index_t>(first) * y.stride;
     SLICESORT_UNROLL
     for (unsigned i = 0; i < rows_of_byte; ++i)
       if (Whole || first + i < length) {
-        *to = bit_cast<T>(value[i]);
-        if (Whole || first + i + 1 < length) to += y.stride;
+        *target = bit_cast<T>(value[i]);
+        if (Whole || first + i + 1 < length) target += y.stride;
       }
   }
 
@@ -148,18 +148,18 @@ struct return_pairs_kernel {
       work.read_contiguous(first, rows_of_byte, value);
     else
       work.read_scattered(first, length, value);
-    column_of<T> const to(dx, work.index);
+    column_of<T> const target(dx, work.index);
     T old[rows_of_byte] = {};
     if (mode == grad_mode::accumulate) {
       SLICESORT_UNROLL
       for (unsigned i = 0; i < rows_of_byte; ++i)
-        if (Whole || first + i < length) old[i] = to[static_cast<index_t>(first) + i];
+        if (Whole || first + i < length) old[i] = target[static_cast<index_t>(first) + i];
     }
     SLICESORT_UNROLL
     for (unsigned i = 0; i < rows_of_byte; ++i) {
       bool const swap = (exchanged >> (i / 2) & 1u) != 0 && (Whole || first + (i | 1u) < valid);
       if (Whole || first + i < length)
-        to[static_cast<index_t>(first) + i] = stored_or_accumulated<Block>(
+        target[static_cast<index_t>(first) + i] = stored_or_accumulated<Block>(
             mode, old[i], bit_cast<T>(swap ? value[i ^ 1u] : value[i]));
     }
   }

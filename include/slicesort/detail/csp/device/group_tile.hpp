@@ -89,15 +89,15 @@ struct group_tile {
     SLICESORT_HD_INLINE void read_contiguous(std::uint32_t row, int count,
                                              Bits (&value)[Count]) const {
       static_assert(Count <= run, "they cross one free row at most");
-      std::uint32_t const from = windowed ? row + window : column.source(row);
+      std::uint32_t const source_row = windowed ? row + window : column.source(row);
       if (aligned) {
-        T const* const source = tile + static_cast<int>(padded_row_of(from)) * width;
+        T const* const source = tile + static_cast<int>(padded_row_of(source_row)) * width;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k)
           value[k] = k < count ? bit_cast<Bits>(source[k * width]) : Bits{0};
       } else if (staged) {
-        int const before_free = static_cast<int>(run - from % run);
-        T const* source = tile + static_cast<int>(padded_row_of(from)) * width;
+        int const before_free = static_cast<int>(run - source_row % run);
+        T const* source = tile + static_cast<int>(padded_row_of(source_row)) * width;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k) {
           if (k == before_free) source += width;
@@ -106,7 +106,7 @@ struct group_tile {
         }
       } else {
         column_of<T const> const values(x, index);
-        T const* source = values.data + static_cast<index_t>(from) * values.stride;
+        T const* source = values.data + static_cast<index_t>(source_row) * values.stride;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k) {
           value[k] = k < count ? bit_cast<Bits>(*source) : Bits{0};
@@ -120,8 +120,8 @@ struct group_tile {
 
    private:
     SLICESORT_HD_INLINE T in_tile(std::uint32_t row) const {
-      std::uint32_t const from = windowed ? row + window : column.source(row);
-      return tile[static_cast<int>(padded_row_of(from)) * width];
+      std::uint32_t const source_row = windowed ? row + window : column.source(row);
+      return tile[static_cast<int>(padded_row_of(source_row)) * width];
     }
     SLICESORT_HD_INLINE T in_tensor(std::uint32_t row) const {
       return column_of<T const>(x, index)[static_cast<index_t>(column.source(row))];
@@ -182,7 +182,7 @@ struct group_tile {
  private:
   // Stores rows of the window `offset` rows further in the tile: up to the end of the column, then
   // from its begin.
-  SLICESORT_HD_INLINE static void load(column_of<T const> from, csp_window window, row_range rows,
+  SLICESORT_HD_INLINE static void load(column_of<T const> x, csp_window window, row_range rows,
                                        T* tile, int width, int offset) {
     bool const jumps = static_cast<std::uint32_t>(rows.step) % run == 0;
     SLICESORT_NO_UNROLL
@@ -191,7 +191,7 @@ struct group_tile {
           static_cast<int>(window.source(static_cast<std::uint32_t>(rows.first)));
       int const before_end = rows.first + static_cast<int>(window.valid) - source_row;
       row_range const part{rows.first, rows.step, rows.end < before_end ? rows.end : before_end};
-      auto source = from.walk(source_row - rows.first, part);
+      auto source = x.walk(source_row - rows.first, part);
       auto const next = [&](int) { return source.next(); };
       if (jumps) {  // rows at a constant distance
         row_walk<T> target{tile + padded(rows.first + offset) * width, padded(rows.step) * width};

@@ -81,8 +81,8 @@ struct csp_window {
     std::uint32_t const difference = column.shift - shift + (column.shift < shift ? valid : 0u);
     std::uint32_t const larger = difference <= spread.above ? difference : difference - valid;
     std::uint32_t const above = spread.above < valid ? spread.above : spread.above % valid;
-    std::uint32_t const from = row + (row < shift ? valid : 0u) - shift;
-    std::uint32_t const start = from + (from < above ? valid : 0u) - above;
+    std::uint32_t const source_row = row + (row < shift ? valid : 0u) - shift;
+    std::uint32_t const start = source_row + (source_row < above ? valid : 0u) - above;
     return {valid, start, spread.above - larger - row};
   }
   // Row of x for row `n` of the window.

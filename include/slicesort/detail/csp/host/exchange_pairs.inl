@@ -59,8 +59,8 @@ struct pair_exchange {
                                            std::uint8_t* saved) {
     V swaps{}, changed{};
     for (int p = 0; p < rows / 2; ++p) {
-      T const* const in = from + 2 * p * from_pitch;
-      V const a = load_lanes<V>(in), b = load_lanes<V>(in + from_pitch);
+      T const* const source = from + 2 * p * from_pitch;
+      V const a = load_lanes<V>(source), b = load_lanes<V>(source + from_pitch);
       V const ka = canonical_keys<T, lanes>(a, changed) ^ flip,
               kb = canonical_keys<T, lanes>(b, changed) ^ flip;
       auto const reversed = static_cast<bits>(bits{0} - static_cast<bits>(falling >> p & 1u));
@@ -78,8 +78,8 @@ struct pair_exchange {
                                               std::uint8_t const* saved, T* to, index_t to_pitch) {
     V const swaps = convert<V>(load_lanes<saved_lanes>(saved));
     for (int p = 0; p < rows / 2; ++p) {
-      T const* const in = from + 2 * p * from_pitch;
-      V const a = load_lanes<V>(in), b = load_lanes<V>(in + from_pitch);
+      T const* const source = from + 2 * p * from_pitch;
+      V const a = load_lanes<V>(source), b = load_lanes<V>(source + from_pitch);
       V const bit = broadcast<V>(static_cast<bits>(1u << p)), swap = equal(swaps & bit, bit);
       T* const out = to + 2 * p * to_pitch;
       store_vector<Stream>(out, select(swap, b, a));

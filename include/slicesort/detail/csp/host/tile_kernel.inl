@@ -56,14 +56,14 @@ class csp_tile_kernel {
   };
   // Returns rows i .. of a tensor, in place if the tile is dense there, else copied to `stage`.
   template <class E>
-  static row_block<E> rows_at(E const* from, tile_operand const& at, int width, index_t i,
+  static row_block<E> rows_at(E const* from, tile_operand const& layout, int width, index_t i,
                               int count, E* stage) {
-    if (at.dense) {
-      E const* const rows = from + at.start[0] + i * at.pitch;
-      for (int k = 0; k < count; ++k) prefetch_after(rows + k * at.pitch, at.pitch);
-      return {rows, at.pitch};
+    if (layout.dense) {
+      E const* const rows = from + layout.start[0] + i * layout.pitch;
+      for (int k = 0; k < count; ++k) prefetch_after(rows + k * layout.pitch, layout.pitch);
+      return {rows, layout.pitch};
     }
-    gather_rows(from, at, 0, width, i, count, stage, tile_columns);
+    gather_rows(from, layout, 0, width, i, count, stage, tile_columns);
     return {stage, tile_columns};
   }
   int batch_at(index_t i) const {

@@ -25,14 +25,14 @@ inline strides3 merged_strides(extents3 extents, bool rows_adjacent) {
 }
 
 template <class T, class Grid>
-void copy_merged(Grid const& grid, tensor3<T const> from, T* memory, bool rows_adjacent) {
+void copy_merged(Grid const& grid, tensor3<T const> x, T* memory, bool rows_adjacent) {
   int const threads = grid_tuning_of<T>(grid).element_threads;
-  extents3 const extents = from.extents();
+  extents3 const extents = x.extents();
   index_t const columns = extents.batch * extents.channels;
   column_slab const slab{0, columns, extents.length, warp_threads, rows_adjacent};
   tensor3<T> const target(memory, {1, extents.length, columns},
                           merged_strides(extents, rows_adjacent));
-  grid.run(copy_columns_kernel<T>{from, target, slab}, slab.blocks(threads), threads);
+  grid.run(copy_columns_kernel<T>{x, target, slab}, slab.blocks(threads), threads);
 }
 
 // Shared memory of a column and its permutation, of 16-bit rows.

@@ -81,18 +81,18 @@ void sort_tied_indices(Row* rows, std::size_t n, void* scratch) {
 template <class Row>
 void repair_ties(Row* rows, std::size_t n, void* scratch) {
   constexpr std::size_t step = 16;
-  constexpr std::size_t (*at)(std::size_t) = row_at<Row>;
+  constexpr std::size_t (*position)(std::size_t) = row_at<Row>;
   std::size_t budget = n / 16 + 16;
   Row const* before = rows;
   for (std::size_t i = 0; i < n; i += step) {
     std::size_t const end = i + step < n ? i + step : n;
-    Row const* r = rows + at(i);  // the rows of a step are contiguous
+    Row const* r = rows + position(i);  // the rows of a step are contiguous
     auto flagged = Row::inverted(*before, *r);
     for (std::size_t k = i + 1; k < end; ++k, ++r) flagged = flagged | Row::inverted(r[0], r[1]);
     before = r;
     if (!any(flagged)) continue;
     for (std::size_t k = i > 0 ? i : 1; k < end; ++k)
-      for (std::size_t j = k; j > 0 && exchange_ties(rows[at(j - 1)], rows[at(j)]); --j)
+      for (std::size_t j = k; j > 0 && exchange_ties(rows[position(j - 1)], rows[position(j)]); --j)
         if (--budget == 0) return sort_tied_indices(rows, n, scratch);
   }
 }

@@ -100,18 +100,18 @@ class tile_sorter {
     for (std::size_t done = 0; done < rows; done += batch) {
       int const count = static_cast<int>(least(rows - done, batch));
       index_t const i = static_cast<index_t>(first_row + done);
-      bits const* from = stage_;
+      bits const* source = stage_;
       index_t pitch = lanes;
       if (tile_.x_layout.dense) {
-        from = reinterpret_cast<bits const*>(tile_.x + tile_.x_layout.start[first] +
+        source = reinterpret_cast<bits const*>(tile_.x + tile_.x_layout.start[first] +
                                              i * tile_.x_layout.pitch);
         pitch = tile_.x_layout.pitch;
       } else {
         gather_rows(tile_.x, tile_.x_layout, first, used_lanes(p), i, count, stage_, lanes);
       }
       for (int k = 0; k < count; ++k) {
-        if (tile_.x_layout.dense && p == 0) prefetch_after(from + k * pitch, pitch);
-        row const r = Codec::load(from + k * pitch, flip, in_group, changed);
+        if (tile_.x_layout.dense && p == 0) prefetch_after(source + k * pitch, pitch);
+        row const r = Codec::load(source + k * pitch, flip, in_group, changed);
         if (++in_group == tile_.group) in_group = 0;
         order.see(r);
         w[done + static_cast<std::size_t>(k)] = r;

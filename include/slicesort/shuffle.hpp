@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shuffle, the ablation of slicing-sort: a seeded permutation that does not look at the values.
+/// Shuffle, the ablation of slicing-sort: a seeded permutation that ignores the values.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
@@ -21,7 +21,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Saved** nothing: backward computes the permutation again.
 /// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
 ///   copied through.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** a pure function of seed, form, length and channel: the same on every backend,
 ///   for any thread count, instruction set and split of the batch.
@@ -36,12 +36,33 @@ class shuffle : public detail::sized_by_shape<detail::shuffle_op<Form>> {
 
   constexpr std::uint64_t seed() const { return seed_; }
 
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
+  /// Rejects shapes that every call rejects.
+  template <class T, class Exec>
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
+    detail::require_dtype<T>();
+    return detail::workspace_bytes<op, T>(
+        exec, "shuffle.workspace_bytes", x,
+        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
+  }
+  /// Overload that takes element type and shape from a view.
+  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
+    return workspace_bytes<detail::element_of_rank3<X>>(exec,
+                                                        detail::view_of_rank3_t<X>(x).extents());
+  }
+
   /// Writes the rows of `x` in their shuffled order to `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, workspace memory = {},
                                 forward_options options = {}) const {
-    return detail::call<op>(exec, detail::make_forward_params<op>(x, y, options, config{seed_}),
-                            memory);
+    auto const views = detail::transfer_of(x, y);
+    using T = typename decltype(views)::element;
+    detail::shuffle_forward<T> const params{seed_, views.in, views.out, options.lengths};
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_transfer(c, detail::describe("x", views.in, false),
+                             detail::describe("y", views.out, true), options.lengths);
+    });
   }
 
   /// Writes the rows of `dy` to `dx` in the order before the shuffle, or adds them with
@@ -49,8 +70,14 @@ class shuffle : public detail::sized_by_shape<detail::shuffle_op<Form>> {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    return detail::call<op>(exec, detail::make_backward_params<op>(dy, dx, options, config{seed_}),
-                            memory);
+    auto const views = detail::transfer_of(dy, dx);
+    using T = typename decltype(views)::element;
+    detail::shuffle_backward<T> const params{seed_, views.in, views.out, options.mode,
+                                             options.lengths};
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_transfer(c, detail::describe("dy", views.in, false),
+                             detail::describe("dx", views.out, true), options.lengths);
+    });
   }
 
   SLICESORT_REFUSE_OTHER_TRANSFERS("(exec, x, y, workspace, options)",

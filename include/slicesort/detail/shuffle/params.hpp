@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters and forms of shuffle.
+// Validated arguments of a shuffle call, as a backend receives them.
 #pragma once
 
 #include <slicesort/detail/core/transfer_params.hpp>
@@ -13,7 +13,7 @@ struct shared_by_channels {
   static constexpr bool shared = true;
 };
 
-/// Form of `shuffle`: every channel has a permutation of its own, as in the published code.
+/// Form of `shuffle`: a separate permutation for every channel, as in the published code.
 struct per_channel {
   static constexpr bool shared = false;
 };
@@ -23,13 +23,12 @@ SLICESORT_OPERATORS_END
 SLICESORT_DETAIL_BEGIN
 
 template <class Form>
-struct shuffle_op : transfer_op<shuffle_op<Form>> {
-  static constexpr char const *forward_name = "shuffle.forward",
-                              *backward_name = "shuffle.backward",
-                              *workspace_bytes_name = "shuffle.workspace_bytes";
-  struct config {
-    std::uint64_t seed;
-  };
+struct shuffle_op {
+  using shape = extents3;  // arguments of the workspace size
+  template <class T>
+  using forward = shuffle_forward<T>;
+  template <class T>
+  using backward = shuffle_backward<T>;
 };
 
 SLICESORT_DETAIL_END

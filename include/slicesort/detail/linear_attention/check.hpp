@@ -29,17 +29,17 @@ attention_view describe_w(char const* name, tensor3<T> w, bool written) {
                   written, w_axes);
 }
 template <class T>
-bool is_left_out(tensor3<T> w) {
+bool is_untested(tensor3<T> w) {
   return w.data() == nullptr && w.extents() == extents3{};
 }
 
 template <class T>
 attention_info info_of(linear_attention_inputs<T> const& in) {
-  return {in.q, in.k, in.v, describe_w("w", in.w, false), !is_left_out(in.w)};
+  return {in.q, in.k, in.v, describe_w("w", in.w, false), !is_untested(in.w)};
 }
 template <class T>
 attention_info info_of(linear_attention_gradients<T> const& to) {
-  return {to.dq, to.dk, to.dv, describe_w("dw", to.dw, true), !is_left_out(to.dw)};
+  return {to.dq, to.dk, to.dv, describe_w("dw", to.dw, true), !is_untested(to.dw)};
 }
 
 // The matrix of random features, or its gradient.

@@ -14,12 +14,12 @@ SLICESORT_DETAIL_BEGIN
 
 template <class T>
 attention_info info_of(attention_inputs<T> const& in) {
-  return {in.q, in.k, in.v, describe("bias", in.bias, false, pair_axes), !is_left_out(in.bias)};
+  return {in.q, in.k, in.v, describe("bias", in.bias, false, pair_axes), !is_untested(in.bias)};
 }
 template <class T>
 attention_info info_of(attention_gradients<T> const& to) {
   return {to.dq, to.dk, to.dv, describe("dbias", to.dbias, true, pair_axes),
-          !is_left_out(to.dbias)};
+          !is_untested(to.dbias)};
 }
 
 // A bias or its gradient, beside q and k whose rows can be counted.

@@ -45,7 +45,7 @@ learning::stored_tensor read_tensor(byte_source& bytes) {
     tensor.shape.push_back(static_cast<learning::index_t>(bytes.byte() % 4));
     tensor.bytes *= static_cast<std::size_t>(tensor.shape.back());
   }
-  return one;
+  return tensor;
 }
 learning::tensor_file read_file(byte_source bytes) {
   learning::tensor_file result;

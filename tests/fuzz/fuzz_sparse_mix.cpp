@@ -51,7 +51,7 @@ void run_type(byte_reader& reader) {
   solve(p);
 
   fuzzed_exec fuzzed(flags);
-  std::string const wrong = check_mix(p, exec.get(), ss::save_every(interval), layout);
+  std::string const wrong = check_mix(p, fuzzed.get(), ss::save_every(interval), layout);
   require(wrong, "", "");
 }
 

@@ -140,7 +140,7 @@ TEST_CASE("ldmatrix is of a whole warp, and its rows are aligned") {
   CHECK(passes(row + "bar.warp.sync -1;\n" + load));
   CHECK(
       contains(found(row + load), "race at byte 0 of shared memory: thread 1 reads what thread 0"));
-  CHECK(contains(found("shl.b32 %a0, %t, 4;\n" + load), "which nobody wrote"));
+  CHECK(contains(found("shl.b32 %a0, %t, 4;\n" + load), "which was never written"));
   CHECK(contains(found(row + "bar.sync 0;\nadd.s32 %a0, %a0, 8;\n" + load),
                  "reads a row of a matrix, misaligned (thread 0, address 0x8)"));
   CHECK(contains(found(row + "bar.sync 0;\nadd.s32 %a0, %a0, 1024;\n" + load),

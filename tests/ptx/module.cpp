@@ -94,10 +94,10 @@ TEST_CASE("synchronizations are numbered in the text's order") {
                   "cp.async.wait_all;\nbar.red.or.pred %p1, 0, 1;\n"
                   "barrier.cluster.arrive;\nbarrier.cluster.wait;\nret;"));
   ptx::kernel const& k = kernel_of(m);
-  std::vector<int> numbers;
-  for (ptx::instruction const& n : k.code) numbers.push_back(n.synchronization);
+  std::vector<int> number_kind;
+  for (ptx::instruction const& n : k.code) number_kind.push_back(n.synchronization);
   // To wait is part of the arrival before.
-  CHECK(numbers == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
+  CHECK(number_kind == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
   CHECK(k.synchronizations == 5);
 }
 

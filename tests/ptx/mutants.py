@@ -30,7 +30,7 @@ from journal import Journal  # noqa: E402
 LONGEST_CASE = 30.0  # seconds without a mutant; longer ones are left out
 
 # What a fault of the machine says, and what it is called in the table.
-FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody wrote", "unwritten read"), ("under way", "copy under way"),
+FAULTS = (("race in global memory", "global race"), ("race", "race"), ("was never written", "unwritten read"), ("under way", "copy under way"),
           ("leaves the cluster|of the cluster, which has ended", "early exit"), ("", "other fault"))
 
 # Survivors, as "body number instruction", and why nobody can notice.

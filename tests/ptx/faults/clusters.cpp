@@ -42,7 +42,7 @@ TEST_CASE("a block barrier does not order two blocks") {
   CHECK(contains(found(next + write + "bar.sync 0;\n" + meet + read + meet, pair), ""));
   for (std::string const& fault : found(next + write + "bar.sync 0;\n" + read + meet, pair)) {
     bool const noticed = fault.find("race") != std::string::npos ||
-                         fault.find("which nobody wrote") != std::string::npos;
+                         fault.find("which was never written") != std::string::npos;
     CHECK(noticed);
   }
   // A write into another block after it has read its own.
@@ -102,7 +102,7 @@ TEST_CASE("a barrier of the cluster that is removed goes with its wait") {
   std::string const text = next + write + meet + read + meet;
   for (std::string const& fault : found(text, without)) {
     bool const noticed = fault.find("race") != std::string::npos ||
-                         fault.find("which nobody wrote") != std::string::npos;
+                         fault.find("which was never written") != std::string::npos;
     CHECK_MESSAGE(noticed, fault);
   }
   without.removed = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses outside of memory, misaligned, or to what nobody wrote.
+// Accesses outside of memory, misaligned, or to what was never written.
 #include "../run_kernel.hpp"
 
 using run_kernel::contains;
@@ -54,14 +54,14 @@ TEST_CASE("an access is aligned to its size") {
 
 TEST_CASE("shared memory is read after it was written") {
   CHECK(contains(found("ld.shared.u32 %a0, [%at];"),
-                 "thread 0 reads byte 0 of shared memory, which nobody wrote"));
+                 "thread 0 reads byte 0 of shared memory, which was never written"));
   CHECK(passes("st.shared.u32 [%at], %t;\nld.shared.u32 %a0, [%at];"));
   CHECK(contains(found("st.shared.u16 [%at], 1;\nld.shared.u32 %a0, [%at];"), "reads byte 2"));
   // What an earlier block wrote is gone.
   CHECK(contains(found("setp.eq.s32 %q0, %c, 0;\n@%q0 st.shared.u32 [%at], %t;\n"
                        "ld.shared.u32 %a0, [%at];",
                        {32, 2}),
-                 "which nobody wrote"));
+                 "which was never written"));
 }
 
 TEST_CASE("shared memory starts as anything") {

@@ -36,7 +36,7 @@ settings read() {
     give_up("SLICESORT_PTX_DEVICE=" + device + ": must be sm_80 or sm_90");
   if (int const bytes = number_of("SLICESORT_PTX_SHARED"); bytes != 0) {
     s.device.shared_opt_in = static_cast<std::size_t>(bytes);
-    s.device.shared_a_block = std::min(s.device.shared_a_block, s.device.shared_opt_in);
+    s.device.shared_default = std::min(s.device.shared_default, s.device.shared_opt_in);
   }
   s.log = text_of("SLICESORT_PTX_LOG");
   std::string const removed = text_of("SLICESORT_PTX_REMOVE");

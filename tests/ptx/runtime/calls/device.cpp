@@ -42,7 +42,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         *value = limits.multiprocessors;
         break;
       case cudaDevAttrMaxThreadsPerBlock:
-        *value = static_cast<int>(limits.threads_a_block);
+        *value = static_cast<int>(limits.max_threads);
         break;
       case cudaDevAttrWarpSize:
         *value = 32;
@@ -51,7 +51,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         *value = static_cast<int>(limits.grid_x);
         break;
       case cudaDevAttrMaxSharedMemoryPerBlock:
-        *value = static_cast<int>(limits.shared_a_block);
+        *value = static_cast<int>(limits.shared_default);
         break;
       case cudaDevAttrMaxSharedMemoryPerBlockOptin:
         *value = static_cast<int>(limits.shared_opt_in);
@@ -77,9 +77,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->major = limits.compute_capability / 10;
     properties->minor = limits.compute_capability % 10;
     properties->multiProcessorCount = limits.multiprocessors;
-    properties->maxThreadsPerBlock = static_cast<int>(limits.threads_a_block);
+    properties->maxThreadsPerBlock = static_cast<int>(limits.max_threads);
     properties->warpSize = 32;
-    properties->sharedMemPerBlock = limits.shared_a_block;
+    properties->sharedMemPerBlock = limits.shared_default;
     properties->sharedMemPerBlockOptin = limits.shared_opt_in;
     properties->l2CacheSize = limits.l2_bytes;
     return cudaSuccess;

@@ -68,7 +68,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* fu
     *attributes = {};
     attributes->sharedSizeBytes = found.what->static_shared;
     attributes->maxThreadsPerBlock = static_cast<int>(
-        found.what->max_threads != 0 ? found.what->max_threads : asked().device.threads_a_block);
+        found.what->max_threads != 0 ? found.what->max_threads : asked().device.max_threads);
     attributes->ptxVersion = found.target;
     attributes->binaryVersion = asked().device.compute_capability;
     attributes->maxDynamicSharedSizeBytes = static_cast<int>(found.dynamic_shared_bytes);

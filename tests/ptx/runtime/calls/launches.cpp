@@ -20,7 +20,7 @@ namespace {
 // The code for a launch that the machine refused, of which it says in words why.
 cudaError_t refusal_code(ptx::kernel const& k, ptx::launch const& how) {
   ptx::device_limits const& device = asked().device;
-  if (how.block.count() == 0 || how.block.count() > device.threads_a_block ||
+  if (how.block.count() == 0 || how.block.count() > device.max_threads ||
       how.block.z > device.block_z || how.grid.count() == 0 || how.grid.x > device.grid_x ||
       how.grid.y > device.grid_y || how.grid.z > device.grid_z)
     return cudaErrorInvalidConfiguration;

@@ -120,10 +120,10 @@ TEST_CASE("what is no PTX, or no PTX that is known here, is refused") {
   CHECK(refused("") == "this is no PTX");
   CHECK(refused("\x7f"
                 "ELF") == "this is no PTX");
-  CHECK(refused(".version 6.5\n.target sm_80\n") == "PTX: not known here: `.version 6.5`");
-  CHECK(refused(".version 10.0\n") == "PTX: not known here: `.version 10.0`");
-  CHECK(refused(".version 9.0\n.target compute_x\n") == "PTX: not known here: `.target compute_x`");
-  CHECK(refused(".version 9.0\n.address_size 32\n") == "PTX: not known here: `.address_size 32`");
+  CHECK(refused(".version 6.5\n.target sm_80\n") == "PTX: unsupported: `.version 6.5`");
+  CHECK(refused(".version 10.0\n") == "PTX: unsupported: `.version 10.0`");
+  CHECK(refused(".version 9.0\n.target compute_x\n") == "PTX: unsupported: `.target compute_x`");
+  CHECK(refused(".version 9.0\n.address_size 32\n") == "PTX: unsupported: `.address_size 32`");
   CHECK(refused(head + ".tex .u32 t;\n") == "unknown directive `.tex`");
   CHECK(refused(head + ".visible .entry k() { ret;\n") == "PTX: a brace is not closed");
   CHECK(refused(head + ".visible .entry k()\n") == "PTX: a declaration does not end");

@@ -137,12 +137,12 @@ TEST_CASE("directives, declarations and braces") {
        {".param .b32 p;", "unknown directive"},
        {".branchtargets A, B;", "unknown directive"},
        {".locality 1;", "unknown directive"},
-       {".reg .b128 %q;", "registers that are not known here"},
-       {".reg .u8 %b;", "registers that are not known here"},
-       {".reg .b32;", "registers that are not known here"},
+       {".reg .b128 %q;", "unsupported registers"},
+       {".reg .u8 %b;", "unsupported registers"},
+       {".reg .b32;", "unsupported registers"},
        {".reg .b32 %x<y>;", "so many registers"},
-       {".shared .v4 .f32 s;", "a declaration that is not known here"},
-       {".shared .b32 s[n];", "a declaration that is not known here"},
+       {".shared .v4 .f32 s;", "an unsupported declaration"},
+       {".shared .b32 s[n];", "an unsupported declaration"},
        {"add.s32 %r1, %r2, %r3", "one operand too many, `ret`"}});
   auto const of_entry = [](std::string const& between) {
     try {
@@ -156,9 +156,9 @@ TEST_CASE("directives, declarations and braces") {
   CHECK(of_entry("() .maxntid 32\n.minnctapersm 2 .maxnreg 40\n{ ret; }") == "");
   for (char const* const directives : {".reqntid 32", ".maxntid many"})
     CHECK(of_entry(std::string("() ") + directives + " { ret; }") ==
-          std::string("kernel k: PTX: directives that are not known here: `") + directives + "`");
+          std::string("kernel k: PTX: unsupported directives: `") + directives + "`");
   CHECK(of_entry("(.reg .b32 a) { ret; }") ==
-        "kernel k: PTX: a parameter that is not known here: `.reg .b32 a`");
+        "kernel k: PTX: an unsupported parameter: `.reg .b32 a`");
   CHECK(of_entry("(.param .b32 a { ret; }") == "kernel k: PTX: parameters of k do not end");
   CHECK(of_entry("() { ret }") == "kernel k: PTX: a statement does not end: `ret `");
   CHECK(of_entry("() { } ret; }") == "unknown directive `ret;`");

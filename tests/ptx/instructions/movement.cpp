@@ -40,7 +40,7 @@ void decode_vector(statement& s, instruction& n, std::size_t elements, bool pack
   else if (elements == 4 && bits == 16)
     n.act = packs ? pack<4, 16> : unpack<4, 16>;
   else
-    s.fail("so many elements are not known here");
+    s.fail("unsupported number of elements");
   if (packs)
     s.sources(n, element, elements);
   else

@@ -16,7 +16,7 @@ void read_parameters(std::string_view list, kernel& k, names& scope_names) {
   for (std::string_view const parameter : split(list, ',')) {
     std::string_view declaration = parameter;
     if (take_word(declaration) != ".param")
-      throw fault("PTX: a parameter that is not known here: `" + std::string(parameter) + "`");
+      throw fault("PTX: an unsupported parameter: `" + std::string(parameter) + "`");
     variable const parsed = parse_variable(declaration);
     std::size_t const offset = aligned(k.parameter_bytes, parsed.alignment);
     scope_names.declare_variable(parsed.name, {space::param, offset});
@@ -28,7 +28,7 @@ void read_parameters(std::string_view list, kernel& k, names& scope_names) {
 // ".maxntid 512, 1, 1 .minnctapersm 1".
 void read_tuning(std::string_view directives, kernel& k) {
   auto const unknown = [&] {
-    throw fault("PTX: directives that are not known here: `" + std::string(directives) + "`");
+    throw fault("PTX: unsupported directives: `" + std::string(directives) + "`");
   };
   for (std::string_view rest = directives; !rest.empty();) {
     std::string_view const directive = take_word(rest);

@@ -87,7 +87,7 @@ module::module(std::string ptx) :text_(std::move(ptx)) {
 
 void module::read_directive(std::string_view directive, std::string_view line) {
   auto const unknown = [&] {
-    throw fault("PTX: not known here: `" + std::string(directive) + " " + std::string(line) + "`");
+    throw fault("PTX: unsupported: `" + std::string(directive) + " " + std::string(line) + "`");
   };
   if (directive == ".version") {
     auto const major = number(line.substr(0, line.find('.')));

@@ -58,7 +58,7 @@ void names::declare_registers(std::string_view declaration) {
   type const t = word.substr(0, 1) == "." ? type_named(word.substr(1)) : type::none;
   // Registers of 8 bits have no instructions, so that one byte always is a predicate.
   if (t == type::none || (bytes_of(t) == 1 && t != type::pred) || rest.empty())
-    throw fault("PTX: registers that are not known here: `.reg " + std::string(declaration) + "`");
+    throw fault("PTX: unsupported registers: `.reg " + std::string(declaration) + "`");
   scope& current = scopes_[static_cast<std::size_t>(scope_)];
   auto const bytes = static_cast<std::uint8_t>(bytes_of(t));
   for (std::string_view const name : split(rest, ',')) {

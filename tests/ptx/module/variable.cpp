@@ -12,7 +12,7 @@ namespace ptx {
 
 variable parse_variable(std::string_view declaration) {
   auto const unknown = [&]() -> std::size_t {
-    throw fault("PTX: a declaration that is not known here: `" + std::string(declaration) + "`");
+    throw fault("PTX: an unsupported declaration: `" + std::string(declaration) + "`");
   };
   auto const size = [&](std::string_view s) {
     auto const n = number(trimmed(s));

@@ -118,7 +118,8 @@ class block_team {
   shared_pool& pool(int block) { return pools_[static_cast<std::size_t>(block)]; }
 
   // The value that a thread publishes to its warp. There are two per thread, used alternately: a
-  // thread that has passed a warp barrier may write the next value while others still read the last.
+  // thread that has passed a warp barrier may write the next value while others still read the
+  // last.
   struct alignas(16) lane_value {
     static constexpr std::size_t bytes = 512;
     unsigned char memory[bytes];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: decodes bytes into a call of linear_attention (element type, features, divisor,
-// direction, shape, layout, lengths, gradients, threads, instruction set, data). Forward and
-// backward must stay within the oracle's bounds and write nothing else; with arbitrary bits as data
-// they must run without faults. A custom feature map must give the same bits as the built-in one.
+// libFuzzer harness: decodes bytes into a call of linear_attention (element type, features,
+// divisor, direction, shape, layout, lengths, gradients, threads, instruction set, data). Forward
+// and backward must stay within the oracle's bounds and write nothing else; with arbitrary bits as
+// data they must run without faults. A custom feature map must give the same bits as the built-in
+// one.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 

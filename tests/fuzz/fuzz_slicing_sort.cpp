@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: decodes bytes into a call of slicing_sort (element type, order, shape, strides,
-// lengths, threads, instruction set, saved index type, data). Forward and backward must match the
-// oracle bit for bit and write nothing else.
+// libFuzzer harness: decodes bytes into a call of slicing_sort (element type, order, shape,
+// strides, lengths, threads, instruction set, saved index type, data). Forward and backward must
+// match the oracle bit for bit and write nothing else.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: decodes bytes into a call of sparse_mix (element type, factors, links, offsets,
-// residual, checkpoints, shape, layout, lengths, gradient mode, threads, instruction set, data).
-// Forward and backward must match the oracle bit for bit and write nothing else.
+// libFuzzer harness: decodes bytes into a call of sparse_mix (element type, factors, links,
+// offsets, residual, checkpoints, shape, layout, lengths, gradient mode, threads, instruction set,
+// data). Forward and backward must match the oracle bit for bit and write nothing else.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles the helpers that an operator's test programs share once instead of in each program. A
-// header lists them as SLICESORT_TEST_HELPERS_OF_<operator>(linkage, T), explicit instantiations for
-// elements of type T. Generated units (units.cmake) define them, and programs that are linked with
-// those units declare them extern.
+// header lists them as SLICESORT_TEST_HELPERS_OF_<operator>(linkage, T), explicit instantiations
+// for elements of type T. Generated units (units.cmake) define them, and programs that are linked
+// with those units declare them extern.
 #pragma once
 
 #include <slicesort/dtype.hpp>

@@ -31,7 +31,8 @@ bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
   return false;
 }
 
-// A post-dominator is on every path from a block to the end; the immediate one is the first of them.
+// A post-dominator is on every path from a block to the end; the immediate one is the first of
+// them.
 int immediate_by_definition(ptx::block_graph const& graph, int b) {
   if (b == graph.end() || !reaches_end(graph, b, -1)) return graph.end();
   std::vector<int> candidates;

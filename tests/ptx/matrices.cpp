@@ -18,8 +18,8 @@ using run_kernel::setup;
 
 namespace {
 
-// Lane l writes row l % 8 of matrix l / 8: 16 bytes, elements 8 l to 8 l + 7. `load` then loads with
-// addresses in %a0, and each lane stores %a4 to %a7.
+// Lane l writes row l % 8 of matrix l / 8: 16 bytes, elements 8 l to 8 l + 7. `load` then loads
+// with addresses in %a0, and each lane stores %a4 to %a7.
 numbers loaded(std::string const& load) {
   std::string text = "shl.b32 %a0, %t, 4;\nshl.b32 %a1, %t, 3;\n";
   for (int i = 0; i < 4; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel, given as statements of PTX, with an input and an output array. Its registers, beside
-// those of run_text.hpp:
+// Runs a kernel, given as statements of PTX, with an input and an output array. Its registers,
+// beside those of run_text.hpp:
 //   %t     rank of the thread in its block; %sh: address of its 4 bytes of shared memory
 //   %c     rank of the block
 //   %z     zero
@@ -81,8 +81,8 @@ inline outcome run(std::string const& statements, setup const& config = {}, numb
   return result;
 }
 
-// True if the kernel runs without a fault for 20 seeds, which decide the order of warps and the time
-// of copies.
+// True if the kernel runs without a fault for 20 seeds, which decide the order of warps and the
+// time of copies.
 inline bool passes(std::string const& statements, setup config = {}, numbers const& input = {}) {
   for (config.seed = 1; config.seed <= 20; ++config.seed) {
     outcome const result = run(statements, config, input);

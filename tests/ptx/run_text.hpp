@@ -69,9 +69,9 @@ inline lanes lanes_after(std::string const& statements, std::string const& reg) 
   return result;
 }
 
-// The result of a statement, its first operand, which must be the same in all lanes. Runs it with all
-// lanes and with half of them active; inactive lanes must keep their value. Returns `mixed` if a
-// lane differs.
+// The result of a statement, its first operand, which must be the same in all lanes. Runs it with
+// all lanes and with half of them active; inactive lanes must keep their value. Returns `mixed` if
+// a lane differs.
 inline constexpr std::uint64_t mixed = 0x1357'9bdf'2468'ace0;
 inline std::uint64_t value(std::string const& statement) {
   std::size_t const first = statement.find('%');

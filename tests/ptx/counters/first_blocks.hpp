@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An execution policy that plans a whole call as on an H200, but runs only the first blocks of each
-// kernel on the PTX machine. The work of a block is thus counted in seconds, in the configuration of
-// the whole call. Views hold fake addresses, far apart for tensors of any size; only the samples
+// kernel on the PTX machine. The work of a block is thus counted in seconds, in the configuration
+// of the whole call. Views hold fake addresses, far apart for tensors of any size; only the samples
 // that these blocks access have memory.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A statement of a kernel while it is decoded: `@p opcode.modifier.type a, {b, c}, [d+4];`. A row of
-// the instruction table takes modifiers and operands from left to right. A missing one is a fault,
-// and so is a remaining one.
+// A statement of a kernel while it is decoded: `@p opcode.modifier.type a, {b, c}, [d+4];`. A row
+// of the instruction table takes modifiers and operands from left to right. A missing one is a
+// fault, and so is a remaining one.
 #pragma once
 
 #include "../module/kernel.hpp"

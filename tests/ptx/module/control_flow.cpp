@@ -19,8 +19,8 @@ edges reversed(edges const& next) {
   return before;
 }
 
-// The blocks that can reach the end, in reverse postorder of the reversed graph: every block but the
-// end comes after one of its successors.
+// The blocks that can reach the end, in reverse postorder of the reversed graph: every block but
+// the end comes after one of its successors.
 std::vector<int> order_from_end(block_graph const& graph) {
   edges const before = reversed(graph.next);
   struct visit {

@@ -16,8 +16,8 @@ struct kernel_text {
   int line;
 };
 
-// Reads the head of a kernel. `text` begins after ".entry", in line 1. Fills the kernel and declares
-// its parameters.
+// Reads the head of a kernel. `text` begins after ".entry", in line 1. Fills the kernel and
+// declares its parameters.
 kernel_text read_entry(std::string_view text, kernel& k, names& scope_names);
 
 }  // namespace ptx

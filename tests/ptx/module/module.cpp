@@ -32,8 +32,8 @@ bool is_one_of(std::string_view const (&names)[N], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-// True if the declaration has this directive, as ".visible .entry f(..)" has ".entry". Sets `end` to
-// the index after that word.
+// True if the declaration has this directive, as ".visible .entry f(..)" has ".entry". Sets `end`
+// to the index after that word.
 bool declares(std::string_view declaration, std::string_view directive, std::size_t& end) {
   std::string_view words = declaration;
   while (words.substr(0, 1) == ".") {

@@ -9,7 +9,8 @@
 
 namespace ptx {
 
-// The range of instructions, first to last, in which a virtual register is live; -1 if it is unused.
+// The range of instructions, first to last, in which a virtual register is live; -1 if it is
+// unused.
 struct lifetime {
   int first = -1, last = -1;
 };

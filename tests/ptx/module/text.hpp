@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits PTX text into pieces. PTX ISA 4.1 "Source Format", 4.3 "Statements". All views are into the
-// given text.
+// Splits PTX text into pieces. PTX ISA 4.1 "Source Format", 4.3 "Statements". All views are into
+// the given text.
 #pragma once
 
 #include <cstddef>

@@ -18,8 +18,8 @@ namespace ptx::runtime {
 class translation_unit {
  public:
   explicit translation_unit(void const* fat_binary) : fat_binary_(fat_binary) {}
-  // Null if there is no PTX for the machine; reports the reason once. Throws fault if the PTX is not
-  // supported.
+  // Null if there is no PTX for the machine; reports the reason once. Throws fault if the PTX is
+  // not supported.
   module* code();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and their implicit order: work in the legacy default stream runs after all earlier work of
-// blocking streams, and before all later work of theirs.
+// Streams and their implicit order: work in the legacy default stream runs after all earlier work
+// of blocking streams, and before all later work of theirs.
 #pragma once
 
 #include "errors.hpp"

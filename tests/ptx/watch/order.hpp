@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of accesses by a cluster's threads. Only barriers order the accesses of different warps,
-// in whatever order the machine runs the warps; only bar.warp.sync orders those of a warp's lanes.
-// PTX ISA 8 "Memory Consistency Model".
+// The order of accesses by a cluster's threads. Only barriers order the accesses of different
+// warps, in whatever order the machine runs the warps; only bar.warp.sync orders those of a warp's
+// lanes. PTX ISA 8 "Memory Consistency Model".
 #pragma once
 
 #include "../module/kernel.hpp"

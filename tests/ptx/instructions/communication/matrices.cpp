@@ -60,8 +60,8 @@ void load_matrices(warp& w, instruction const& n, lane_mask active) {
   }
 }
 
-// A quarter of A, or half of B transposed: a register of 32 lanes holds 8 rows of 8 elements, a pair
-// in each lane.
+// A quarter of A, or half of B transposed: a register of 32 lanes holds 8 rows of 8 elements, a
+// pair in each lane.
 using quarter = double[8][8];
 template <float number(std::uint16_t)>
 void read_quarter(std::uint64_t const* words, quarter& q) {
@@ -113,8 +113,8 @@ void write_half(quarter const& q, std::uint64_t* even, std::uint64_t* odd) {
 using vector = double __attribute__((vector_size(64)));
 static_assert(sizeof(vector) == sizeof(double[8]));
 
-// Computes sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats and of TF32
-// are exact.
+// Computes sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats and of
+// TF32 are exact.
 void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
   vector b[8];
   for (int k = 0; k < 8; ++k)

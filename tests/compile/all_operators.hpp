@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One small call of every operator, for the programs that test how translation units are built and
-// linked together.
+// One small call of every operator, for programs that test how translation units are built and
+// linked.
 #pragma once
 
 #include <slicesort/slicesort.hpp>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-// Unnamed, so that the linker does not take one unit's functions for those of another.
+// In an unnamed namespace, so that the linker does not merge the functions of different units.
 namespace all_operators {
 namespace {
 
@@ -35,7 +35,7 @@ unsigned hash(T element, unsigned seed) {
   return (seed ^ bits) * 16777619u;
 }
 
-// The results of every operator on a fixed input, as one number: the same in every program.
+// A hash of all results of every operator on a fixed input; the same in every program.
 template <class T = float>
 unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mode::overwrite) {
   using A = ss::detail::accumulator_t<T>;
@@ -46,7 +46,7 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   std::vector<unsigned char> memory(1 << 20);
   ss::workspace const scratch{memory.data(), memory.size()};
   unsigned seed = 2166136261u;
-  auto const note = [&seed](tensor<T> const& t) {
+  auto const add_hash = [&seed](tensor<T> const& t) {
     for (T v : t.values) seed = hash(v, seed);
   };
 
@@ -59,95 +59,97 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   tensor<std::uint16_t> perm(e);
   ss::slicing_sort<ss::half_half> const sort{ss::half_half{}};
   sort.forward(exec, x.read(), y.view(), {perm.view()}, scratch);
-  note(y);
+  add_hash(y);
   sort.backward(exec, y.read(), {perm.view()}, dx.view(), scratch, {mode});
-  note(dx);
+  add_hash(dx);
 
-  ss::permute const again{};
-  again.forward(exec, y.read(), {perm.view()}, dx.view(), scratch);
-  note(dx);
-  again.backward(exec, x.read(), {perm.view()}, dx.view(), scratch, {mode});
-  note(dx);
+  ss::permute const permutation{};
+  permutation.forward(exec, y.read(), {perm.view()}, dx.view(), scratch);
+  add_hash(dx);
+  permutation.backward(exec, x.read(), {perm.view()}, dx.view(), scratch, {mode});
+  add_hash(dx);
 
   tensor<std::uint16_t> perms(e);
-  ss::multi_permutation<ss::ascending> const csp{3};
-  csp.forward(exec, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
-  note(y);
-  csp.backward(exec, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch, {mode});
-  note(dx);
-  std::vector<A> const term_weights{A(0.3f), A(0.2f), A(0.1f)};
-  std::vector<A> dterm_weights(3);
-  csp.forward(exec, x.read(), ss::view(term_weights), y.view(), {perms.view()}, scratch);
-  note(y);
-  csp.backward(exec, y.read(), x.read(), ss::view(term_weights), {perms.view()}, dx.view(),
-               ss::view(dterm_weights), scratch);
-  note(dx);
-  for (A v : dterm_weights) seed = hash(v, seed);
+  ss::multi_permutation<ss::ascending> const permutations{3};
+  permutations.forward(exec, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
+  add_hash(y);
+  permutations.backward(exec, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch,
+                        {mode});
+  add_hash(dx);
+  std::vector<A> const component_weights{A(0.3f), A(0.2f), A(0.1f)};
+  std::vector<A> component_gradients(3);
+  permutations.forward(exec, x.read(), ss::view(component_weights), y.view(), {perms.view()},
+                       scratch);
+  add_hash(y);
+  permutations.backward(exec, y.read(), x.read(), ss::view(component_weights), {perms.view()},
+                        dx.view(), ss::view(component_gradients), scratch);
+  add_hash(dx);
+  for (A v : component_gradients) seed = hash(v, seed);
 
   tensor<std::uint16_t> maximum({e.batch, 1, e.channels});
   ss::max_exchange const exchange{};
   exchange.forward(exec, x.read(), y.view(), {maximum.view()}, scratch);
-  note(y);
+  add_hash(y);
   exchange.backward(exec, y.read(), {maximum.view()}, dx.view(), scratch, {mode});
-  note(dx);
+  add_hash(dx);
 
-  ss::shuffle<ss::per_channel> const mix{7};
-  mix.forward(exec, x.read(), y.view(), scratch);
-  note(y);
-  mix.backward(exec, y.read(), dx.view(), scratch, {mode});
-  note(dx);
+  ss::shuffle<ss::per_channel> const shuffle{7};
+  shuffle.forward(exec, x.read(), y.view(), scratch);
+  add_hash(y);
+  shuffle.backward(exec, y.read(), dx.view(), scratch, {mode});
+  add_hash(dx);
 
-  ss::csp const permute{ss::group_size{2}};
-  tensor<std::uint8_t> order(permute.saved_extents(e));
-  permute.forward(exec, x.read(), y.view(), {order.view()}, scratch);
-  note(y);
-  permute.backward(exec, y.read(), {order.view()}, dx.view(), scratch, {mode});
-  note(dx);
+  ss::csp const csp{ss::group_size{2}};
+  tensor<std::uint8_t> order(csp.saved_extents(e));
+  csp.forward(exec, x.read(), y.view(), {order.view()}, scratch);
+  add_hash(y);
+  csp.backward(exec, y.read(), {order.view()}, dx.view(), scratch, {mode});
+  add_hash(dx);
 
-  if constexpr (sizeof(T) >= sizeof(float)) {  // other elements are refused
-    ss::sinkhorn_csp<> const match{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
-    match.forward(exec, x.read(), y.view(), scratch);
-    note(y);
-    match.backward(exec, y.read(), x.read(), dx.view(), scratch, {mode});
-    note(dx);
+  if constexpr (sizeof(T) >= sizeof(float)) {  // other elements are not supported
+    ss::sinkhorn_csp<> const sinkhorn{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
+    sinkhorn.forward(exec, x.read(), y.view(), scratch);
+    add_hash(y);
+    sinkhorn.backward(exec, y.read(), x.read(), dx.view(), scratch, {mode});
+    add_hash(dx);
   }
 
-  ss::stack_extents const we{3, e.batch, e.length, 4};
-  std::vector<T> w(static_cast<std::size_t>(we.size())), dw(w.size());
+  ss::stack_extents const weight_extents{3, e.batch, e.length, 4};
+  std::vector<T> w(static_cast<std::size_t>(weight_extents.size())), dw(w.size());
   for (std::size_t i = 0; i < w.size(); ++i)
     w[i] = T(0.125f * static_cast<float>(static_cast<int>(i * 2654435761u % 13u) - 6));
-  ss::tensor_stack<T const> const weights(w.data(), we);
-  ss::sparse_mix<> const factors{ss::topology::chord{}, ss::recompute};
-  factors.forward(exec, x.read(), weights, y.view(), ss::no_saved, scratch);
-  note(y);
-  factors.backward(exec, y.read(), x.read(), weights, ss::no_saved, dx.view(),
-                   ss::tensor_stack<T>(dw.data(), we), scratch, {mode});
-  note(dx);
+  ss::tensor_stack<T const> const weights(w.data(), weight_extents);
+  ss::sparse_mix<> const sparse_mix{ss::topology::chord{}, ss::recompute};
+  sparse_mix.forward(exec, x.read(), weights, y.view(), ss::no_saved, scratch);
+  add_hash(y);
+  sparse_mix.backward(exec, y.read(), x.read(), weights, ss::no_saved, dx.view(),
+                      ss::tensor_stack<T>(dw.data(), weight_extents), scratch, {mode});
+  add_hash(dx);
   for (T v : dw) seed = hash(v, seed);
 
-  ss::softmax_attention<ss::mask::causal> const attend{};
+  ss::softmax_attention<ss::mask::causal> const attention{};
   ss::tensor4<T const> const heads = ss::split_heads(x.read(), e.channels);
-  ss::tensor4<T> const means = ss::split_heads(y.view(), e.channels);
-  std::vector<A> numbers(static_cast<std::size_t>(2 * e.size()));
-  ss::tensor4<A> const numbers_view(numbers.data(),
-                                    attend.saved_extents(heads.extents(), heads.extents()));
-  attend.forward(exec, {heads, heads, heads}, means, {numbers_view}, scratch);
-  note(y);
-  attend.backward(exec, heads, {heads, heads, heads}, means, {numbers_view},
-                  {ss::split_heads(dx.view(), e.channels)}, scratch, {mode});
-  note(dx);
+  ss::tensor4<T> const attention_y = ss::split_heads(y.view(), e.channels);
+  std::vector<A> statistics(static_cast<std::size_t>(2 * e.size()));
+  ss::tensor4<A> const statistics_view(statistics.data(),
+                                       attention.saved_extents(heads.extents(), heads.extents()));
+  attention.forward(exec, {heads, heads, heads}, attention_y, {statistics_view}, scratch);
+  add_hash(y);
+  attention.backward(exec, heads, {heads, heads, heads}, attention_y, {statistics_view},
+                     {ss::split_heads(dx.view(), e.channels)}, scratch, {mode});
+  add_hash(dx);
 
-  ss::merge_attention{}.forward(exec, {{means, numbers_view}, {heads, numbers_view}},
+  ss::merge_attention{}.forward(exec, {{attention_y, statistics_view}, {heads, statistics_view}},
                                 ss::split_heads(dx.view(), e.channels), ss::no_saved);
-  note(dx);
+  add_hash(dx);
 
   ss::linear_attention<ss::feature::cosine_reweighted, ss::divisor::at_least,
-                       ss::direction::causal> const look_back{};
-  look_back.forward(exec, {heads, heads, heads}, means, scratch);
-  note(y);
-  look_back.backward(exec, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
-                     scratch, {mode});
-  note(dx);
+                       ss::direction::causal> const linear{};
+  linear.forward(exec, {heads, heads, heads}, attention_y, scratch);
+  add_hash(y);
+  linear.backward(exec, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
+                  scratch, {mode});
+  add_hash(dx);
   return seed;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user's file with one operator costs to build: forward and backward, one element type.
+// A user's file with one operator: forward and backward for one element type.
 #include <slicesort/cuda.cuh>
 #include <slicesort/slicing_sort.hpp>
 

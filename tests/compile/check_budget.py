@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What one operator, forward and backward, costs to build for one architecture: at most 1 MB of object code for
-float, and at most 15 s of the processor's time, summed over nvcc and all that it starts, on a machine that compiles
-yardstick.cu in 4.5 s. The limit grows with the time that this machine takes for yardstick.cu: half as much again is
-what the same machine takes on a bad day, and twice as much beside other work."""
+"""Checks the build cost of one operator, forward and backward, for one architecture: at most 1 MB of object code for float, and
+at most 15 s of processor time (nvcc and its child processes) on a machine that compiles yardstick.cu in 4.5 s. The limit is
+proportional to this machine's time for yardstick.cu, which varies by half on one machine and doubles under load."""
 import os
 import subprocess
 import sys
@@ -13,9 +12,9 @@ from pathlib import Path
 from common import HERE, INCLUDE, NVCC
 
 SECONDS, YARDSTICK, BYTES = 15.0, 4.5, 1_000_000
-# Whatever else the machine does only adds, so the least times count. A round that is a tenth below the limit is enough, else
-# there are two, or up to six while they are over the limit.
-BELOW, MOST_ROUNDS = 0.9, 6
+# Load only adds time, so the minimum counts. One round suffices if it is a tenth below the limit; otherwise there are two, or
+# up to six while the limit is exceeded.
+BELOW, MAX_ROUNDS = 0.9, 6
 
 
 def cost(source: str) -> tuple[float, int]:
@@ -34,13 +33,13 @@ def cost(source: str) -> tuple[float, int]:
 if not NVCC:
     print("budget: skipped, there is no nvcc")
     sys.exit(0)
-rounds, most = [], 1
-while len(rounds) < most:
+rounds, needed = [], 1
+while len(rounds) < needed:
     rounds.append((cost("yardstick.cu")[0], *cost("budget.cu")))
     yardstick, seconds, size = (min(column) for column in zip(*rounds))
     limit = SECONDS * yardstick / YARDSTICK
     over = seconds > limit or size > BYTES
-    most = MOST_ROUNDS if over else 1 if seconds < BELOW * limit else 2
+    needed = MAX_ROUNDS if over else 1 if seconds < BELOW * limit else 2
 print(f"slicing_sort<ascending>, float, sm_90: {seconds:.1f} s ({seconds * YARDSTICK / yardstick:.1f} s where yardstick.cu "
       f"takes {YARDSTICK} s; here {yardstick:.1f} s), {size / 1000:.0f} kB"
       + (f"; at most {limit:.1f} s and {BYTES / 1000:.0f} kB" if over else ""))

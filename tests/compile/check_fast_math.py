@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""-use_fast_math leaves the kernels that have the host's bits their roundings: no instruction of their PTX is
-approximate. Those of softmax_attention, which have bits of their own, may be."""
+"""-use_fast_math does not change the rounding of kernels that have the host's bits: their PTX has no approximate instruction.
+Exception: the kernels of softmax_attention, whose bits differ from the host's."""
 import re
 import subprocess
 import sys

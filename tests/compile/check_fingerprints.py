@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator gives the same bits on other processors and under flags by which compilers fuse products with sums:
-fingerprint.cpp, built for this processor with no vectors and nothing fused, for all that it has (-march=native), and
-for aarch64, which QEMU runs. GCC fuses with -fexpensive-optimizations, which -O2 has; -O1 and that flag fuse as much in
-two thirds of the time."""
+"""Every operator computes the same bits on other processors, and with flags that let compilers fuse multiplications and
+additions. Builds fingerprint.cpp for this processor without vectors and fusion, with -march=native, and for aarch64, under
+QEMU. GCC fuses with -fexpensive-optimizations, a part of -O2; with -O1 and this flag, it fuses as much in two thirds of the
+time."""
 import difflib
 import platform
 import subprocess
@@ -21,7 +21,7 @@ AARCH64, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64"
 
 
 def prints(folder: str, compiler: str, flags: str, run: list[str], sets: list[str]) -> dict[str, list[str]]:
-    """The lines of the program, for each instruction set that there is."""
+    """The output of the program for each available instruction set."""
     program = Path(folder) / f"{compiler}{flags}".replace(" ", "").replace("/", "_")
     command = [compiler, "-std=c++17", *flags.split(), *WARNINGS, f"-I{INCLUDE}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
     made = subprocess.run(command, capture_output=True, encoding="utf-8")
@@ -38,8 +38,8 @@ def prints(folder: str, compiler: str, flags: str, run: list[str], sets: list[st
     return found
 
 
-def difference(where: str, want: list[str], got: list[str]) -> str:
-    lines = difflib.unified_diff(want, got, "expected", where, n=0, lineterm="")
+def difference(build: str, expected: list[str], actual: list[str]) -> str:
+    lines = difflib.unified_diff(expected, actual, "expected", build, n=0, lineterm="")
     return "\n".join(line for line in lines if not line.startswith("@@"))
 
 

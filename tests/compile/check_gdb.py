@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What gdb prints of views with include/slicesort/gdb.py: the `// prints NAME: ` lines of printed_by_gdb.cpp, where `|`
-stands for a line's end. Without gdb, or where it may run no program: skipped (status 77)."""
+"""gdb with include/slicesort/gdb.py prints views as in the lines `// prints NAME: ` of printed_by_gdb.cpp, in which `|` is a
+line break. Skipped (status 77) if there is no gdb, or if it may not run programs."""
 import re
 import shutil
 import subprocess
@@ -15,16 +15,16 @@ SOURCE = HERE / "printed_by_gdb.cpp"
 EXPECTED = dict(re.findall(r"^// prints (\w+): (.*)$", SOURCE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def skip(why: str) -> None:
-    print(f"skipped: {why}")
+def skip(reason: str) -> None:
+    print(f"skipped: {reason}")
     sys.exit(77)
 
 
-def said_by_gdb(program: Path) -> str:
-    look = [part for name in EXPECTED for part in ("-ex", rf"echo \n<{name}>", "-ex", f"output {name}")]
+def gdb_output(program: Path) -> str:
+    commands = [part for name in EXPECTED for part in ("-ex", rf"echo \n<{name}>", "-ex", f"output {name}")]
     run = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off",
                           "-ex", f"source {INCLUDE}/slicesort/gdb.py", "-ex", "break stop_here", "-ex", "run", "-ex", "up",
-                          *look, "-ex", r"echo \n<end>", program], capture_output=True, encoding="utf-8")
+                          *commands, "-ex", r"echo \n<end>", program], capture_output=True, encoding="utf-8")
     return run.stdout + run.stderr
 
 
@@ -33,13 +33,13 @@ def check(compiler: str) -> str:
         program = Path(folder) / "program"
         run = subprocess.run([compiler, "-std=c++17", "-g", "-O0", f"-I{INCLUDE}", SOURCE, "-o", program],
                              capture_output=True, encoding="utf-8")
-        said = run.stderr if run.returncode else said_by_gdb(program)
-    if "ptrace" in said and "not permitted" in said:
-        skip("gdb may not run a program here (ptrace)")
+        output = run.stderr if run.returncode else gdb_output(program)
+    if "ptrace" in output and "not permitted" in output:
+        skip("gdb is not permitted to run programs (ptrace)")
     for name, expected in EXPECTED.items():
-        is_printed = re.search(rf"<{name}>(.*?)\n<", said, re.DOTALL)
+        is_printed = re.search(rf"<{name}>(.*?)\n<", output, re.DOTALL)
         if not is_printed or is_printed[1] != expected.replace("|", "\n"):
-            return f"{name} ({compiler}) must print '{expected}':\n{said}"
+            return f"{name} ({compiler}) must print '{expected}':\n{output}"
     return ""
 
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every kernel of the library, compiled for sm_80 and sm_90, and those of float as PTX for the newest architecture
-that nvcc knows; what they use, kept in kernels/golden/, a file for each folder of detail/ that has kernels.
+"""Compiles every kernel of the library for sm_80 and sm_90, and those of float to PTX for the newest architecture of nvcc.
+Compares their resources with kernels/golden/, a file for each folder of detail/ that has kernels.
 
-A spill or a stack frame fails always, and so do a kernel without launch bound, one with more registers
-than a block of that size can have, and a body under detail/ that no kernels/*.cu reaches. Registers
-differ from compiler to compiler: they must be the golden ones where nvcc is the one that the files name.
+Fails for a spill, a stack frame, a kernel without launch bounds, more registers than a block of that size can have, and a
+kernel below detail/ that no kernels/*.cu instantiates. Registers depend on the compiler, so they are compared only if the
+nvcc version is that of the golden files.
 
-Most of the time is nvcc's way to PTX. With --built the kernels' PTX is that of a build by tests/run --ptx, which has each
-of them for sm_90 or else for sm_80, and only ptxas is run. A body must have a golden row then; kernels beyond the rows are
-the tests'."""
+nvcc's compilation to PTX takes most of the time. --built takes the PTX from a build of tests/run --ptx, which has each kernel
+for sm_90 or else for sm_80, and only runs ptxas. Kernels without a golden row are then those of tests."""
 import argparse
 import functools
 import os
@@ -25,10 +24,10 @@ from common import HERE, INCLUDE, NVCC, NVCC_WARNINGS, QUICK
 
 ARCHITECTURES = ("80", "90")
 GOLDEN = HERE / "kernels" / "golden"  # <folder of detail/>.txt
-COLUMNS = ("threads", "registers", "stack", "spill", "shared")  # bytes, but for the first two
-# Units of tests/cuda with the library's kernels, compiled as users compile them.
+COLUMNS = ("threads", "registers", "stack", "spill", "shared")  # the last three in bytes
+# Units of tests/cuda with the library's kernels, compiled with a user's flags.
 UNITS = ("remote.cu.o", "test_known_orders.cu.o", "test_known_masks.cu.o")
-REGISTERS = 65536  # of a multiprocessor, on every architecture so far; a thread gets them by eights
+REGISTERS = 65536  # of a multiprocessor, on all architectures so far; a thread gets a multiple of eight
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Usage:
     registers: int
     stack: int
     spill: int
-    shared: int  # static; the kernels ask for theirs when launched
+    shared: int  # static; the library's kernels use dynamic shared memory
 
     def complaints(self) -> list[str]:
         found = []
@@ -62,9 +61,9 @@ def short(symbol: str) -> str:
 
 
 def compiled(only: str, *flags: str) -> tuple[str, str, str]:
-    """The messages, the PTX, and a complaint when it does not compile: of one operator, or of all."""
+    """Compiles one operator, or all. Returns the messages, the PTX, and a complaint if compilation fails."""
     with tempfile.TemporaryDirectory() as folder:
-        # All operators in one text, so that a kernel that two of them use is compiled once.
+        # All operators in one source, so that a shared kernel is compiled once.
         text = Path(folder) / "kernels.cu"
         text.write_text("".join(f'#include "{path}"\n' for path in sorted((HERE / "kernels").glob(f"{only or '*'}.cu"))), encoding="utf-8")
         run = subprocess.run([NVCC, "-std=c++17", f"-I{INCLUDE}", *NVCC_WARNINGS, *flags, "--keep", "--keep-dir", folder,
@@ -77,11 +76,11 @@ def compiled(only: str, *flags: str) -> tuple[str, str, str]:
 
 
 def assembled(folder: Path, units: list[Path]) -> tuple[Kernels, list[str]]:
-    """What the golden kernels use in a build's units, each in the first that has it; complaints."""
+    """Resources of the golden kernels in a build's units, each from the first unit that has it; and complaints."""
     subprocess.run(["ninja", "-C", str(folder), *(str(unit.relative_to(folder)) for unit in units)], check=True, stdout=subprocess.DEVNULL)
     missing = {kernel for kernel, _ in read_golden()[1]}
 
-    # The PTX machine reads text, so that the units have it uncompressed.
+    # The units have uncompressed PTX, since the PTX machine reads it.
     texts = [text.decode() for unit in units for text in re.findall(rb"^\.version \d[^\0]*", unit.read_bytes(), re.MULTILINE)]
     jobs = []
     for arch in ("sm_90", "sm_80"):
@@ -92,11 +91,11 @@ def assembled(folder: Path, units: list[Path]) -> tuple[Kernels, list[str]]:
                 missing -= symbols.keys()
 
     def machine_code(text: str, arch: str, symbols: list[str]) -> tuple[Kernels, str]:
-        with tempfile.TemporaryDirectory() as place:
-            path = Path(place) / "kernels.ptx"
+        with tempfile.TemporaryDirectory() as output:
+            path = Path(output) / "kernels.ptx"
             path.write_text(text, encoding="utf-8")
             entries = [word for symbol in symbols for word in ("--entry", symbol)]
-            run = subprocess.run([Path(NVCC).with_name("ptxas"), "-v", f"-arch={arch}", *entries, path, "-o", f"{place}/kernels.cubin"],
+            run = subprocess.run([Path(NVCC).with_name("ptxas"), "-v", f"-arch={arch}", *entries, path, "-o", f"{output}/kernels.cubin"],
                                  capture_output=True, encoding="utf-8")
         messages = run.stdout + run.stderr
         return {(short(symbol), arch): used for symbol, used in usage(messages, text).items()}, messages if run.returncode else ""
@@ -112,14 +111,14 @@ def usage(messages: str, ptx: str) -> dict[str, Usage]:
     found = {}
     for block in messages.split("Compiling entry function '")[1:]:
         symbol = block[:block.index("'")]
-        number = {what: int(n) for n, what in re.findall(r"(\d+) (bytes stack frame|bytes spill stores|bytes spill loads|registers|bytes smem)", block)}
+        number = {resource: int(n) for n, resource in re.findall(r"(\d+) (bytes stack frame|bytes spill stores|bytes spill loads|registers|bytes smem)", block)}
         found[symbol] = Usage(int(bounds.get(symbol, 0)), number["registers"], number["bytes stack frame"],
                               number["bytes spill stores"] + number["bytes spill loads"], number.get("bytes smem", 0))
     return found
 
 
-def bodies() -> dict[str, str]:
-    """Kernel bodies, the structs that have a launch bound, and the folder of detail/ that each lies in."""
+def kernel_folders() -> dict[str, str]:
+    """The folder of detail/ of each kernel, a struct with launch bounds."""
     found = {}
     for path in sorted([*(INCLUDE / "slicesort/detail").rglob("device/*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
         parts = re.split(r"static constexpr int max_threads\b", path.read_text(encoding="utf-8"))
@@ -128,12 +127,12 @@ def bodies() -> dict[str, str]:
     return found
 
 
-def body_of(kernel: str) -> str:
+def struct_of(kernel: str) -> str:
     return kernel.split("<")[0]
 
 
 def table(version: str, kernels: Kernels, width: int) -> str:
-    lines = ["# SPDX-License-Identifier: Apache-2.0", "# What each kernel uses; written by tests/compile/check_kernels.py --update.",
+    lines = ["# SPDX-License-Identifier: Apache-2.0", "# Resources of each kernel; written by tests/compile/check_kernels.py --update.",
              f"# nvcc {version}", f"{'kernel':{width}}  arch   " + "  ".join(f"{column:>9}" for column in COLUMNS)]
     for (kernel, arch), used in sorted(kernels.items()):
         lines.append(f"{kernel:{width}}  {arch}  " + "  ".join(f"{getattr(used, column):9}" for column in COLUMNS))
@@ -147,7 +146,7 @@ def read_table(text: str) -> tuple[str, Kernels]:
 
 
 def read_golden(only: str = "") -> tuple[set[str], Kernels]:
-    """The versions that the files name, which is one, and their rows: of one folder, or of all."""
+    """The nvcc versions (one) and the rows of one golden file, or of all."""
     versions, kernels = set(), {}
     for path in sorted(GOLDEN.glob(f"{only or '*'}.txt")):
         version, rows = read_table(path.read_text(encoding="utf-8"))
@@ -157,14 +156,14 @@ def read_golden(only: str = "") -> tuple[set[str], Kernels]:
 
 
 def write_golden(version: str, kernels: Kernels, folders: dict[str, str], only: str) -> None:
-    # Of one width, so that a kernel's row does not change with its neighbors.
+    # All files have the same width, so that a row does not change with its neighbors.
     width = max(len(kernel) for kernel, _ in [*kernels, *(read_golden()[1] if only else {})])
     GOLDEN.mkdir(exist_ok=True)
     for path in GOLDEN.glob(f"{only or '*'}.txt"):
         path.unlink()
-    for folder in sorted({folders[body_of(kernel)] for kernel, _ in kernels}):
+    for folder in sorted({folders[struct_of(kernel)] for kernel, _ in kernels}):
         path = GOLDEN / f"{folder}.txt"
-        path.write_text(table(version, {key: used for key, used in kernels.items() if folders[body_of(key[0])] == folder}, width), encoding="utf-8")
+        path.write_text(table(version, {key: used for key, used in kernels.items() if folders[struct_of(key[0])] == folder}, width), encoding="utf-8")
         print(f"wrote {path}")
 
 
@@ -173,7 +172,7 @@ def differences(golden: Kernels, kernels: Kernels) -> list[str]:
     for key in sorted(golden.keys() | kernels.keys()):
         name = " ".join(key)
         if key not in kernels:
-            found.append(f"{name}: in the golden values alone")
+            found.append(f"{name}: only in the golden values")
         elif key not in golden:
             found.append(f"{name}: not in the golden values")
         else:
@@ -184,9 +183,9 @@ def differences(golden: Kernels, kernels: Kernels) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--update", action="store_true", help="write the golden values anew")
-    parser.add_argument("--only", metavar="OPERATOR", default="", help="the kernels of one operator's own folder: seconds instead of minutes")
-    parser.add_argument("--built", metavar="FOLDER", type=Path, help="take the PTX of this build by tests/run --ptx")
+    parser.add_argument("--update", action="store_true", help="rewrite the golden values")
+    parser.add_argument("--only", metavar="OPERATOR", default="", help="only the kernels in this operator's folder: seconds instead of minutes")
+    parser.add_argument("--built", metavar="FOLDER", type=Path, help="take the PTX from this build of tests/run --ptx")
     options = parser.parse_args()
     if options.built and (options.only or options.update):
         parser.error("--built goes with no other option")
@@ -197,32 +196,32 @@ def main() -> int:
         return 0
     version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, encoding="utf-8", check=True).stdout)[1]
     newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, encoding="utf-8", check=True).stdout)))
-    # PTX that nothing runs shows that the front end takes the code.
+    # This PTX is never run; it shows that the front end accepts the code.
     for_newest = ("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE", *QUICK)
     units = sorted(unit for name in UNITS for unit in options.built.rglob(name)) if options.built else []
     if options.built and not units:
-        print(f"{options.built} has no PTX of kernels: they are compiled here")
+        print(f"{options.built} has no PTX of kernels: compiling them")
     jobs = [] if units else [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda flags: compiled(options.only, *flags), [*jobs, for_newest]))
     complaints = [complaint for _, _, complaint in results if complaint]
-    folders = bodies()
+    folders = kernel_folders()
     kernels = {(short(symbol), f"sm_{arch}"): used for arch, (messages, ptx, _) in zip(ARCHITECTURES, results[:-1])
                for symbol, used in usage(messages, ptx).items()}
     if units:
         kernels, failed = assembled(options.built, units)
         complaints += failed
-    complaints += [f"{kernel} {arch}: is the body of no folder of detail/" for kernel, arch in sorted(kernels) if body_of(kernel) not in folders]
-    kernels = {key: used for key, used in kernels.items() if folders.get(body_of(key[0]), "") == options.only or not options.only}
+    complaints += [f"{kernel} {arch}: is no kernel of detail/" for kernel, arch in sorted(kernels) if struct_of(kernel) not in folders]
+    kernels = {key: used for key, used in kernels.items() if folders.get(struct_of(key[0]), "") == options.only or not options.only}
     entries = len(re.findall(r"\.entry\b", results[-1][1]))
-    complaints += [f"{kernel} {arch}: {what}" for (kernel, arch), used in sorted(kernels.items()) for what in used.complaints()]
-    wanted = {body for body, folder in folders.items() if not options.only or folder == options.only}
-    complaints += [f"{body}: no tests/compile/kernels/*.cu reaches it" for body in sorted(wanted - {body_of(kernel) for kernel, _ in kernels})]
+    complaints += [f"{kernel} {arch}: {complaint}" for (kernel, arch), used in sorted(kernels.items()) for complaint in used.complaints()]
+    library = {kernel for kernel, folder in folders.items() if not options.only or folder == options.only}
+    complaints += [f"{kernel}: no tests/compile/kernels/*.cu instantiates it" for kernel in sorted(library - {struct_of(kernel) for kernel, _ in kernels})]
 
     if options.update and kernels and not complaints:
         write_golden(version, kernels, folders, options.only)
     golden_versions, golden = read_golden(options.only)
-    if units:  # of one architecture
+    if units:  # each kernel for one architecture
         found = {kernel for kernel, _ in kernels}
         golden = {key: used for key, used in golden.items() if key in kernels or key[0] not in found}
     if golden_versions <= {version}:
@@ -231,9 +230,9 @@ def main() -> int:
     else:
         print(f"the golden values are of nvcc {', '.join(sorted(golden_versions))}, this is {version}: only spills, stack frames and launch bounds were checked")
     print("\n".join(complaints[:60]))
-    most = max((used.registers for used in kernels.values()), default=0)
+    registers = max((used.registers for used in kernels.values()), default=0)
     print(f"kernels: {len(kernels)} for {', '.join('sm_' + a for a in ARCHITECTURES)}, {entries} as PTX for compute_{newest}; "
-          f"at most {most} registers; {len(complaints)} complaints")
+          f"at most {registers} registers; {len(complaints)} complaints")
     return 1 if complaints or not kernels or not entries else 0
 
 

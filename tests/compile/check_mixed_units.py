@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No compiler flag changes a result by way of the linker: units of one program may be compiled with different flags and by
-different compilers. Four checks, of which the first three find what no program happens to call:
+"""The units of a program may be compiled with different flags and by different compilers: the linker does not mix their
+functions. Four checks; the first three also cover functions that no test program calls:
 - every function of slicesort::v0, whose types units exchange, has the build in its symbol;
-- objects of different builds have no weak function of slicesort in common;
-- nor one of the standard library that computes with floating-point numbers, such as std::max<float> or std::fma(float, ..);
-- linked in every order that lets another unit's functions win, statically and as shared libraries, each unit still computes
-  the bits that it computes alone. --all links every pair of more builds, and takes many times as long.
-Units of one build share their functions. They must compute the same bits at every -O, but under -ffast-math, which lets the
-compiler round otherwise at each -O: there a unit computes the bits that one of the units of its build computes alone."""
+- objects of different builds share no weak function of slicesort;
+- they share no floating-point function of the standard library either, such as std::max<float> or std::fma(float, ..);
+- linked in several orders, so that the functions of each unit come first once, statically and as shared libraries, each unit
+  computes the same bits as alone. --all links every pair of more builds, and takes many times as long.
+Units of one build share their functions, so they must compute the same bits at every -O. Exception: under -ffast-math the
+rounding depends on -O, and a unit computes the bits of one of the units of its build."""
 import argparse
 import os
 import re
@@ -33,12 +33,11 @@ MORE = [("plain", GXX, "-O1"), ("plain_O2", GXX, "-O2"), ("fma_O2", GXX, "-O2 -m
         ("nvcc_native", "nvcc", "-O2 -Xcompiler=-march=native")]
 # Units for link-time optimization, which reports types and variables that differ: -O0, because only the report counts.
 WITH_LTO = ["native", "arrays"]
-# Flags that the name of a build lacks.
+# Flags that do not enter the name of a build.
 OPTIMIZATION = {"-O0", "-O1", "-O2", "-O3", "-fexpensive-optimizations"}
-# Destructors of errors are in a vtable that units share, so that errors can be caught in any of them. They call the
-# standard library's and compute nothing.
+# Destructors of exceptions are in a vtable that units share, so that any unit can catch them. They compute nothing.
 SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cuda_error)D[012]Ev$")
-# Functions of the standard library that take a floating-point number, alone or with others, or compare those of a sequence.
+# Functions of the standard library that take floating-point numbers, or compare those of a sequence.
 NUMBER = r"(?:float|double|long double)"
 PARAMETER = rf"(?:{NUMBER}|int|long|unsigned int|unsigned long)(?: const&)?"
 COMPUTES = re.compile(rf"(?:^|.* )std::\w+(?:<.*>)?\((?:(?=.*\b{NUMBER}\b){PARAMETER}(?:, {PARAMETER})*|std::initializer_list<{NUMBER}>)\)$"
@@ -69,13 +68,13 @@ class Unit:
         self.symbols: set[str] = set()
 
     def compiled(self) -> str:
-        how = ["-x", "cu", "-arch=compute_90", "-Xcompiler=-fPIC"] if self.compiler == "nvcc" else ["-fPIC"]
+        language = ["-x", "cu", "-arch=compute_90", "-Xcompiler=-fPIC"] if self.compiler == "nvcc" else ["-fPIC"]
         compiler = NVCC if self.compiler == "nvcc" else self.compiler
-        output(compiler, "-std=c++17", *self.flags, *how, f'-DUNIT="{self.name}"', f"-I{INCLUDE}", "-c", SOURCES / "unit.cpp",
+        output(compiler, "-std=c++17", *self.flags, *language, f'-DUNIT="{self.name}"', f"-I{INCLUDE}", "-c", SOURCES / "unit.cpp",
                "-o", self.object)
         names = [line.split()[-1] for line in output("nm", self.object).splitlines() if " W _Z" in line]
-        own = re.compile(r"_Z(Z?N[VK]*|T[hvc]\w*)9slicesort")
-        self.symbols = {name for name in names if own.match(name)}
+        of_slicesort = re.compile(r"_Z(Z?N[VK]*|T[hvc]\w*)9slicesort")
+        self.symbols = {name for name in names if of_slicesort.match(name)}
         if not self.symbols:
             return f"{self.name}: has no weak functions"
         plain = output("c++filt", input="\n".join(names)).splitlines()
@@ -131,7 +130,7 @@ def disjoint(a: Unit, b: Unit) -> str:
 
 
 def tagged() -> str:
-    """Looks for functions of v0 without a tag in what clang says of all public headers for the host."""
+    """Finds functions of v0 without an ABI tag, in clang's syntax tree of all public headers for the host."""
     headers = [p.relative_to(INCLUDE) for p in sorted((INCLUDE / "slicesort").rglob("*.hpp"))]
     headers = [p for p in headers if "detail" not in p.parts and p.name not in ("blas.hpp", "thrust.hpp")]
     text = output(CLANG, "-std=c++17", "-fsyntax-only", f"-I{INCLUDE}", "-Xclang", "-ast-dump", "-Xclang",
@@ -139,18 +138,18 @@ def tagged() -> str:
                   input="".join(f"#include <{p.as_posix()}>\n" for p in headers))
     function = re.compile(r"(?:Function|CXXMethod|CXXConstructor|CXXConversion|CXXDestructor)Decl (.*)")
     found, missing = 0, []
-    of_v0, current, depth_of_current = False, None, 0  # not v0_host; the function whose parts follow
+    in_v0, current, depth_of_current = False, None, 0  # excludes v0_host; `current` is the enclosing function
     for line in text.splitlines():
         if line.startswith("Dumping"):
-            of_v0, current = line == "Dumping slicesort::v0:", None
+            in_v0, current = line == "Dumping slicesort::v0:", None
             continue
         start = re.match(r"[ |`-]*", line)[0]
-        if current and len(start) > depth_of_current:  # symbols of local functions contain that of this one
+        if current and len(start) > depth_of_current:  # symbols of local functions contain the symbol of `current`
             if len(start) == depth_of_current + 2 and re.match(r"(AbiTag|Unavailable)Attr", line[len(start):]):
                 missing.remove(current)
             continue
         match, current = function.match(line, len(start)), None
-        if of_v0 and match and not re.search(r"\b(implicit|delete)\b|<deduction guide", match[1]):
+        if in_v0 and match and not re.search(r"\b(implicit|delete)\b|<deduction guide", match[1]):
             found, current, depth_of_current = found + 1, match[1], len(start)
             missing.append(current)
     if found < 200:
@@ -159,7 +158,7 @@ def tagged() -> str:
 
 
 def one_definition(folder: Path, units: list[Unit]) -> str:
-    """Links units with link-time optimization, which must find no type that differs."""
+    """Links units with link-time optimization, which must report no conflicting types."""
     flags = ["-flto", "-fno-fat-lto-objects", f"-I{INCLUDE}"]
     objects = []
     for unit in units:
@@ -172,18 +171,18 @@ def one_definition(folder: Path, units: list[Unit]) -> str:
 
 options = argparse.ArgumentParser()
 options.add_argument("--all", action="store_true", help="more builds, linked in pairs")
-asked = options.parse_args()
+arguments = options.parse_args()
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     everything = [Unit(folder, *u) for u in UNITS + MORE if u[1] in COMPILERS or (u[1] == "nvcc" and NVCC)]
-    units = everything if asked.all else [u for u in everything if u.name in [u[0] for u in UNITS]]
+    units = everything if arguments.all else [u for u in everything if u.name in [u[0] for u in UNITS]]
     main = folder / "main.o"
     output(GXX, "-std=c++17", "-O1", f"-I{INCLUDE}", "-c", SOURCES / "main.cpp", "-o", main)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         done = [*pool.map(reported, [u.compiled for u in units])] + [*pool.map(reported, [partial(shared_library, u) for u in units])]
         done += pool.map(reported, [partial(alone, main, u) for u in units])
-    orders = [units[i:] + units[:i] for i in range(len(units))]  # each unit is the first once
-    if asked.all:
+    orders = [units[i:] + units[:i] for i in range(len(units))]  # each unit comes first once
+    if arguments.all:
         orders += [list(pair) for pair in permutations(units, 2)]
     jobs = [lambda text=text: text for text in done]
     jobs += [partial(disjoint, a, b) for a, b in combinations(units, 2)]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The headers give no warning at -O3 for any processor: every operator, forward and backward, as all_operators.hpp calls them.
-g++ finds variables that "may be used uninitialized" after it has inlined and vectorized, so what it says depends on -march;
-what clang++ says depends on the source alone. Compiled, never run.
-check_optimized.py [--all]: g++ for one processor, or both compilers, g++ for each processor that it knows."""
+"""The headers compile without warnings at -O3 for every processor: every operator, forward and backward, as called in
+all_operators.hpp. g++ reports variables that "may be used uninitialized" after inlining and vectorization, so its warnings
+depend on -march; those of clang++ do not.
+check_optimized.py [--all]: g++ for one processor, or clang++ and g++ for each processor that g++ knows."""
 import subprocess
 import sys
 from functools import partial

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and runs the small programs of programs/: without exceptions and RTTI, and what the adapters to other languages
-share. check_programs.py [--all]: each compiler with one standard, or with both."""
+"""Builds and runs the small programs of programs/: calls without exceptions and RTTI, and the bindings for adapters to other
+languages. check_programs.py [--all]: each compiler with one standard, or with both."""
 import os
 import subprocess
 import sys

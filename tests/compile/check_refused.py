@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every refused/*.cpp must not compile: the first error must be the sentence after `// expect: `, and stand in the
-first twelve lines of what the compiler says. With -DCORRECTED the first compiler must take the same file: it is refused
-for that mistake and for no other. A file with a line `// flag: COMPILER FLAG` is refused for that flag of that compiler, on
-x86-64, and is correct without. A file with the lines `// of: NAME..` has a variant for each name, which -DOF_NAME chooses."""
+"""No refused/*.cpp may compile. Its first error must contain the sentence after `// expect: `, within the first twelve lines of
+output. With -DCORRECTED the first compiler must accept the file, which shows that it has no other mistake. A file with a line
+`// flag: COMPILER FLAG` is rejected only with that flag of that compiler, on x86-64. A file with lines `// of: NAME..` has a
+variant for each name, selected by -DOF_NAME."""
 import platform
 import re
 import tempfile

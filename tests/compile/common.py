@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilers and flags of the compile checks, and a pool that keeps the processors busy."""
+"""Compilers and flags of the compile checks, and a pool that runs them in parallel."""
 import os
 import shutil
 import subprocess
@@ -15,11 +15,10 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion
             "-Wold-style-cast", "-Wdouble-promotion", "-Werror"]
 COMPILERS = os.environ.get("COMPILERS", "g++ clang++").split()
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc")
-# The host's warnings as far as the files that nvcc writes and the headers that it adds pass them.
+# The host compiler's warnings that the files and headers of nvcc pass.
 NVCC_WARNINGS = ["-Werror=all-warnings",
                  "-Xcompiler=-Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Wdouble-promotion,-Werror"]
-# Options for PTX that is compiled only to be read: a fifth of the time, and no instruction is missing that an optimizer
-# would have left.
+# Options for PTX that is only inspected. Compiles in a fifth of the time, and removes no instruction.
 QUICK = ["--Ofast-compile=max"] if NVCC and "--Ofast-compile" in subprocess.run([NVCC, "--help"], capture_output=True, encoding="utf-8").stdout else []
 
 
@@ -33,19 +32,19 @@ def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, s
 
 
 def precompiled(compiler: str, folder: str, *flags: str) -> list[str]:
-    """Compiles the umbrella into a folder, once for many programs that begin by including it; returns the flags that make the
-    compiler take it. Programs must be compiled with these flags, too: else g++ reads the header itself, and clang++ refuses."""
+    """Precompiles the umbrella header into a folder. Returns the flags that select it. Programs must include it first and be
+    compiled with the same `flags`: otherwise g++ reads the header itself, and clang++ fails."""
     clang = compiler.startswith("clang")
-    of_compiler = Path(folder) / compiler
-    (of_compiler / "slicesort").mkdir(parents=True)
-    made = of_compiler / "slicesort" / ("slicesort.hpp.pch" if clang else "slicesort.hpp.gch")
+    output = Path(folder) / compiler
+    (output / "slicesort").mkdir(parents=True)
+    made = output / "slicesort" / ("slicesort.hpp.pch" if clang else "slicesort.hpp.gch")
     subprocess.run([compiler, f"-I{INCLUDE}", *flags, "-x", "c++-header", "-w", INCLUDE / "slicesort/slicesort.hpp", "-o", made],
                    check=True)
-    return ["-include-pch", str(made)] if clang else [f"-I{of_compiler}"]
+    return ["-include-pch", str(made)] if clang else [f"-I{output}"]
 
 
-def by_nvcc(source: str, *flags: str) -> tuple[bool, str]:
-    """Compiles a text with the project's headers, for the device and the host; returns success and the messages."""
+def compile_with_nvcc(source: str, *flags: str) -> tuple[bool, str]:
+    """Compiles a source text with the project's headers for device and host; returns success and the messages."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text.cu"
         path.write_text(source, encoding="utf-8")
@@ -54,12 +53,12 @@ def by_nvcc(source: str, *flags: str) -> tuple[bool, str]:
     return run.returncode == 0, run.stdout + run.stderr
 
 
-def run_all(what: str, jobs: list) -> None:
-    """Runs functions that return a complaint or an empty string; exits with their verdict."""
+def run_all(check: str, jobs: list) -> None:
+    """Runs functions that return a complaint or an empty string; exits with status 1 if there is a complaint."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         complaints = [c for c in pool.map(lambda job: job(), jobs) if c]
     for complaint in complaints:
         lines = complaint.splitlines()
         print("\n".join(lines[:15] + ([f"({len(lines) - 15} more lines)"] if len(lines) > 15 else []) + [""]))
-    print(f"{what}: {len(jobs) - len(complaints)} passed, {len(complaints)} failed")
+    print(f"{check}: {len(jobs) - len(complaints)} passed, {len(complaints)} failed")
     sys.exit(1 if complaints or not jobs else 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a hash of the bits of what every operator writes (outputs, saved state, gradients), a line
-// for each operator, direction and element type. check_fingerprints.py builds it for several
-// processors and compares the lines. The argument is the instruction set to use.
+// Prints a hash of all bits that an operator writes (outputs, saved state, gradients), a line for
+// each operator, direction and element type. check_fingerprints.py builds it for several processors
+// and compares the lines. The argument is the instruction set to use.
 #include "../support/inputs.hpp"
 #include "../support/pattern_order.hpp"
 #include "../support/problems.hpp"
@@ -19,9 +19,9 @@ namespace {
 
 using namespace support;
 
-// More than one tile of channels, and tails of every vector's width in rows and in channels.
+// Several tiles of channels, with partial vectors of every width in rows and channels.
 constexpr extents3 shape{2, 131, 70};
-// Where operators take another way, or would take long.
+// A small shape for slow operators; a tall one with 32-bit indices.
 constexpr extents3 small{2, 67, 37}, tall{1, 65600, 2};
 std::vector<index_t> const lengths{131, 90}, small_lengths{67, 41}, key_lengths{139, 90};
 
@@ -43,15 +43,15 @@ class fingerprint {
   std::uint64_t hash_ = 0;
 };
 
-// The two directions of an operator, each with the bits of all its calls.
+// The fingerprints of an operator's two directions, over all calls. Prints them when destroyed.
 template <class T>
-struct operator_prints {
+struct operator_fingerprints {
   char const* name;
   fingerprint forward, backward;
 
-  explicit operator_prints(char const* of) : name(of) {}
-  operator_prints(operator_prints const&) = delete;
-  ~operator_prints() {
+  explicit operator_fingerprints(char const* operator_name) : name(operator_name) {}
+  operator_fingerprints(operator_fingerprints const&) = delete;
+  ~operator_fingerprints() {
     print("forward", forward);
     print("backward", backward);
   }
@@ -61,7 +61,7 @@ struct operator_prints {
   }
 };
 
-// Workspace of exactly the size that a call asks for.
+// A workspace of exactly the required size.
 struct scratch {
   std::vector<unsigned char> memory;
   explicit scratch(std::size_t bytes) : memory(bytes) {}
@@ -78,155 +78,156 @@ tensor<T> number_tensor(extents3 e, std::uint64_t seed) {
   t.elements() = numbers<T>(e.size(), seed);
   return t;
 }
-// The gradients that a call adds to.
+// Gradients to which a call adds.
 template <class T>
-tensor<T> begun(extents3 e) {
+tensor<T> previous_gradients(extents3 e) {
   return number_tensor<T>(e, 99);
 }
 
-constexpr ss::backward_options add_to(ss::tensor1<index_t const> valid = {}) {
-  return {ss::grad_mode::accumulate, valid};
+constexpr ss::backward_options add_to(ss::tensor1<index_t const> rows_valid = {}) {
+  return {ss::grad_mode::accumulate, rows_valid};
 }
 
 template <class T, class Index>
-void sorted(operator_prints<T>& prints, extents3 e, std::vector<index_t> const& valid) {
+void sorted(operator_fingerprints<T>& fingerprints, extents3 e,
+            std::vector<index_t> const& rows_valid) {
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
   scratch memory(op.template workspace_bytes<T>(exec, e));
   tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = mixed_tensor<T>(e, all_kinds, 2);
-  tensor<T> y(e), dx = begun<T>(e);
+  tensor<T> y(e), dx = previous_gradients<T>(e);
   tensor<Index> perm(e);
-  op.forward(exec, x.view(), y.view(), {perm.view()}, memory, {view_of(valid)});
-  prints.forward.add(y);
-  prints.forward.add(perm);
-  op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
-  prints.backward.add(dx);
+  op.forward(exec, x.view(), y.view(), {perm.view()}, memory, {view_of(rows_valid)});
+  fingerprints.forward.add(y);
+  fingerprints.forward.add(perm);
+  op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(rows_valid)));
+  fingerprints.backward.add(dx);
 }
 template <class T>
 void slicing_sort() {
-  operator_prints<T> prints("slicing_sort");
-  sorted<T, std::uint16_t>(prints, shape, {});
-  sorted<T, std::int32_t>(prints, shape, lengths);
-  sorted<T, std::uint32_t>(prints, tall, {});
+  operator_fingerprints<T> fingerprints("slicing_sort");
+  sorted<T, std::uint16_t>(fingerprints, shape, {});
+  sorted<T, std::int32_t>(fingerprints, shape, lengths);
+  sorted<T, std::uint32_t>(fingerprints, tall, {});
 }
 
 template <class T>
 void permute() {
-  operator_prints<T> prints("permute");
+  operator_fingerprints<T> fingerprints("permute");
   for (extents3 e : {shape, tall}) {
-    std::vector<index_t> const valid = e == shape ? lengths : std::vector<index_t>{65599};
+    std::vector<index_t> const rows_valid = e == shape ? lengths : std::vector<index_t>{65599};
     scratch memory(ss::permute::workspace_bytes<T>(exec, e));
     tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = number_tensor<T>(e, 2);
-    tensor<T> y(e), dx = begun<T>(e);
+    tensor<T> y(e), dx = previous_gradients<T>(e);
     tensor<std::uint32_t> perm(e);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      // 7 shares no divisor with a length: a permutation.
-      auto const rows = static_cast<std::uint32_t>(valid[static_cast<std::size_t>(b)]);
+      // A permutation, since 7 is coprime to the lengths.
+      auto const rows = static_cast<std::uint32_t>(rows_valid[static_cast<std::size_t>(b)]);
       perm(b, n, c) = (static_cast<std::uint32_t>(n) * 7u + static_cast<std::uint32_t>(c)) % rows;
     });
     ss::permute const op;
-    op.forward(exec, x.view(), {perm.view()}, y.view(), memory, {view_of(valid)});
-    prints.forward.add(y);
-    op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
-    prints.backward.add(dx);
+    op.forward(exec, x.view(), {perm.view()}, y.view(), memory, {view_of(rows_valid)});
+    fingerprints.forward.add(y);
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(rows_valid)));
+    fingerprints.backward.add(dx);
   }
 }
 
 template <class T>
 void multi_permutation() {
-  operator_prints<T> prints("multi_permutation");
+  operator_fingerprints<T> fingerprints("multi_permutation");
   using A = ss::detail::accumulator_t<T>;
   ss::multi_permutation<pattern_order> const op(3, pattern_order{zigzag});
   scratch memory(op.template workspace_bytes<T>(exec, shape));
   tensor<T> const x = number_tensor<T>(shape, 1), dy = number_tensor<T>(shape, 2);
-  tensor<T> y(shape), dx = begun<T>(shape);
+  tensor<T> y(shape), dx = previous_gradients<T>(shape);
   tensor<std::uint16_t> perm(shape);
   std::vector<A> const w = numbers<A>(3, 3);
   std::vector<A> dw(3);
   ss::tensor1<A const> const weights(w.data(), 3);
   op.forward(exec, x.view(), weights, y.view(), {perm.view()}, memory, {view_of(lengths)});
-  prints.forward.add(y);
-  prints.forward.add(perm);
+  fingerprints.forward.add(y);
+  fingerprints.forward.add(perm);
   op.backward(exec, dy.view(), x.view(), weights, {perm.view()}, dx.view(),
               ss::tensor1<A>(dw.data(), 3), memory, add_to(view_of(lengths)));
-  prints.backward.add(dx);
-  prints.backward.add(dw);
+  fingerprints.backward.add(dx);
+  fingerprints.backward.add(dw);
 }
 
 template <class T>
 void max_exchange() {
-  operator_prints<T> prints("max_exchange");
+  operator_fingerprints<T> fingerprints("max_exchange");
   ss::max_exchange const op(5);
   scratch memory(op.workspace_bytes<T>(exec, shape));
   tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
-  tensor<T> y(shape), dx = begun<T>(shape);
+  tensor<T> y(shape), dx = previous_gradients<T>(shape);
   tensor<std::uint16_t> maximum({shape.batch, 1, shape.channels});
   op.forward(exec, x.view(), y.view(), {maximum.view()}, memory, {view_of(lengths)});
-  prints.forward.add(y);
-  prints.forward.add(maximum);
+  fingerprints.forward.add(y);
+  fingerprints.forward.add(maximum);
   op.backward(exec, dy.view(), {maximum.view()}, dx.view(), memory, add_to());
-  prints.backward.add(dx);
+  fingerprints.backward.add(dx);
 }
 
 template <class T, class Form>
-void shuffled(operator_prints<T>& prints, ss::shuffle<Form> const& op) {
+void shuffled(operator_fingerprints<T>& fingerprints, ss::shuffle<Form> const& op) {
   scratch memory(op.template workspace_bytes<T>(exec, shape));
   tensor<T> const x = number_tensor<T>(shape, 1);
-  tensor<T> y(shape), dx = begun<T>(shape);
+  tensor<T> y(shape), dx = previous_gradients<T>(shape);
   op.forward(exec, x.view(), y.view(), memory, {view_of(lengths)});
-  prints.forward.add(y);
+  fingerprints.forward.add(y);
   op.backward(exec, x.view(), dx.view(), memory, add_to(view_of(lengths)));
-  prints.backward.add(dx);
+  fingerprints.backward.add(dx);
 }
 template <class T>
 void shuffle() {
-  operator_prints<T> prints("shuffle");
-  shuffled(prints, ss::shuffle<ss::shared_by_channels>(7));
-  shuffled(prints, ss::shuffle<ss::per_channel>(7));
+  operator_fingerprints<T> fingerprints("shuffle");
+  shuffled(fingerprints, ss::shuffle<ss::shared_by_channels>(7));
+  shuffled(fingerprints, ss::shuffle<ss::per_channel>(7));
 }
 
 template <class T, class Op>
-void permuted(operator_prints<T>& prints, Op const& op) {
+void permuted(operator_fingerprints<T>& fingerprints, Op const& op) {
   scratch memory(op.template workspace_bytes<T>(exec, shape));
   tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
-  tensor<T> y(shape), dx = begun<T>(shape);
+  tensor<T> y(shape), dx = previous_gradients<T>(shape);
   tensor<std::uint8_t> order(op.saved_extents(shape));
   op.forward(exec, x.view(), y.view(), {order.view()}, memory, {view_of(lengths)});
-  prints.forward.add(y);
-  prints.forward.add(order);
+  fingerprints.forward.add(y);
+  fingerprints.forward.add(order);
   op.backward(exec, dy.view(), {order.view()}, dx.view(), memory, add_to(view_of(lengths)));
-  prints.backward.add(dx);
+  fingerprints.backward.add(dx);
 }
 template <class T>
 void csp() {
-  operator_prints<T> prints("csp");
+  operator_fingerprints<T> fingerprints("csp");
   for (index_t rows : {2, 16, 131}) {
-    permuted(prints, ss::csp{ss::group_size{rows}});
-    permuted(prints, ss::csp<ss::shift::power, ss::reference>{ss::group_size{rows}});
+    permuted(fingerprints, ss::csp{ss::group_size{rows}});
+    permuted(fingerprints, ss::csp<ss::shift::power, ss::reference>{ss::group_size{rows}});
   }
-  permuted(prints, ss::csp<ss::shift::none>{ss::group_size{2}});
+  permuted(fingerprints, ss::csp<ss::shift::none>{ss::group_size{2}});
 }
 
 template <class T>
 void sinkhorn_csp() {
-  operator_prints<T> prints("sinkhorn_csp");
+  operator_fingerprints<T> fingerprints("sinkhorn_csp");
   for (double tau : {1.0, 0.05}) {
     ss::sinkhorn_csp<> const op{ss::group_size{9}, ss::sinkhorn{tau, 2}};
     scratch memory(op.template workspace_bytes<T>(exec, small));
     tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
-    tensor<T> y(small), dx = begun<T>(small);
+    tensor<T> y(small), dx = previous_gradients<T>(small);
     op.forward(exec, x.view(), y.view(), memory, {view_of(small_lengths)});
-    prints.forward.add(y);
+    fingerprints.forward.add(y);
     op.backward(exec, dy.view(), x.view(), dx.view(), memory, add_to(view_of(small_lengths)));
-    prints.backward.add(dx);
+    fingerprints.backward.add(dx);
   }
 }
 
 template <class T, class Op>
-void mixed(operator_prints<T>& prints, Op const& op, index_t factors, index_t links) {
+void mixed(operator_fingerprints<T>& fingerprints, Op const& op, index_t factors, index_t links) {
   ss::stack_extents const e{factors, small.batch, small.length, links};
   scratch memory(op.template workspace_bytes<T>(exec, small, e));
   tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
-  tensor<T> y(small), dx = begun<T>(small);
+  tensor<T> y(small), dx = previous_gradients<T>(small);
   std::vector<T> const w = numbers<T>(e.size(), 3);
   std::vector<T> dw = numbers<T>(e.size(), 4);
   ss::stack_extents const saved = op.saved_extents(small, e);
@@ -234,52 +235,54 @@ void mixed(operator_prints<T>& prints, Op const& op, index_t factors, index_t li
   ss::tensor_stack<T const> const weights(w.data(), e);
   ss::tensor_stack<T> const state(states.data(), saved);
   op.forward(exec, x.view(), weights, y.view(), {state}, memory, {view_of(small_lengths)});
-  prints.forward.add(y);
-  prints.forward.add(states);
+  fingerprints.forward.add(y);
+  fingerprints.forward.add(states);
   op.backward(exec, dy.view(), x.view(), weights, {state}, dx.view(),
               ss::tensor_stack<T>(dw.data(), e), memory, add_to(view_of(small_lengths)));
-  prints.backward.add(dx);
-  prints.backward.add(dw);
+  fingerprints.backward.add(dx);
+  fingerprints.backward.add(dw);
 }
 template <class T>
 void sparse_mix() {
-  operator_prints<T> prints("sparse_mix");
-  mixed<T>(prints, ss::sparse_mix<>{ss::topology::chord{}}, 4, 5);
-  mixed<T>(prints, ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{2}, ss::recompute}, 3, 5);
+  operator_fingerprints<T> fingerprints("sparse_mix");
+  mixed<T>(fingerprints, ss::sparse_mix<>{ss::topology::chord{}}, 4, 5);
+  mixed<T>(fingerprints, ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{2}, ss::recompute},
+           3, 5);
 }
 
 template <class T, class State, class Op>
-void attended(operator_prints<T>& prints, Op const& op) {
+void attended(operator_fingerprints<T>& fingerprints, Op const& op) {
   ss::extents4 const q{2, 2, 67, 37}, kv{2, 2, 139, 37}, map{2, 2, 67, 139};
   scratch memory(op.template workspace_bytes<T>(exec, q, kv));
-  // Every tensor as a vector of elements, seen as a tensor4.
-  auto const read = [](std::vector<T> const& of, ss::extents4 e) {
-    return ss::tensor4<T const>(of.data(), e);
+  // Views of vectors as tensor4.
+  auto const read = [](std::vector<T> const& elements, ss::extents4 e) {
+    return ss::tensor4<T const>(elements.data(), e);
   };
-  auto const write = [](auto& to, ss::extents4 e) { return ss::tensor4(to.data(), e); };
+  auto const write = [](auto& elements, ss::extents4 e) { return ss::tensor4(elements.data(), e); };
   std::vector<T> const queries = numbers<T>(q.size(), 1), keys = numbers<T>(kv.size(), 2),
                        values = numbers<T>(kv.size(), 3), bias = numbers<T>(map.size(), 4),
                        dy = numbers<T>(q.size(), 5);
   std::vector<T> y(queries.size()), dq = queries, dk = keys, dv = values, dbias = bias;
   ss::extents4 const saved = op.saved_extents(q, kv);
   std::vector<State> state(static_cast<std::size_t>(saved.size()));
-  ss::tensor1<index_t const> const valid = view_of(key_lengths);
+  ss::tensor1<index_t const> const rows_valid = view_of(key_lengths);
 
   ss::attention_inputs<T> const in{read(queries, q), read(keys, kv), read(values, kv),
                                    read(bias, map)};
-  op.forward(exec, in, write(y, q), {write(state, saved)}, memory, {valid});
-  prints.forward.add(y);
-  prints.forward.add(state);
+  op.forward(exec, in, write(y, q), {write(state, saved)}, memory, {rows_valid});
+  fingerprints.forward.add(y);
+  fingerprints.forward.add(state);
   op.backward(exec, read(dy, q), in, read(y, q), {write(state, saved)},
               {write(dq, q), write(dk, kv), write(dv, kv), write(dbias, map)}, memory,
-              {ss::grad_mode::accumulate, valid});
-  for (auto const* gradient : {&dq, &dk, &dv, &dbias}) prints.backward.add(*gradient);
+              {ss::grad_mode::accumulate, rows_valid});
+  for (auto const* gradient : {&dq, &dk, &dv, &dbias}) fingerprints.backward.add(*gradient);
 }
 template <class T>
 void softmax_attention() {
-  operator_prints<T> prints("softmax_attention");
-  attended<T, ss::detail::accumulator_t<T>>(prints, ss::softmax_attention<ss::mask::causal>{});
-  attended<T, T>(prints, ss::softmax_attention<ss::mask::full, ss::materialized<>>{});
+  operator_fingerprints<T> fingerprints("softmax_attention");
+  attended<T, ss::detail::accumulator_t<T>>(fingerprints,
+                                            ss::softmax_attention<ss::mask::causal>{});
+  attended<T, T>(fingerprints, ss::softmax_attention<ss::mask::full, ss::materialized<>>{});
 }
 
 template <class T>
@@ -298,9 +301,9 @@ void every_operator() {
 }  // namespace
 
 int main(int arguments, char** argument) {
-  std::string const wanted = arguments > 1 ? argument[1] : "best";
+  std::string const set_name = arguments > 1 ? argument[1] : "best";
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
-    if (wanted == ss::detail::isa_name(set)) exec.instructions = set;
+    if (set_name == ss::detail::isa_name(set)) exec.instructions = set;
   if (!ss::detail::isa_available(exec.instructions)) return 77;
   every_operator<float>();
   every_operator<double>();

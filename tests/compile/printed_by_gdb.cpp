@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check_gdb.py looks at.
+// Variables that check_gdb.py prints, with the expected output.
 // prints dense: float [2, 3, 2]|[[[0 0.5]|  [1 1.5]|  [2 2.5]]| [[3 3.5]|  [4 4.5]|  [5 5.5]]]
 // prints apart: const float [1, 7, 1] strides [0, 2, 1]|[[[0]|  [1]|  [2]|  ...|  [4]|  [5]|  [6]]]
 // prints heads: float [1, 1, 2, 2]|[[[[0 0.5]|   [1 1.5]]]]

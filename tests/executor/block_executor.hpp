@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs kernels (detail/device/grid.hpp) on the host, with the blocks they have on a device
-// and one fiber, or one std::thread, for every CUDA thread. What a device would let pass, or would
-// do wrong once in a thousand runs, is a block_fault here:
+// Runs kernels (detail/device/grid.hpp) on the host, with the blocks they have on a device and one
+// fiber, or one std::thread, for every CUDA thread. Errors that a device may not show, or show once
+// in a thousand runs, are a block_fault here:
 //
-// - Shared memory is exactly what the launch asked for. Every slice lies between red zones, which
-//   AddressSanitizer knows too, and all of it holds garbage before a block begins.
-// - The threads of a block must agree: all wait at a barrier of one kind, or all end.
-// - Between two barriers the threads run one after another in a random order, each time another;
-//   so do the blocks. A seed repeats a schedule.
-// - Where the threads of a warp show each other numbers, they meet, and nobody else does: the first
-//   warp that is complete runs on to its next barrier while others have not begun.
-// - An asynchronous copy is made when it is started or when it is waited for, by lot.
+// - Shared memory has exactly the size that the launch requested. Every slice lies between red
+//   zones, which AddressSanitizer knows too. All of it holds garbage before a block begins.
+// - The threads of a block must agree: all wait at a barrier of one kind, or all return.
+// - Between two barriers the threads run one after another in a random order, and so do the blocks.
+//   A seed repeats a schedule.
+// - A reduction or shuffle synchronizes one warp only: the first complete warp runs on to its next
+//   barrier before the others have begun.
+// - An asynchronous copy happens when it is started or when it is waited for, at random.
 //
-// With threads instead of fibers (`launch::os_threads`) a ThreadSanitizer sees every race, between
-// blocks as well. The blocks of a cluster run together, in one team.
+// With threads instead of fibers (`launch::os_threads`), ThreadSanitizer detects every race, also
+// between blocks. The blocks of a cluster run together, in one team.
 #pragma once
 
 #include "pending_copies.hpp"
@@ -44,7 +44,7 @@ struct block_fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// SLICESORT_BLOCK_THREADS=1 or 0 in the environment decides; else whether ThreadSanitizer is on.
+// True if SLICESORT_BLOCK_THREADS is 1; without that variable, if ThreadSanitizer is on.
 bool prefer_os_threads();
 
 struct launch {
@@ -64,15 +64,15 @@ class shared_pool {
   shared_pool(shared_pool const&) = delete;
   shared_pool& operator=(shared_pool const&) = delete;
 
-  // Where a thread has got to in its walk over the slices.
+  // A thread's progress through the slices that it allocates.
   struct cursor {
     std::size_t slice = 0;
     std::size_t used = 0;  // bytes of the pool
   };
-  void* take(cursor& at, std::size_t bytes);
+  void* take(cursor& position, std::size_t bytes);
 
-  // The place in this pool of a place in another.
-  void* at_place_of(void const* place, shared_pool const& other) {
+  // Translates an address in another block's pool to this one.
+  void* translate(void const* place, shared_pool const& other) {
     return base_ + (static_cast<unsigned char const*>(place) - other.base_);
   }
 
@@ -80,56 +80,59 @@ class shared_pool {
   void check();                      // after it
 
  private:
-  static constexpr std::size_t most_slices = 32;
+  static constexpr std::size_t max_slices = 32;
   static constexpr std::size_t zone = 128;
 
-  std::size_t offset_of(cursor const& at) const { return (at.slice + 1) * zone + at.used; }
+  std::size_t offset_of(cursor const& position) const {
+    return (position.slice + 1) * zone + position.used;
+  }
 
   std::size_t bytes_;
   std::vector<unsigned char> memory_;
   unsigned char* base_;  // 16-byte aligned
-  std::size_t span_;     // from there
+  std::size_t span_;     // bytes from base_
   unsigned char garbage_ = 0;
-  std::array<std::atomic<std::size_t>, most_slices> taken_{};  // bytes + 1; 0: nobody yet
+  std::array<std::atomic<std::size_t>, max_slices> taken_{};  // bytes + 1; 0: not yet allocated
 };
 
-// What a thread does when it stops running.
-enum class arrival : unsigned char { end, warp, sync, sync_or, cluster };
+// The event at which a thread stopped running.
+enum class arrival : unsigned char { end, warp, sync, any, cluster };
 
-// The threads of one block, or of the blocks of one cluster, numbered through.
+// The threads of one block, or of all blocks of one cluster, numbered consecutively.
 class block_team {
  public:
-  explicit block_team(launch const& how)
-      : size_(how.threads),
-        seed_(how.seed),
-        slots_(static_cast<std::size_t>(2 * how.threads * how.cluster)) {
-    for (int i = 0; i < how.cluster; ++i) pools_.emplace_back(how.shared_bytes);
+  explicit block_team(launch const& config)
+      : size_(config.threads),
+        seed_(config.seed),
+        lane_values_(static_cast<std::size_t>(2 * config.threads * config.cluster)) {
+    for (int i = 0; i < config.cluster; ++i) pools_.emplace_back(config.shared_bytes);
   }
   virtual ~block_team() = default;
 
-  // Waits until all threads of the warp, the block or the cluster have arrived; whether any of the
-  // block said true.
-  virtual bool arrive(int thread, arrival how, bool vote) = 0;
+  // Waits until all threads of the warp, the block or the cluster have arrived. Returns true if any
+  // thread of the block voted true.
+  virtual bool arrive(int thread, arrival kind, bool vote) = 0;
   int size() const { return size_; }  // of a block
   int blocks() const { return static_cast<int>(pools_.size()); }
   std::uint64_t seed() const { return seed_; }
   shared_pool& pool(int block) { return pools_[static_cast<std::size_t>(block)]; }
 
-  // What the threads of a warp show each other lies in two places in turn: whoever has passed the
-  // meeting behind one may write the other, while the last still read.
-  struct alignas(16) slot {
+  // The value that a thread publishes to its warp. There are two per thread, used alternately: a
+  // thread that has passed a warp barrier may write the next value while others still read the
+  // last.
+  struct alignas(16) lane_value {
     static constexpr std::size_t bytes = 512;
-    unsigned char value[bytes];
+    unsigned char memory[bytes];
   };
-  slot& shown(int thread, unsigned turn) {
-    return slots_[static_cast<std::size_t>(2 * thread) + turn % 2];
+  lane_value& published(int thread, unsigned turn) {
+    return lane_values_[static_cast<std::size_t>(2 * thread) + turn % 2];
   }
 
  private:
   int size_;
   std::uint64_t seed_;
   std::deque<shared_pool> pools_;
-  std::vector<slot> slots_;
+  std::vector<lane_value> lane_values_;
 };
 
 // The Block of detail/device/grid.hpp.
@@ -139,7 +142,10 @@ class host_block {
   static constexpr bool fast_double = FastDouble, big_register_file = FastDouble;
 
   host_block(block_team& team, int thread, index_t cluster)
-      : team_(team), thread_(thread), cluster_(cluster), copies_(lot_of(team, thread, cluster)) {}
+      : team_(team),
+        thread_(thread),
+        cluster_(cluster),
+        copies_(random_of(team, thread, cluster)) {}
 
   int rank() const { return thread_ % team_.size(); }
   int size() const { return team_.size(); }
@@ -150,14 +156,14 @@ class host_block {
   int cluster_rank() const { return thread_ / team_.size(); }
   void sync_cluster() { team_.arrive(thread_, arrival::cluster, false); }
   template <class T>
-  T* map_shared_rank(T* mine, int rank) {
-    return static_cast<T*>(team_.pool(rank).at_place_of(mine, team_.pool(cluster_rank())));
+  T* map_shared_rank(T* value, int rank) {
+    return static_cast<T*>(team_.pool(rank).translate(value, team_.pool(cluster_rank())));
   }
 
   template <class T>
   T* allocate(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 16, "no type for shared memory");
-    return static_cast<T*>(team_.pool(cluster_rank()).take(at_, count * sizeof(T)));
+    return static_cast<T*>(team_.pool(cluster_rank()).take(position_, count * sizeof(T)));
   }
 
   static void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
@@ -181,19 +187,21 @@ class host_block {
   }
 
   template <int Lanes, class V, class F>
-  V reduce(V mine, F const& combine) {
-    unsigned const turn = show(mine);
-    std::array<V, static_cast<std::size_t>(Lanes)> all;
+  V reduce(V value, F const& combine) {
+    unsigned const turn = publish(value);
+    std::array<V, static_cast<std::size_t>(Lanes)> values;
     int const first = thread_ / Lanes * Lanes;
-    for (int i = 0; i < Lanes; ++i) all[static_cast<std::size_t>(i)] = shown<V>(first + i, turn);
+    for (int i = 0; i < Lanes; ++i)
+      values[static_cast<std::size_t>(i)] = published<V>(first + i, turn);
     for (std::size_t width = Lanes / 2; width > 0; width /= 2)
-      for (std::size_t i = 0; i < width; ++i) all[i] = combine(all[i], all[i + width]);
-    return all[0];
+      for (std::size_t i = 0; i < width; ++i) values[i] = combine(values[i], values[i + width]);
+    return values[0];
   }
   template <class Array>
-  auto shfl_quad(Array const& mine) {
-    unsigned const turn = show(mine);
-    return [this, turn](int lane, int i) { return shown<Array>(thread_ / 4 * 4 + lane, turn)[i]; };
+  auto shfl_quad(Array const& value) {
+    unsigned const turn = publish(value);
+    return
+        [this, turn](int lane, int i) { return published<Array>(thread_ / 4 * 4 + lane, turn)[i]; };
   }
 
   static float exp2(float x) { return std::exp2(x); }
@@ -219,7 +227,7 @@ class host_block {
 
   template <class A>
   A multiply_add(A a, A b, A c) {
-    // Not volatile, the compiler could fuse the two, or a product that c is.
+    // Volatile, lest the compiler fuse the multiplication and the addition.
     A const volatile product = a * b, summand = c;
     return summand + product;
   }
@@ -233,49 +241,49 @@ class host_block {
   }
 
  private:
-  // Another for every thread of a launch, and always the same.
-  static random_stream lot_of(block_team const& team, int thread, index_t cluster) {
+  // A random stream that differs between the threads of a launch and depends on the seed only.
+  static random_stream random_of(block_team const& team, int thread, index_t cluster) {
     index_t const number = cluster * team.blocks() * team.size() + thread;
     return random_stream(random_stream::mix(team.seed()) + static_cast<std::uint64_t>(number));
   }
 
   template <class V>
-  unsigned show(V const& mine) {
-    static_assert(sizeof(V) <= block_team::slot::bytes && std::is_trivially_copyable_v<V>);
+  unsigned publish(V const& value) {
+    static_assert(sizeof(V) <= block_team::lane_value::bytes && std::is_trivially_copyable_v<V>);
     if (team_.size() % slicesort::detail::warp_threads != 0)
       throw block_fault("threads show each other numbers in a block of " +
                         std::to_string(team_.size()) + ", which are no whole warps");
     unsigned const turn = turn_++;
-    std::memcpy(team_.shown(thread_, turn).value, &mine, sizeof mine);
+    std::memcpy(team_.published(thread_, turn).memory, &value, sizeof value);
     team_.arrive(thread_, arrival::warp, false);
     return turn;
   }
   template <class V>
-  V const& shown(int thread, unsigned turn) {
-    return *reinterpret_cast<V const*>(team_.shown(thread, turn).value);
+  V const& published(int thread, unsigned turn) {
+    return *reinterpret_cast<V const*>(team_.published(thread, turn).memory);
   }
 
   block_team& team_;
   int thread_;
   index_t cluster_;
-  shared_pool::cursor at_;
+  shared_pool::cursor position_;
   unsigned turn_ = 0;
   pending_copies copies_;
 };
 
-// What one thread of one cluster does.
+// Runs a kernel for one thread of one cluster.
 using thread_function = void (*)(void const* kernel, block_team& team, int thread, index_t cluster);
-void run_blocks(launch const& how, thread_function thread, void const* kernel);
+void run_blocks(launch const& config, thread_function thread, void const* kernel);
 
 template <bool FastDouble, class Kernel>
-void run_kernel(launch const& how, Kernel const& kernel) {
-  static_assert(std::is_trivially_copyable_v<Kernel>, "a body is passed as a kernel's argument");
+void run_kernel(launch const& config, Kernel const& kernel) {
+  static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel struct is passed as an argument");
   static_assert(sizeof(Kernel) <= 4096, "a kernel's arguments are at most 4 KB");
-  if (how.threads > Kernel::max_threads)
-    throw block_fault("a launch of " + std::to_string(how.threads) +
-                      " threads, the body's most is " + std::to_string(Kernel::max_threads));
+  if (config.threads > Kernel::max_threads)
+    throw block_fault("a launch of " + std::to_string(config.threads) +
+                      " threads, the kernel's maximum is " + std::to_string(Kernel::max_threads));
   run_blocks(
-      how,
+      config,
       [](void const* b, block_team& team, int thread, index_t cluster) {
         host_block<FastDouble> block(team, thread, cluster);
         (*static_cast<Kernel const*>(b))(block);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ucontext would do everywhere, but enters the kernel at every switch to save a signal mask that
-// nobody changes; on x86-64 a switch is a dozen instructions.
+// ucontext is portable, but makes a system call at every switch to save a signal mask that never
+// changes. On x86-64, a switch of a dozen instructions replaces it.
 #include "fiber.hpp"
 
 #include "support/sanitizers.hpp"
@@ -13,7 +13,7 @@
 
 #if defined(__x86_64__) && defined(__ELF__) && !defined(SLICESORT_TEST_UCONTEXT)
 #  define SLICESORT_TEST_SWITCH_STACK 1
-// Saves what a called function must preserve, changes stacks, restores: it returns on the other.
+// Saves the callee-saved registers, switches stacks, restores them: returns on the other stack.
 __asm__(R"(
 .text
 .p2align 4
@@ -52,32 +52,32 @@ std::size_t guard_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESI
 thread_local fiber* current = nullptr;
 
 #if SLICESORT_TEST_SWITCH_STACK
-using place = void*;
-void change(place& from, place& to) { slicesort_test_switch_stack(&from, to); }
-void prepare(place& p, unsigned char* stack, void (*function)()) {
+using saved_context = void*;
+void change(saved_context& from, saved_context& to) { slicesort_test_switch_stack(&from, to); }
+void prepare(saved_context& context, unsigned char* stack, void (*function)()) {
   auto const top = reinterpret_cast<std::uintptr_t>(stack + stack_bytes) & ~std::uintptr_t{15};
   auto* sp = reinterpret_cast<void**>(top);
-  *--sp = nullptr;  // a return address: a function begins 8 bytes off the 16
+  *--sp = nullptr;  // return address: at a function's entry, sp is 8 bytes off a multiple of 16
   *--sp = reinterpret_cast<void*>(function);
   for (int i = 0; i < 6; ++i) *--sp = nullptr;
-  p = sp;
+  context = sp;
 }
 #else
-using place = ::ucontext_t;
-void change(place& from, place& to) { ::swapcontext(&from, &to); }
-void prepare(place& p, unsigned char* stack, void (*function)()) {
-  ::getcontext(&p);
-  p.uc_stack.ss_sp = stack;
-  p.uc_stack.ss_size = stack_bytes;
-  p.uc_link = nullptr;
-  ::makecontext(&p, function, 0);
+using saved_context = ::ucontext_t;
+void change(saved_context& from, saved_context& to) { ::swapcontext(&from, &to); }
+void prepare(saved_context& context, unsigned char* stack, void (*function)()) {
+  ::getcontext(&context);
+  context.uc_stack.ss_sp = stack;
+  context.uc_stack.ss_size = stack_bytes;
+  context.uc_link = nullptr;
+  ::makecontext(&context, function, 0);
 }
 #endif
 
 }  // namespace
 
 struct fiber::context {
-  place inside{}, outside{};
+  saved_context inside{}, outside{};
   void const* outer_stack = nullptr;  // for AddressSanitizer
   std::size_t outer_bytes = 0;
 };
@@ -89,7 +89,7 @@ fiber::fiber() : context_(new context) {
     delete context_;
     throw std::bad_alloc();
   }
-  ::mprotect(memory, guard_bytes(), PROT_NONE);  // a stack that overflows must not go unseen
+  ::mprotect(memory, guard_bytes(), PROT_NONE);  // catches a stack overflow
   stack_ = static_cast<unsigned char*>(memory) + guard_bytes();
 }
 fiber::~fiber() {
@@ -99,7 +99,7 @@ fiber::~fiber() {
 }
 
 void fiber::start(entry function, void* argument) {
-  unpoison(stack_, stack_bytes);  // of frames that were never left
+  unpoison(stack_, stack_bytes);  // frames that never returned
   function_ = function;
   argument_ = argument;
   prepare(context_->inside, stack_, &fiber::run_current);

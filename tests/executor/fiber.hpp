@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fiber: a function with a stack of its own that can stop in the middle and go on later.
+// A fiber: a function with its own stack that can pause and resume.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ class fiber {
   fiber(fiber const&) = delete;
   fiber& operator=(fiber const&) = delete;
 
-  // Makes ready to run function(argument), which must not throw. Whatever the fiber was doing
-  // before is forgotten: nothing of it is destroyed.
+  // Prepares to run function(argument), which must not throw. Discards the frames of an unfinished
+  // function without running destructors.
   void start(entry function, void* argument);
   // Runs the fiber until it pauses or its function returns. Not from inside a fiber.
   void resume();
-  // From inside the fiber: back to where it was resumed.
+  // Returns to the caller of resume(). From inside the fiber.
   void pause();
 
  private:
@@ -29,7 +29,7 @@ class fiber {
   void switch_out(bool for_good);
 
   context* context_;
-  unsigned char* stack_;  // lowest address that may be used
+  unsigned char* stack_;  // lowest usable address
   entry function_ = nullptr;
   void* argument_ = nullptr;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fiber per CUDA thread: fast, and every run of a seed is the same.
+// One fiber per CUDA thread: fast, and a seed determines the schedule.
 #include "fiber.hpp"
 #include "teams.hpp"
 
@@ -14,7 +14,7 @@ namespace support {
 
 namespace {
 
-// Stacks are kept for the next launch.
+// The fibers' stacks are reused by the next launch.
 fiber& fiber_number(int i) {
   thread_local std::deque<fiber> fibers;
   while (fibers.size() <= static_cast<std::size_t>(i)) fibers.emplace_back();
@@ -23,14 +23,14 @@ fiber& fiber_number(int i) {
 
 class fiber_team final : public block_team {
  public:
-  fiber_team(launch const& how, thread_function thread, void const* kernel)
-      : block_team(how),
+  fiber_team(launch const& config, thread_function thread, void const* kernel)
+      : block_team(config),
         thread_(thread),
         kernel_(kernel),
-        arrivals_(static_cast<std::size_t>(how.threads * how.cluster)),
-        votes_(static_cast<std::size_t>(how.cluster)),
-        verdicts_(votes_.size()) {
-    for (int i = 0; i < how.threads * how.cluster; ++i) {
+        arrivals_(static_cast<std::size_t>(config.threads * config.cluster)),
+        votes_(static_cast<std::size_t>(config.cluster)),
+        any_votes_(votes_.size()) {
+    for (int i = 0; i < config.threads * config.cluster; ++i) {
       fibers_.push_back(&fiber_number(i));
       threads_.push_back({this, i});
     }
@@ -38,19 +38,19 @@ class fiber_team final : public block_team {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
   }
 
-  bool arrive(int thread, arrival how, bool vote) override {
+  bool arrive(int thread, arrival event, bool vote) override {
     auto const i = static_cast<std::size_t>(thread), block = i / block_size();
-    arrivals_[i] = how;
+    arrivals_[i] = event;
     votes_[block] = votes_[block] | static_cast<unsigned char>(vote);
     fibers_[i]->pause();
-    return verdicts_[block] != 0;
+    return any_votes_[block] != 0;
   }
 
   void run_cluster(index_t cluster, random_stream& random) {
     cluster_ = cluster;
     for (int b = 0; b < blocks(); ++b)
       pool(b).fill(static_cast<unsigned char>(1 + random.below(255)));
-    std::vector<bool> held(votes_.size());  // blocks that wait for the others
+    std::vector<bool> held(votes_.size());  // true: the block waits for the others
     for (std::size_t i = 0; i < fibers_.size(); ++i)
       fibers_[i]->start(&fiber_team::run_thread, &threads_[i]);
     for (;;) {
@@ -58,24 +58,24 @@ class fiber_team final : public block_team {
         std::swap(order_[i - 1], order_[random.below(i)]);
       for (std::size_t i : order_)
         if (!held[i / block_size()]) run_to_barrier(i, random);
-      std::vector<arrival> whole(votes_.size());
-      for (std::size_t b = 0; b < whole.size(); ++b) {
-        whole[b] = arrivals_[b * block_size()];
+      std::vector<arrival> events(votes_.size());
+      for (std::size_t b = 0; b < events.size(); ++b) {
+        events[b] = arrivals_[b * block_size()];
         agree_in_block(b);
-        verdicts_[b] = votes_[b];
+        any_votes_[b] = votes_[b];
         votes_[b] = 0;
-        held[b] = whole[b] == arrival::end || whole[b] == arrival::cluster;
+        held[b] = events[b] == arrival::end || events[b] == arrival::cluster;
       }
       if (std::count(held.begin(), held.end(), false) != 0) continue;
       agree(arrivals_);
-      if (whole.front() == arrival::end) break;
+      if (events.front() == arrival::end) break;
       held.assign(held.size(), false);
     }
     for (int b = 0; b < blocks(); ++b) pool(b).check();
   }
 
  private:
-  struct thread_of {
+  struct thread_argument {
     fiber_team* team;
     int thread;
   };
@@ -86,8 +86,8 @@ class fiber_team final : public block_team {
     fibers_[thread]->resume();
     if (failure_) std::rethrow_exception(failure_);
   }
-  // Runs a thread; and if it is the last of its warp to come to a meeting, all of the warp, until
-  // the next barrier.
+  // Runs a thread. If it is the last of its warp to arrive at a warp barrier, runs the whole warp
+  // until its next barrier.
   void run_to_barrier(std::size_t thread, random_stream& random) {
     resume(thread);
     if (arrivals_[thread] != arrival::warp) return;
@@ -101,10 +101,10 @@ class fiber_team final : public block_team {
   }
 
   static void agree(std::vector<arrival> const& arrivals, std::size_t first = 0) {
-    std::string const wrong = disagreement(arrivals, first);
-    if (!wrong.empty()) throw block_fault(wrong);
+    std::string const message = disagreement(arrivals, first);
+    if (!message.empty()) throw block_fault(message);
   }
-  // First every warp for itself, then all.
+  // Checks each warp, then the block.
   void agree_in_block(std::size_t block) const {
     auto const begin = arrivals_.begin() + static_cast<std::ptrdiff_t>(block * block_size());
     if (std::count(begin, begin + size(), *begin) == size()) return;
@@ -114,7 +114,7 @@ class fiber_team final : public block_team {
     agree({begin, begin + size()});
   }
   static void run_thread(void* argument) {
-    auto const [team, thread] = *static_cast<thread_of*>(argument);
+    auto const [team, thread] = *static_cast<thread_argument*>(argument);
     try {
       team->thread_(team->kernel_, *team, thread, team->cluster_);
     } catch (...) {
@@ -125,28 +125,28 @@ class fiber_team final : public block_team {
   thread_function thread_;
   void const* kernel_;
   std::vector<fiber*> fibers_;
-  std::vector<thread_of> threads_;
-  std::vector<std::size_t> order_;  // in which the threads run until the next barrier
+  std::vector<thread_argument> threads_;
+  std::vector<std::size_t> order_;  // of the threads until the next barrier
   std::vector<arrival> arrivals_;
   index_t cluster_ = 0;
-  std::vector<unsigned char> votes_;     // of every block's threads that have arrived
-  std::vector<unsigned char> verdicts_;  // of its barrier before
+  std::vector<unsigned char> votes_;      // by block: the vote of the threads so far
+  std::vector<unsigned char> any_votes_;  // by block: result of its last barrier
   std::exception_ptr failure_;
 };
 
 }  // namespace
 
-void run_with_fibers(launch const& how, thread_function thread, void const* kernel) {
-  random_stream random(how.seed);
-  index_t const clusters = how.blocks / how.cluster;
+void run_with_fibers(launch const& config, thread_function thread, void const* kernel) {
+  random_stream random(config.seed);
+  index_t const clusters = config.blocks / config.cluster;
   block_order const order(clusters, random);
-  fiber_team team(how, thread, kernel);
+  fiber_team team(config, thread, kernel);
   for (index_t i = 0; i < clusters; ++i) {
     index_t const cluster = order(i);
     try {
       team.run_cluster(cluster, random);
     } catch (block_fault const& fault) {
-      throw in_block(cluster, how, fault.what());
+      throw in_block(cluster, config, fault.what());
     }
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous copies of one thread on the block executor. A device may make a copy at any time
-// between its start and the end of the wait for it; here it is made at one of these two moments, by
-// lot. Late copies are missed by who does not wait; early ones overwrite what others still read.
+// The asynchronous copies of one thread on the block executor. A device may perform a copy at any
+// time between its start and the end of the wait for it. The executor performs it at one of these
+// two moments, at random: a late copy reveals a missing wait, an early one overwrites memory that
+// others still read.
 #pragma once
 
 #include "support/inputs.hpp"
@@ -14,18 +15,18 @@ namespace support {
 
 class pending_copies {
  public:
-  explicit pending_copies(random_stream lot) : lot_(lot) {}
+  explicit pending_copies(random_stream random) : random_(random) {}
 
-  // Of `bytes` to a place of 16; the rest of it becomes 0.
+  // Copies `bytes` bytes to a destination of 16; the rest of it becomes 0.
   void start(void* to, void const* from, int bytes) {
-    copy const one{to, from, bytes};
-    if (lot_.below(2) == 0)
-      make(one);
+    copy const copy{to, from, bytes};
+    if (random_.below(2) == 0)
+      perform(copy);
     else
-      late_.push_back(one);
+      late_.push_back(copy);
   }
   void await() {
-    for (copy const& one : late_) make(one);
+    for (copy const& copy : late_) perform(copy);
     late_.clear();
   }
 
@@ -36,12 +37,12 @@ class pending_copies {
     int bytes;
   };
 
-  static void make(copy const& one) {
-    std::memset(one.to, 0, 16);
-    if (one.bytes != 0) std::memcpy(one.to, one.from, static_cast<std::size_t>(one.bytes));
+  static void perform(copy const& copy) {
+    std::memset(copy.to, 0, 16);
+    if (copy.bytes != 0) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
   }
 
-  random_stream lot_;
+  random_stream random_;
   std::vector<copy> late_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside the block executor: what its two kinds of team share.
+// Internal to the block executor: declarations that its two kinds of team share.
 #pragma once
 
 #include "block_executor.hpp"
@@ -11,10 +11,10 @@
 
 namespace support {
 
-inline constexpr index_t most_blocks = index_t{1} << 31;
+inline constexpr index_t max_blocks = index_t{1} << 31;
 
-// A random permutation of the clusters, without a list of them: a walk whose step is coprime to
-// their number.
+// A random permutation of the clusters without a list of them: steps by a number that is coprime to
+// their count.
 class block_order {
  public:
   block_order(index_t blocks, random_stream& random);
@@ -26,17 +26,16 @@ class block_order {
   std::uint64_t blocks_, first_, step_ = 1;
 };
 
-// The warps of a block, the last of which may have fewer threads than a device's.
+// Number of warps of a block. The last may have fewer than 32 threads.
 inline constexpr int warp_threads = slicesort::detail::warp_threads;
 inline int warps_of(int threads) { return slicesort::detail::divide_up(threads, warp_threads); }
 
-// What is wrong with the arrivals of threads at one point; "" when they agree. They are numbered
-// from `first`.
+// Describes how the threads, numbered from `first`, disagree about the barrier; "" if they agree.
 std::string disagreement(std::vector<arrival> const& arrivals, std::size_t first = 0);
-// A block_fault whose message says where it happened.
-block_fault in_block(index_t cluster, launch const& how, std::string const& what);
+// A block_fault whose message names the block and the seed.
+block_fault in_block(index_t cluster, launch const& config, std::string const& message);
 
-void run_with_fibers(launch const& how, thread_function thread, void const* kernel);
-void run_with_threads(launch const& how, thread_function thread, void const* kernel);
+void run_with_fibers(launch const& config, thread_function thread, void const* kernel);
+void run_with_threads(launch const& config, thread_function thread, void const* kernel);
 
 }  // namespace support

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the block executor does for tiles: numbers that neighboring threads show each other, copies
-// that nobody may use before he waited, and the products of tiles.
+// Tiles on the block executor: reductions and shuffles of a warp, asynchronous copies, and tile
+// products.
 #include "block_executor.hpp"
-#include "planted_bodies.hpp"
+#include "faulty_kernels.hpp"
 #include "support/refusal.hpp"
 #include "support/sanitizers.hpp"
 
@@ -31,32 +31,32 @@ namespace {
 
 template <class Kernel>
 void run(Kernel const& kernel, int threads, std::uint64_t seed) {
-  launch how;
-  how.blocks = 2;
-  how.threads = threads;
-  how.seed = seed;
-  how.shared_bytes = slicesort::detail::shared_bytes(kernel);
-  run_kernel<false>(how, kernel);
+  launch config;
+  config.blocks = 2;
+  config.threads = threads;
+  config.seed = seed;
+  config.shared_bytes = slicesort::detail::shared_bytes(kernel);
+  run_kernel<false>(config, kernel);
 }
 
 struct neighbors_kernel {
   static constexpr int max_threads = 128;
-  int *greatest, *sums, *third;  // of 32 threads, of 4, and what lane 3 of 4 has second
+  int *greatest, *sums, *third;  // maximum of 32 threads, sum of 4, second value of lane 3 of 4
   template <class Block>
   void operator()(Block& block) const {
-    int const mine = block.rank() * 37 % 64;
-    int const a = block.template reduce<32>(mine, [](int x, int y) { return x > y ? x : y; });
-    int const b = block.template reduce<4>(mine, [](int x, int y) { return x + y; });
+    int const value = block.rank() * 37 % 64;
+    int const a = block.template reduce<32>(value, [](int x, int y) { return x > y ? x : y; });
+    int const b = block.template reduce<4>(value, [](int x, int y) { return x + y; });
     struct pair {
-      int of[2];
-      int operator[](int i) const { return of[i]; }
+      int values[2];
+      int operator[](int i) const { return values[i]; }
     };
-    auto const theirs = block.shfl_quad(pair{{0, mine}});
+    auto const theirs = block.shfl_quad(pair{{0, value}});
     greatest[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = theirs(3, 1);
   }
 };
 
-// A tile of `rows` x 64 of each, and both products: with b, and then with x.
+// Tile products: first = a b^T, second = first x.
 struct products_kernel {
   static constexpr int max_threads = 128;
   using tile = slicesort::detail::piece_tile<float, 64>;
@@ -64,7 +64,7 @@ struct products_kernel {
   float const *a, *b, *x;  // [16 * warps, 64], [16, 64], [16, 64]
   float *first, *second;   // [16 * warps, 16], [16 * warps, 64]
   int warps;
-  bool waiting;
+  bool waits;
 
   template <class SharedAllocator>
   tile_piece<float>* shared(SharedAllocator& shared_memory) const {
@@ -77,27 +77,29 @@ struct products_kernel {
     auto* const columns = rows + 16 * warps * pieces;
     for (int i = block.rank(); i < (16 * warps + 32) * pieces; i += block.size()) {
       int const row = i / pieces, k = i % pieces, of_other = row - 16 * warps;
-      float const* const from = of_other < 0    ? a + row * width
-                                : of_other < 16 ? b + of_other * width
-                                                : x + (of_other - 16) * width;
-      block.copy_async(rows + tile::offset(row, k), from + 4 * k, 16);
+      float const* const source = of_other < 0    ? a + row * width
+                                  : of_other < 16 ? b + of_other * width
+                                                  : x + (of_other - 16) * width;
+      block.copy_async(rows + tile::offset(row, k), source + 4 * k, 16);
     }
-    if (waiting) block.await_copies();
+    if (waits) block.await_copies();
     block.sync();
-    int const own = block.rank() / 32 * 16;
-    tile_lane const me(block.rank());
+    int const first_row = block.rank() / 32 * 16;
+    tile_lane const lane(block.rank());
     register_tile<float, 1, 2> s;
     register_tile<float, 1, width / 8> y;
     s.clear(), y.clear();
-    block.template mma_abt<width>(s, rows + own * pieces, columns, width);
+    block.template mma_abt<width>(s, rows + first_row * pieces, columns, width);
     block.template mma_ab<width>(y, block.template mma_operand<float>(s), columns + 16 * pieces,
                                  width);
-    for (int i = 0; i < s.count; ++i) first[(own + s.row(i, me)) * 16 + s.column(i, me)] = s[i];
-    for (int i = 0; i < y.count; ++i) second[(own + y.row(i, me)) * width + y.column(i, me)] = y[i];
+    for (int i = 0; i < s.count; ++i)
+      first[(first_row + s.row(i, lane)) * 16 + s.column(i, lane)] = s[i];
+    for (int i = 0; i < y.count; ++i)
+      second[(first_row + y.row(i, lane)) * width + y.column(i, lane)] = y[i];
   }
 };
 
-// Small whole numbers: sums are exact.
+// Small integers, whose sums are exact.
 std::vector<float> numbers(std::size_t count, int step) {
   std::vector<float> v(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -107,18 +109,18 @@ std::vector<float> numbers(std::size_t count, int step) {
 
 }  // namespace
 
-TEST_CASE("threads see what their neighbors show") {
+TEST_CASE("reductions and shuffles of a warp") {
   for (std::uint64_t seed : {1u, 2u, 3u}) {
     std::vector<int> greatest(128), sums(128), third(128);
     run(neighbors_kernel{greatest.data(), sums.data(), third.data()}, 128, seed);
     for (int r = 0; r < 128; ++r) {
-      int most = 0, sum = 0;
-      for (int i = 0; i < 32; ++i) most = std::max(most, (r / 32 * 32 + i) * 37 % 64);
+      int maximum = 0, sum = 0;
+      for (int i = 0; i < 32; ++i) maximum = std::max(maximum, (r / 32 * 32 + i) * 37 % 64);
       for (int i = 0; i < 4; ++i) sum += (r / 4 * 4 + i) * 37 % 64;
-      auto const at = static_cast<std::size_t>(r);
-      CHECK(greatest[at] == most);
-      CHECK(sums[at] == sum);
-      CHECK(third[at] == (r / 4 * 4 + 3) * 37 % 64);
+      auto const thread = static_cast<std::size_t>(r);
+      CHECK(greatest[thread] == maximum);
+      CHECK(sums[thread] == sum);
+      CHECK(third[thread] == (r / 4 * 4 + 3) * 37 % 64);
     }
   }
 }
@@ -126,8 +128,7 @@ TEST_CASE("threads see what their neighbors show") {
 #if !SLICESORT_TEST_TSAN
 namespace {
 
-// Of 20 seeds, those with which the kernel that `make` makes of y does not write the number of the
-// next thread.
+// Counts the seeds, of 20, under which make(y) does not write the next thread's rank to y.
 template <class Make>
 int wrong_seeds(Make const& make) {
   int wrong = 0;
@@ -144,15 +145,15 @@ int wrong_seeds(Make const& make) {
 
 }  // namespace
 
-TEST_CASE("planted: what a warp shows itself is taken for a barrier of the block") {
+TEST_CASE("negative: a warp's reduction taken for a barrier of the block") {
   auto const kernel = [](bool waits) {
-    return [waits](int* y) { return to_the_other_warp{{y}, waits}; };
+    return [waits](int* y) { return pass_to_other_warp{{y}, waits}; };
   };
   CHECK(wrong_seeds(kernel(true)) == 0);
   CHECK(wrong_seeds(kernel(false)) == 20);
 }
 
-TEST_CASE("planted: a copy into what others still read, which late copies would not show") {
+TEST_CASE("negative: a copy into memory that others still read") {
   std::vector<next_row::row> rows;
   for (int i = 0; i < 128; ++i) rows.push_back({i % 64 + i / 64 * 1000});
   auto const kernel = [&](bool all_have_read) {
@@ -163,10 +164,10 @@ TEST_CASE("planted: a copy into what others still read, which late copies would 
 }
 #endif
 
-TEST_CASE("planted: a block of less than a warp, whose threads show each other numbers") {
+TEST_CASE("negative: a reduction in a block of less than a warp") {
   std::string fault;
   try {
-    run(half_a_warp{}, 16, 1);
+    run(reduce_half_warp{}, 16, 1);
   } catch (block_fault const& thrown) {
     fault = thrown.what();
   }
@@ -176,17 +177,17 @@ TEST_CASE("planted: a block of less than a warp, whose threads show each other n
 TEST_CASE("a swizzled tile keeps every row, and no column has two pieces in one bank") {
   using tile = slicesort::detail::swizzled_tile<16, 2, 8>;  // eight pieces of two
   for (int row = 0; row < 24; ++row) {
-    std::vector<int> seen(16), banks(8);
+    std::vector<int> counts(16), banks(8);
     for (int column = 0; column < 16; ++column) {
-      int const at = tile::offset(row, column);
-      REQUIRE(at / 16 == row);
-      ++seen[static_cast<std::size_t>(at % 16)];
-      CHECK(at % 2 == column % 2);
-      CHECK(at == tile::offset(row, column, tile::swizzle(row % 8)));
+      int const offset = tile::offset(row, column);
+      REQUIRE(offset / 16 == row);
+      ++counts[static_cast<std::size_t>(offset % 16)];
+      CHECK(offset % 2 == column % 2);
+      CHECK(offset == tile::offset(row, column, tile::swizzle(row % 8)));
     }
     for (int i = row; i < row + 8; ++i)
       ++banks[static_cast<std::size_t>(tile::offset(i, 6) % 16 / 2)];
-    CHECK(std::count(seen.begin(), seen.end(), 1) == 16);
+    CHECK(std::count(counts.begin(), counts.end(), 1) == 16);
     CHECK(std::count(banks.begin(), banks.end(), 1) == 8);
   }
 }
@@ -212,8 +213,8 @@ TEST_CASE("products of tiles") {
       return count;
     };
     CHECK(wrong() == 0);
-    // Nobody waited: what the copies bring is not there.
-    kernel.waiting = false;
+    // Without the wait, some copies have not happened yet.
+    kernel.waits = false;
     run(kernel, 32 * warps, 5);
     CHECK(wrong() > 0);
   }

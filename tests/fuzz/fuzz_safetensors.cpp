@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a safetensors file, and a header around them: refused, or accepted and then the same
-// when written and read again. And as a list of tensors and metadata: what can be written can be
-// read, and is the same.
+// libFuzzer harness: reads bytes as a safetensors file, and as entries of its header. An accepted
+// file must stay the same when written and read again. The bytes also describe a list of tensors
+// and metadata, which must stay the same when written and read.
 #include "learning/files/safetensors.cpp"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace {
 
-// Takes small values off the front of the bytes; zeros when they are at an end.
-class source {
+// Reads small values from the bytes; zeros past their end.
+class byte_source {
  public:
-  explicit source(std::string_view bytes) : rest_(bytes) {}
+  explicit byte_source(std::string_view bytes) : rest_(bytes) {}
   bool empty() const { return rest_.empty(); }
   unsigned byte() {
     if (empty()) return 0;
@@ -26,50 +26,51 @@ class source {
     return first;
   }
   std::string text() {
-    std::string const all(rest_.substr(0, byte() % 8));
-    rest_.remove_prefix(std::min(all.size(), rest_.size()));
-    return all;
+    std::string const result(rest_.substr(0, byte() % 8));
+    rest_.remove_prefix(std::min(result.size(), rest_.size()));
+    return result;
   }
 
  private:
   std::string_view rest_;
 };
-learning::stored_tensor tensor_of(source& from) {
-  static double const data[27] = {1, 2, 3};  // of 3 extents up to 3
-  learning::stored_tensor one;
-  one.name = from.text(), one.data = data;
-  unsigned const kind = from.byte();
-  one.dtype = kind % 16 == 0 ? "F16" : kind % 2 == 0 ? "F64" : "F32";
-  one.bytes = one.dtype == "F64" ? 8 : 4;
-  for (unsigned rank = from.byte() % 4; rank > 0; --rank) {
-    one.shape.push_back(static_cast<learning::index_t>(from.byte() % 4));
-    one.bytes *= static_cast<std::size_t>(one.shape.back());
+learning::stored_tensor read_tensor(byte_source& bytes) {
+  static double const data[27] = {1, 2, 3};  // 3 extents of at most 3
+  learning::stored_tensor tensor;
+  tensor.name = bytes.text(), tensor.data = data;
+  unsigned const kind = bytes.byte();
+  tensor.dtype = kind % 16 == 0 ? "F16" : kind % 2 == 0 ? "F64" : "F32";
+  tensor.bytes = tensor.dtype == "F64" ? 8 : 4;
+  for (unsigned rank = bytes.byte() % 4; rank > 0; --rank) {
+    tensor.shape.push_back(static_cast<learning::index_t>(bytes.byte() % 4));
+    tensor.bytes *= static_cast<std::size_t>(tensor.shape.back());
   }
-  return one;
+  return tensor;
 }
-learning::tensor_file file_of(source from) {
-  learning::tensor_file all;
-  while (!from.empty()) {
-    if (from.byte() % 2 == 0) {
-      all.tensors.push_back(tensor_of(from));
+learning::tensor_file read_file(byte_source bytes) {
+  learning::tensor_file result;
+  while (!bytes.empty()) {
+    if (bytes.byte() % 2 == 0) {
+      result.tensors.push_back(read_tensor(bytes));
     } else {
-      std::string const key = from.text();
-      all.about[key] = from.text();
+      std::string const key = bytes.text();
+      result.about[key] = bytes.text();
     }
   }
-  return all;
+  return result;
 }
 
-std::string written(learning::tensor_file const& file) {
-  std::string all = learning::header_of(file.tensors, file.about);
-  for (auto const& one : file.tensors) all.append(static_cast<char const*>(one.data), one.bytes);
-  return all;
+std::string write(learning::tensor_file const& file) {
+  std::string result = learning::header_of(file.tensors, file.about);
+  for (auto const& tensor : file.tensors)
+    result.append(static_cast<char const*>(tensor.data), tensor.bytes);
+  return result;
 }
 void sort_by_name(learning::tensor_file& file) {
   std::sort(file.tensors.begin(), file.tensors.end(),
             [](auto const& a, auto const& b) { return a.name < b.name; });
 }
-// In any order: tensors without elements may come before or after their neighbour.
+// Compares files up to the order of tensors, which is ambiguous for tensors without elements.
 bool same(learning::tensor_file a, learning::tensor_file b) {
   sort_by_name(a), sort_by_name(b);
   if (a.about != b.about || a.tensors.size() != b.tensors.size()) return false;
@@ -88,13 +89,13 @@ void check(std::string_view bytes) {
   } catch (learning::checkpoint_error const&) {
     return;
   }
-  std::string const again = written(file);
+  std::string const again = write(file);
   if (!same(file, learning::read_tensors(again))) std::abort();
 }
 void check_written(learning::tensor_file const& file) {
   std::string bytes;
   try {
-    bytes = written(file);
+    bytes = write(file);
   } catch (learning::checkpoint_error const&) {
     return;
   }
@@ -106,12 +107,13 @@ void check_written(learning::tensor_file const& file) {
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string_view const text(reinterpret_cast<char const*>(data), size);
   check(text);
-  check_written(file_of(source(text)));
-  // The text as entries of a header of the right length, before 16 bytes of data.
+  check_written(read_file(byte_source(text)));
+  // The bytes as entries of a header of the right length, followed by 16 bytes of data.
   std::string header =
       "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}," + std::string(text) + "}";
-  std::string all(8, '\0');
-  for (std::size_t i = 0; i < 8; ++i) all[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
-  check(all + header + std::string(16, '\x7f'));
+  std::string length(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i)
+    length[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
+  check(length + header + std::string(16, '\x7f'));
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: bytes become a whole call of sparse_mix (element type, factors, links,
+// libFuzzer harness: decodes bytes into a call of sparse_mix (element type, factors, links,
 // offsets, residual, checkpoints, shape, layout, lengths, gradient mode, threads, instruction set,
-// data); forward and backward must match the oracle bit for bit and touch nothing else.
+// data). Forward and backward must match the oracle bit for bit and write nothing else.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
@@ -13,52 +13,52 @@ using namespace support;
 
 namespace {
 
-// One byte for an offset near 0, or eight for any.
-index_t read_offset(byte_reader& in) {
-  auto const byte = static_cast<index_t>(in.take());
-  return byte < 220 ? byte - 110 : static_cast<index_t>(in.take(8));
+// Reads an offset: a small one takes one byte, an arbitrary one takes eight more.
+index_t read_offset(byte_reader& reader) {
+  auto const byte = static_cast<index_t>(reader.take());
+  return byte < 220 ? byte - 110 : static_cast<index_t>(reader.take(8));
 }
 
 template <class T>
-void run_type(byte_reader& in) {
-  std::uint64_t const flags = in.take(3);
+void run_type(byte_reader& reader) {
+  std::uint64_t const flags = reader.take(3);
   bool const ragged = (flags & 32) != 0, special = (flags & 64) != 0;
-  extents3 e = read_extents(in);
-  auto factors = static_cast<index_t>(in.take() % 6);
-  auto links = static_cast<index_t>(in.take() % 10);
-  // The oracle takes its time.
+  extents3 e = read_extents(reader);
+  auto factors = static_cast<index_t>(reader.take() % 6);
+  auto links = static_cast<index_t>(reader.take() % 10);
+  // The oracle is slow.
   if (e.size() > 600) e.channels = std::min<index_t>(e.channels, 3);
   if (e.size() > 600) e.batch = 1;
   if (e.size() > 600) factors = std::min<index_t>(factors, 2), links = std::min<index_t>(links, 3);
-  auto const every = static_cast<index_t>(in.take() % 9);
-  memory_layout const layout{static_cast<int>(in.take() % memory_layout::count)};
+  auto const interval = static_cast<index_t>(reader.take() % 9);
+  memory_layout const layout{static_cast<int>(reader.take() % memory_layout::count)};
 
   auto p = normal_mix<T>(e, 0, 0, static_cast<residual_kind>((flags >> 12) % 3), flags >> 16);
   p.factors = factors;
   p.links = links;
   p.offsets.clear();
-  for (index_t i = 0; i < factors * links; ++i) p.offsets.push_back(read_offset(in));
-  if (ragged) p.lengths = read_lengths(in, e);
+  for (index_t i = 0; i < factors * links; ++i) p.offsets.push_back(read_offset(reader));
+  if (ragged) p.lengths = read_lengths(reader, e);
   p.mode = (flags & 128) != 0 ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
   p.shared_weights = false;
   p.w = normal_elements<T>(p.weight_extents().size(), flags, 0.5);
   p.dw_before = normal_elements<T>(p.weight_extents().size(), flags + 1);
-  // The fuzzer's own bits, or a kind of input for each column; else the numbers that are there.
-  if (special) p.x = read_tensor<T>(in, e, flags, (flags & 16) != 0);
-  for (std::size_t i = 0; special && i < p.w.size() && in.left() >= sizeof(T); i += 3)
-    p.w[i] = from_bits<T>(in.take(static_cast<int>(sizeof(T))));
+  // Replaces the normal values by the fuzzer's bits, or by a kind of input for each column.
+  if (special) p.x = read_tensor<T>(reader, e, flags, (flags & 16) != 0);
+  for (std::size_t i = 0; special && i < p.w.size() && reader.remaining() >= sizeof(T); i += 3)
+    p.w[i] = from_bits<T>(reader.take(static_cast<int>(sizeof(T))));
   p.title = "fuzzed";
   solve(p);
 
-  fuzzed_exec exec(flags);
-  std::string const wrong = check_mix(p, exec.get(), ss::save_every(every), layout);
+  fuzzed_exec fuzzed(flags);
+  std::string const wrong = check_mix(p, fuzzed.get(), ss::save_every(interval), layout);
   require(wrong, "", "");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  // bfloat16 differs from float16 in its conversions alone.
+  // bfloat16 differs from float16 only in its conversions.
   return fuzz_element_types<double, float, float16>(
-      data, size, [](byte_reader& in, auto element) { run_type<decltype(element)>(in); });
+      data, size, [](byte_reader& reader, auto element) { run_type<decltype(element)>(reader); });
 }

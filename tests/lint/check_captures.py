@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a failing test says about itself can be read: doctest prints a captured `char const*` as an address, so such a
-text is captured as a std::string."""
+"""A captured text is a std::string: doctest prints a captured `char const*` as an address."""
 import re
 
 from common import files, finish, name
 
 DECLARED = re.compile(r"\bchar const\* (\w+)(?:(\()| =|;)")
 CAPTURED = re.compile(r"\bCAPTURE\((.*)\);")
-LAST_NAME = re.compile(r"(\w+)(\()?(?(2).*\))$")  # of a function that is called, or of what is no function
+LAST_NAME = re.compile(r"(\w+)(\()?(?(2).*\))$")  # of a called function, or of a variable
 
 sources = {path: path.read_text(encoding="utf-8") for folder in ("include", "tests") for path in files(".cpp", ".hpp", ".cu", under=folder)}
 texts = {found for source in sources.values() for found in DECLARED.findall(source)}
@@ -19,8 +18,8 @@ for path, source in sources.items():
             captures += 1
             last = LAST_NAME.search(captured)
             if last and last.groups(default="") in texts and not captured.startswith("std::string("):
-                complaints.append(f"{name(path)}:{number}: captures a char const*, of which doctest prints the address: "
-                                  f"std::string({captured})")
+                complaints.append(f"{name(path)}:{number}: captures a char const*, which doctest prints as an address: "
+                                  f"write std::string({captured})")
 if not captures:
-    complaints.append("no CAPTURE is found")
+    complaints.append("no CAPTURE was found")
 finish("captures", complaints)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator's tests take part in the CUDA suite. tests/cuda.cmake finds its programs by a line of theirs, the
-marker; a program that runs on every backend and lacks it does not compile (tests/support/backends.hpp)."""
+"""Every operator has tests in the CUDA suite. tests/cuda.cmake selects the programs that contain the marker line; a program
+that runs on every backend without it does not compile (tests/support/backends.hpp)."""
 from common import ROOT, files, finish, name, operators
 
 MARKER = "#define SLICESORT_TEST_EVERY_BACKEND"
@@ -10,7 +10,7 @@ complaints = []
 marked = {path for path in files(".cpp", ".hpp", ".cu", under="tests") if MARKER in path.read_text(encoding="utf-8").splitlines()}
 for path in sorted(marked):
     if path.suffix != ".cpp" or len(path.relative_to(ROOT / "tests").parts) != 2:
-        complaints.append(f"{name(path)}: only a program of tests/<folder>/ may have the marker, not what programs include")
+        complaints.append(f"{name(path)}: only a program of tests/<folder>/ may have the marker, not a header")
 for op in operators():
     basic = ROOT / "tests" / op / "basic.cpp"
     if basic not in marked:

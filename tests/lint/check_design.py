@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The walks of docs/design.md are true: every step names a function (type::function) and the file below
-include/slicesort that defines it, and the step before calls it in its body. A lambda that is passed on belongs to the
-step that calls it: such a step is followed by what an earlier one names (a lambda's call, a kernel). Every named
-function is a step, forwarding included; no walk has more functions or files than it may, and each leads to the function
-with the innermost loop. Headers that the design's pages name must exist."""
+"""The walks of docs/design.md match the code. Every step names a function (type::function) and the file below
+include/slicesort that defines it, and the previous step calls it. A step that calls a parameter is followed by a function of
+the lambda or kernel that an earlier step passed to it. Forwarding functions are steps too. Every walk is limited in its
+functions and files, and ends at the function with the innermost loop. Headers named on the design pages must exist."""
 import re
 
 from common import INCLUDE, ROOT, finish, name
 
 STEP = re.compile(r"^(\d+)\. `([^`]+)`: `([^`]+)`", re.MULTILINE)
 HEADER = re.compile(r"`([\w./]+/[\w./]+\.(?:hpp|cuh|inl))`")
-# The walks that the page must have: where they end, and the most functions and files.
+# The required walks: last function, maximum number of functions, maximum number of files.
 FUNCTIONS, FILES = 12, 8
 WALKS = {
     ("slicing_sort", "Host"): ("wide_pairs::compare_exchange", FUNCTIONS, FILES),
@@ -37,7 +36,7 @@ def code(path: str) -> str:
 
 
 def end_of(text: str, start: int) -> int:
-    """The place behind the bracket that closes the one at `start`."""
+    """The index after the bracket that closes the one at `start`."""
     depth, opening = 0, text[start]
     for i in range(start, len(text)):
         depth += (text[i] == opening) - (text[i] == CLOSING[opening])
@@ -47,7 +46,7 @@ def end_of(text: str, start: int) -> int:
 
 
 def definitions(text: str, function: str) -> list[tuple[str, str]]:
-    """The parameters and the body of each definition of a function, or of a member of type::function."""
+    """Parameters and body of each definition of a function, which may be a member type::function."""
     kind, _, word = function.rpartition("::")
     if kind:
         places = [m.end() - 1 for m in re.finditer(rf"\b(?:struct|class)\s+{kind}\b[^;{{}}]*{{", text)]
@@ -64,7 +63,7 @@ def definitions(text: str, function: str) -> list[tuple[str, str]]:
 
 
 def pointers() -> dict[str, set[str]]:
-    """The members of tables of kernels (`use.multiply = micro_kernel<A>::multiply;`) that lead to a type::function."""
+    """Members of kernel tables, by the type::function assigned to them (`table.multiply = micro_kernel<A>::multiply;`)."""
     found = {}
     for path in sorted(BASE.rglob("*.inl")):
         for member, value in re.findall(r"\.(\w+) = ([\w:<>, ]+);", path.read_text(encoding="utf-8")):
@@ -78,7 +77,7 @@ POINTERS = pointers()
 
 
 def calls(body: str, function: str) -> bool:
-    """A call, template arguments or not, also by a table of kernels, or a kernel's address for a launch."""
+    """True if a body calls a function, also through a kernel table, or takes a kernel's address for a launch."""
     for word in {function.rpartition("::")[2], *POINTERS.get(function, ())}:
         word = re.escape(word)
         if re.search(rf"(?<!\w){word}\s*(?:<[^;{{}}()]*(?:\([^()]*\))?[^;{{}}()]*>)?\s*\(|&\s*{word}\s*<", body):
@@ -87,7 +86,7 @@ def calls(body: str, function: str) -> bool:
 
 
 def parts(body: str) -> tuple[str, str]:
-    """A body without the lambdas that it passes to calls, and these lambdas."""
+    """Splits a body into the code outside of lambdas that it passes to calls, and these lambdas."""
     lambdas = ""
     while m := re.search(r"(?<=[(,])\s*\[[^\[\]]*\]\s*(?:\([^()]*\)\s*)?{", body):
         end = end_of(body, m.end() - 1)
@@ -103,7 +102,7 @@ def calls_back(step: list[tuple[str, str]]) -> bool:
 
 
 def makers(kernel: str, texts: set[str]) -> set[str]:
-    """The functions `.._kernel` of these files that make a kernel, some by another one."""
+    """The functions `.._kernel` of these files that create a kernel, directly or through each other."""
     bodies = {word: "".join(body for text in texts for _, body in definitions(text, word))
               for text in texts for word in re.findall(r"\b(\w+_kernel)\s*\(", text)}
     made, last = {kernel}, 0
@@ -114,7 +113,7 @@ def makers(kernel: str, texts: set[str]) -> set[str]:
 
 
 def passes(body: str, function: str, texts: set[str]) -> bool:
-    """True if a function passes on a lambda with this call, or a kernel whose operator() the step is."""
+    """True if a function passes on a lambda with this call, or a kernel whose operator() is the step."""
     kind, _, word = function.rpartition("::")
     return calls(parts(body)[1], function) or (
         word == "operator()" and any(re.search(rf"\b{maker}\b", body) for maker in makers(kind, texts)))

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Code in the documentation is code that runs: a ```cpp block after `<!-- from examples/NAME.cpp -->` must
-be the region of that file between `// [snippet]` and `// [/snippet]` (in a CMakeLists.txt after `#`);
-`<!-- from examples/NAME.cpp: WORD -->` takes `// [snippet WORD]`. A `text` block after `<!-- output of examples/NAME.cpp -->` must be its output.
-Links to files of the repository must lead somewhere. Prose wraps at 120 columns; tables, code, links that
-stand alone and HTML comments need not."""
+"""Code in the documentation is taken from programs. A ```cpp block after `<!-- from examples/NAME.cpp -->` must be the region
+of that file between `// [snippet]` and `// [/snippet]` (in a CMakeLists.txt after `#`); `<!-- from examples/NAME.cpp: WORD -->`
+selects `// [snippet WORD]`. A `text` block after `<!-- output of examples/NAME.cpp -->` must be the program's output. Links to
+files of the repository must exist. Prose wraps at 120 columns, except for tables, code, HTML comments and separate links."""
 import re
 import textwrap
 from pathlib import Path

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python names the encoding of every text that it reads or writes: without one it depends on the user's locale, and our
-sources and pages are not all ASCII. A program's output is read with encoding="utf-8" in place of text=True. C++ reads numbers by from_chars: others take the
-decimal point from the locale."""
+"""Python names the encoding of every text that it reads or writes; otherwise it depends on the user's locale, and some sources
+and pages are not ASCII. A program's output is read with encoding="utf-8" instead of text=True. C++ reads numbers with
+from_chars, since the decimal point of other functions depends on the locale."""
 import ast
 import re
 
 from common import files, finish, name
 
-OF_LOCALE = re.compile(r"\b(strto(f|d|ld)|ato(f|i|l|ll)|sto(f|d|ld)|s?scanf|isspace)\s*\(")
+LOCALE_DEPENDENT = re.compile(r"\b(strto(f|d|ld)|ato(f|i|l|ll)|sto(f|d|ld)|s?scanf|isspace)\s*\(")
 PROGRAMS = {"run", "Popen", "check_output", "check_call", "call", "getoutput"}
 
 
@@ -23,7 +23,7 @@ def lacks_encoding(call: ast.Call) -> bool:
         return True
     if function not in ("open", "fdopen", "NamedTemporaryFile", "TemporaryFile"):
         return False
-    # Others have an open() too: without a mode, only the built-in one is known to open a text.
+    # Other types have an open() too: without a mode, only the built-in one certainly opens a text.
     modes = [word.value for word in [*call.args, *words.values()] if isinstance(word, ast.Constant) and isinstance(word.value, str)
              and word.value and set(word.value) <= set("rwaxbt+")]
     return "b" not in modes[0] if modes else isinstance(call.func, ast.Name) and function == "open"
@@ -34,7 +34,7 @@ complaints = [f"{name(path)}:{node.lineno}: names no encoding" for path in sourc
               for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call) and lacks_encoding(node)]
 complaints += [f"{name(path)}:{number}: {found[0]}..) depends on the locale" for under in ("include", "examples/learning", "examples/bindings", "examples/jax", "examples/torch")
                for path in files(".hpp", ".cpp", ".cuh", ".inl", under=under)
-               for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if (found := OF_LOCALE.search(line))]
+               for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if (found := LOCALE_DEPENDENT.search(line))]
 if not sources:
     complaints.append("no Python was found")
 finish("encodings", complaints)

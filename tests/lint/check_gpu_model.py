@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/gpu_model.md are what bench/report/gpu_model.py makes of the golden counts."""
+"""The tables of docs/gpu_model.md match those that bench/report/gpu_model.py computes from the golden counts."""
 import subprocess
 import sys
 

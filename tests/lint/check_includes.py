@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A private header lies with its operator; what two operators share lies in an engine or a vocabulary. So
-includes go downward only (the table in docs/design.md), no operator includes another, and headers keep to a
-few more rules."""
+"""A private header is in the folder of its operator; code that two operators share is in an engine or a vocabulary. Includes
+only go downward (the table in docs/design.md), no operator includes another, and headers follow a few more rules."""
 import re
 
 from common import INCLUDE, finish, headers, name
@@ -11,15 +10,15 @@ INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "policies/cublas.cuh")
 ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "policies/blas.hpp", "policies/host_gemm.hpp", "policies/cublas.cuh",
                    "half_types.hpp", "print.hpp", "random_rows.hpp")
-# These include nothing of ours but each other, so words may include them: masks draw blocks from the hash.
+# Headers that include only each other, so policies may include them: masks draw random blocks by the hash.
 GROUND = ("detail/core/build.hpp", "detail/core/config.hpp", "detail/math/counter_hash.hpp")
-# The folders of detail/ that belong to no operator, from the ground up: what bodies are written with, and
-# with what they are launched; the host's runtime; the engines that several operators are made of.
+# Ranks of the folders of detail/ that belong to no operator: vocabularies of kernels, launches and the host; engines that
+# several operators share.
 FOLDERS = {"math": 2, "core": 2, "device": 3, "host": 3, "cuda": 4, "sort": 4, "permutation": 5, "attention": 5,
            "equivalent_matrix": 8}
 OPERATOR, PUBLIC_OPERATOR, CONVENIENCE, UMBRELLA = 6, 7, 8, 9
-# One operator may know another's problem: sinkhorn_csp is csp's relaxation.
-MAY_KNOW = {("detail/sinkhorn_csp/params.hpp", "detail/csp/params.hpp")}
+# Exception: sinkhorn_csp, the relaxation of csp, includes its parameters.
+ALLOWED = {("detail/sinkhorn_csp/params.hpp", "detail/csp/params.hpp")}
 CUDA = re.compile(r"^(cuda|cublas|cub/|thrust/|nv/|nvtx3/|nvToolsExt|cooperative_groups|driver_types|vector_types|mma\.h)|\.cuh$")
 MAY_REACH_CUDA = ("slicesort.hpp", "thrust.hpp")  # guarded by the compiler, or opt-in
 MAY_ASK_ARCHITECTURE = ("detail/cuda/block.cuh", "detail/core/config.hpp")  # config.hpp: for a pragma
@@ -54,18 +53,18 @@ def main() -> None:
     graph: dict[str, list[str]] = {}
     cudacc = []
     for path in headers():
-        me = path.relative_to(INCLUDE / "slicesort").as_posix()
-        rank, mine = layer(me)
-        graph[me] = []
+        header = path.relative_to(INCLUDE / "slicesort").as_posix()
+        rank, folder = layer(header)
+        graph[header] = []
         if rank < 0:
-            complaints.append(f"{name(path)}: {mine}; add it to the table in docs/design.md and to this check")
+            complaints.append(f"{name(path)}: {folder}; add it to the table in docs/design.md and to this check")
         text = path.read_text(encoding="utf-8")
         code = re.sub(r"//.*|/\*.*?\*/", "", text)
         if "__CUDACC__" in code:
             cudacc.append(name(path))
-        if re.search(r"\b__CUDA_ARCH__\b", code) and me not in MAY_ASK_ARCHITECTURE:
-            complaints.append(f"{name(path)}: asks for __CUDA_ARCH__; a body is the same text on the host, so make it a member of the Block")
-        if path.suffix == ".cuh" and me.startswith("detail/") and not me.startswith("detail/cuda/"):
+        if re.search(r"\b__CUDA_ARCH__\b", code) and header not in MAY_ASK_ARCHITECTURE:
+            complaints.append(f"{name(path)}: uses __CUDA_ARCH__; a kernel is the same text on the host, so make it a member of the Block")
+        if path.suffix == ".cuh" and header.startswith("detail/") and not header.startswith("detail/cuda/"):
             complaints.append(f"{name(path)}: a .cuh is public or lies in detail/cuda")
         if path.suffix != ".inl" and "#pragma once" not in text:
             complaints.append(f"{name(path)}: has no #pragma once")
@@ -82,28 +81,28 @@ def main() -> None:
                     complaints.append(f"{where}: include <slicesort/...> by its full name")
                 if target in ("iostream", "cassert", "assert.h"):
                     complaints.append(f"{where}: <{target}> does not belong in a header")
-                if target == "thread" and me != "exec.hpp":
+                if target == "thread" and header != "exec.hpp":
                     complaints.append(f"{where}: only exec.hpp includes <thread>")
-                if CUDA.search(target) and path.suffix != ".cuh" and me not in MAY_REACH_CUDA:
+                if CUDA.search(target) and path.suffix != ".cuh" and header not in MAY_REACH_CUDA:
                     complaints.append(f"{where}: a .hpp reaches the CUDA header <{target}>")
                 continue
             if quote == '"':
                 complaints.append(f'{where}: write <{target}>, not "{target}"')
             target = target.removeprefix("slicesort/")
-            graph[me].append(target)
+            graph[header].append(target)
             if not (INCLUDE / "slicesort" / target).is_file():
                 complaints.append(f"{where}: slicesort/{target} does not exist")
                 continue
-            to_rank, theirs = layer(target)
-            if to_rank > rank:
-                complaints.append(f"{where}: {mine} includes upward ({theirs}: {target})")
-            if {mine, theirs} in ({"host", "cuda"}, {"host", "kernel"}, {"sort", "cuda"}):
-                complaints.append(f"{where}: {mine} includes {theirs}")
-            if to_rank == rank == OPERATOR and mine != theirs and (me, target) not in MAY_KNOW:
-                complaints.append(f"{where}: operator {mine} includes operator {theirs}; what both need belongs in an engine")
-            if rank == OPERATOR and theirs == "cuda":
+            target_rank, target_folder = layer(target)
+            if target_rank > rank:
+                complaints.append(f"{where}: {folder} includes upward ({target_folder}: {target})")
+            if {folder, target_folder} in ({"host", "cuda"}, {"host", "device"}, {"sort", "cuda"}):
+                complaints.append(f"{where}: {folder} includes {target_folder}")
+            if target_rank == rank == OPERATOR and folder != target_folder and (header, target) not in ALLOWED:
+                complaints.append(f"{where}: operator {folder} includes operator {target_folder}; shared code belongs in an engine")
+            if rank == OPERATOR and target_folder == "cuda":
                 complaints.append(f"{where}: operators are written against the Grid, not against CUDA")
-            if target.endswith(".cuh") and path.suffix != ".cuh" and me not in MAY_REACH_CUDA:
+            if target.endswith(".cuh") and path.suffix != ".cuh" and header not in MAY_REACH_CUDA:
                 complaints.append(f"{where}: a .hpp includes {target}")
     if len(cudacc) > 3:
         complaints.append(f"__CUDACC__ is in {len(cudacc)} headers, at most 3 may have it: {', '.join(cudacc)}")

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Macros begin with SLICESORT_. An operator is a folder of include/slicesort/detail/ with a params.hpp: it has the same
-stem in the files that are its own, and every further place that must name it does. Its page shows code that runs. The
-tests compile <op>_op of each, unless their build names its tags."""
+"""Macros begin with SLICESORT_. An operator is a folder of include/slicesort/detail/ with a params.hpp. Its files have the same
+stem, every place in PLACES names it, and its page shows code of a program. The tests compile its tag <op>_op unless
+units.cmake lists other tags."""
 import re
 
 from common import ROOT, files, finish, headers, name, operators
 
 FILES = ("include/slicesort/{op}.hpp", "include/slicesort/detail/{op}/host.hpp", "include/slicesort/detail/{op}/device.hpp",
          "tests/{op}/basic.cpp", "docs/operators/{op}.md")
-# A place that names every operator, the text by which it does, a regular expression, and the operators that it has no
-# use for. Kernels that no call in tests/compile/kernels/ reaches are named by check_kernels.py.
+# Files that must name every operator: path, regular expression of the name, and exceptions. check_kernels.py reports kernels
+# that no call in tests/compile/kernels/ reaches.
 PLACES = (
     ("include/slicesort/slicesort.hpp", r"<slicesort/{op}\.hpp>", ()),
     ("include/slicesort/detail/operators.hpp", r"detail/{op}/device\.hpp", ()),
-    ("include/slicesort/equivalent_matrix.hpp", r"\b{op}\b", ("merge_attention",)),  # a sum of parts is no matrix of one x
+    ("include/slicesort/equivalent_matrix.hpp", r"\b{op}\b", ("merge_attention",)),  # its inputs are partial results
     ("tests/compile/all_operators.hpp", r"\bss::{op}\b", ()),
     ("tests/compile/refused/forgotten_policy.cpp", r"\b{op}\b", ()),
     ("tests/core/workspace.cpp", r'TEST_CASE\w*\("{op}"', ()),
     ("tests/every_operator/calls.hpp", r'"{op}(\.forward)?"', ()),
-    ("tests/cuda/calls/named_calls.hpp", r'"{op}\.forward', ("softmax_attention",)),  # it promises no bits between backends
+    ("tests/cuda/calls/named_calls.hpp", r'"{op}\.forward', ("softmax_attention",)),  # its bits may differ between backends
     ("bench/report/sweep.py", r'"{op}"', ()),
     (".ci/run", r"\b{op}\b", ()),
     ("README.md", r"\(docs/operators/{op}\.md\)", ()),

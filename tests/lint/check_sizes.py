@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A file fits on three screens: 300 lines is a smell, 500 a fault. A folder has at most 20 files. The learning layer of the
-examples stays small enough to be read: 200 lines a file, and 3350 lines of C++ in all, without comments, directives and empty ones."""
+"""A file should have at most 300 lines, and must have at most 500. A folder has at most 20 files. The learning layer of the
+examples has at most 200 lines a file, and at most 3350 lines of C++ without comments, directives and empty lines."""
 import re
 from collections import Counter
 from pathlib import Path
@@ -9,10 +9,9 @@ from pathlib import Path
 from common import files, finish, name
 
 SOURCES = (".hpp", ".cuh", ".inl", ".cpp", ".cu", ".py", ".cmake", ".txt")
-MOST_FILES = 20
+MAX_FILES = 20
 LEARNING_FILE, LEARNING_CODE = 200, 3350
-# Each is a catalogue, whose one list is what a reader wants: what every user may include, with docs/design.md as its
-# map; a program for each thing to show; a program for each mistake that must be refused.
+# Exceptions, in which one list serves the reader: the public headers, one example per topic, one program per rejected mistake.
 LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/refused")
 
 
@@ -29,12 +28,12 @@ for path in files(*SOURCES):
     elif lines > 300:
         print(f"warning: {name(path)}: {lines} lines, better at most 300")
 for folder, count in Counter(name(path.parent) for path in files()).items():
-    if count > MOST_FILES and folder not in LARGE_FOLDERS:
-        complaints.append(f"{folder}: {count} files, at most {MOST_FILES}: what are the two things in it?")
+    if count > MAX_FILES and folder not in LARGE_FOLDERS:
+        complaints.append(f"{folder}: {count} files, at most {MAX_FILES}: split the folder")
 learning = [lines_of(path) for path in files(".hpp", ".cpp", under="examples/learning")]
 complaints += [f"{name(path)}: {len(lines_of(path))} lines, at most {LEARNING_FILE}"
                for path in files(".hpp", ".cpp", ".py", under="examples/learning") if len(lines_of(path)) > LEARNING_FILE]
 code = sum(not re.match(r"\s*(//|#|$)", line) for lines in learning for line in lines)
 if code > LEARNING_CODE:
-    complaints.append(f"examples/learning: {code} lines of C++, at most {LEARNING_CODE}: a second framework is not wanted")
+    complaints.append(f"examples/learning: {code} lines of C++, at most {LEARNING_CODE}")
 finish("sizes", complaints)

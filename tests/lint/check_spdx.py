@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every text file that can hold a comment names its licence in its first lines. Who holds the copyright, and the licence
-of the others, is said in .reuse/dep5, which `reuse lint` checks."""
+"""Every text file that can hold a comment names its licence in its first lines. .reuse/dep5, which `reuse lint` checks, has the
+copyright holders and the licence of the other files."""
 from common import files, finish, name
 
 MARK = "SPDX-License-" + "Identifier: Apache-2.0"
@@ -16,7 +16,7 @@ for path in files():
     except UnicodeDecodeError:
         complaints.append(f"{name(path)}: not text")
         continue
-    # GitHub wants the issue templates' own heading first.
+    # GitHub requires the heading of an issue template first.
     if MARK not in "\n".join(text.splitlines()[:6 if "ISSUE_TEMPLATE" in path.parts else 5]):
         complaints.append(f"{name(path)}: no '{MARK}' in its first lines")
 finish("spdx", complaints)

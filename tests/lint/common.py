@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every check of the sources needs: the list of files, and one way to report."""
+"""Shared by all checks of the sources: the list of files, and the report."""
 import os
 import subprocess
 import sys
@@ -20,9 +20,9 @@ def tracked() -> list[str]:
 
 
 def files(*suffixes: str, under: str = "") -> list[Path]:
-    """Files of the project (not build output) with one of the suffixes, or all of them."""
+    """Files of the project, without build output, that have one of the suffixes; all files if there is none."""
     found = [ROOT / name for name in tracked()]
-    if not found:  # an unpacked archive, or no git here
+    if not found:  # an unpacked archive, or no git
         for folder, folders, names in os.walk(ROOT):
             folders[:] = [f for f in folders if not f.startswith(("build", ".git", ".deps", "bench-results", "__py"))]
             found += [Path(folder) / name for name in names]
@@ -36,7 +36,7 @@ def headers(*suffixes: str) -> list[Path]:
 
 
 def operators() -> list[str]:
-    """What has a folder of its own under detail/ that says what a call is about."""
+    """Operators: the folders of detail/ with a params.hpp."""
     return sorted(path.parent.name for path in headers(".hpp") if path.name == "params.hpp")
 
 
@@ -44,8 +44,9 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def finish(what: str, complaints: list[str]) -> None:
+def finish(check: str, complaints: list[str]) -> None:
+    """Prints the complaints and ends the program."""
     for line in complaints:
         print(line)
-    print(f"{what}: {len(complaints)} complaints" if complaints else f"{what}: fine")
+    print(f"{check}: {len(complaints)} complaints" if complaints else f"{check}: fine")
     sys.exit(1 if complaints else 0)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lists single-token mutants of the headers in include/slicesort/detail, and writes a copy of the tree that contains all of
-them: a mutated expression chooses at run time (mutant.hpp). The list depends on the sources and a seed alone. A mutant is
-identified by file, source line and mutation, and is chosen by a hash of these: an edit changes the mutants of the edited lines
-only."""
+"""Lists single-token mutants of the headers in include/slicesort/detail, and writes a copy of the tree with all of them: a
+mutated expression selects its variant at run time (mutant.hpp). The list depends only on the sources and a seed. A mutant is
+identified by file, source line and mutation, and selected by a hash of these, so that an edit affects only the mutants of
+the edited lines."""
 import hashlib
 import json
 import re
@@ -18,34 +18,34 @@ ROOT = Path(__file__).resolve().parents[2]
 DETAIL = Path("include/slicesort/detail")
 SEED = "1"
 COUNT = 370
-AREA_NUMBERS = 100  # of each area
+AREA_NUMBERS = 100  # range of numbers of each area
 
-# Survivors of earlier runs, always chosen: file and mutation.
+# Survivors of earlier runs, which are always selected: file and mutation.
 ALWAYS = (("sort/host/radix_transfer.hpp", "to + to_at.start[0] + (i + k) * to_at.pitch -> to + to_at.start[0] - (i + k) * to_at.pitch"),
           ("csp/host/long_groups.hpp", "to_at.start[k] + destination * to_at.pitch -> to_at.start[k] + destination + to_at.pitch"),
           ("csp/host/tile_kernel.inl", "2 -> 3"))
 
-# No run-time code (compiler and instruction-set detection), or code that only CUDA compilers and -march=native read.
+# Files without run-time code (detection of compilers and instruction sets), or with code for CUDA or -march=native only.
 LEFT_OUT = ("cuda/", "core/config.hpp", "host/isa.hpp", "host/simd/target.hpp", "host/simd/foreach_target.inl", "core/refused_calls.hpp", "host/unfused.hpp")
 
-# Binary operators: the format of the sources puts a space on both sides of these, and of no template's brackets.
+# Replacements of binary operators. The sources have spaces around operators, but not around brackets of templates.
 OPERATORS = {"+": ("-",), "-": ("+",), "*": ("+",), "/": ("*",), "%": ("/",), "<<": (">>",), ">>": ("<<",), "&": ("|",), "|": ("&",), "^": ("&",),
              "<": ("<=",), "<=": ("<",), ">": (">=",), ">=": (">",), "==": ("!=",), "!=": ("==",), "&&": ("||",), "||": ("&&",),
              "+=": ("-=",), "-=": ("+=",), "|=": ("&=",), "&=": ("|=",), "^=": ("|=",)}
-# Odds of being chosen: index arithmetic and comparisons first.
+# Weights of the selection: index arithmetic and comparisons first.
 WEIGHTS = {"operator": 4, "constant": 2, "extremum": 4, "arguments": 2, "statement": 2}
 
 
 @dataclass(frozen=True)
 class Mutant:
     file: str  # below include/slicesort/detail
-    source: str  # the line
+    source: str  # the source line
     mutation: str
     occurrence: int  # from 1, among equal ones in this file
     kind: str
     begin: int  # of the replaced text
     end: int
-    text: str  # with NUMBER in place of its number
+    text: str  # the replacement, with NUMBER in place of the mutant's number
 
     @property
     def key(self) -> str:
@@ -53,7 +53,7 @@ class Mutant:
 
     @property
     def area(self) -> str:
-        """Operator or engine, and its side."""
+        """Operator or engine, with its side (host or device)."""
         folder, _, rest = self.file.partition("/")
         if folder == "host" and rest.startswith("simd/"):
             return "host/simd"
@@ -77,7 +77,7 @@ def constants(word: str) -> list[str]:
 
 
 def arguments(source: Source, i: int) -> dict[int, str] | None:
-    """The changes that swap the two arguments of a call f(a, b), where i is the parenthesis."""
+    """The changes that swap the arguments of a call f(a, b); i is the opening parenthesis."""
     if source.words[i] != "(" or not source.adjacent(i) or not source.words[i - 1][0].isidentifier() or source.words[i - 1] in (*CONTROL, "min", "max") or source.words[i - 1].startswith("__"):
         return None
     inner = source.words[i + 1:source.partner[i]]
@@ -87,7 +87,7 @@ def arguments(source: Source, i: int) -> dict[int, str] | None:
 
 
 def expression_mutants(source: Source) -> list[tuple[str, int, int, int, str]]:
-    """Kind, token, and first, last token and new text of the expression."""
+    """For each mutant: kind, token, and the first token, last token and new text of the expression."""
     found = []
     for i, word in enumerate(source.words):
         kind, choices = "", []
@@ -101,10 +101,10 @@ def expression_mutants(source: Source) -> list[tuple[str, int, int, int, str]]:
             kind, choices = "arguments", [swapped]
         if not choices or not source.runs(i):
             continue
-        around = source.expression(i - 1 if kind == "arguments" else i)
-        if around is None:
+        expression = source.expression(i - 1 if kind == "arguments" else i)
+        if expression is None:
             continue
-        found += [(kind, i, *around, source.code(*around, change)) for change in choices]
+        found += [(kind, i, *expression, source.code(*expression, change)) for change in choices]
     return found
 
 
@@ -115,7 +115,7 @@ def candidates(file: str, text: str) -> list[Mutant]:
         begin, end = source.tokens[first].start(), source.tokens[last].end()
         line = lines[text.count("\n", 0, source.tokens[token].start())].split("  //")[0].strip()
         seen[line, mutation] += 1
-        # Keeps the number of lines, so that compilers' messages name the right one.
+        # Keeps the number of lines, so that compilers report the right ones.
         found.append(Mutant(file, line, mutation, seen[line, mutation], kind, begin, end, replaced + "\n" * text.count("\n", begin, end)))
 
     for kind, token, first, last, new in expression_mutants(source):
@@ -137,22 +137,22 @@ def all_candidates(root: Path) -> list[Mutant]:
 
 
 def choose(found: list[Mutant], rejected: frozenset[str] = frozenset(), count: int = COUNT) -> dict[int, Mutant]:
-    """Mutants by number. Areas get shares by the root of their sizes; no two mutants overlap or share a line. In place of those whose keys
-    are rejected come others, and no other number changes."""
+    """Selects mutants, by number. The share of an area is the square root of its size; no two mutants overlap or have the same
+    source line. Others replace the rejected keys; no other number changes."""
     sizes = Counter(mutant.area for mutant in found)
     total = sum(size**0.5 for size in sizes.values())
-    left = {area: round(count * size**0.5 / total) for area, size in sizes.items()}
+    remaining = {area: round(count * size**0.5 / total) for area, size in sizes.items()}
     following = {area: 1 + AREA_NUMBERS * k for k, area in enumerate(sorted(sizes))}
     chosen: dict[int, Mutant] = {}
     used: dict[str, list[Mutant]] = {}
     for mutant in sorted(found, key=lambda m: m.rank, reverse=True):
         others = used.setdefault(mutant.file, [])
-        if left[mutant.area] == 0 or any(mutant.begin < o.end and o.begin < mutant.end or mutant.source == o.source for o in others):
+        if remaining[mutant.area] == 0 or any(mutant.begin < o.end and o.begin < mutant.end or mutant.source == o.source for o in others):
             continue
         number = following[mutant.area]
         following[mutant.area] += 1
         if mutant.key not in rejected:
-            left[mutant.area] -= 1
+            remaining[mutant.area] -= 1
             others.append(mutant)
             chosen[number] = mutant
     return chosen
@@ -171,16 +171,16 @@ def write_if_changed(path: Path, text: str) -> None:
 
 
 def write_tree(root: Path, tree: Path, mutants: dict[int, Mutant]) -> None:
-    """Copies what the tests are built from, with all mutants; files that stay as they are are not touched."""
+    """Copies the sources of the tests, with all mutants. Does not touch unchanged files."""
     by_file: dict[str, list[tuple[int, Mutant]]] = {}
     for number, mutant in mutants.items():
         by_file.setdefault((DETAIL / mutant.file).as_posix(), []).append((number, mutant))
-    wanted = set()
+    copied = set()
     for path in sorted(p for folder in ("include", "tests", "examples", "bench") for p in (root / folder).rglob("*")):
         if not path.is_file() or "__pycache__" in path.parts:
             continue
         name = path.relative_to(root).as_posix()
-        wanted.add(name)
+        copied.add(name)
         if name in by_file or name == (DETAIL / "core/config.hpp").as_posix():
             text = mutate(path.read_text(encoding="utf-8"), by_file.get(name, []))
             if name.endswith("core/config.hpp"):
@@ -198,7 +198,7 @@ def write_tree(root: Path, tree: Path, mutants: dict[int, Mutant]) -> None:
     write_if_changed(tree / header_name, header)
     for path in [p for folder in ("include", "tests") for p in (tree / folder).rglob("*")]:
         name = path.relative_to(tree).as_posix()
-        if path.is_file() and name not in wanted and name != header_name.as_posix():
+        if path.is_file() and name not in copied and name != header_name.as_posix():
             path.unlink()
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a mutant at run time. generate.py copies this header into a mutated tree, where an
-// expression e with a mutant m reads (SLICESORT_MUTANT(7) ? (m) : (e)).
+// Selects a mutant at run time. generate.py copies this header into a mutated tree, in which an
+// expression e with a mutant m becomes (SLICESORT_MUTANT(7) ? (m) : (e)).
 #pragma once
 
 #include <cstdio>
@@ -10,9 +10,9 @@ namespace slicesort_mutants {
 
 inline constexpr int count = COUNT;  // replaced by the generator
 
-// The number of the active mutant, from 1; 0: none; -1: none, and the program records the mutants
+// The number of the active mutant, from 1. 0: none. -1: none, and the program records the mutants
 // that it reaches.
-inline int chosen = [] {
+inline int active = [] {
   char const* const number = std::getenv("SLICESORT_MUTANT");
   return number == nullptr ? 0 : std::atoi(number);
 }();
@@ -34,13 +34,13 @@ inline reached_mutants record;
 
 __attribute__((noinline, cold)) inline void reach(int n) { record.reached[n] = true; }
 
-__attribute__((always_inline)) inline bool is_chosen(int n) {
-  if (__builtin_expect(chosen < 0, 0) && !record.reached[n]) reach(n);
-  return chosen == n;
+__attribute__((always_inline)) inline bool is_active(int n) {
+  if (__builtin_expect(active < 0, 0) && !record.reached[n]) reach(n);
+  return active == n;
 }
 
 }  // namespace slicesort_mutants
 
-// False in constant expressions.
+// Is false in constant expressions.
 #define SLICESORT_MUTANT(n) \
-  (!__builtin_is_constant_evaluated() && ::slicesort_mutants::is_chosen(n))
+  (!__builtin_is_constant_evaluated() && ::slicesort_mutants::is_active(n))

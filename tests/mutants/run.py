@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Would the tests notice a wrong token? Builds all mutants of generate.py into one set of test programs, and runs, for each
-mutant, the programs that reach it, the quickest first, until one fails, crashes or does not end.
+"""Mutation test of the library. Builds all mutants of generate.py into one set of test programs. For each mutant, runs the
+programs that reach it, fastest first, until one fails, crashes or exceeds its time limit.
 
-  tests/mutants/run.py                 what ./tests/run notices
-  tests/mutants/run.py --leg full      survivors, by the programs that CI runs with --full
+  tests/mutants/run.py                 all mutants, by the programs of ./tests/run
+  tests/mutants/run.py --leg full      survivors, by the programs of CI with --full
   tests/mutants/run.py --leg plain     survivors, in the code without vector extensions
   tests/mutants/run.py --leg address   survivors, under AddressSanitizer
   tests/mutants/run.py --table         only the table
 
-Everything is kept in build/mutants and is not repeated; survivors run again where a program changed. Equivalent mutants are
-listed in equivalent.tsv: file, source line, mutation, reason. Exit status 1: a survivor is not listed there."""
+Results are stored in build/mutants and not computed again; survivors run again if a program has changed. equivalent.tsv lists
+equivalent mutants: file, source line, mutation, reason. Exit status 1: a survivor is not listed there."""
 import argparse
 import hashlib
 import json
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import generate
-from journal import Journal
+from run_log import RunLog
 
 FOLDER = generate.ROOT / "build/mutants"
 TREE = FOLDER / "tree"
@@ -33,7 +33,7 @@ TREE = FOLDER / "tree"
 
 @dataclass(frozen=True)
 class Leg:
-    """A suite of .ci/run: where it is built and how, and its programs, learning apart: what that trains is no check of one token."""
+    """A test suite of .ci/run: its build and its programs. Excludes learning, whose training tolerates a wrong token."""
     folder: str = "programs"
     options: tuple[str, ...] = ()
     flags: str = "-O1"
@@ -57,7 +57,7 @@ LEGS = {
 
 
 def equivalent() -> dict[str, str]:
-    """Keys of mutants, and the reasons."""
+    """The reasons of equivalent mutants, by key."""
     lines = (Path(__file__).parent / "equivalent.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {"\t".join(row[:3]): row[3] for row in rows}
@@ -71,7 +71,7 @@ class Build:
         self.mutants: dict[int, generate.Mutant] = {}
 
     def make(self, programs: str, built: bool) -> None:
-        """Mutants that the compiler rejects are replaced by others. `built`: nothing is compiled."""
+        """Compiles the programs, and replaces mutants that the compiler rejects. With `built`, compiles nothing."""
         rejected_file = FOLDER / "rejected.json"
         rejected = json.loads(rejected_file.read_text(encoding="utf-8")) if rejected_file.exists() else []
         found = generate.all_candidates(generate.ROOT)
@@ -96,7 +96,7 @@ class Build:
         sys.exit("too many mutants that the compiler rejects")
 
     def compile(self, programs: str) -> set[tuple[str, int]] | None:
-        """None, or places of errors."""
+        """Returns the places of compiler errors, or None."""
         self.folder.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cmake", "-S", TREE, "-B", self.folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS_RELEASE={self.leg.flags} -w ", *self.leg.options,
                         "-DSLICESORT_WARNINGS_ARE_ERRORS=OFF", "-DSLICESORT_CUDA=OFF", "-DSLICESORT_BUILD_TESTS=ON", "-DSLICESORT_BUILD_EXAMPLES=OFF",
@@ -122,7 +122,7 @@ class Build:
         return hashlib.sha1(self.binary(program).read_bytes()).hexdigest()[:12]
 
     def run(self, program: str, number: int, limit: float | None, **variables: str) -> str:
-        """Empty, or how it failed."""
+        """Runs a program with a mutant. Returns the kind of failure; empty if it passed."""
         limited = ["sh", "-c", f'ulimit -c 0 && ulimit -v {self.leg.memory} && exec "$@"', "sh", self.binary(program), "--abort-after=1", "--no-colors"]
         try:
             done = subprocess.run(limited, env={**os.environ, "SLICESORT_MUTANT": str(number), **dict(self.leg.variables), **variables}, timeout=limit, cwd=self.folder,
@@ -136,10 +136,10 @@ def line_of(mutant: generate.Mutant) -> int:
     return (generate.ROOT / generate.DETAIL / mutant.file).read_text(encoding="utf-8").count("\n", 0, mutant.begin) + 1
 
 
-def measure(build: Build, program: str, journal: Journal) -> dict:
-    """Seconds of a program without mutant, and the keys of those that it reaches."""
+def measure(build: Build, program: str, run_log: RunLog) -> dict:
+    """Measures a program's seconds without a mutant, and records the keys of the mutants that it reaches."""
     digest = build.digest(program)
-    for line in journal.lines:
+    for line in run_log.lines:
         if line["program"] == program and line["digest"] == digest:
             return line
     output = build.folder / f"reached_{program}"
@@ -148,31 +148,31 @@ def measure(build: Build, program: str, journal: Journal) -> dict:
     failed = build.run(program, -1, None, SLICESORT_MUTANTS_REACHED=str(output))
     seconds = time.monotonic() - begun
     if failed:
-        print(f"left out, for it fails without any mutant: {program}", file=sys.stderr, flush=True)
+        print(f"skipped, since it fails without a mutant: {program}", file=sys.stderr, flush=True)
     numbers = [int(word) for word in output.read_text(encoding="utf-8").split()] if output.exists() and not failed else []
     line = {"program": program, "digest": digest, "seconds": seconds, "reached": [build.mutants[n].key for n in numbers]}
-    journal.add(line)
+    run_log.add(line)
     return line
 
 
-def judge(build: Build, number: int, programs: list[dict], tried: dict[str, str], name: str, quick: float, journal: Journal) -> None:
+def judge(build: Build, number: int, programs: list[dict], tried: dict[str, str], name: str, quick: float, run_log: RunLog) -> None:
     mutant = build.mutants[number]
     begun = time.monotonic()
-    by, how = "", ""
+    program, failure = "", ""
     for line in sorted(programs, key=lambda line: line["seconds"]):
         if tried.get(line["program"]) == line["digest"]:
             continue
         limit = 20 + 20 * line["seconds"]
-        how = build.run(line["program"], number, min(limit, quick))
-        if how == "endless" and quick < limit:
-            how = ""
+        failure = build.run(line["program"], number, min(limit, quick))
+        if failure == "endless" and quick < limit:
+            failure = ""
             continue
         tried[line["program"]] = line["digest"]
-        if how:
-            by = line["program"]
+        if failure:
+            program = line["program"]
             break
-    journal.add({"mutant": mutant.key, "leg": name, "by": by, "how": how, "tried": tried, "seconds": time.monotonic() - begun})
-    print(f"{time.monotonic() - begun:.0f} s, {number} {by or ('SURVIVES' if programs else 'UNREACHED')} {how} {mutant.key}".replace("\t", " | "), flush=True)
+    run_log.add({"mutant": mutant.key, "leg": name, "by": program, "how": failure, "tried": tried, "seconds": time.monotonic() - begun})
+    print(f"{time.monotonic() - begun:.0f} s, {number} {program or ('SURVIVES' if programs else 'UNREACHED')} {failure} {mutant.key}".replace("\t", " | "), flush=True)
 
 
 def print_table(mutants: list[generate.Mutant], lines: list[dict]) -> int:
@@ -195,7 +195,7 @@ def print_table(mutants: list[generate.Mutant], lines: list[dict]) -> int:
         if survives and key not in known:
             survivors.append(key)
         if key in by_all and key in known:
-            print(f"listed as equivalent, but noticed: {key}")
+            print(f"listed as equivalent, but detected: {key}")
     columns = ("mutants", "not run", "tests/run", "CI", "equivalent", "survivors")
     print("| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
     for area, counts in [*sorted(areas.items()), ("all", sum(areas.values(), Counter()))]:
@@ -209,26 +209,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leg", choices=LEGS, default="run")
     parser.add_argument("--programs", default=".*", help="only test programs that match")
-    parser.add_argument("--quick", type=float, default=float("inf"), metavar="SECONDS", help="a first pass: leave a program after so many")
+    parser.add_argument("--quick", type=float, default=float("inf"), metavar="SECONDS", help="a first pass: time limit of a program")
     parser.add_argument("--areas", default=".*", help="only mutants of areas that match")
-    parser.add_argument("--built", action="store_true", help="use what is built")
+    parser.add_argument("--built", action="store_true", help="use the existing build")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    journal = Journal(FOLDER / "journal.jsonl")
+    run_log = RunLog(FOLDER / "results.jsonl")
     build = Build(LEGS[arguments.leg], arguments.jobs)
     if arguments.table:
         rejected_file = FOLDER / "rejected.json"
         rejected = json.loads(rejected_file.read_text(encoding="utf-8")) if rejected_file.exists() else []
-        return print_table(list(generate.choose(generate.all_candidates(generate.ROOT), frozenset(rejected)).values()), journal.lines)
+        return print_table(list(generate.choose(generate.all_candidates(generate.ROOT), frozenset(rejected)).values()), run_log.lines)
     build.make(arguments.programs, arguments.built)
-    reached = Journal(FOLDER / f"reached_{arguments.leg}.jsonl")
+    reached = RunLog(FOLDER / f"reached_{arguments.leg}.jsonl")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         measured = list(pool.map(lambda program: measure(build, program, reached), build.programs))
         print(f"{len(build.programs)} programs, {sum(line['seconds'] for line in measured):.0f} s without mutants", file=sys.stderr, flush=True)
-        killed = {line["mutant"] for line in journal.lines if line["by"]}
-        tried = {line["mutant"]: dict(line["tried"]) for line in journal.lines if line["leg"] == arguments.leg}
+        killed = {line["mutant"] for line in run_log.lines if line["by"]}
+        tried = {line["mutant"]: dict(line["tried"]) for line in run_log.lines if line["leg"] == arguments.leg}
         todo = []
         for number, mutant in build.mutants.items():
             if mutant.key in killed or mutant.key in equivalent() or not re.match(arguments.areas, mutant.area):
@@ -236,8 +236,8 @@ def main() -> int:
             reaching = [line for line in measured if mutant.key in line["reached"]]
             todo.append((number, reaching))
         todo.sort(key=lambda pair: sum(line["seconds"] for line in pair[1]))
-        list(pool.map(lambda pair: judge(build, *pair, tried.get(build.mutants[pair[0]].key, {}), arguments.leg, arguments.quick, journal), todo))
-    return print_table(list(build.mutants.values()), journal.lines)
+        list(pool.map(lambda pair: judge(build, *pair, tried.get(build.mutants[pair[0]].key, {}), arguments.leg, arguments.quick, run_log), todo))
+    return print_table(list(build.mutants.values()), run_log.lines)
 
 
 if __name__ == "__main__":

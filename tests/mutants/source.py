@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of C++ as the generator of mutants needs, in the format of these sources: which tokens are code that runs, and which
-tokens are one expression."""
+"""A partial parser of C++ for the generator of mutants, in the format of these sources. Finds run-time code and whole
+expressions."""
 import re
 from collections.abc import Iterator
 
@@ -12,28 +12,28 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/                              # comment
   |<<=|>>=|->|\+\+|--|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|<<|(?<=\s)>>(?=\s)|::|\S""", re.MULTILINE | re.DOTALL | re.VERBOSE)
 
 ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
-BOUNDS = (*ASSIGNMENTS, ",", ";", "?", ":", "return", "else", "do")  # ends of an expression, besides brackets
+BOUNDS = (*ASSIGNMENTS, ",", ";", "?", ":", "return", "else", "do")  # ends of an expression, beside brackets
 CONTROL = ("if", "for", "while", "switch")
-# Statements with one of these words are no run-time code, or cannot be repeated.
+# Statements with one of these words are not run-time code, or cannot be duplicated.
 STATIC = {"constexpr", "static_assert", "using", "typedef", "template", "case", "default", "namespace", "struct", "class", "enum", "union", "friend",
           "alignas", "sizeof", "decltype", "operator", "asm", "__asm__", "goto", "noexcept"}
 NO_STATEMENT = {"return", "break", "continue", "if", "for", "while", "do", "switch", "else", "delete", "throw", "try", "catch", "public", "private"}
-BEFORE_CODE = (")", "]", "else", "do", "const", "mutable", "noexcept", "override", "try", "{", "}", ";")  # before the brace of a function or block
+BEFORE_CODE = (")", "]", "else", "do", "const", "mutable", "noexcept", "override", "try", "{", "}", ";")  # precede the brace of a function or block
 
 
 class Source:
-    """Tokens of a header, and the brackets around them."""
+    """The tokens of a header and their brackets."""
 
     def __init__(self, text: str) -> None:
         self.tokens = [m for m in TOKEN.finditer(text) if not m[0].lstrip().startswith(("//", "/*", "#"))]
         self.words = [m[0] for m in self.tokens]
-        self.parent = [-1] * len(self.words)  # the bracket around a token
+        self.parent = [-1] * len(self.words)  # the opening bracket around a token
         self.partner: dict[int, int] = {}
-        self.is_code: dict[int, bool] = {}  # for braces: a function or block, not an initializer, class or namespace
+        self.is_code: dict[int, bool] = {}  # of a brace: True for a function or block; False for an initializer, class or namespace
         self.match_brackets()
 
     def adjacent(self, i: int) -> bool:
-        """No space is before token i."""
+        """True if no space precedes token i."""
         return i > 0 and self.tokens[i - 1].end() == self.tokens[i].start()
 
     def match_brackets(self) -> None:
@@ -55,11 +55,11 @@ class Source:
         return before in BEFORE_CODE and not declares
 
     def back(self, i: int) -> int:
-        """The token before i at the same level: of brackets the opening one."""
+        """The token before i at the same level; for a closing bracket, its opening one."""
         return self.partner[i - 1] if self.partner.get(i - 1, i) < i - 1 else i - 1
 
     def is_control_end(self, i: int) -> bool:
-        """Token i closes `if (..)`."""
+        """True if token i closes the condition of `if (..)` or a loop."""
         if self.words[i] != ")" or i not in self.partner:
             return False
         opened = self.partner[i]
@@ -69,7 +69,7 @@ class Source:
         return self.words[i - 1] in (";", "{", "}", "else", "do") or self.is_control_end(i - 1)
 
     def statement_start(self, i: int) -> int:
-        """The first token of the statement around token i, or of what is in brackets around it."""
+        """The first token of the statement, or of the bracketed list, around token i."""
         while i > 0 and i - 1 != self.parent[i]:
             in_expression = self.words[i - 1] == "}" and not self.is_code.get(self.partner[i - 1]) and self.words[i] in (",", ")", ".")
             if self.begins_statement(i) and not in_expression:
@@ -78,20 +78,20 @@ class Source:
         return i
 
     def level(self, first: int, last: int) -> Iterator[int]:
-        """Tokens from first to last that are in no brackets of their own."""
+        """The tokens from first to last at the same bracket level."""
         i = first
         while i <= last:
             yield i
             i = self.partner[i] if self.partner.get(i, 0) > i else i + 1
 
     def names_array(self, name: int) -> bool:
-        """The token is declared: a type is before it."""
+        """True if the token is the name in a declaration: a type precedes it."""
         before = self.words[name - 1]
         typed = before in (">", "*", "&") or before[0].isidentifier() and before not in BOUNDS
         return typed and not self.adjacent(name) and self.words[self.statement_start(name)] != "return"
 
     def runs(self, i: int) -> bool:
-        """Token i is in a function, and neither in a constant nor in a template argument."""
+        """True if token i is run-time code: in a function, but in no constant and no template argument."""
         while i >= 0:
             if STATIC & {self.words[k] for k in self.level(self.statement_start(i), i)}:
                 return False
@@ -110,13 +110,13 @@ class Source:
         return False
 
     def expression(self, i: int) -> tuple[int, int] | None:
-        """First and last token of the whole expression around token i at its level, if it can be repeated."""
+        """First and last token of the whole expression around token i at its level; None if it cannot be duplicated."""
         assigns = self.words[i] in ASSIGNMENTS
         bounds = [b for b in BOUNDS if not (assigns and b in (*ASSIGNMENTS, "?", ":"))]
         first = last = i
         while first > 0 and first - 1 != self.parent[i] and self.words[first - 1] not in (*bounds, "{", "}") and not self.is_control_end(first - 1):
             first = self.back(first)
-        # Else perhaps a declaration.
+        # An expression that begins a statement may be a declaration.
         if self.begins_statement(first) and (not assigns or " " in self.code(first, i - 1)):
             return None
         while self.words[last + 1] not in (")", "]", "}", *bounds) and not (self.words[last + 1] == ">" and self.partner.get(last + 1, i) < i):
@@ -127,7 +127,7 @@ class Source:
         return first, last
 
     def statements(self) -> list[tuple[int, int]]:
-        """First and last token of statements that are calls or assignments."""
+        """First and last token of each statement that is a call or an assignment."""
         found = []
         for i, word in enumerate(self.words):
             if word != ";" or not self.is_code.get(self.parent[i]):
@@ -142,6 +142,6 @@ class Source:
         return found
 
     def code(self, first: int, last: int, changes: dict[int, str] | None = None) -> str:
-        """Text of tokens without comments, in one line, with other words for some."""
+        """The text of tokens without comments, in one line, with some words replaced."""
         words = {**dict(enumerate(self.words[first:last + 1], first)), **(changes or {})}
         return "".join((" " if k > first and not self.adjacent(k) else "") + words[k] for k in range(first, last + 1))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the list of mutants is the same each time, that each one changes the text that it names, and that no edit of a line disturbs the others."""
+"""Checks that the list of mutants is reproducible, that a mutant changes the text that it names, and that the edit of a line
+does not affect the mutants of others."""
 import re
 import unittest
 
@@ -59,7 +60,7 @@ class Choice(unittest.TestCase):
         cls.found = generate.all_candidates(generate.ROOT)
         cls.chosen = generate.choose(cls.found)
 
-    def test_the_same_each_time(self):
+    def test_reproducible(self):
         self.assertEqual(generate.choose(generate.all_candidates(generate.ROOT)), self.chosen)
 
     def test_enough_of_every_area(self):
@@ -69,7 +70,7 @@ class Choice(unittest.TestCase):
     def test_keys_are_unique(self):
         self.assertEqual(len({m.key for m in self.found}), len(self.found))
 
-    def test_each_changes_what_it_names(self):
+    def test_mutants_change_the_text_they_name(self):
         for number, mutant in self.chosen.items():
             text = (generate.ROOT / generate.DETAIL / mutant.file).read_text(encoding="utf-8")
             old, new = mutant.mutation.split(" -> ") if mutant.mutation.count(" -> ") == 1 else ("", "")
@@ -79,14 +80,14 @@ class Choice(unittest.TestCase):
                 self.assertIn(new if new != "nothing" else old, generate.mutate(text, [(number, mutant)]))
             self.assertEqual(generate.mutate(text, [(number, mutant)]).count("\n"), text.count("\n"), mutant.key)
 
-    def test_others_take_the_place_of_rejected_ones(self):
+    def test_rejected_mutants_are_replaced(self):
         rejected = self.chosen[min(self.chosen)].key
         chosen = generate.choose(self.found, frozenset([rejected]))
         self.assertEqual(len(chosen), len(self.chosen))
         self.assertNotIn(rejected, {m.key for m in chosen.values()})
         self.assertGreaterEqual(sum(chosen.get(n) == m for n, m in self.chosen.items()), len(chosen) - 2)
 
-    def test_an_edited_line_does_not_disturb_the_others(self):
+    def test_edits_do_not_affect_other_lines(self):
         file = next(iter(self.chosen.values())).file
         path = generate.ROOT / generate.DETAIL / file
         edited = "\n\n" + path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators share on the block executor: generated units (units.cmake) compile it once
-// for all of them. No kernel of 16-bit elements asks what the device is good at.
+// Instantiations that several operators share on the block executor. Generated units (units.cmake)
+// compile them once. Kernels of 16-bit elements do not depend on fast_double.
 #pragma once
 
 #include "compiled_once.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels behind block_backend.hpp, for the generated units (units.cmake) that compile
-// them.
+// Defines the backend that block_backend.hpp declares, for the generated units (units.cmake).
 #pragma once
 
 #include "support/block_backend.hpp"
@@ -15,7 +14,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
 
-// f(grid); no kernel of 16-bit elements asks what the device is good at.
+// Calls f(grid). Kernels of 16-bit elements do not depend on fast_double.
 template <class T, class F>
 void with_block_grid(support::block_exec const& exec, F const& f) {
   if constexpr (sizeof(T) >= 4) {
@@ -30,31 +29,32 @@ void with_block_grid(support::block_exec const& exec, F const& f) {
 template <class Op>
 template <class T>
 void implementation<Op, support::block_backend>::plan(support::block_exec const& exec,
-                                                      typename Op::shape const& s,
-                                                      detail::arena& a) {
-  with_block_grid<float16>(
-      exec, [&](auto const& grid) { device_implementation<Op>::template plan<T>(grid, s, a); });
+                                                      typename Op::shape const& shape,
+                                                      detail::arena& memory) {
+  with_block_grid<float16>(exec, [&](auto const& grid) {
+    device_implementation<Op>::template plan<T>(grid, shape, memory);
+  });
 }
 template <class Op>
 template <class Params>
 void implementation<Op, support::block_backend>::forward(support::block_exec const& exec,
-                                                         Params const& p, workspace w) {
+                                                         Params const& params, workspace work) {
   with_block_grid<typename Params::element>(
-      exec, [&](auto const& grid) { device_implementation<Op>::forward(grid, p, w); });
+      exec, [&](auto const& grid) { device_implementation<Op>::forward(grid, params, work); });
 }
 template <class Op>
 template <class Params>
 void implementation<Op, support::block_backend>::backward(support::block_exec const& exec,
-                                                          Params const& p, workspace w) {
+                                                          Params const& params, workspace work) {
   with_block_grid<typename Params::element>(
-      exec, [&](auto const& grid) { device_implementation<Op>::backward(grid, p, w); });
+      exec, [&](auto const& grid) { device_implementation<Op>::backward(grid, params, work); });
 }
 
 }  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
-// FORWARD: of a tag without backward.
+// _FORWARD is for a tag without backward.
 #define SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                         \
   template void slicesort::detail::implementation<Op, support::block_backend>::plan<T>( \
       support::block_exec const&, Op::shape const&, slicesort::detail::arena&);         \

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers that the programs of an operator share are most of what each would compile. A header
-// lists them as SLICESORT_TEST_HELPERS_OF_<operator>(linkage, T), explicit instantiations for
-// elements T, and generated units (units.cmake) compile them once. This declares the list in
-// programs that are linked with those units; others compile what they use.
+// Compiles the helpers that an operator's test programs share once instead of in each program. A
+// header lists them as SLICESORT_TEST_HELPERS_OF_<operator>(linkage, T), explicit instantiations
+// for elements of type T. Generated units (units.cmake) define them, and programs that are linked
+// with those units declare them extern.
 #pragma once
 
 #include <slicesort/dtype.hpp>
 
-// Their arguments, where the suite has that element type (SLICESORT_TEST_TYPES in CMakeLists.txt).
+// Expand to their arguments if SLICESORT_TEST_TYPES (CMakeLists.txt) has that element type.
 #if defined(SLICESORT_TEST_WITHOUT_float)
 #  define SLICESORT_TEST_IF_float(...)
 #else
@@ -31,17 +31,17 @@
 
 namespace support {
 
-// Says that the suite does without T.
+// True if the suite does not test T.
 template <class T>
-inline constexpr bool is_left_out = false;
+inline constexpr bool is_untested = false;
 template <>
-inline constexpr bool is_left_out<float> = true SLICESORT_TEST_IF_float(&&false);
+inline constexpr bool is_untested<float> = true SLICESORT_TEST_IF_float(&&false);
 template <>
-inline constexpr bool is_left_out<double> = true SLICESORT_TEST_IF_double(&&false);
+inline constexpr bool is_untested<double> = true SLICESORT_TEST_IF_double(&&false);
 template <>
-inline constexpr bool is_left_out<slicesort::float16> = true SLICESORT_TEST_IF_float16(&&false);
+inline constexpr bool is_untested<slicesort::float16> = true SLICESORT_TEST_IF_float16(&&false);
 template <>
-inline constexpr bool is_left_out<slicesort::bfloat16> = true SLICESORT_TEST_IF_bfloat16(&&false);
+inline constexpr bool is_untested<slicesort::bfloat16> = true SLICESORT_TEST_IF_bfloat16(&&false);
 
 }  // namespace support
 

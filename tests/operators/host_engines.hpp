@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that operators and models share on the host: generated units (units.cmake) compile it once
-// for all of them. csp sorts tiles from within the code of an instruction set.
+// Instantiations that operators and models share on the host. Generated units (units.cmake) compile
+// them once. csp calls sort_tiles from code of one instruction set.
 #pragma once
 
 #include "compiled_once.hpp"

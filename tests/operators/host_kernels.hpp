@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host backend of an operator is most of what a test would compile, so generated units
-// (units.cmake) compile it once for all programs. This says what: forward and backward of a tag.
+// Explicit instantiations of an operator's host backend: forward and backward of a tag. Generated
+// units (units.cmake) compile them once for all programs.
 #pragma once
 
 #include "vector_kernels.hpp"
@@ -10,7 +10,7 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/workspace.hpp>
 
-// FORWARD: of a tag without backward.
+// _FORWARD is for a tag without backward.
 #define SLICESORT_TEST_HOST_FORWARD(linkage, Op, T)                          \
   linkage template void slicesort::detail::host_implementation<Op>::forward( \
       slicesort::detail::host_exec const&, Op::forward<T> const&, slicesort::workspace);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read before everything else by every test program: what takes longest to read and changes least,
-// precompiled by CMakeLists.txt. Programs include what they use all the same.
+// Headers that are slow to compile and rarely change, precompiled by CMakeLists.txt for every test
+// program. Programs still include what they use.
 #pragma once
 
-// Before doctest's macros are used.
+// Must precede every use of doctest's macros.
 #if defined(SLICESORT_TEST_WITHOUT_float) || defined(SLICESORT_TEST_WITHOUT_double) || \
     defined(SLICESORT_TEST_WITHOUT_float16) || defined(SLICESORT_TEST_WITHOUT_bfloat16)
 #  include "tested_types.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves the element types that a suite was not built for out of every TEST_CASE_TEMPLATE.
-// CMakeLists.txt includes it by a compiler option, before anything else, where SLICESORT_TEST_TYPES
-// names fewer than all four: SLICESORT_TEST_WITHOUT_double, .. say which are left out.
+// Removes the element types that a suite does not test from every TEST_CASE_TEMPLATE. If
+// SLICESORT_TEST_TYPES has fewer than all four types, CMakeLists.txt includes this header first, by
+// a compiler option, and defines SLICESORT_TEST_WITHOUT_double, .. for the missing ones.
 #pragma once
 
 #include "compiled_once.hpp"
@@ -14,14 +14,14 @@
 
 namespace support {
 
-// std::tuple<Types...> without the types that are left out.
+// std::tuple<Types...> without the untested types.
 template <class... Types>
 using tested_types = decltype(std::tuple_cat(
-    std::declval<std::conditional_t<is_left_out<Types>, std::tuple<>, std::tuple<Types>>>()...));
+    std::declval<std::conditional_t<is_untested<Types>, std::tuple<>, std::tuple<Types>>>()...));
 
 }  // namespace support
 
-// Doctest's own definition, but for the list of types.
+// The definition is doctest's, except for the list of types.
 #undef DOCTEST_TEST_CASE_TEMPLATE_IMPL
 #define DOCTEST_TEST_CASE_TEMPLATE_IMPL(dec, T, anon, ...)                                      \
   DOCTEST_TEST_CASE_TEMPLATE_DEFINE_IMPL(dec, T, DOCTEST_CAT(anon, ITERATOR), anon);            \

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# The operators' backends that the tests run on, compiled once for all programs: for each operator and element type a
-# unit of the host's code and one of the kernels on the block executor. So the edit of an operator rebuilds that
-# operator, and a program waits for the operators that it uses.
+# Compiles the operators' backends once for all test programs: for each operator and element type, one unit of host code
+# and one of kernels on the block executor. An edit of an operator rebuilds that operator only, and a program waits only
+# for the operators that it uses.
 #
-# An operator is a folder of include/slicesort/detail/ with a device.hpp. What is compiled of <op> is its tag
-# <op>_op; the list names the tags of those that have another. Orders and masks are decided at run time.
+# An operator is a folder of include/slicesort/detail/ with a device.hpp. Its tag is <op>_op unless this list has others.
+# Orders and masks are chosen at run time.
 set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
 set(_slicesort_tags_linear_attention
   "linear_attention_op<slicesort::detail::built_in_feature>" "linear_attention_op<support::own_feature>")
@@ -15,24 +15,24 @@ set(_slicesort_tags_softmax_attention
   "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
   "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"
   "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
-# The table of an operator's vector kernels, which its function choose_kernels fills.
+# The table of vector kernels that an operator's function choose_kernels fills.
 set(_slicesort_kernels_linear_attention linear_attention_kernels)
 set(_slicesort_kernels_softmax_attention attention_kernels)
 set(_slicesort_kernels_sparse_mix mix_kernels)
-# Those without backward: of their tags `instantiate` with the ending _FORWARD is called.
-set(_slicesort_forward_alone merge_attention)
+# Operators without backward: their tags are passed to instantiate_FORWARD.
+set(_slicesort_forward_only merge_attention)
 
 set(_slicesort_types ${SLICESORT_TEST_TYPES})
 set(_slicesort_detail ${PROJECT_SOURCE_DIR}/include/slicesort/detail)
 file(GLOB _slicesort_operators CONFIGURE_DEPENDS RELATIVE ${_slicesort_detail} ${_slicesort_detail}/*/device.hpp)
 list(TRANSFORM _slicesort_operators REPLACE "/device.hpp" "")
 
-# _slicesort_unit(TEMPLATE FILE): writes FILE in the build folder, where `op`, `type` and `calls` stand for themselves.
+# _slicesort_unit(TEMPLATE FILE): writes FILE in the build folder from a template with @op@, @type@ and @calls@.
 set(_slicesort_generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
 function(_slicesort_unit template file)
   configure_file(operators/${template} ${_slicesort_generated}/${file} @ONLY)
 endfunction()
-# Units of two element types are compiled as one: half a second of each is the headers'.
+# Compiles units of two element types as one: the headers take half a second of each.
 function(_slicesort_library library)
   add_library(${library} STATIC ${ARGN})
   set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 2)
@@ -40,7 +40,8 @@ function(_slicesort_library library)
   target_include_directories(${library} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 endfunction()
 
-# _slicesort_find_include(VARIABLE OP PATTERN HEADER..): whether a header in the operator's folder includes what matches.
+# _slicesort_find_include(VARIABLE OP PATTERN HEADER..): VARIABLE is TRUE if one of the operator's headers includes a file
+# that matches PATTERN.
 function(_slicesort_find_include variable op pattern)
   list(TRANSFORM ARGN PREPEND ${_slicesort_detail}/${op}/)
   file(GLOB_RECURSE _headers ${ARGN})
@@ -53,7 +54,7 @@ function(_slicesort_find_include variable op pattern)
   endforeach()
 endfunction()
 
-# What several operators are made of, and nobody's in particular.
+# Engines that several operators share.
 set(_slicesort_host_units)
 set(_slicesort_block_units)
 foreach(type IN LISTS _slicesort_types)
@@ -72,8 +73,8 @@ if(NOT SLICESORT_TEST_HOST_ONLY)
   target_link_libraries(slicesort_block_engines PRIVATE slicesort_block_executor)
 endif()
 
-# The operators themselves: slicesort_host_<op> and, of the kernels, slicesort_blocks_<op>. Whoever links the first is
-# told by a definition; the generated linked_operators.hpp then says that its code is compiled there.
+# The operators: slicesort_host_<op> has the host code, slicesort_blocks_<op> the kernels. Linking the first defines a
+# macro by which the generated linked_operators.hpp declares its code extern.
 set(_slicesort_linked)
 set(_slicesort_includes)
 set(_slicesort_calls)
@@ -83,7 +84,7 @@ foreach(op IN LISTS _slicesort_operators)
   endif()
   # instantiate(tag, T) for each tag
   set(_instantiate "instantiate")
-  if(op IN_LIST _slicesort_forward_alone)
+  if(op IN_LIST _slicesort_forward_only)
     string(APPEND _instantiate "##_FORWARD")
   endif()
   list(TRANSFORM _slicesort_tags_${op} REPLACE "(.+)" "  ${_instantiate}(slicesort::detail::\\1, T)" OUTPUT_VARIABLE calls)
@@ -110,7 +111,7 @@ foreach(op IN LISTS _slicesort_operators)
   string(APPEND _slicesort_includes "#include \"${op}/operator.hpp\"\n")
   string(APPEND _slicesort_calls " \\\n  SLICESORT_TEST_TAGS_OF_${op}(instantiate, T)")
   string(APPEND _slicesort_linked "#if defined(SLICESORT_TEST_LINKS_${op})\n#  include \"${op}/linked.hpp\"\n#endif\n")
-  # The header of the operator's tests that lists what their programs share, if there is one.
+  # The header of the operator's tests that lists their shared helpers, if there is one.
   set(helpers)
   file(GLOB _headers ${op}/*.hpp)
   foreach(_header IN LISTS _headers)
@@ -170,22 +171,21 @@ file(CONFIGURE OUTPUT ${_slicesort_generated}/linked_operators.hpp @ONLY CONTENT
 @_slicesort_linked@")
 file(CONFIGURE OUTPUT ${_slicesort_generated}/all_operators.hpp @ONLY CONTENT
 "// SPDX-License-Identifier: Apache-2.0
-// What the tests compile of every operator.
+// The tags of all operators that the tests compile.
 #pragma once
 
 @_slicesort_includes@
-// instantiate(tag, T) for each.
+// Expands to instantiate(tag, T) for each tag.
 #define SLICESORT_TEST_OPERATORS(instantiate, T)@_slicesort_calls@
 ")
 
-# For what uses all of them on the host.
+# All operators on the host.
 add_library(slicesort_host_operators INTERFACE)
 list(TRANSFORM _slicesort_operators PREPEND slicesort_host_ OUTPUT_VARIABLE _slicesort_libraries)
 target_link_libraries(slicesort_host_operators INTERFACE ${_slicesort_libraries})
 
-# _slicesort_link_operators(TARGET FOLDER SOURCE): a program needs the operator of its folder, and those of which it
-# includes a header itself, the library's or one of their tests: their host backend, and their kernels on the block
-# executor.
+# _slicesort_link_operators(TARGET FOLDER SOURCE): links a program with the operator of its folder, and with every
+# operator of which SOURCE includes a header of the library or of the tests.
 function(_slicesort_link_operators target folder source)
   set(_operators ${folder})
   file(STRINGS ${source} _included REGEX "^#include (<slicesort/[a-z_]+\\.hpp>|\"[a-z_]+/)")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of every instruction set, which take longest to compile.
+// Explicit instantiations for every instruction set; these take longest to compile.
 #pragma once
 
 #include <slicesort/detail/host/simd/target.hpp>
 
-// list(linkage, set, ...) for each set.
+// Expands to list(linkage, set, ...) for each instruction set.
 #if SLICESORT_X86_DISPATCH
 #  define SLICESORT_TEST_FOR_EACH_SET(list, linkage, ...)                 \
     list(linkage, portable, __VA_ARGS__) list(linkage, avx2, __VA_ARGS__) \
@@ -13,7 +13,7 @@
 #  define SLICESORT_TEST_FOR_EACH_SET(list, linkage, ...) list(linkage, portable, __VA_ARGS__)
 #endif
 
-// The kernels for elements T that the function `choose` puts into a table.
+// Instantiates `choose`, which fills a table with the kernels for elements of type T.
 #define SLICESORT_TEST_KERNELS(linkage, choose, table, T) \
   SLICESORT_TEST_FOR_EACH_SET(SLICESORT_TEST_KERNELS_OF_SET, linkage, choose, table, T)
 #define SLICESORT_TEST_KERNELS_OF_SET(linkage, set, choose, table, T)                  \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async: what lands, when, and what it may meet.
+// cp.async: results, completion, and invalid accesses.
 #include "run_kernel.hpp"
 
 #include <cstdint>
 #include <string>
 
 using run_kernel::contains;
-using run_kernel::found;
+using run_kernel::faults_of;
 using run_kernel::numbers;
 using run_kernel::passes;
 using run_kernel::run;
@@ -14,69 +14,73 @@ using run_kernel::setup;
 
 namespace {
 
-numbers counting(std::uint32_t count) {
+numbers ascending(std::uint32_t count) {
   numbers n;
   for (std::uint32_t i = 0; i < count; ++i) n.push_back(i + 1);
   return n;
 }
 
-// Thread t copies the numbers 4 t to 4 t + 3. `more` may name a size to read.
-std::string copy(std::string const& more = "") {
+// Thread t copies the numbers 4 t to 4 t + 3. `size` is an optional operand: the bytes to read.
+std::string copy(std::string const& size = "") {
   return "shl.b32 %a0, %t, 4;\nmul.wide.u32 %g0, %t, 16;\nadd.s64 %g0, %g0, %in;\n"
          "cp.async.cg.shared.global [%a0], [%g0], 16" +
-         more + ";\n";
+         size + ";\n";
 }
-// Each thread then has one of them.
-std::string const take = "ld.shared.u32 %a1, [%at];\nst.global.u32 [%there], %a1;";
+// Each thread then reads one of them.
+std::string const read_back = "ld.shared.u32 %a1, [%sh];\nst.global.u32 [%out_t], %a1;";
 setup const two_warps = {64};
 
-numbers in_two_warps(std::string const& statements, std::uint64_t seed) {
+numbers run_two_warps(std::string const& statements, std::uint64_t seed) {
   setup s = two_warps;
   s.seed = seed;
-  auto const o = run(statements, s, counting(256));
+  auto const o = run(statements, s, ascending(256));
   CHECK(o.fault == "");
   return o.out;
 }
 
 }  // namespace
 
-TEST_CASE("a copy has landed after its wait, and for others after a barrier") {
+TEST_CASE("a copy is complete after its wait, and for other threads after a barrier") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
-    CHECK(in_two_warps(copy() + "cp.async.wait_all;\nbar.sync 0;\n" + take, seed) == counting(64));
+    CHECK(run_two_warps(copy() + "cp.async.wait_all;\nbar.sync 0;\n" + read_back, seed) ==
+          ascending(64));
 }
 
-TEST_CASE("a wait that is missing, or comes after the barrier, is found") {
-  numbers const in = counting(256);
-  CHECK(contains(found(copy() + "bar.sync 0;\n" + take + "\ncp.async.wait_all;", two_warps, in),
-                 "reads what an asynchronous copy is still writing"));
-  CHECK(contains(found(copy() + "bar.sync 0;\ncp.async.wait_all;\n" + take, two_warps, in),
-                 "race at byte"));
-  // Not even the thread itself may touch it.
-  std::string const own = "ld.shared.u32 %a1, [%a0];\n";
-  CHECK(contains(found(copy() + own + "cp.async.wait_all;", {}, in), "is still writing"));
-  CHECK(passes(copy() + "cp.async.wait_all;\n" + own, {}, in));
-  CHECK(contains(found(copy() + "st.shared.u32 [%a0], %t;\ncp.async.wait_all;", {}, in),
+TEST_CASE("a missing wait, or one after the barrier, is reported") {
+  numbers const input = ascending(256);
+  CHECK(contains(
+      faults_of(copy() + "bar.sync 0;\n" + read_back + "\ncp.async.wait_all;", two_warps, input),
+      "reads what an asynchronous copy is still writing"));
+  CHECK(contains(
+      faults_of(copy() + "bar.sync 0;\ncp.async.wait_all;\n" + read_back, two_warps, input),
+      "race at byte"));
+  // Even the thread itself may not access the destination.
+  std::string const own_read = "ld.shared.u32 %a1, [%a0];\n";
+  CHECK(
+      contains(faults_of(copy() + own_read + "cp.async.wait_all;", {}, input), "is still writing"));
+  CHECK(passes(copy() + "cp.async.wait_all;\n" + own_read, {}, input));
+  CHECK(contains(faults_of(copy() + "st.shared.u32 [%a0], %t;\ncp.async.wait_all;", {}, input),
                  "writes what an asynchronous copy is still writing"));
-  CHECK(contains(found(copy(), {}, in), "ends while its asynchronous copy is under way"));
+  CHECK(contains(faults_of(copy(), {}, input), "ends while its asynchronous copy is under way"));
 }
 
-TEST_CASE("a copy into what others still read is found") {
+TEST_CASE("a copy into memory that others still read is reported") {
   std::string const before =
       "shl.b32 %a2, %t, 4;\nst.shared.v4.u32 [%a2], {%t, %t, %t, %t};\n"
       "bar.sync 0;\nxor.b32 %a3, %a2, 512;\nld.shared.u32 %a4, [%a3];\n";
   std::string const after = copy() + "cp.async.wait_all;";
-  CHECK(contains(found(before + after, two_warps, counting(256)), "race at byte"));
-  CHECK(passes(before + "bar.sync 0;\n" + after, two_warps, counting(256)));
+  CHECK(contains(faults_of(before + after, two_warps, ascending(256)), "race at byte"));
+  CHECK(passes(before + "bar.sync 0;\n" + after, two_warps, ascending(256)));
 }
 
-TEST_CASE("copies land at once or at the wait, by lot") {
-  // What changes between: the source.
+TEST_CASE("copies happen at their start or at the wait, at random") {
+  // The source changes in between.
   setup s = {1};
   int early = 0, late = 0;
   for (s.seed = 1; s.seed <= 40; ++s.seed) {
     auto const o =
         run("cp.async.ca.shared.global [%z], [%in], 4;\nst.global.u32 [%in], 77;\n"
-            "cp.async.wait_all;\nld.shared.u32 %a0, [%z];\nst.global.u32 [%there], %a0;",
+            "cp.async.wait_all;\nld.shared.u32 %a0, [%z];\nst.global.u32 [%out_t], %a0;",
             s, {5});
     CHECK(o.fault == "");
     early += o.out[0] == 5;
@@ -87,40 +91,41 @@ TEST_CASE("copies land at once or at the wait, by lot") {
   CHECK(late > 5);
 }
 
-TEST_CASE("what is not read becomes zero") {
-  std::string const rest = "cp.async.wait_all;\nbar.sync 0;\n" + take;
+TEST_CASE("bytes beyond the size become zero") {
+  std::string const rest = "cp.async.wait_all;\nbar.sync 0;\n" + read_back;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    numbers expected = counting(64);
+    numbers expected = ascending(64);
     for (std::uint32_t i = 0; i < 64; ++i)
       if (i % 4 >= 2) expected[i] = 0;
-    CHECK(in_two_warps("mov.u32 %a5, 8;\n" + copy(", %a5") + rest, seed) == expected);
-    CHECK(in_two_warps("mov.u32 %a5, 0;\n" + copy(", %a5") + rest, seed) == numbers(64));
+    CHECK(run_two_warps("mov.u32 %a5, 8;\n" + copy(", %a5") + rest, seed) == expected);
+    CHECK(run_two_warps("mov.u32 %a5, 0;\n" + copy(", %a5") + rest, seed) == numbers(64));
     for (std::uint32_t i = 0; i < 64; ++i) expected[i] = i % 4 == 0 ? (i + 1) & 0xff : 0;
-    CHECK(in_two_warps(copy(", 1") + rest, seed) == expected);
+    CHECK(run_two_warps(copy(", 1") + rest, seed) == expected);
   }
 }
 
-TEST_CASE("what a copy may not read or write") {
-  numbers const in = counting(128);
+TEST_CASE("invalid sources and destinations of a copy") {
+  numbers const input = ascending(128);
   std::string const wait = "cp.async.wait_all;";
-  CHECK(passes(copy() + wait, {}, in));
-  CHECK(contains(found(copy(", 17") + wait, {}, in), "copies 17 of 16 bytes"));
-  CHECK(contains(found(copy() + wait, {}, counting(127)),
+  CHECK(passes(copy() + wait, {}, input));
+  CHECK(contains(faults_of(copy(", 17") + wait, {}, input), "copies 17 of 16 bytes"));
+  CHECK(contains(faults_of(copy() + wait, {}, ascending(127)),
                  "copies from outside of global memory (thread 31, address 0x"));
   CHECK(passes("setp.eq.s32 %q0, %t, 31;\nselp.b32 %a5, 12, 16, %q0;\n" + copy(", %a5") + wait, {},
-               counting(127)));
-  // Where nothing is read, the address does not matter.
-  CHECK(passes(copy(", 0") + wait, {}, counting(4)));
+               ascending(127)));
+  // A copy of 0 bytes may have any source address.
+  CHECK(passes(copy(", 0") + wait, {}, ascending(4)));
   setup s;
   s.shared = 511;
-  CHECK(contains(found(copy() + wait, s, in), "copies past the end of shared memory (thread 31"));
-  CHECK(contains(found("cp.async.cg.shared.global [%at], [%in], 16;", {}, in),
+  CHECK(contains(faults_of(copy() + wait, s, input),
+                 "copies past the end of shared memory (thread 31"));
+  CHECK(contains(faults_of("cp.async.cg.shared.global [%sh], [%in], 16;", {}, input),
                  "copies to shared memory, misaligned (thread 1, address 0x4)"));
-  CHECK(contains(found("cp.async.ca.shared.global [%z], [%here], 8;", {}, in),
+  CHECK(contains(faults_of("cp.async.ca.shared.global [%z], [%in_t], 8;", {}, input),
                  "copies from global memory, misaligned (thread 1"));
 }
 
-TEST_CASE("groups of copies are waited for one by one") {
+TEST_CASE("wait_group leaves the last groups pending") {
   // Three groups of 4 bytes each, to [0], [4], [8].
   auto const groups = [](std::string const& wait, int read) {
     std::string text;
@@ -130,16 +135,17 @@ TEST_CASE("groups of copies are waited for one by one") {
     return "mov.u32 %a0, 0;\nmov.u32 %a1, 4;\nmov.u32 %a2, 8;\n" + text + wait +
            "\nld.shared.u32 %a3, [%a" + std::to_string(read) + "];\ncp.async.wait_group 0;";
   };
-  setup const one = {1};
-  CHECK(passes(groups("cp.async.wait_group 0;", 2), one));
-  CHECK(passes(groups("cp.async.wait_group 1;", 1), one));
-  CHECK(contains(found(groups("cp.async.wait_group 1;", 2), one), "is still writing"));
-  CHECK(passes(groups("cp.async.wait_group 2;", 0), one));
-  CHECK(contains(found(groups("cp.async.wait_group 2;", 1), one), "is still writing"));
-  CHECK(contains(found(groups("cp.async.wait_group 3;", 0), one), "is still writing"));
-  // What belongs to no group is waited for by wait_all alone.
+  setup const one_thread = {1};
+  CHECK(passes(groups("cp.async.wait_group 0;", 2), one_thread));
+  CHECK(passes(groups("cp.async.wait_group 1;", 1), one_thread));
+  CHECK(contains(faults_of(groups("cp.async.wait_group 1;", 2), one_thread), "is still writing"));
+  CHECK(passes(groups("cp.async.wait_group 2;", 0), one_thread));
+  CHECK(contains(faults_of(groups("cp.async.wait_group 2;", 1), one_thread), "is still writing"));
+  CHECK(contains(faults_of(groups("cp.async.wait_group 3;", 0), one_thread), "is still writing"));
+  // Only wait_all waits for copies without a group.
   std::string const uncommitted = "cp.async.ca.shared.global [%z], [%in], 4;\n";
-  CHECK(passes(uncommitted + "cp.async.wait_all;\nld.shared.u32 %a0, [%z];", one));
-  CHECK(contains(found(uncommitted + "cp.async.wait_group 0;\nld.shared.u32 %a0, [%z];", one),
-                 "is still writing"));
+  CHECK(passes(uncommitted + "cp.async.wait_all;\nld.shared.u32 %a0, [%z];", one_thread));
+  CHECK(contains(
+      faults_of(uncommitted + "cp.async.wait_group 0;\nld.shared.u32 %a0, [%z];", one_thread),
+      "is still writing"));
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the PTX machine ran every kernel of the library: those of tests/compile/kernels/golden/ for sm_90,
-against the logs that the tests' programs left (SLICESORT_PTX_LOG).
+"""Checks that the PTX machine ran every kernel of the library: compares those of tests/compile/kernels/golden/ for sm_90
+with the logs of the test programs (SLICESORT_PTX_LOG).
 
-usage: check_coverage.py [--summary] FOLDER     --summary only says what was run"""
+usage: check_coverage.py [--summary] FOLDER     --summary only prints the totals"""
 import re
 import sys
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "compile"))
 from check_kernels import read_golden, short  # noqa: E402
 
-# The library asks for its attributes, and does not launch it.
+# The library only queries its attributes.
 NEVER_LAUNCHED = {"empty_kernel"}
 
 
@@ -25,7 +25,7 @@ class Total:
 
 
 def read_logs(folder: Path) -> dict[str, Total]:
-    """What ran on each device, "sm_90"."""
+    """Totals by device, such as "sm_90"."""
     totals: dict[str, Total] = {}
     for path in sorted(folder.glob("*.tsv")):
         first, *table = path.read_text(encoding="utf-8").splitlines()

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, selection, logic and shifts against values that were computed by hand.
+// Comparisons, selection, logic and shifts: results computed by hand.
 #include "run_text.hpp"
 
 #include <doctest/doctest.h>
 
-using run_text::after;
 using run_text::check;
+using run_text::lanes_after;
 using run_text::value;
 
 namespace {
 
-// Which of 1 ? 2, 2 ? 2, 3 ? 2, NaN ? 2 hold, as four digits.
-std::string of_floats(std::string const& comparison, std::string const& suffix) {
-  std::string held;
+// The results of 1 ? 2, 2 ? 2, 3 ? 2, NaN ? 2 as four digits.
+std::string compare_floats(std::string const& comparison, std::string const& suffix) {
+  std::string results;
   for (std::string const a :
        {"3ff0000000000000", "4000000000000000", "4008000000000000", "fff8000000000000"}) {
     std::string const single = a == "3ff0000000000000"   ? "3f800000"
@@ -20,11 +20,11 @@ std::string of_floats(std::string const& comparison, std::string const& suffix) 
                                : a == "4008000000000000" ? "40400000"
                                                          : "ffc00000";
     bool const wide = suffix == "f64";
-    held += std::to_string(
+    results += std::to_string(
         value("setp." + comparison + "." + suffix + " %p1, 0" +
               (wide ? "d" + a + ", 0d4000000000000000" : "f" + single + ", 0f40000000")));
   }
-  return held;
+  return results;
 }
 
 }  // namespace
@@ -46,54 +46,54 @@ TEST_CASE("setp of integers, with and without a sign") {
 }
 
 TEST_CASE("setp of floats: ordered comparisons of a NaN are false, unordered ones true") {
-  struct held {
-    char const *comparison, *of;  // of_floats
+  struct expectation {
+    char const *comparison, *results;
   };
   for (char const* const type : {"f32", "f64"})
-    for (held const& h : {held{"eq", "0100"},
-                          {"ne", "1010"},
-                          {"lt", "1000"},
-                          {"le", "1100"},
-                          {"gt", "0010"},
-                          {"ge", "0110"},
-                          {"equ", "0101"},
-                          {"neu", "1011"},
-                          {"ltu", "1001"},
-                          {"leu", "1101"},
-                          {"gtu", "0011"},
-                          {"geu", "0111"},
-                          {"num", "1110"},
-                          {"nan", "0001"}})
-      CHECK_MESSAGE(of_floats(h.comparison, type) == h.of, h.comparison, ".", type);
+    for (expectation const& h : {expectation{"eq", "0100"},
+                                 {"ne", "1010"},
+                                 {"lt", "1000"},
+                                 {"le", "1100"},
+                                 {"gt", "0010"},
+                                 {"ge", "0110"},
+                                 {"equ", "0101"},
+                                 {"neu", "1011"},
+                                 {"ltu", "1001"},
+                                 {"leu", "1101"},
+                                 {"gtu", "0011"},
+                                 {"geu", "0111"},
+                                 {"num", "1110"},
+                                 {"nan", "0001"}})
+      CHECK_MESSAGE(compare_floats(h.comparison, type) == h.results, h.comparison, ".", type);
   check({{"setp.eq.f32 %p1, 0f00000000, 0f80000000", 1},
          {"setp.eq.f32 %p1, 0f00000001, 0f00000000", 0},
          {"setp.eq.ftz.f32 %p1, 0f00000001, 0f00000000", 1}});
 }
 
-TEST_CASE("setp combines with a predicate, and gives the opposite beside") {
+TEST_CASE("setp combines with a predicate, and also returns the negation") {
   for (unsigned bits = 0; bits < 8; ++bits) {
-    bool const met = (bits & 1) != 0, c = (bits & 2) != 0, opposite = (bits & 4) != 0;
-    std::string const given = "setp.eq.s32 %p3, " + std::to_string(c) + ", 1;\n";
+    bool const holds = (bits & 1) != 0, c = (bits & 2) != 0, negate = (bits & 4) != 0;
+    std::string const set_p3 = "setp.eq.s32 %p3, " + std::to_string(c) + ", 1;\n";
     std::string const operands =
-        " %p1|%p2, " + std::to_string(met) + ", 1, " + (opposite ? "!%p3;" : "%p3;");
-    bool const with = c != opposite;
-    for (char const* const first : {"%p1", "%p2"}) {
-      bool const side = (std::string(first) == "%p1") == met;
-      CHECK(after(given + "setp.eq.and.s32" + operands, first)[0] == (side && with));
-      CHECK(after(given + "setp.eq.or.s32" + operands, first)[0] == (side || with));
-      CHECK(after(given + "setp.eq.xor.s32" + operands, first)[0] == (side != with));
+        " %p1|%p2, " + std::to_string(holds) + ", 1, " + (negate ? "!%p3;" : "%p3;");
+    bool const operand = c != negate;
+    for (char const* const predicate : {"%p1", "%p2"}) {
+      bool const side = (std::string(predicate) == "%p1") == holds;
+      CHECK(lanes_after(set_p3 + "setp.eq.and.s32" + operands, predicate)[0] == (side && operand));
+      CHECK(lanes_after(set_p3 + "setp.eq.or.s32" + operands, predicate)[0] == (side || operand));
+      CHECK(lanes_after(set_p3 + "setp.eq.xor.s32" + operands, predicate)[0] == (side != operand));
     }
   }
-  CHECK(after("setp.lt.s32 %p1|%p2, 1, 2;", "%p1")[0] == 1);
-  CHECK(after("setp.lt.s32 %p1|%p2, 1, 2;", "%p2")[0] == 0);
+  CHECK(lanes_after("setp.lt.s32 %p1|%p2, 1, 2;", "%p1")[0] == 1);
+  CHECK(lanes_after("setp.lt.s32 %p1|%p2, 1, 2;", "%p2")[0] == 0);
 }
 
-TEST_CASE("selp takes the first where the predicate holds") {
-  auto const chosen = after(
+TEST_CASE("selp selects the first operand if the predicate is true") {
+  auto const selected = lanes_after(
       "mov.u32 %r1, %laneid;\nsetp.lt.s32 %p1, %r1, 7;\n"
       "selp.b32 %r2, %r1, 100, %p1;",
       "%r2");
-  for (std::size_t l = 0; l < chosen.size(); ++l) CHECK(chosen[l] == (l < 7 ? l : 100));
+  for (std::size_t l = 0; l < selected.size(); ++l) CHECK(selected[l] == (l < 7 ? l : 100));
   check({{"selp.b16 %h1, 0xffff, 2, 1", 0xffff},
          {"selp.f64 %e1, 0d3ff0000000000000, 0d4000000000000000, 0", 0x4000000000000000}});
 }
@@ -115,7 +115,7 @@ TEST_CASE("logic") {
          {"lop3.b32 %r1, 0x12345678, 0xffff0000, 0x9abcdef0, 0xca", 0x9abc8880}});  // a ? b : c
 }
 
-TEST_CASE("shifts by the width and beyond shift everything out") {
+TEST_CASE("shifts by at least the width shift out all bits") {
   check({{"shl.b32 %r1, 0x80000001, 1", 2},
          {"shl.b32 %r1, 1, 31", 0x80000000},
          {"shl.b32 %r1, 1, 32", 0},

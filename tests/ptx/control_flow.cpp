@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the sides of a branch meet again, and that they do.
+// Reconvergence points of branches, and reconvergence itself.
 #include "ptx/module/control_flow.hpp"
 
 #include "run_text.hpp"
@@ -9,37 +9,37 @@
 #include <algorithm>
 #include <random>
 
-using run_text::after;
+using run_text::lanes_after;
 using run_text::module_text;
 
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// Whether a way leads from one block to the end that does not pass `avoided`.
-bool reaches_end(ptx::block_graph const& graph, int from, int avoided) {
-  std::vector<bool> seen(graph.next.size());
-  std::vector<int> open{from};
-  while (!open.empty()) {
-    int const b = open.back();
-    open.pop_back();
-    if (b == avoided || seen[at(b)]) continue;
+// True if a path leads from a block to the end without `avoided`.
+bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
+  std::vector<bool> visited(graph.next.size());
+  std::vector<int> pending{block};
+  while (!pending.empty()) {
+    int const b = pending.back();
+    pending.pop_back();
+    if (b == avoided || visited[at(b)]) continue;
     if (b == graph.end()) return true;
-    seen[at(b)] = true;
-    open.insert(open.end(), graph.next[at(b)].begin(), graph.next[at(b)].end());
+    visited[at(b)] = true;
+    pending.insert(pending.end(), graph.next[at(b)].begin(), graph.next[at(b)].end());
   }
   return false;
 }
 
-// A post-dominator is on every way from a block to the end; the immediate one is that from which
-// all others still lie ahead.
+// A post-dominator is on every path from a block to the end; the immediate one is the first of
+// them.
 int immediate_by_definition(ptx::block_graph const& graph, int b) {
   if (b == graph.end() || !reaches_end(graph, b, -1)) return graph.end();
-  std::vector<int> all;
+  std::vector<int> candidates;
   for (int p = 0; p <= graph.end(); ++p)
-    if (p != b && !reaches_end(graph, b, p)) all.push_back(p);
-  for (int const p : all)
-    if (std::all_of(all.begin(), all.end(),
+    if (p != b && !reaches_end(graph, b, p)) candidates.push_back(p);
+  for (int const p : candidates)
+    if (std::all_of(candidates.begin(), candidates.end(),
                     [&](int q) { return q == p || !reaches_end(graph, p, q); }))
       return p;
   return -1;
@@ -52,18 +52,18 @@ ptx::block_graph graph_of(std::vector<std::vector<int>> next) {
   return graph;
 }
 
-// Joins of the branches that some lanes may not take, as indices of instructions.
+// The joins of guarded branches, as indices of instructions.
 std::vector<int> joins(std::string const& statements) {
   ptx::module m(module_text(statements));
-  std::vector<int> found;
+  std::vector<int> faults_of;
   for (ptx::instruction const& n : m.get("k").code)
-    if (n.then == ptx::flow::branch && n.guard >= 0) found.push_back(n.join);
-  return found;
+    if (n.then == ptx::flow::branch && n.guard >= 0) faults_of.push_back(n.join);
+  return faults_of;
 }
 
 }  // namespace
 
-TEST_CASE("blocks begin at labels and behind branches and exits") {
+TEST_CASE("blocks begin at labels and after branches and exits") {
   ptx::module m(
       module_text("mov.u32 %r1, 1;\n"     // 0
                   "@%p1 bra B;\n"         // 1
@@ -76,7 +76,7 @@ TEST_CASE("blocks begin at labels and behind branches and exits") {
   CHECK(graph.next == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
 }
 
-TEST_CASE("an if joins behind it, an if-else behind both sides") {
+TEST_CASE("an if joins after it, an if-else after both sides") {
   CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nB: ret;") == std::vector<int>{2});
   CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nbra.uni C;\nB: mov.u32 %r1, 2;\nC: ret;") ==
         std::vector<int>{4});
@@ -90,7 +90,7 @@ TEST_CASE("nested ifs join from the inside outwards") {
               "C: ret;") == std::vector<int>{4, 3});
 }
 
-TEST_CASE("a loop joins behind it, also where it is left from its midst") {
+TEST_CASE("a loop joins after it, also with an exit from its middle") {
   CHECK(joins("A: mov.u32 %r1, 1;\n@%p1 bra A;\nret;") == std::vector<int>{2});
   CHECK(joins("A: @%p1 bra C;\n"   // 0: leaves the loop
               "@%p2 bra B;\n"      // 1: continues it
@@ -108,34 +108,35 @@ TEST_CASE("a loop with two entrances") {
               "ret;") == std::vector<int>{2, 4});
 }
 
-TEST_CASE("sides that end by themselves meet at the kernel's end") {
+TEST_CASE("sides that return separately join at the kernel's end") {
   CHECK(joins("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
   CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
   CHECK(joins("@%p1 bra B;\nA: bra A;\nB: ret;") == std::vector<int>{2});  // one never ends
 }
 
-TEST_CASE("immediate post-dominators of random graphs are those of the definition") {
+TEST_CASE("immediate post-dominators of random graphs match the definition") {
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
     int const blocks = 1 + static_cast<int>(random() % 12);
     std::vector<std::vector<int>> next(at(blocks) + 1);
     for (int b = 0; b < blocks; ++b) {
-      auto const any = [&] {
+      auto const random_block = [&] {
         return static_cast<int>(random() % (static_cast<unsigned>(blocks) + 1));
       };
-      next[at(b)].push_back(random() % 4 == 0 ? any() : b + 1);
-      if (int const other = any(); random() % 2 == 0 && other != next[at(b)][0])
+      next[at(b)].push_back(random() % 4 == 0 ? random_block() : b + 1);
+      if (int const other = random_block(); random() % 2 == 0 && other != next[at(b)][0])
         next[at(b)].push_back(other);
     }
     ptx::block_graph const graph = graph_of(std::move(next));
-    std::vector<int> const found = ptx::immediate_post_dominators(graph);
-    for (int b = 0; b <= blocks; ++b) REQUIRE(found[at(b)] == immediate_by_definition(graph, b));
+    std::vector<int> const faults_of = ptx::immediate_post_dominators(graph);
+    for (int b = 0; b <= blocks; ++b)
+      REQUIRE(faults_of[at(b)] == immediate_by_definition(graph, b));
   }
 }
 
-TEST_CASE("lanes take their own ways through nested and irregular loops, and meet again") {
-  // The steps of Collatz' sequence from lane + 1 to 1, found in one loop of two sides.
-  auto const steps = after(
+TEST_CASE("lanes diverge in nested and irregular loops, and reconverge") {
+  // The length of the Collatz sequence from lane + 1 to 1, in one loop with two sides.
+  auto const steps = lanes_after(
       "mov.u32 %r1, %laneid;\nadd.s32 %r1, %r1, 1;\nmov.u32 %r2, 0;\n"
       "A: setp.eq.s32 %p1, %r1, 1;\n@%p1 bra D;\n"
       "and.b32 %r3, %r1, 1;\nsetp.eq.s32 %p2, %r3, 0;\n@%p2 bra B;\n"
@@ -148,8 +149,8 @@ TEST_CASE("lanes take their own ways through nested and irregular loops, and mee
     for (std::uint64_t n = l + 1; n != 1; ++expected) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
     CHECK(steps[l] == expected);
   }
-  // Behind the loop all lanes are together again: a shuffle of the whole warp demands it.
-  auto const neighbours = after(
+  // After the loop all lanes have reconverged, as a shuffle of the whole warp requires.
+  auto const neighbours = lanes_after(
       "mov.u32 %r1, %laneid;\nmov.u32 %r2, %r1;\n"
       "A: sub.s32 %r2, %r2, 3;\nsetp.gt.s32 %p1, %r2, 0;\n@%p1 bra A;\n"
       "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;",
@@ -162,8 +163,9 @@ TEST_CASE("lanes take their own ways through nested and irregular loops, and mee
   }
 }
 
-TEST_CASE("lanes that have left do not come back") {
-  auto const kept = after("mov.u32 %r1, %laneid;\nsetp.lt.s32 %p1, %r1, 5;\n@%p1 exit;", "%r1");
-  for (std::size_t l = 0; l < kept.size(); ++l) CHECK(kept[l] == (l < 5 ? 0 : l));
-  CHECK_THROWS_WITH_AS(after("trap;", "%r1"), doctest::Contains("trap"), ptx::fault);
+TEST_CASE("lanes that have exited stay inactive") {
+  auto const values =
+      lanes_after("mov.u32 %r1, %laneid;\nsetp.lt.s32 %p1, %r1, 5;\n@%p1 exit;", "%r1");
+  for (std::size_t l = 0; l < values.size(); ++l) CHECK(values[l] == (l < 5 ? 0 : l));
+  CHECK_THROWS_WITH_AS(lanes_after("trap;", "%r1"), doctest::Contains("trap"), ptx::fault);
 }

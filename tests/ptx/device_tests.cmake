@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is particular to the PTX machine among the tests that need a device: how large a share of each is
-# run, what is run once more as on a device of sm_80, the CUDA examples, and whether all kernels were run.
+# Device tests on the PTX machine: the share of each that is run, tests as on a device of sm_80, the CUDA examples, and the
+# check that all kernels were run.
 
-# A program of minutes runs one of so many of its cases (cuda/backend/share.hpp), unless SLICESORT_TEST_PTX is ALL.
+# A slow program runs one of every n of its cases (cuda/backend/share.hpp), unless SLICESORT_TEST_PTX is ALL.
 if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   foreach(_test_and_share IN ITEMS
       cuda_every_call=24 cuda_runtime_calls=16 cuda_graph=32 cuda_streams=8 cuda_attention=4
@@ -15,30 +15,30 @@ if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   endforeach()
 endif()
 
-# What does not fit into shared memory takes kernels of its own; where a block has little, that is soon. Where it
-# has what most devices after sm_80 have, wide tiles of attention are not copied ahead.
+# Data larger than shared memory takes other kernels. A limit of 16 KiB reaches them with less data. With 99 KiB, the limit
+# of most devices after sm_80, wide tiles of attention are not prefetched.
 _slicesort_device_test(ptx_small_shared_memory slicesort_cuda_long_columns "--test-case=*larger than shared memory*")
 set_property(TEST ptx_small_shared_memory APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_SHARED=16384)
 _slicesort_device_test(ptx_small_shared_memory_attention slicesort_test_softmax_attention_sizes "--test-case=blocks of several warps*")
 set_property(TEST ptx_small_shared_memory_attention APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_SHARED=101376)
 
-# Every call on few numbers, whole.
+# Every call on small tensors, without a share.
 _slicesort_device_test(ptx_small slicesort_cuda_every_call --test-case=small*)
 
-# bfloat16's kernels are compiled for sm_80, and ALL adds those for sm_90. Devices of sm_80 have no clusters, and less shared
-# memory.
-set(_slicesort_of_bfloat16 80-virtual)
+# The kernels of bfloat16 are compiled for sm_80, with ALL also for sm_90. Devices of sm_80 have no clusters, and less
+# shared memory.
+set(_slicesort_bfloat16_architectures 80-virtual)
 if(SLICESORT_TEST_PTX STREQUAL "ALL")
-  list(APPEND _slicesort_of_bfloat16 90-virtual)
+  list(APPEND _slicesort_bfloat16_architectures 90-virtual)
 endif()
-set_target_properties(slicesort_remote_bfloat16 PROPERTIES CUDA_ARCHITECTURES "${_slicesort_of_bfloat16}")
+set_target_properties(slicesort_remote_bfloat16 PROPERTIES CUDA_ARCHITECTURES "${_slicesort_bfloat16_architectures}")
 _slicesort_device_test(ptx_small_sm_80 slicesort_cuda_every_call --test-case=small*bfloat16*)
 _slicesort_device_test(ptx_softmax_attention_sm_80 slicesort_test_softmax_attention --test-case=*bfloat16*)
 foreach(_test IN ITEMS ptx_small_sm_80 ptx_softmax_attention_sm_80)
   set_property(TEST ${_test} APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_DEVICE=sm_80)
 endforeach()
 
-# The CUDA examples must print what they say.
+# The CUDA examples must print the output in their comments.
 function(_slicesort_example_on_ptx stem)
   add_executable(slicesort_ptx_example_${stem} ${ARGN})
   target_link_libraries(slicesort_ptx_example_${stem} PRIVATE slicesort_cuda_developer)
@@ -56,7 +56,7 @@ endforeach()
 set(_slicesort_example ${PROJECT_SOURCE_DIR}/examples/separate_compilation)
 _slicesort_example_on_ptx(separate_compilation ${_slicesort_example}/main.cpp ${_slicesort_example}/sort_on_gpu.cu)
 
-# After all that runs kernels. tests/run removes the logs of earlier runs.
+# Runs after all tests that run kernels. tests/run removes the logs of earlier runs.
 get_property(_slicesort_tests DIRECTORY PROPERTY TESTS)
 set(_slicesort_on_ptx)
 foreach(_test IN LISTS _slicesort_tests)

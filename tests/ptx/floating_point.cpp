@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point instructions against values that were computed by hand, as bits: 0f3f800000 is 1,
-// 0f40000000 is 2, 0f7f800000 is infinity, 0f80000000 is -0, 0f00000001 is the least subnormal and
-// 0f00800000 the least normal number; 0d3ff0000000000000 is 1.
+// Floating-point instructions: results computed by hand, as bits. 0f3f800000 is 1, 0f40000000 is 2,
+// 0f7f800000 is infinity, 0f80000000 is -0, 0f00000001 is the smallest subnormal and 0f00800000 the
+// smallest normal number; 0d3ff0000000000000 is 1.
 #include "run_text.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ TEST_CASE("div, rcp and sqrt are rounded to nearest") {
          {"sqrt.rn.f64 %e1, 0d4010000000000000", 0x4000000000000000}});
 }
 
-TEST_CASE("whatever NaN goes in, one comes out") {
+TEST_CASE("every NaN becomes the canonical one") {
   check({{"sub.f32 %f1, 0f7f800000, 0f7f800000", 0x7fffffff},
          {"add.f32 %f1, 0fffc12345, 0f3f800000", 0x7fffffff},
          {"mul.f32 %f1, 0f00000000, 0fff800000", 0x7fffffff},
@@ -54,7 +54,7 @@ TEST_CASE("whatever NaN goes in, one comes out") {
           0x7fffffffffffffff}});
 }
 
-TEST_CASE("min and max take the number of a number and a NaN, and -0 for the lesser zero") {
+TEST_CASE("min and max ignore one NaN, and order -0 below +0") {
   check({{"min.f32 %f1, 0f3f800000, 0f40000000", 0x3f800000},
          {"max.f32 %f1, 0f3f800000, 0f40000000", 0x40000000},
          {"min.f32 %f1, 0f7fc00000, 0f40000000", 0x40000000},
@@ -70,7 +70,7 @@ TEST_CASE("min and max take the number of a number and a NaN, and -0 for the les
          {"max.ftz.f32 %f1, 0f00000001, 0f80000000", 0}});
 }
 
-TEST_CASE("abs and neg change the sign alone") {
+TEST_CASE("abs and neg only change the sign") {
   check({{"abs.f32 %f1, 0fbf800000", 0x3f800000},
          {"neg.f32 %f1, 0f00000000", 0x80000000},
          {"neg.f64 %e1, 0d3ff0000000000000", 0xbff0000000000000},
@@ -78,7 +78,7 @@ TEST_CASE("abs and neg change the sign alone") {
          {"abs.ftz.f32 %f1, 0f80000001", 0}});
 }
 
-TEST_CASE("subnormal numbers are numbers, but zero with .ftz, which keeps the sign") {
+TEST_CASE("subnormal numbers are supported; .ftz flushes them to zero of the same sign") {
   check({{"add.f32 %f1, 0f00000001, 0f00000001", 2},
          {"add.ftz.f32 %f1, 0f00000001, 0f00000001", 0},
          {"mul.ftz.f32 %f1, 0f80000001, 0f3f800000", 0x80000000},
@@ -90,7 +90,7 @@ TEST_CASE("subnormal numbers are numbers, but zero with .ftz, which keeps the si
          {"sqrt.rn.ftz.f32 %f1, 0f00000001", 0}});
 }
 
-TEST_CASE("ex2 of whole numbers and of those beyond all range") {
+TEST_CASE("ex2 of integers and of numbers out of range") {
   check({{"ex2.approx.ftz.f32 %f1, 0f00000000", 0x3f800000},
          {"ex2.approx.ftz.f32 %f1, 0f40400000", 0x41000000},  // 2^3
          {"ex2.approx.ftz.f32 %f1, 0fc2fc0000", 0x00800000},  // 2^-126
@@ -101,7 +101,7 @@ TEST_CASE("ex2 of whole numbers and of those beyond all range") {
          {"ex2.approx.ftz.f32 %f1, 0f00000001", 0x3f800000}});
 }
 
-TEST_CASE("how the program around rounds does not matter, and is not changed") {
+TEST_CASE("the caller's rounding mode is ignored and preserved") {
   std::fesetround(FE_UPWARD);
   std::uint64_t const sum = value("add.rn.f32 %f1, 0f3f800000, 0f33000000");  // 1 + 2^-25
   int const after = std::fegetround();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer instructions against values that were computed by hand.
+// Integer instructions: results computed by hand.
 #include "run_text.hpp"
 
 #include <doctest/doctest.h>
 
-using run_text::after;
 using run_text::check;
+using run_text::lanes_after;
 using run_text::value;
 
 TEST_CASE("add and sub wrap around") {
@@ -21,7 +21,7 @@ TEST_CASE("add and sub wrap around") {
          {"sub.s16 %h1, -32768, 1", 0x7fff}});
 }
 
-TEST_CASE("mul and mad give the low half, the high half, or all of the product") {
+TEST_CASE("mul and mad compute the low half, the high half, or the whole product") {
   check({{"mul.lo.s32 %r1, -3, 7", 0xffffffeb},
          {"mul.lo.u32 %r1, 0x10001, 0x10001", 0x20001},
          {"mul.lo.s16 %h1, 300, 300", 24464},  // 90000 - 65536
@@ -57,12 +57,12 @@ TEST_CASE("div and rem round towards zero") {
          {"rem.s64 %d1, 0x8000000000000000, -1", 0}});
 }
 
-TEST_CASE("a division by zero is a fault, but not of a lane that takes no part") {
+TEST_CASE("a division by zero is a fault, but not in an inactive lane") {
   CHECK_THROWS_WITH_AS(value("div.s32 %r1, 5, 0"), doctest::Contains("division by zero in lane 0"),
                        ptx::fault);
   CHECK_THROWS_WITH_AS(value("rem.u64 %d1, 5, 0"), doctest::Contains("division by zero"),
                        ptx::fault);
-  auto const quotients = after(
+  auto const quotients = lanes_after(
       "mov.u32 %r2, %laneid;\nsetp.ne.s32 %p1, %r2, 0;\nmov.u32 %r1, 77;\n"
       "@%p1 div.u32 %r1, 62, %r2;",
       "%r1");
@@ -99,14 +99,14 @@ TEST_CASE("bits are counted, reversed, extracted and inserted") {
          {"brev.b64 %d1, 1", 0x8000000000000000},
          {"bfe.u32 %r1, 0x12345678, 8, 12", 0x456},
          {"bfe.s32 %r1, 0x00000f00, 8, 4", 0xffffffff},
-         {"bfe.s32 %r1, 0x80000000, 28, 8", 0xfffffff8},  // signs behind the last bit
+         {"bfe.s32 %r1, 0x80000000, 28, 8", 0xfffffff8},  // sign-extended beyond the last bit
          {"bfe.u32 %r1, 0x80000000, 28, 8", 8},
          {"bfe.s32 %r1, 0x80000000, 40, 3", 0xffffffff},
          {"bfe.s32 %r1, 0xffffffff, 0, 0", 0},
          {"bfe.u64 %d1, 0x123456789abcdef0, 60, 4", 1},
          {"bfe.s64 %d1, -1, 0, 64", 0xffffffffffffffff},
          {"bfi.b32 %r1, 0xff, 0x12345678, 8, 4", 0x12345f78},
-         {"bfi.b32 %r1, 0xff, 0x12345678, 28, 8", 0xf2345678},  // what is too high falls out
+         {"bfi.b32 %r1, 0xff, 0x12345678, 28, 8", 0xf2345678},  // bits beyond the width are dropped
          {"bfi.b32 %r1, 0xff, 0x12345678, 32, 8", 0x12345678},
          {"bfi.b64 %d1, 0x89abcdef, 0x1234567, 32, 32", 0x89abcdef01234567},
          {"bfi.b64 %d1, -1, 7, 0, 64", 0xffffffffffffffff},
@@ -119,40 +119,38 @@ TEST_CASE("bits are counted, reversed, extracted and inserted") {
          {"bmsk.wrap.b32 %r1, 0, 32", 0}});
 }
 
-TEST_CASE("every type, at the ends of its range, against whole numbers that do not overflow") {
-  __extension__ typedef __int128 whole;
+TEST_CASE("every type at the ends of its range, compared with 128-bit integers") {
+  __extension__ typedef __int128 wide;
   struct operation {
     std::string name;
-    whole (*of)(whole, whole);
+    wide (*apply)(wide, wide);
   };
-  operation const operations[] = {{"add", [](whole a, whole b) { return a + b; }},
-                                  {"sub", [](whole a, whole b) { return a - b; }},
-                                  {"mul.lo", [](whole a, whole b) { return a * b; }},
-                                  {"div", [](whole a, whole b) { return a / b; }},
-                                  {"rem", [](whole a, whole b) { return a % b; }},
-                                  {"min", [](whole a, whole b) { return a < b ? a : b; }},
-                                  {"max", [](whole a, whole b) { return a < b ? b : a; }}};
+  operation const operations[] = {{"add", [](wide a, wide b) { return a + b; }},
+                                  {"sub", [](wide a, wide b) { return a - b; }},
+                                  {"mul.lo", [](wide a, wide b) { return a * b; }},
+                                  {"div", [](wide a, wide b) { return a / b; }},
+                                  {"rem", [](wide a, wide b) { return a % b; }},
+                                  {"min", [](wide a, wide b) { return a < b ? a : b; }},
+                                  {"max", [](wide a, wide b) { return a < b ? b : a; }}};
   for (int const bits : {16, 32, 64})
     for (bool const is_signed : {true, false}) {
-      whole const size = whole{1} << bits, least = is_signed ? -size / 2 : 0;
-      whole const numbers[] = {least, least + 1, is_signed ? -1 : 3, 1, 2, least + size - 1};
+      wide const size = wide{1} << bits, minimum = is_signed ? -size / 2 : 0;
+      wide const numbers[] = {minimum, minimum + 1, is_signed ? -1 : 3, 1, 2, minimum + size - 1};
       std::string const type = (is_signed ? ".s" : ".u") + std::to_string(bits);
-      std::string const to = bits == 16 ? " %h1, " : bits == 32 ? " %r1, " : " %d1, ";
-      auto const low = [&](whole n) {
-        return static_cast<std::uint64_t>((n % size + size) % size);
-      };
+      std::string const destination = bits == 16 ? " %h1, " : bits == 32 ? " %r1, " : " %d1, ";
+      auto const low = [&](wide n) { return static_cast<std::uint64_t>((n % size + size) % size); };
       for (operation const& o : operations)
-        for (whole const a : numbers)
-          for (whole const b : numbers) {
+        for (wide const a : numbers)
+          for (wide const b : numbers) {
             if (b == 0 && (o.name == "div" || o.name == "rem")) continue;
-            std::string const statement =
-                o.name + type + to + std::to_string(low(a)) + ", " + std::to_string(low(b));
-            CHECK_MESSAGE(value(statement) == low(o.of(a, b)), statement);
+            std::string const statement = o.name + type + destination + std::to_string(low(a)) +
+                                          ", " + std::to_string(low(b));
+            CHECK_MESSAGE(value(statement) == low(o.apply(a, b)), statement);
           }
     }
 }
 
-TEST_CASE("a lane computes with its own values, also when a result replaces its source") {
-  auto const squares = after("mov.u32 %r1, %laneid;\nmul.lo.s32 %r1, %r1, %r1;", "%r1");
+TEST_CASE("each lane uses its own values, even if a result replaces its source") {
+  auto const squares = lanes_after("mov.u32 %r1, %laneid;\nmul.lo.s32 %r1, %r1, %r1;", "%r1");
   for (std::size_t l = 0; l < squares.size(); ++l) CHECK(squares[l] == l * l);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of a module's text beside its instructions.
+// The directives and declarations of a module.
 #include "ptx/instructions/form.hpp"
 #include "run_text.hpp"
 
 #include <doctest/doctest.h>
 
-using run_text::after;
+using run_text::lanes_after;
 using run_text::module_text;
 
 namespace {
@@ -50,7 +50,7 @@ TEST_CASE("parameters lie where their alignment allows") {
   CHECK(k.parameter_bytes == 48);
 }
 
-TEST_CASE("shared memory of the module begins behind the kernel's own, aligned") {
+TEST_CASE("shared memory of the module begins after the kernel's, aligned") {
   ptx::module m(
       module_text(".shared .align 4 .b8 own[6];\n{ .shared .f64 more; }\n"
                   "mov.u32 %r1, all;\nmov.u32 %r2, own;\nmov.u32 %r3, more;\nret;",
@@ -67,17 +67,17 @@ TEST_CASE("shared memory of the module begins behind the kernel's own, aligned")
   CHECK(constant(2) == 8);
 }
 
-TEST_CASE("an instruction knows its line in the text of its kernel") {
+TEST_CASE("an instruction has its line in the text of its kernel") {
   ptx::module m(head + "\n\n.visible .entry k()\n{\n\n  /* two\n lines */ trap;\n\tret; }\n");
   ptx::kernel const& k = kernel_of(m);
   REQUIRE(k.code.size() == 2);
   CHECK(k.lines.at(static_cast<std::size_t>(k.code[0].line) - 1) == " lines */ trap;");
   CHECK(k.lines.at(static_cast<std::size_t>(k.code[1].line) - 1) == "\tret; }");
-  CHECK(std::string(k.code[0].of->section) == "9.7.19.4");
+  CHECK(std::string(k.code[0].form->section) == "9.7.19.4");
 }
 
-TEST_CASE("registers and labels of a scope are not those around it") {
-  auto const sums = after(
+TEST_CASE("registers and labels of a scope hide those around it") {
+  auto const sums = lanes_after(
       "mov.u32 %r1, 1;\n"
       "{\n.reg .b32 %r<3>;\n.reg .b32 x;\nmov.u32 %r1, 10;\nmov.u32 x, 20;\nbra L;\ntrap;\n"
       "L: add.s32 %r1, %r1, x;\nadd.s32 %r3, %r1, 0;\n}\n"  // %r3 is the outer one
@@ -94,10 +94,10 @@ TEST_CASE("synchronizations are numbered in the text's order") {
                   "cp.async.wait_all;\nbar.red.or.pred %p1, 0, 1;\n"
                   "barrier.cluster.arrive;\nbarrier.cluster.wait;\nret;"));
   ptx::kernel const& k = kernel_of(m);
-  std::vector<int> numbers;
-  for (ptx::instruction const& n : k.code) numbers.push_back(n.synchronization);
-  // To wait is part of the arrival before.
-  CHECK(numbers == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
+  std::vector<int> number_kind;
+  for (ptx::instruction const& n : k.code) number_kind.push_back(n.synchronization);
+  // A wait of the cluster has no number, since it belongs to the arrival.
+  CHECK(number_kind == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
   CHECK(k.synchronizations == 5);
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("equal constants are one row of 32") {
   CHECK(k.code[0].sources[0].row == k.code[1].sources[0].row);
 }
 
-TEST_CASE("what is no PTX, or no PTX that is known here, is refused") {
+TEST_CASE("text that is no PTX, or unsupported PTX, is rejected") {
   auto const refused = [](std::string const& text) -> std::string {
     try {
       ptx::module m(text);
@@ -120,10 +120,10 @@ TEST_CASE("what is no PTX, or no PTX that is known here, is refused") {
   CHECK(refused("") == "this is no PTX");
   CHECK(refused("\x7f"
                 "ELF") == "this is no PTX");
-  CHECK(refused(".version 6.5\n.target sm_80\n") == "PTX: not known here: `.version 6.5`");
-  CHECK(refused(".version 10.0\n") == "PTX: not known here: `.version 10.0`");
-  CHECK(refused(".version 9.0\n.target compute_x\n") == "PTX: not known here: `.target compute_x`");
-  CHECK(refused(".version 9.0\n.address_size 32\n") == "PTX: not known here: `.address_size 32`");
+  CHECK(refused(".version 6.5\n.target sm_80\n") == "PTX: unsupported: `.version 6.5`");
+  CHECK(refused(".version 10.0\n") == "PTX: unsupported: `.version 10.0`");
+  CHECK(refused(".version 9.0\n.target compute_x\n") == "PTX: unsupported: `.target compute_x`");
+  CHECK(refused(".version 9.0\n.address_size 32\n") == "PTX: unsupported: `.address_size 32`");
   CHECK(refused(head + ".tex .u32 t;\n") == "unknown directive `.tex`");
   CHECK(refused(head + ".visible .entry k() { ret;\n") == "PTX: a brace is not closed");
   CHECK(refused(head + ".visible .entry k()\n") == "PTX: a declaration does not end");

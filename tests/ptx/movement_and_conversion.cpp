@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// mov, prmt and cvt against values that were computed by hand.
+// mov, prmt and cvt: results computed by hand.
 #include "run_text.hpp"
 
 #include <doctest/doctest.h>
 
-using run_text::after;
 using run_text::check;
+using run_text::lanes_after;
 using run_text::value;
 
 TEST_CASE("mov takes immediates of every kind") {
@@ -22,24 +22,24 @@ TEST_CASE("mov takes immediates of every kind") {
          {"mov.b32 %r1, 0f3f800000", 0x3f800000}});
 }
 
-TEST_CASE("mov puts elements together, the first lowest, and takes them apart") {
+TEST_CASE("mov packs elements, the first lowest, and unpacks them") {
   check({{"mov.b64 %d1, {1, 2}", 0x200000001},
          {"mov.b32 %r1, {0x1234, 0x5678}", 0x56781234},
          {"mov.b64 %d1, {1, 2, 3, 0xffff}", 0xffff000300020001}});
-  CHECK(after("mov.b64 {%r1, %r2}, 0x1122334455667788;", "%r1")[5] == 0x55667788);
-  CHECK(after("mov.b64 {%r1, %r2}, 0x1122334455667788;", "%r2")[5] == 0x11223344);
-  CHECK(after("mov.b32 {_, %h2}, 0x11223344;", "%h2")[31] == 0x1122);
-  CHECK(after("mov.b64 {%h1, %h2, %h3, %h4}, 0x1122334455667788;", "%h3")[0] == 0x3344);
+  CHECK(lanes_after("mov.b64 {%r1, %r2}, 0x1122334455667788;", "%r1")[5] == 0x55667788);
+  CHECK(lanes_after("mov.b64 {%r1, %r2}, 0x1122334455667788;", "%r2")[5] == 0x11223344);
+  CHECK(lanes_after("mov.b32 {_, %h2}, 0x11223344;", "%h2")[31] == 0x1122);
+  CHECK(lanes_after("mov.b64 {%h1, %h2, %h3, %h4}, 0x1122334455667788;", "%h3")[0] == 0x3344);
 }
 
-TEST_CASE("prmt chooses bytes, or their signs") {
+TEST_CASE("prmt selects bytes or their signs") {
   check({{"prmt.b32 %r1, 0x33221100, 0x77665544, 0x3210", 0x33221100},
          {"prmt.b32 %r1, 0x33221100, 0x77665544, 0x7654", 0x77665544},
          {"prmt.b32 %r1, 0x33221100, 0x77665544, 0x5410", 0x55441100},
          {"prmt.b32 %r1, 0x00008000, 0, 0x9991", 0xffffff80}});
 }
 
-TEST_CASE("cvt of integers cuts off, or extends by zeros or by the sign") {
+TEST_CASE("cvt of integers truncates, zero-extends or sign-extends") {
   check({{"cvt.u32.u64 %r1, 0x1234567890", 0x34567890},
          {"cvt.u64.u32 %d1, 0xffffffff", 0xffffffff},
          {"cvt.s64.s32 %d1, -2", 0xfffffffffffffffe},
@@ -47,11 +47,11 @@ TEST_CASE("cvt of integers cuts off, or extends by zeros or by the sign") {
          {"cvt.u32.u16 %r1, 0xffff", 0xffff},
          {"cvt.s32.s16 %r1, -1", 0xffffffff},
          {"cvt.u64.s32 %d1, -1", 0xffffffffffffffff}});
-  // Into a register that is wider than the type, and out of it.
-  CHECK(after("mov.b32 %r1, 0x80ff80;\ncvt.s8.s32 %r2, %r1;", "%r2")[3] == 0xffffff80);
-  CHECK(after("mov.b32 %r1, 0x80ff80;\ncvt.u8.u32 %r2, %r1;", "%r2")[3] == 0x80);
-  CHECK(after("mov.b16 %h1, 0xff80;\ncvt.s32.s8 %r2, %h1;", "%r2")[3] == 0xffffff80);
-  CHECK(after("mov.b16 %h1, 0xff80;\ncvt.u32.u8 %r2, %h1;", "%r2")[3] == 0x80);
+  // The register is wider than the type.
+  CHECK(lanes_after("mov.b32 %r1, 0x80ff80;\ncvt.s8.s32 %r2, %r1;", "%r2")[3] == 0xffffff80);
+  CHECK(lanes_after("mov.b32 %r1, 0x80ff80;\ncvt.u8.u32 %r2, %r1;", "%r2")[3] == 0x80);
+  CHECK(lanes_after("mov.b16 %h1, 0xff80;\ncvt.s32.s8 %r2, %h1;", "%r2")[3] == 0xffffff80);
+  CHECK(lanes_after("mov.b16 %h1, 0xff80;\ncvt.u32.u8 %r2, %h1;", "%r2")[3] == 0x80);
 }
 
 TEST_CASE("cvt of integers to floats rounds to nearest, ties to even") {
@@ -65,7 +65,7 @@ TEST_CASE("cvt of integers to floats rounds to nearest, ties to even") {
          {"cvt.rn.f64.u64 %e1, 0xffffffffffffffff", 0x43f0000000000000}});
 }
 
-TEST_CASE("cvt of floats to integers rounds as it is told") {
+TEST_CASE("cvt of floats to integers rounds by its modifier") {
   struct direction {
     char const* name;
     std::uint64_t of_5_halves, of_minus_5_halves, of_7_halves;
@@ -85,11 +85,10 @@ TEST_CASE("cvt of floats to integers rounds as it is told") {
          {"cvt.rpi.s32.f32 %r1, 0f00000001", 1}});
 }
 
-TEST_CASE(
-    "cvt of floats that no integer holds gives the nearest one, and of NaN what the manual says") {
+TEST_CASE("cvt of floats to integers saturates, and converts NaN as the manual defines") {
   check({{"cvt.rzi.s32.f32 %r1, 0f4f000000", 0x7fffffff},  // 2^31
          {"cvt.rzi.s32.f32 %r1, 0fff800000", 0x80000000},
-         {"cvt.rzi.s32.f32 %r1, 0fcf000000", 0x80000000},  // -2^31 is one
+         {"cvt.rzi.s32.f32 %r1, 0fcf000000", 0x80000000},  // -2^31 is representable
          {"cvt.rzi.u32.f32 %r1, 0fbf800000", 0},
          {"cvt.rzi.u32.f32 %r1, 0f4f800000", 0xffffffff},
          {"cvt.rzi.u64.f64 %d1, 0d43f0000000000000", 0xffffffffffffffff},
@@ -124,7 +123,7 @@ TEST_CASE("cvt to 16-bit floats rounds to nearest, ties to even") {
          {"cvt.rn.f16.f32 %h1, 0f477ff000", 0x7c00},
          {"cvt.rn.f16.f32 %h1, 0fff800000", 0xfc00},
          {"cvt.rn.f16.f32 %h1, 0f387fc000", 0x03ff},  // the largest subnormal
-         {"cvt.rn.f16.f32 %h1, 0f387ff000", 0x0400},  // which a tie rounds up from
+         {"cvt.rn.f16.f32 %h1, 0f387ff000", 0x0400},  // a tie, rounded up to a normal number
          {"cvt.rn.f16.f32 %h1, 0fb3000000", 0x8000},  // -2^-25: a tie
          {"cvt.rn.f16.f32 %h1, 0fb3000001", 0x8001},
          {"cvt.rn.f16.f32 %h1, 0fffc00000", 0x7fff},
@@ -139,9 +138,9 @@ TEST_CASE("cvt to 16-bit floats rounds to nearest, ties to even") {
 }
 
 TEST_CASE("cvt from 16-bit floats is exact") {
-  auto const widened = [](char const* from, char const* bits) {
-    return after(std::string("mov.b16 %h1, ") + bits + ";\ncvt.f32." + from + " %f1, %h1;",
-                 "%f1")[0];
+  auto const widened = [](char const* type, char const* bits) {
+    return lanes_after(std::string("mov.b16 %h1, ") + bits + ";\ncvt.f32." + type + " %f1, %h1;",
+                       "%f1")[0];
   };
   CHECK(widened("f16", "0x3c01") == 0x3f802000);
   CHECK(widened("f16", "0x8001") == 0xb3800000);

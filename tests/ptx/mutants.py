@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Would anybody notice a missing barrier? Removes every synchronization of every compiled kernel, one at a time (barriers,
-bar.warp.sync, pairs of a cluster's barrier, waits for asynchronous copies), and runs tests that execute it on the PTX
-machine: a fault of the machine or a failed assertion must notice. docs/ptx_machine/mutants.md has the table and what
-survived.
+"""Mutation test of synchronization. Removes every synchronization of every compiled kernel, one at a time (barriers,
+bar.warp.sync, pairs of a cluster's barrier, waits for asynchronous copies), and runs the tests that execute it on the PTX
+machine: a fault of the machine or a failed assertion must detect it. docs/ptx_machine/mutants.md has the results.
 
   tests/run --ptx && python3 tests/ptx/mutants.py [--fresh] [REGEX of mangled names]
 
-What is finished is kept in the build's folder mutants/, and is not repeated. Exit status 1: there are survivors that
-nobody has explained."""
+Results are stored in the folder mutants/ of the build, and are not computed again. Exit status 1: there are unexplained
+survivors."""
 import argparse
 import csv
 import json
@@ -26,25 +25,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/mutants"))
-from journal import Journal  # noqa: E402
-LONGEST_CASE = 30.0  # seconds without a mutant; longer ones are left out
+from run_log import RunLog  # noqa: E402
+LONGEST_CASE = 30.0  # seconds without a mutation; slower cases are skipped
 
-# What a fault of the machine says, and what it is called in the table.
-FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody wrote", "unwritten read"), ("under way", "copy under way"),
+# Patterns of the machine's messages, and their names in the table.
+FAULTS = (("race in global memory", "global race"), ("race", "race"), ("was never written", "unwritten read"), ("under way", "copy under way"),
           ("leaves the cluster|of the cluster, which has ended", "early exit"), ("", "other fault"))
 
-# Survivors, as "body number instruction", and why nobody can notice.
+# Undetectable survivors, as "kernel number instruction", and the reasons.
 EXPLAINED = (
-    (r"attention_backward_kv_kernel<pattern_mask, .*> 6 bar\.sync.*", "before gradients are staged where keys lay: such a mask stages every tile, behind a barrier"),
-    (r"attention_backward_q_kernel<pattern_mask, .*> [89] bar\.sync.*", "the same, where queries lay"),
-    (r"sort_tile_kernel<.*> 0 barrier\.cluster\.arrive;", "waits until the blocks that share a tile have begun: the machine begins them together"),
-    (r"return_pairs_kernel<.*> 0 bar\.sync.*", "never executed: only shifted pairs are staged, and other kernels return those"),
+    (r"attention_backward_kv_kernel<pattern_mask, .*> 6 bar\.sync.*", "precedes gradients staged in the keys' memory: such a mask stages every tile, after a barrier"),
+    (r"attention_backward_q_kernel<pattern_mask, .*> [89] bar\.sync.*", "the same, for the queries' memory"),
+    (r"sort_tile_kernel<.*> 0 barrier\.cluster\.arrive;", "waits until the blocks that share a tile have started: the machine starts them together"),
+    (r"return_pairs_kernel<.*> 0 bar\.sync.*", "never executed: only shifted pairs are staged, and other kernels return them"),
 )
 
 
 @dataclass(frozen=True)
 class Case:
-    """A test case of a program, run as the test of that name is, on a device."""
+    """A test case of the program that the ctest test `test` runs, on a device."""
     test: str
     name: str
     device: str
@@ -52,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Mutant:
-    device: str  # sm_80 has other code for the same kernel
+    device: str  # the code of a kernel depends on it
     kernel: str  # mangled
     number: int
     instruction: str
@@ -68,7 +67,7 @@ class Mutant:
 
 
 class Machine:
-    """The tests that ctest runs on the PTX machine, in a build of tests/run --ptx."""
+    """The tests of a build of tests/run --ptx that run on the PTX machine."""
 
     def __init__(self, build: Path) -> None:
         self.commands: dict[str, list[str]] = {}
@@ -85,7 +84,7 @@ class Machine:
             sys.exit(f"{build} has no tests that run on the PTX machine: tests/run --ptx builds them")
 
     def cases(self) -> list[Case]:
-        """Kernels of bfloat16 are compiled for sm_80, too."""
+        """All test cases; those of bfloat16 for both devices, since its kernels are also compiled for sm_80."""
         found = []
         for test, command in self.commands.items():
             listed = subprocess.run([*command, "--list-test-cases", "--no-colors"], capture_output=True, encoding="utf-8", check=False,
@@ -97,7 +96,7 @@ class Machine:
         return found
 
     def run(self, case: Case, limit: float, **variables: str) -> subprocess.CompletedProcess | None:
-        """None: it takes longer than that."""
+        """Runs a case; None if it exceeds the time limit."""
         name = case.name.replace(",", "\\,")
         try:
             return subprocess.run([self.commands[case.test][0], f"--test-case={name}", "--no-colors"], capture_output=True, encoding="utf-8",
@@ -112,11 +111,11 @@ def table(path: Path) -> list[dict]:
 
 
 class Executions:
-    """Which case executes which synchronization, and how long a case takes."""
+    """The synchronizations that each case executes, and its time."""
 
     def __init__(self, machine: Machine, folder: Path) -> None:
-        self.machine, self.logs, self.journal = machine, folder / "logs", Journal(folder / "executions.jsonl")
-        self.seconds = {Case(*line["case"]): line["seconds"] for line in self.journal.lines}
+        self.machine, self.logs, self.run_log = machine, folder / "logs", RunLog(folder / "executions.jsonl")
+        self.seconds = {Case(*line["case"]): line["seconds"] for line in self.run_log.lines}
 
     def measure(self, case: Case) -> None:
         if case in self.seconds:
@@ -129,7 +128,7 @@ class Executions:
         seconds = time.monotonic() - begun
         passes = done is not None and done.returncode == 0
         if done is not None and not passes:
-            print(f"left out, for it fails without any mutant: {case.test}, '{case.name}', {case.device}", file=sys.stderr)
+            print(f"skipped, since it fails without a mutation: {case.test}, '{case.name}', {case.device}", file=sys.stderr)
         found = []
         for path in log.glob("*.synchronizations.tsv") if passes else ():
             executed = {(row["kernel"], row["line"]) for row in table(Path(str(path).replace(".synchronizations", ".instructions")))}
@@ -137,12 +136,12 @@ class Executions:
                       for row in table(path)]
         shutil.rmtree(log)
         self.seconds[case] = seconds
-        self.journal.add({"case": [case.test, case.name, case.device], "seconds": seconds, "synchronizations": found})
+        self.run_log.add({"case": [case.test, case.name, case.device], "seconds": seconds, "synchronizations": found})
 
     def mutants(self) -> dict[Mutant, list[Case]]:
-        """With the cases that execute the synchronization, the quickest first."""
+        """All mutants, each with the cases that execute its synchronization, fastest first."""
         found: dict[Mutant, list[Case]] = {}
-        for line in self.journal.lines:
+        for line in self.run_log.lines:
             case = Case(*line["case"])
             for kernel, number, instruction, executed in line["synchronizations"]:
                 cases = found.setdefault(Mutant(case.device, kernel, number, instruction), [])
@@ -154,63 +153,63 @@ class Executions:
 
 
 def tries(cases: list[Case]) -> list[tuple[Case, str]]:
-    """All, the quickest first; then all once more, with global memory watched for races."""
+    """The runs of a mutant: all cases, fastest first, then again with global memory watched for races."""
     return [(case, global_races) for global_races in "01" for case in cases]
 
 
-def what_noticed(done: subprocess.CompletedProcess | None) -> str:
-    """Empty: nothing did."""
+def detection(done: subprocess.CompletedProcess | None) -> str:
+    """The name of the fault or failure; empty if the run passed."""
     if done is None:
         return "endless"
     if done.returncode == 0:
         return ""
     fault = re.search(r"^PTX machine: (.*)", done.stderr, re.MULTILINE)
-    return next(name for said, name in FAULTS if re.search(said, fault[1])) if fault else "wrong result"
+    return next(name for pattern, name in FAULTS if re.search(pattern, fault[1])) if fault else "wrong result"
 
 
-def judge(mutant: Mutant, cases: list[Case], executions: Executions, journal: Journal) -> None:
+def judge(mutant: Mutant, cases: list[Case], executions: Executions, run_log: RunLog) -> None:
     removed = f"{mutant.kernel}:{mutant.number}"
-    by, noticed_by = "", None
+    fault, detected_by = "", None
     runs = tries(cases)
     for case, global_races in runs:
         limit = 20 + 30 * executions.seconds[case]
         done = executions.machine.run(case, limit, SLICESORT_PTX_REMOVE=removed, SLICESORT_PTX_ABORT="1", SLICESORT_PTX_GLOBAL_RACES=global_races)
-        by = what_noticed(done)
-        if by:
-            noticed_by = [case.test, case.name]
+        fault = detection(done)
+        if fault:
+            detected_by = [case.test, case.name]
             break
-    journal.add({"mutant": mutant.id, "by": by, "case": noticed_by, "tried": len(runs)})
+    run_log.add({"mutant": mutant.id, "by": fault, "case": detected_by, "tried": len(runs)})
 
 
 def short_names(kernels: list[str]) -> list[str]:
-    """Of run_kernel<sort_tile_kernel<columns_view<float, ascending>>>(..) the body, without namespaces."""
+    """The template argument of run_kernel<sort_tile_kernel<columns_view<float, ascending>>>(..), without namespaces."""
     demangled = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, encoding="utf-8", check=False).stdout.splitlines()
     return [re.sub(r"\w+::", "", name).partition("run_kernel<")[2].partition(" >(")[0] or name for name in demangled]
 
 
-def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[str, dict]) -> int:
+def print_table(mutants: dict[Mutant, list[Case]], results: dict[str, dict]) -> int:
     by_kind: dict[str, Counter] = {}
     survivors = []
     for mutant, cases in mutants.items():
-        verdict = verdicts[mutant.id]
-        by_kind.setdefault(mutant.kind, Counter())[verdict["by"] or ("survived" if cases else "never executed")] += 1
-        if not verdict["by"]:
-            survivors.append((mutant, len(cases), verdict["tried"]))
-    columns = sorted({by for counts in by_kind.values() for by in counts}, key=lambda by: (by in ("survived", "never executed"), by))
+        result = results[mutant.id]
+        by_kind.setdefault(mutant.kind, Counter())[result["by"] or ("survived" if cases else "never executed")] += 1
+        if not result["by"]:
+            survivors.append((mutant, len(cases), result["tried"]))
+    columns = sorted({name for counts in by_kind.values() for name in counts}, key=lambda name: (name in ("survived", "never executed"), name))
     rows = [["removed", "all", *columns]]
-    rows += [[kind, str(sum(counts.values())), *(str(counts[by]) for by in columns)] for kind, counts in sorted(by_kind.items())]
+    rows += [[kind, str(sum(counts.values())), *(str(counts[name]) for name in columns)] for kind, counts in sorted(by_kind.items())]
     total = sum(by_kind.values(), Counter())
-    rows.append(["all", str(sum(total.values())), *(str(total[by]) for by in columns)])
+    rows.append(["all", str(sum(total.values())), *(str(total[name]) for name in columns)])
     for row in rows:
         print("| " + " | ".join(row) + " |")
-    bodies = short_names([mutant.kernel for mutant, _, _ in survivors])
+    kernels = short_names([mutant.kernel for mutant, _, _ in survivors])
     unexplained = 0
-    for (mutant, cases, tried), body in zip(survivors, bodies):
-        why = next((why for known, why in EXPLAINED if re.fullmatch(known, f"{body} {mutant.number} {mutant.instruction}")), "")
-        unexplained += not why
-        print(f"survivor: {mutant.device} {body} {mutant.number} ({mutant.instruction}): executed by {cases} cases, {tried} runs: {why or 'WHY?'}")
-    print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} noticed, in {len({(m.device, m.kernel) for m in mutants})} kernels; "
-          f"{unexplained} survivors without an explanation")
+    for (mutant, cases, tried), kernel in zip(survivors, kernels):
+        reason = next((reason for pattern, reason in EXPLAINED if re.fullmatch(pattern, f"{kernel} {mutant.number} {mutant.instruction}")), "")
+        unexplained += not reason
+        print(f"survivor: {mutant.device} {kernel} {mutant.number} ({mutant.instruction}): executed by {cases} cases, {tried} runs: {reason or 'unexplained'}")
+    print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} detected, in {len({(m.device, m.kernel) for m in mutants})} kernels; "
+          f"{unexplained} unexplained survivors")
     return 1 if unexplained else 0
 
 
@@ -219,7 +218,7 @@ def main() -> int:
     parser.add_argument("kernels", nargs="?", default="run_kernel", help="default: run_kernel, which is every kernel of the library")
     parser.add_argument("--build", type=Path, default=ROOT / "build/tests-cuda-ptx", help="the folder of a build of tests/run --ptx")
     parser.add_argument("--cases", default="", help="only 'test case' that match this regular expression")
-    parser.add_argument("--fresh", action="store_true", help="start anew")
+    parser.add_argument("--fresh", action="store_true", help="discard earlier results")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     folder = arguments.build / "mutants"
@@ -228,18 +227,18 @@ def main() -> int:
     folder.mkdir(exist_ok=True)
     machine = Machine(arguments.build)
     executions = Executions(machine, folder)
-    journal = Journal(folder / "verdicts.jsonl")
+    run_log = RunLog(folder / "results.jsonl")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         cases = [case for case in machine.cases() if re.search(arguments.cases, f"{case.test} {case.name}")]
         list(pool.map(executions.measure, cases))
         mutants = {mutant: cases for mutant, cases in executions.mutants().items() if re.search(arguments.kernels, mutant.kernel)}
-        # What survived is tried again once more cases execute it.
-        judged = {line["mutant"]: line for line in journal.lines}
-        left = [mutant for mutant, cases in mutants.items()
+        # Survivors are tried again if more cases execute them.
+        judged = {line["mutant"]: line for line in run_log.lines}
+        pending = [mutant for mutant, cases in mutants.items()
                 if mutant.id not in judged or not judged[mutant.id]["by"] and judged[mutant.id]["tried"] != len(tries(cases))]
-        print(f"{len(mutants)} synchronizations, {len(left)} to be removed", file=sys.stderr)
-        list(pool.map(lambda mutant: judge(mutant, mutants[mutant], executions, journal), left))
-    return print_table(mutants, {line["mutant"]: line for line in journal.lines})
+        print(f"{len(mutants)} synchronizations, {len(pending)} to be removed", file=sys.stderr)
+        list(pool.map(lambda mutant: judge(mutant, mutants[mutant], executions, run_log), pending))
+    return print_table(mutants, {line["mutant"]: line for line in run_log.lines})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the register file are never shared by registers that live at the same time.
+// Registers with overlapping lifetimes never share a row of the register file.
 #include "ptx/module/registers.hpp"
 
 #include <doctest/doctest.h>
@@ -14,13 +14,15 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 ptx::operand reg(int number) { return {false, 4, number}; }
 
-// Code of random instructions, of which branches go anywhere.
+// Random instructions with random branches.
 std::vector<ptx::instruction> random_code(std::mt19937& random, int size, int registers) {
-  auto const any = [&] { return static_cast<int>(random() % static_cast<unsigned>(registers)); };
+  auto const random_register = [&] {
+    return static_cast<int>(random() % static_cast<unsigned>(registers));
+  };
   std::vector<ptx::instruction> code(at(size));
   for (ptx::instruction& n : code) {
-    if (random() % 4 == 0) n.guard = any();
-    for (auto i = random() % 3; i > 0; --i) n.sources[n.source_count++] = reg(any());
+    if (random() % 4 == 0) n.guard = random_register();
+    for (auto i = random() % 3; i > 0; --i) n.sources[n.source_count++] = reg(random_register());
     auto const kind = random() % 8;
     if (kind == 0) {
       n.then = ptx::flow::branch;
@@ -28,7 +30,7 @@ std::vector<ptx::instruction> random_code(std::mt19937& random, int size, int re
     } else if (kind == 1) {
       n.then = ptx::flow::exit;
     } else {
-      for (auto i = random() % 3; i > 0; --i) n.results[n.result_count++] = reg(any());
+      for (auto i = random() % 3; i > 0; --i) n.results[n.result_count++] = reg(random_register());
     }
   }
   code.back().then = ptx::flow::exit;
@@ -37,30 +39,30 @@ std::vector<ptx::instruction> random_code(std::mt19937& random, int size, int re
   return code;
 }
 
-// What is read behind each instruction before it is written, from instruction to instruction.
-std::vector<std::set<int>> live_behind(std::vector<ptx::instruction> const& code) {
-  std::vector<std::set<int>> before(code.size() + 1), behind(code.size());
+// The registers that are live after each instruction.
+std::vector<std::set<int>> live_after(std::vector<ptx::instruction> const& code) {
+  std::vector<std::set<int>> before(code.size() + 1), after(code.size());
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = code.size(); i-- > 0;) {
       ptx::instruction const& n = code[i];
-      std::set<int> now;
+      std::set<int> live;
       auto const follow = [&](std::size_t next) {
-        now.insert(before[next].begin(), before[next].end());
+        live.insert(before[next].begin(), before[next].end());
       };
       if (n.then == ptx::flow::branch) follow(at(n.target));
       if (n.then == ptx::flow::next || n.guard >= 0) follow(i + 1);
-      behind[i] = now;
+      after[i] = live;
       if (n.guard < 0)
-        for (int r = 0; r < n.result_count; ++r) now.erase(n.results[r].row);
+        for (int r = 0; r < n.result_count; ++r) live.erase(n.results[r].row);
       else
-        now.insert(n.guard);
-      for (int s = 0; s < n.source_count; ++s) now.insert(n.sources[s].row);
-      changed = changed || now != before[i];
-      before[i] = std::move(now);
+        live.insert(n.guard);
+      for (int s = 0; s < n.source_count; ++s) live.insert(n.sources[s].row);
+      changed = changed || live != before[i];
+      before[i] = std::move(live);
     }
   }
-  return behind;
+  return after;
 }
 
 }  // namespace
@@ -75,37 +77,37 @@ TEST_CASE("rows of random code") {
     std::vector<ptx::instruction> const before = k.code;
     ptx::assign_rows(k, ptx::blocks_of(k.code), registers);
 
-    // Each register has one row everywhere.
+    // A register has the same row everywhere.
     std::vector<int> row(registers, -1);
-    auto const same = [&](int number, int now) {
-      REQUIRE(now >= 0);
-      REQUIRE(now < k.registers);
-      REQUIRE((row[at(number)] < 0 || row[at(number)] == now));
-      row[at(number)] = now;
+    auto const check_row = [&](int number, int assigned) {
+      REQUIRE(assigned >= 0);
+      REQUIRE(assigned < k.registers);
+      REQUIRE((row[at(number)] < 0 || row[at(number)] == assigned));
+      row[at(number)] = assigned;
     };
     for (std::size_t i = 0; i < before.size(); ++i) {
-      if (before[i].guard >= 0) same(before[i].guard, k.code[i].guard);
+      if (before[i].guard >= 0) check_row(before[i].guard, k.code[i].guard);
       for (int s = 0; s < before[i].source_count; ++s)
-        same(before[i].sources[s].row, k.code[i].sources[s].row);
+        check_row(before[i].sources[s].row, k.code[i].sources[s].row);
       for (int r = 0; r < before[i].result_count; ++r)
-        same(before[i].results[r].row, k.code[i].results[r].row);
+        check_row(before[i].results[r].row, k.code[i].results[r].row);
     }
-    // What an instruction writes lies apart from all that is still wanted, and from its sources.
-    std::vector<std::set<int>> const live = live_behind(before);
+    // A result shares no row with a live register or with a source.
+    std::vector<std::set<int>> const live = live_after(before);
     for (std::size_t i = 0; i < before.size(); ++i) {
-      std::set<int> wanted = live[i];
-      for (int s = 0; s < before[i].source_count; ++s) wanted.insert(before[i].sources[s].row);
-      if (before[i].guard >= 0) wanted.insert(before[i].guard);
-      for (int r = 0; r < before[i].result_count; ++r) wanted.insert(before[i].results[r].row);
+      std::set<int> occupied = live[i];
+      for (int s = 0; s < before[i].source_count; ++s) occupied.insert(before[i].sources[s].row);
+      if (before[i].guard >= 0) occupied.insert(before[i].guard);
+      for (int r = 0; r < before[i].result_count; ++r) occupied.insert(before[i].results[r].row);
       for (int r = 0; r < before[i].result_count; ++r)
-        for (int const other : wanted)
+        for (int const other : occupied)
           if (other != before[i].results[r].row)
             REQUIRE(row[at(other)] != row[at(before[i].results[r].row)]);
     }
     std::set<int> const rows(row.begin(), row.end());
     shared += static_cast<std::size_t>(registers) - rows.size();
   }
-  CHECK(shared > 1000);  // rows are shared at all
+  CHECK(shared > 1000);  // most registers do share rows
 }
 
 TEST_CASE("a chain of registers needs two rows") {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel of one array in and one array out, whose statements a test writes down. Beside
-// run_text's registers they have
-//   %t     the thread in its block, %at its 4 bytes of shared memory
-//   %c     the block
+// Runs a kernel, given as statements of PTX, with an input and an output array. Its registers,
+// beside those of run_text.hpp:
+//   %t     rank of the thread in its block; %sh: address of its 4 bytes of shared memory
+//   %c     rank of the block
 //   %z     zero
-//   %in    the array in, %here the thread's number in it
-//   %out   the array out, %there the thread's number in it
-//   %a<16> of .b32, %g<8> of .b64, %q<4> of .pred
+//   %in    address of the input array; %in_t: of the thread's element
+//   %out   address of the output array; %out_t: of the thread's element
+//   %a<16> .b32, %g<8> .b64, %q<4> .pred
 #pragma once
 
 #include "run_text.hpp"
@@ -29,73 +29,75 @@ struct setup {
 };
 
 struct outcome {
-  std::string fault;  // what the machine said, behind where it was; empty: nothing
-  std::string where;
+  std::string fault;  // message without the place; empty if there was no fault
+  std::string where;  // place of the fault
   numbers out;
   ptx::counters counted;
 };
 
 inline std::string text(std::string const& statements) {
   return run_text::module_text(
-      ".reg .b32 %t, %at, %c, %z, %a<16>;\n.reg .b64 %in, %out, %here, %there, %g<8>;\n"
+      ".reg .b32 %t, %sh, %c, %z, %a<16>;\n.reg .b64 %in, %out, %in_t, %out_t, %g<8>;\n"
       ".reg .pred %q<4>;\n"
-      "mov.u32 %t, %tid.x;\nshl.b32 %at, %t, 2;\nmov.u32 %c, %ctaid.x;\nmov.u32 %z, 0;\n"
+      "mov.u32 %t, %tid.x;\nshl.b32 %sh, %t, 2;\nmov.u32 %c, %ctaid.x;\nmov.u32 %z, 0;\n"
       "ld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n"
       "mov.u32 %a15, %ntid.x;\nmad.lo.s32 %a15, %a15, %c, %t;\nmul.wide.u32 %g7, %a15, 4;\n"
-      "add.s64 %here, %in, %g7;\nadd.s64 %there, %out, %g7;\n" +
+      "add.s64 %in_t, %in, %g7;\nadd.s64 %out_t, %out, %g7;\n" +
           statements + "\nret;",
       ".param .u64 in, .param .u64 out");
 }
 
-// `out` has a number for each thread unless `count` says otherwise, and starts as zero.
-inline outcome run(std::string const& statements, setup const& s = {}, numbers in = {},
+// The output array has `count` zeros, by default one for each thread.
+inline outcome run(std::string const& statements, setup const& config = {}, numbers input = {},
                    std::size_t count = 0) {
-  outcome o;
-  o.out.resize(count == 0 ? std::size_t{s.threads} * s.blocks : count);
-  in.resize(std::max<std::size_t>(in.size(), 1));
+  outcome result;
+  result.out.resize(count == 0 ? std::size_t{config.threads} * config.blocks : count);
+  input.resize(std::max<std::size_t>(input.size(), 1));
   ptx::module m(text(statements));
-  ptx::launch how;
-  how.grid.x = s.blocks;
-  how.block.x = s.threads;
-  how.cluster = s.cluster;
-  how.shared_bytes = s.shared;
-  how.seed = s.seed;
-  how.watched = s.watched;
-  if (s.removed >= 0) how.removed = {"k", s.removed};
-  std::uint64_t const addresses[] = {reinterpret_cast<std::uint64_t>(in.data()),
-                                     reinterpret_cast<std::uint64_t>(o.out.data())};
-  how.parameters.resize(sizeof addresses);
-  std::memcpy(how.parameters.data(), addresses, sizeof addresses);
-  ptx::register_memory(in.data(), 4 * in.size());
-  ptx::register_memory(o.out.data(), 4 * o.out.size());
+  ptx::launch launch;
+  launch.grid.x = config.blocks;
+  launch.block.x = config.threads;
+  launch.cluster = config.cluster;
+  launch.shared_bytes = config.shared;
+  launch.seed = config.seed;
+  launch.watched = config.watched;
+  if (config.removed >= 0) launch.removed = {"k", config.removed};
+  std::uint64_t const addresses[] = {reinterpret_cast<std::uint64_t>(input.data()),
+                                     reinterpret_cast<std::uint64_t>(result.out.data())};
+  launch.parameters.resize(sizeof addresses);
+  std::memcpy(launch.parameters.data(), addresses, sizeof addresses);
+  ptx::register_memory(input.data(), 4 * input.size());
+  ptx::register_memory(result.out.data(), 4 * result.out.size());
   try {
-    o.counted = ptx::run(m.get("k"), how);
+    result.counted = ptx::run(m.get("k"), launch);
   } catch (ptx::fault const& f) {
-    std::string const said = f.what();
-    std::size_t const at = said.find("`: ");
-    o.where = said.substr(0, at == std::string::npos ? 0 : at + 1);
-    o.fault = at == std::string::npos ? said : said.substr(at + 3);
+    std::string const message = f.what();
+    std::size_t const place_end = message.find("`: ");
+    result.where = message.substr(0, place_end == std::string::npos ? 0 : place_end + 1);
+    result.fault = place_end == std::string::npos ? message : message.substr(place_end + 3);
   }
-  ptx::forget_memory(in.data());
-  ptx::forget_memory(o.out.data());
-  return o;
+  ptx::forget_memory(input.data());
+  ptx::forget_memory(result.out.data());
+  return result;
 }
 
-// Whether it runs without a fault, whatever is open: 20 orders of warps and arrivals of copies.
-inline bool passes(std::string const& statements, setup s = {}, numbers const& in = {}) {
-  for (s.seed = 1; s.seed <= 20; ++s.seed) {
-    outcome const o = run(statements, s, in);
-    CHECK(o.fault == "");
-    if (!o.fault.empty()) return false;
+// True if the kernel runs without a fault for 20 seeds, which decide the order of warps and the
+// time of copies.
+inline bool passes(std::string const& statements, setup config = {}, numbers const& input = {}) {
+  for (config.seed = 1; config.seed <= 20; ++config.seed) {
+    outcome const result = run(statements, config, input);
+    CHECK(result.fault == "");
+    if (!result.fault.empty()) return false;
   }
   return true;
 }
 
-// What is found, for each of 20 ways to decide what is open.
-inline std::vector<std::string> found(std::string const& statements, setup s = {},
-                                      numbers const& in = {}) {
+// The faults for the same 20 seeds.
+inline std::vector<std::string> faults_of(std::string const& statements, setup config = {},
+                                          numbers const& input = {}) {
   std::vector<std::string> faults;
-  for (s.seed = 1; s.seed <= 20; ++s.seed) faults.push_back(run(statements, s, in).fault);
+  for (config.seed = 1; config.seed <= 20; ++config.seed)
+    faults.push_back(run(statements, config, input).fault);
   return faults;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shfl.sync and vote.sync, against what the manual says of each lane.
+// shfl.sync and vote.sync: each lane's result according to the manual.
 #include "run_kernel.hpp"
 
 #include <cstdint>
@@ -7,28 +7,29 @@
 #include <vector>
 
 using run_kernel::contains;
-using run_kernel::found;
+using run_kernel::faults_of;
 using run_kernel::numbers;
 using run_kernel::run;
 
 namespace {
 
-// Lane l has 100 + l. What it gets, plus 1000 where the predicate holds.
-numbers shuffled(std::string const& how, int b, int c) {
-  auto const o = run("add.s32 %a0, %t, 100;\nshfl.sync." + how + ".b32 %a1|%q0, %a0, " +
+// Lane l has 100 + l. Returns each lane's result, plus 1000 if the predicate is true.
+numbers shuffled(std::string const& mode, int b, int c) {
+  auto const o = run("add.s32 %a0, %t, 100;\nshfl.sync." + mode + ".b32 %a1|%q0, %a0, " +
                      std::to_string(b) + ", " + std::to_string(c) +
-                     ", -1;\n@%q0 add.s32 %a1, %a1, 1000;\nst.global.u32 [%there], %a1;");
+                     ", -1;\n@%q0 add.s32 %a1, %a1, 1000;\nst.global.u32 [%out_t], %a1;");
   CHECK(o.fault == "");
   return o.out;
 }
-// From the lanes in this order, of which a negative one, -1 - l, is lane l itself, outside.
+// The results for these source lanes; -1 - l means that the source is out of range, so that lane l
+// keeps its own value.
 numbers expected(std::vector<int> const& lanes) {
-  numbers all;
+  numbers values;
   for (int const l : lanes)
-    all.push_back(static_cast<std::uint32_t>(l >= 0 ? 1100 + l : 100 - 1 - l));
-  return all;
+    values.push_back(static_cast<std::uint32_t>(l >= 0 ? 1100 + l : 100 - 1 - l));
+  return values;
 }
-std::vector<int> all_by(int (*lane)(int)) {
+std::vector<int> for_all_lanes(int (*lane)(int)) {
   std::vector<int> lanes;
   for (int l = 0; l < 32; ++l) lanes.push_back(lane(l));
   return lanes;
@@ -36,75 +37,80 @@ std::vector<int> all_by(int (*lane)(int)) {
 
 }  // namespace
 
-// The operand c is the segment's mask in bits 8 to 12 and the clamp in bits 0 to 4, as
-// __shfl_sync's `width` makes it: ((32 - width) << 8) | (0 for up, 31 otherwise).
+// Operand c holds the segment's mask in bits 8 to 12 and the clamp in bits 0 to 4. For __shfl_sync
+// of `width` it is ((32 - width) << 8) | (0 for up, 31 otherwise).
 TEST_CASE("shuffles of the whole warp") {
-  CHECK(shuffled("up", 1, 0) == expected(all_by([](int l) { return l < 1 ? -1 - l : l - 1; })));
-  CHECK(shuffled("up", 31, 0) == expected(all_by([](int l) { return l < 31 ? -1 - l : 0; })));
-  CHECK(shuffled("down", 3, 31) == expected(all_by([](int l) { return l > 28 ? -1 - l : l + 3; })));
-  CHECK(shuffled("bfly", 5, 31) == expected(all_by([](int l) { return l ^ 5; })));
-  CHECK(shuffled("idx", 9, 31) == expected(all_by([](int) { return 9; })));
-  CHECK(shuffled("idx", 41, 31) == expected(all_by([](int) { return 9; })));  // modulo 32
-  CHECK(shuffled("up", 0, 0) == expected(all_by([](int l) { return l; })));
+  CHECK(shuffled("up", 1, 0) ==
+        expected(for_all_lanes([](int l) { return l < 1 ? -1 - l : l - 1; })));
+  CHECK(shuffled("up", 31, 0) ==
+        expected(for_all_lanes([](int l) { return l < 31 ? -1 - l : 0; })));
+  CHECK(shuffled("down", 3, 31) ==
+        expected(for_all_lanes([](int l) { return l > 28 ? -1 - l : l + 3; })));
+  CHECK(shuffled("bfly", 5, 31) == expected(for_all_lanes([](int l) { return l ^ 5; })));
+  CHECK(shuffled("idx", 9, 31) == expected(for_all_lanes([](int) { return 9; })));
+  CHECK(shuffled("idx", 41, 31) == expected(for_all_lanes([](int) { return 9; })));  // modulo 32
+  CHECK(shuffled("up", 0, 0) == expected(for_all_lanes([](int l) { return l; })));
 }
 
 TEST_CASE("shuffles of segments of 8 lanes") {
   int const up = 24 << 8, other = 24 << 8 | 31;
   CHECK(shuffled("up", 2, up) ==
-        expected(all_by([](int l) { return l % 8 < 2 ? -1 - l : l - 2; })));
+        expected(for_all_lanes([](int l) { return l % 8 < 2 ? -1 - l : l - 2; })));
   CHECK(shuffled("down", 2, other) ==
-        expected(all_by([](int l) { return l % 8 > 5 ? -1 - l : l + 2; })));
-  CHECK(shuffled("bfly", 3, other) == expected(all_by([](int l) { return l ^ 3; })));
-  // Beyond the own segment: a lane of a later one is outside, one of an earlier one is inside.
+        expected(for_all_lanes([](int l) { return l % 8 > 5 ? -1 - l : l + 2; })));
+  CHECK(shuffled("bfly", 3, other) == expected(for_all_lanes([](int l) { return l ^ 3; })));
+  // A source in a later segment is out of range, one in an earlier segment is not.
   CHECK(shuffled("bfly", 8, other) ==
-        expected(all_by([](int l) { return l / 8 % 2 == 0 ? -1 - l : l - 8; })));
-  CHECK(shuffled("idx", 5, other) == expected(all_by([](int l) { return l / 8 * 8 + 5; })));
-  CHECK(shuffled("idx", 13, other) == expected(all_by([](int l) { return l / 8 * 8 + 5; })));
+        expected(for_all_lanes([](int l) { return l / 8 % 2 == 0 ? -1 - l : l - 8; })));
+  CHECK(shuffled("idx", 5, other) == expected(for_all_lanes([](int l) { return l / 8 * 8 + 5; })));
+  CHECK(shuffled("idx", 13, other) == expected(for_all_lanes([](int l) { return l / 8 * 8 + 5; })));
 }
 
 TEST_CASE("the clamp bounds the source") {
   CHECK(shuffled("down", 1, 15) ==
-        expected(all_by([](int l) { return l + 1 > 15 ? -1 - l : l + 1; })));
-  CHECK(shuffled("up", 1, 4) == expected(all_by([](int l) { return l - 1 < 4 ? -1 - l : l - 1; })));
-  CHECK(shuffled("idx", 20, 15) == expected(all_by([](int l) { return -1 - l; })));
+        expected(for_all_lanes([](int l) { return l + 1 > 15 ? -1 - l : l + 1; })));
+  CHECK(shuffled("up", 1, 4) ==
+        expected(for_all_lanes([](int l) { return l - 1 < 4 ? -1 - l : l - 1; })));
+  CHECK(shuffled("idx", 20, 15) == expected(for_all_lanes([](int l) { return -1 - l; })));
   CHECK(shuffled("bfly", 16, 15) ==
-        expected(all_by([](int l) { return l < 16 ? -1 - l : l - 16; })));
+        expected(for_all_lanes([](int l) { return l < 16 ? -1 - l : l - 16; })));
 }
 
-TEST_CASE("each lane may choose its own source") {
+TEST_CASE("each lane may have a different source") {
   auto const o =
-      run("xor.b32 %a1, %t, 31;\nshfl.sync.idx.b32 %a0, %at, %a1, 31, -1;\n"
-          "st.global.u32 [%there], %a0;");
+      run("xor.b32 %a1, %t, 31;\nshfl.sync.idx.b32 %a0, %sh, %a1, 31, -1;\n"
+          "st.global.u32 [%out_t], %a0;");
   for (std::uint32_t l = 0; l < 32; ++l) CHECK(o.out[l] == 4 * (31 - l));
 }
 
-TEST_CASE("a shuffle wants all lanes that it names") {
+TEST_CASE("a shuffle requires all lanes of its mask") {
   std::string const half = "setp.lt.s32 %q0, %t, 16;\n";
-  CHECK(contains(found(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 1, 31, -1;"),
+  CHECK(contains(faults_of(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 1, 31, -1;"),
                  "lane 0 names lanes ffffffff, and here are 0000ffff"));
   CHECK(run_kernel::passes(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 1, 31, 0xffff;"));
-  CHECK(contains(found(half + "@%q0 bra AFTER;\nshfl.sync.bfly.b32 %a0, %t, 1, 31, -1;\nAFTER:"),
-                 "lane 16 names lanes ffffffff, and here are ffff0000"));
-  CHECK(contains(found(half + "selp.b32 %a1, 0xffff, 0xffff, %q0;\n"
-                              "shfl.sync.bfly.b32 %a0, %t, 1, 31, %a1;"),
+  CHECK(
+      contains(faults_of(half + "@%q0 bra AFTER;\nshfl.sync.bfly.b32 %a0, %t, 1, 31, -1;\nAFTER:"),
+               "lane 16 names lanes ffffffff, and here are ffff0000"));
+  CHECK(contains(faults_of(half + "selp.b32 %a1, 0xffff, 0xffff, %q0;\n"
+                                  "shfl.sync.bfly.b32 %a0, %t, 1, 31, %a1;"),
                  "lane 16 names lanes 0000ffff"));
-  CHECK(contains(found(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 16, 31, 0xffff;"),
+  CHECK(contains(faults_of(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 16, 31, 0xffff;"),
                  "lane 0 reads lane 16, which takes no part"));
-  // Who has left the kernel is not waited for.
+  // Lanes that have exited are ignored.
   CHECK(run_kernel::passes(half + "@!%q0 ret;\nshfl.sync.bfly.b32 %a0, %t, 1, 31, -1;"));
-  CHECK(contains(found(half + "@!%q0 ret;\nshfl.sync.bfly.b32 %a0, %t, 16, 31, -1;"),
+  CHECK(contains(faults_of(half + "@!%q0 ret;\nshfl.sync.bfly.b32 %a0, %t, 16, 31, -1;"),
                  "lane 0 reads lane 16"));
 }
 
 TEST_CASE("votes") {
-  auto const vote = [](std::string const& how, std::string const& predicate) {
+  auto const vote = [](std::string const& mode, std::string const& predicate) {
     auto const o =
         run("and.b32 %a0, %t, 1;\nsetp.eq.s32 %q0, %a0, 1;\nsetp.lt.s32 %q2, %t, 32;\n"
             "not.pred %q3, %q2;\n" +
-            (how == "ballot.b32" ? "vote.sync.ballot.b32 %a1, " + predicate + ", -1;\n"
-                                 : "vote.sync." + how + " %q1, " + predicate +
-                                       ", -1;\nselp.b32 %a1, 1, 0, %q1;\n") +
-            "st.global.u32 [%there], %a1;");
+            (mode == "ballot.b32" ? "vote.sync.ballot.b32 %a1, " + predicate + ", -1;\n"
+                                  : "vote.sync." + mode + " %q1, " + predicate +
+                                        ", -1;\nselp.b32 %a1, 1, 0, %q1;\n") +
+            "st.global.u32 [%out_t], %a1;");
     CHECK(o.fault == "");
     for (std::uint32_t const n : o.out) CHECK(n == o.out[0]);
     return o.out[0];
@@ -118,6 +124,6 @@ TEST_CASE("votes") {
   CHECK(vote("uni.pred", "%q2") == 1);
   CHECK(vote("any.pred", "%q3") == 0);
   CHECK(vote("uni.pred", "%q3") == 1);
-  CHECK(contains(found("setp.lt.s32 %q0, %t, 16;\n@%q0 vote.sync.any.pred %q1, %q0, -1;"),
+  CHECK(contains(faults_of("setp.lt.s32 %q0, %t, 16;\n@%q0 vote.sync.any.pred %q1, %q0, -1;"),
                  "lane 0 names lanes ffffffff"));
 }

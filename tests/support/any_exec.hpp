@@ -60,7 +60,7 @@ struct any_exec {
         return f(
             slicesort::exec::host_on<test_executor>(*executor, host.threads, host.instructions));
       case backend_kind::blocks:
-        if constexpr (is_left_out<T>)
+        if constexpr (is_untested<T>)
           return f(slicesort::exec::host{});
         else
           return f(blocks);

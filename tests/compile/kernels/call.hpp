@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls in these files take. They are compiled, never run: check_kernels.py reads what the
-// compiler says of the kernels behind them.
+// Arguments of the calls in this folder, which instantiate kernels. They are compiled, never run:
+// check_kernels.py reads the resources of the kernels from the compiler's messages.
 //
-// Every element type meets the order that is known when compiled; the others are functions of the
-// channel that cost a kernel a flag, so the largest of them is compiled for float alone.
+// An order known at compile time is compiled for every element type. Orders by channel cost a
+// kernel one flag more, so the largest of them is compiled for float only.
 #pragma once
 
 #include <slicesort/slicesort.hpp>

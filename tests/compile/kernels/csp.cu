@@ -3,7 +3,7 @@
 
 namespace kernels {
 
-// Policies are asked on the host: every csp has the same kernels.
+// Policies are evaluated on the host, so every csp has the same kernels.
 template <class Alignment, class T>
 void csp(call<T> const& c, ss::saved_order order) {
   ss::csp<ss::shift::linear, Alignment> const op{ss::group_size{4}};

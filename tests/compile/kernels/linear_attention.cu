@@ -3,13 +3,13 @@
 
 namespace kernels {
 
-// The library's features, and what else is not a type, are told apart when kernels run.
+// Kernels select built-in features, divisors and directions at run time.
 template <class T>
 void linear_attention(ss::exec::cuda exec, ss::linear_attention_inputs<T> in, ss::tensor4<T> y,
-                      ss::linear_attention_gradients<T> to, ss::workspace scratch) {
+                      ss::linear_attention_gradients<T> grads, ss::workspace scratch) {
   ss::linear_attention<> const op;
   op.forward(exec, in, y, scratch);
-  op.backward(exec, y, in, to, scratch);
+  op.backward(exec, y, in, grads, scratch);
 }
 #define USE(T)                                                                         \
   template void linear_attention<T>(ss::exec::cuda, ss::linear_attention_inputs<T>,    \

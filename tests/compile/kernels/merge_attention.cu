@@ -3,7 +3,7 @@
 
 namespace kernels {
 
-// Rows in pieces of 16 bytes, and any others, by one call.
+// One call has the kernels for rows in pieces of 16 bytes and for all other rows.
 template <class T>
 void merge_attention(ss::exec::cuda exec, ss::attention_part<T> part, ss::tensor4<T> y,
                      ss::saved_attention<ss::detail::accumulator_t<T>> state) {

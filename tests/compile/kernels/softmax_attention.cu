@@ -3,15 +3,15 @@
 
 namespace kernels {
 
-// A mask is compiled into every kernel that asks it.
+// A mask is compiled into every kernel that evaluates it.
 template <class Algorithm, class T>
 void softmax_attention(
     ss::exec::cuda exec, ss::attention_inputs<T> in, ss::tensor4<T> y,
     ss::saved_attention<typename ss::detail::attention_traits<Algorithm>::template state<T>> state,
-    ss::attention_gradients<T> to, ss::workspace scratch) {
+    ss::attention_gradients<T> grads, ss::workspace scratch) {
   ss::softmax_attention<ss::mask::causal, Algorithm> const op;
   op.forward(exec, in, y, state, scratch);
-  op.backward(exec, y, in, y, state, to, scratch);
+  op.backward(exec, y, in, y, state, grads, scratch);
 }
 #define USE_OF(T, Algorithm, State)                                                      \
   template void softmax_attention<Algorithm>(ss::exec::cuda, ss::attention_inputs<T>,    \

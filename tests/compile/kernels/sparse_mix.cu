@@ -3,7 +3,7 @@
 
 namespace kernels {
 
-// Topologies are asked on the host, and residuals are numbers: every sparse_mix has the same
+// Topologies are evaluated on the host and residuals at run time, so every sparse_mix has the same
 // kernels.
 template <class T>
 void sparse_mix(call<T> const& c, ss::tensor_stack<T const> w, ss::saved_states<T> states,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every operator in each unit of the program and prints the bits, a line for each unit.
-// check_mixed_units.py compares the lines with those of programs that have one unit only.
+// Calls every operator in each unit of the program and prints a hash of the results, a line for
+// each unit. check_mixed_units.py compares the lines with those of programs with one unit.
 #include "unit.hpp"
 
 #include <csetjmp>
@@ -23,8 +23,8 @@ std::vector<unit>& units() {
 
 std::jmp_buf after_failure;
 
-// True if the unit refuses a call for 0 threads, by the means that it was compiled with: an
-// exception that this unit can catch, or the failure handler that this unit has set.
+// True if the unit rejects a call for 0 threads: by an exception that this unit can catch, or,
+// without exceptions, by the failure handler that this unit has set.
 bool refuses(unit const& u) {
   auto const call = [&] { u.sort({0}, {}, {}, ss::no_saved); };
   if (!u.throws) {
@@ -39,7 +39,7 @@ bool refuses(unit const& u) {
   return false;
 }
 
-// True if the unit sorts the views of this one.
+// True if the unit sorts views that this unit creates.
 bool sorts(unit const& u) {
   float const x[] = {2, -1, 3};
   float y[3] = {};
@@ -57,8 +57,9 @@ void add_unit(char const* name, fingerprint_call fingerprint, sort_call sort, bo
 int main() {
   ss::set_failure_handler([](ss::status const&) { std::longjmp(after_failure, 1); });
   for (unit const& u : units()) {
-    unsigned const print = u.fingerprint({}), by_threads = u.fingerprint({3});
-    std::printf("%s %08x%s%s%s\n", u.name, print, print == by_threads ? "" : ", threads differ",
+    unsigned const hash = u.fingerprint({}), hash_with_threads = u.fingerprint({3});
+    std::printf("%s %08x%s%s%s\n", u.name, hash,
+                hash == hash_with_threads ? "" : ", threads differ",
                 refuses(u) ? "" : ", accepts a bad call", sorts(u) ? "" : ", does not sort");
   }
 }

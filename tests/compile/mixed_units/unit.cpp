@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A unit of a program whose units were compiled differently. UNIT is its name, and its line has
-// that of its build too.
+// A unit of a program whose units are compiled differently. UNIT is its name; the name of its build
+// is appended.
 #include "unit.hpp"
 
 #include "../all_operators.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of examples/bindings, by names and with types of run time, beside the library's own
-// calls: the same bits. And the sentences about names and types that are wrong.
+// Tests examples/bindings, which select operators and types by name at run time: results with the
+// bits of the library's calls, and messages for wrong names and types.
 #include "../../../examples/bindings/check_policy.hpp"
 #include "../../../examples/bindings/csp.hpp"
 #include "../../../examples/bindings/linear_attention.hpp"
@@ -29,22 +29,22 @@ using bindings::dtype;
 namespace {
 
 int failures = 0;
-void check(bool ok, std::string const& what) {
+void check(bool ok, std::string const& message) {
   if (ok) return;
-  std::printf("FAILED: %s\n", what.c_str());
+  std::printf("FAILED: %s\n", message.c_str());
   ++failures;
 }
 
 template <class F>
-void refuses(char const* sentence, F const& f) {
+void expect_error(char const* message, F const& f) {
   try {
     f();
   } catch (ss::invalid_argument const& error) {
-    check(std::strstr(error.what(), sentence) != nullptr,
-          std::string(error.what()) + " does not say: " + sentence);
+    check(std::strstr(error.what(), message) != nullptr,
+          std::string(error.what()) + " does not say: " + message);
     return;
   }
-  check(false, std::string("accepted, and should have said: ") + sentence);
+  check(false, std::string("accepted, and should have said: ") + message);
 }
 
 struct host_call {
@@ -78,16 +78,16 @@ std::vector<float> normal(std::size_t n, unsigned seed) {
 constexpr ss::extents3 shape{2, 37, 6};
 constexpr std::size_t size = 2 * 37 * 6;
 
-// One operator that takes x to y: by name, and as the library has it.
-template <class Named, class Own>
-void compare(char const* what, Named const& named, Own const& own) {
+// Compares an operator that is called by name with the library's call.
+template <class BoundOp, class LibraryOp>
+void compare(char const* message, BoundOp const& bound_op, LibraryOp const& library_op) {
   std::vector<float> x = normal(size, 1), y(size), expected(size);
   host_call call;
-  named(call, wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}));
+  bound_op(call, wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}));
   ss::scratch memory;
-  own(ss::exec::host{}, ss::view(std::as_const(x), shape), ss::view(expected, shape),
-      ss::workspace(memory));
-  check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, what);
+  library_op(ss::exec::host{}, ss::view(std::as_const(x), shape), ss::view(expected, shape),
+             ss::workspace(memory));
+  check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, message);
 }
 
 void sorts() {
@@ -136,8 +136,9 @@ void sorts() {
       });
 }
 
-void permutations_of_samples() {
-  auto const permuted = [](char const* shift, char const* alignment, auto own_shift, auto own) {
+void csp_operators() {
+  auto const permuted = [](char const* shift, char const* alignment, auto library_shift,
+                           auto library_op) {
     compare(
         shift,
         [&](auto& call, array x, array y) {
@@ -145,7 +146,8 @@ void permutations_of_samples() {
                         std::nullopt);
         },
         [&](auto exec, auto x, auto y, auto scratch) {
-          ss::csp(ss::group_size{5}, own_shift, own).forward(exec, x, y, ss::no_saved, scratch);
+          ss::csp(ss::group_size{5}, library_shift, library_op)
+              .forward(exec, x, y, ss::no_saved, scratch);
         });
   };
   std::int32_t const table[]{0, -1, 5, 40, 2, 7};
@@ -169,8 +171,8 @@ void permutations_of_samples() {
       });
 }
 
-void chains() {
-  auto const mixed = [](char const* topology, char const* residual, auto const& own) {
+void sparse_mixes() {
+  auto const mixed = [](char const* topology, char const* residual, auto const& library_op) {
     ss::stack_extents const e{4, 2, 37, 5};
     std::vector<float> w = normal(4 * 2 * 37 * 5, 2);
     compare(
@@ -180,8 +182,8 @@ void chains() {
                                std::nullopt, std::nullopt);
         },
         [&](auto exec, auto x, auto y, auto scratch) {
-          own.forward(exec, x, ss::tensor_stack<float const>(w.data(), e), y, ss::no_saved,
-                      scratch);
+          library_op.forward(exec, x, ss::tensor_stack<float const>(w.data(), e), y, ss::no_saved,
+                             scratch);
         });
   };
   ss::index_t const list[]{0, 3, -1, 9, 100};
@@ -194,19 +196,19 @@ void chains() {
         ss::sparse_mix<ss::topology::offsets>(ss::topology::offsets{{list, 5}}));
 }
 
-// Attention of x to itself, one head: [2, 1, 37, 6].
-template <class Own>
-void compare_attention(char const* mask, Own const& own) {
+// Self-attention of x with one head: [2, 1, 37, 6].
+template <class LibraryOp>
+void compare_attention(char const* mask, LibraryOp const& library_op) {
   std::vector<float> x = normal(size, 1), y(size), expected(size);
   ss::extents4 const e{2, 1, 37, 6};
   host_call call;
   array const q = wrap(x, {2, 1, 37, 6});
   bindings::softmax_attention(call, {mask, std::nullopt, {}, {}, 0.25, 9}, {q, q, q, {}},
                               wrap(y, {2, 1, 37, 6}), std::nullopt);
-  ss::tensor4<float const> const in(x.data(), e);
+  ss::tensor4<float const> const qkv(x.data(), e);
   ss::scratch memory;
-  own.forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), ss::no_saved,
-              memory, ss::dropout{0.25, 9});
+  library_op.forward(ss::exec::host{}, {qkv, qkv, qkv}, ss::tensor4<float>(expected.data(), e),
+                     ss::no_saved, memory, ss::dropout{0.25, 9});
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, mask);
 }
 
@@ -235,15 +237,15 @@ void attention() {
   host_call call;
   bindings::linear_attention(call, {"relu{0.125}", "at_least{0.5}", "causal", {}, {}},
                              {q, q, q, {}}, wrap(y, {2, 1, 37, 6}));
-  ss::tensor4<float const> const in(x.data(), e);
+  ss::tensor4<float const> const qkv(x.data(), e);
   ss::scratch memory;
   ss::linear_attention(ss::feature::relu{0.125}, ss::divisor::at_least{0.5},
                        ss::direction::causal{})
-      .forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), memory);
+      .forward(ss::exec::host{}, {qkv, qkv, qkv}, ss::tensor4<float>(expected.data(), e), memory);
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, "linear_attention");
 }
 
-// Texts, and the numbers that they are in every locale.
+// Policies with numbers, which must not depend on the locale.
 void numbers() {
   struct {
     char const* text;
@@ -265,22 +267,24 @@ void numbers() {
   check(p.integer(2) == 4, "4.0");
   bindings::policy const seeds("kind", "w{18446744073709551615, -1}", {{"w", 0, 9}});
   check(seeds.bits(0) == ~std::uint64_t{0} && seeds.bits(1) == seeds.bits(0), "seeds of 64 bits");
-  refuses("must be integers in -2^63..2^63-1", [&] { seeds.integer(0); });
+  expect_error("must be integers in -2^63..2^63-1", [&] { seeds.integer(0); });
   for (std::string const text :
        {"w{9223372036854775808}", "w{-9223372036854775809}", "w{18446744073709551616}", "w{1e17}"})
-    refuses("must be integers in -2^63..2^63-1", [&] {
+    expect_error("must be integers in -2^63..2^63-1", [&] {
       bindings::policy("kind", text, {{"w", 0, 9}}).integer(0);
     });
   for (std::string const& text :
        {std::string("w{2}\0", 5), std::string("w{2\0}", 6), std::string("w{2}\0junk", 9),
         std::string("w{2}x"), std::string("w{1,}"), std::string("w{0x10}"), std::string("w{1e400}"),
         std::string("w{\xd9\xa3}")})
-    refuses("is not a name with numbers in braces", [&] {
+    expect_error("is not a name with numbers in braces", [&] {
       bindings::policy("kind", text, {{"w", 0, 9}});
     });
-  refuses("is none of w", [&] { bindings::policy("kind", std::string("w\0", 2), {{"w", 0, 9}}); });
+  expect_error("is none of w", [&] {
+    bindings::policy("kind", std::string("w\0", 2), {{"w", 0, 9}});
+  });
 }
-// The decimal comma of the C library and of streams.
+// Locales with a decimal comma, in the C library and in streams.
 void locales() {
   struct comma : std::numpunct<char> {
     char do_decimal_point() const override { return ','; }
@@ -294,7 +298,7 @@ void locales() {
   numbers();
 }
 
-// Checks that an adapter makes before there is a tensor.
+// Checks of policies before there is a tensor.
 void policies_without_tensors() {
   using bindings::check_policy;
   check(check_policy("groups", "group_size{4.0}", 0) == 4, "group_size");
@@ -307,19 +311,19 @@ void policies_without_tensors() {
   for (char const* mask :
        {"full", "causal{-3}", "bigbird", "chunk_back{5, 1}", "global_window{2, 2}"})
     check(check_policy("mask", mask, 0) == 0, mask);
-  refuses("groups \"group_size{0}\": must be at least 1",
-          [] { check_policy("groups", "group_size{0}", 0); });
-  refuses("half_half: channels", [] { check_policy("order", "half_half{3}", 8); });
-  refuses("reference: channel", [] { check_policy("alignment", "reference{8}", 8); });
-  refuses("alignment \"up\" is none of", [] { check_policy("alignment", "up", 8); });
-  refuses("per_head", [] { check_policy("shift", "per_head{3}", 8); });
-  refuses("chord: there must be", [] { check_policy("topology", "chord{64}", 5); });
-  refuses("mask \"casual\" is none of full", [] { check_policy("mask", "casual", 0); });
-  refuses("window: left and right", [] { check_policy("mask", "window{-1, 2}", 0); });
-  refuses("no kind of policy", [] { check_policy("colour", "red", 0); });
+  expect_error("groups \"group_size{0}\": must be at least 1",
+               [] { check_policy("groups", "group_size{0}", 0); });
+  expect_error("half_half: channels", [] { check_policy("order", "half_half{3}", 8); });
+  expect_error("reference: channel", [] { check_policy("alignment", "reference{8}", 8); });
+  expect_error("alignment \"up\" is none of", [] { check_policy("alignment", "up", 8); });
+  expect_error("per_head", [] { check_policy("shift", "per_head{3}", 8); });
+  expect_error("chord: there must be", [] { check_policy("topology", "chord{64}", 5); });
+  expect_error("mask \"casual\" is none of full", [] { check_policy("mask", "casual", 0); });
+  expect_error("window: left and right", [] { check_policy("mask", "window{-1, 2}", 0); });
+  expect_error("no kind of policy", [] { check_policy("colour", "red", 0); });
 }
 
-// Rows that a caller brings, which no sort has saved.
+// Permutations from the caller, which may be out of range.
 void rows_out_of_range() {
   std::vector<std::uint16_t> rows(2 * 5 * 3, 4);
   std::vector<ss::index_t> lengths{5, 0};
@@ -329,40 +333,40 @@ void rows_out_of_range() {
   bindings::require_rows(perm, std::nullopt);
   bindings::require_rows(perm, counts);
   rows[2 * 3 + 1] = 5;
-  refuses("perm[0, 2, 1] is 5, must be in 0..4 (length)",
-          [&] { bindings::require_rows(perm, std::nullopt); });
+  expect_error("perm[0, 2, 1] is 5, must be in 0..4 (length)",
+               [&] { bindings::require_rows(perm, std::nullopt); });
   lengths[0] = 2;
-  refuses("perm[0, 0, 0] is 4, must be in 0..1 (length)",
-          [&] { bindings::require_rows(perm, counts); });
+  expect_error("perm[0, 0, 0] is 4, must be in 0..1 (length)",
+               [&] { bindings::require_rows(perm, counts); });
   lengths[0] = 0;
-  bindings::require_rows(perm, counts);  // nothing of it is read
+  bindings::require_rows(perm, counts);  // no row is read
   std::vector<std::int32_t> signed_rows(30, -1);
   array negative = perm;
   negative.data = signed_rows.data(), negative.type = dtype::i32;
-  refuses("perm[0, 0, 0] is -1", [&] { bindings::require_rows(negative, std::nullopt); });
+  expect_error("perm[0, 0, 0] is -1", [&] { bindings::require_rows(negative, std::nullopt); });
 }
 
-void sentences() {
+void error_messages() {
   using bindings::named_order;
-  refuses("order \"up\" is none of ascending, descending, half_half{heads}",
-          [] { named_order("up"); });
-  refuses("write it as interleave{layer, layers}", [] { named_order("interleave{1}"); });
+  expect_error("order \"up\" is none of ascending, descending, half_half{heads}",
+               [] { named_order("up"); });
+  expect_error("write it as interleave{layer, layers}", [] { named_order("interleave{1}"); });
   for (char const* text : {"half_half{2", "half_half{2}}", "half_half{2,}", "half_half{two}",
                            "half_half{,2}", "half_half{nan}", "half_half{2 3}"})
-    refuses("is not a name with numbers in braces", [&] { named_order(text, "order"); });
-  refuses("its numbers must be integers", [] { named_order("half_half{2.5}"); });
-  refuses("3000000000 is out of range", [] { bindings::named_shift("table{3000000000}"); });
+    expect_error("is not a name with numbers in braces", [&] { named_order(text, "order"); });
+  expect_error("its numbers must be integers", [] { named_order("half_half{2.5}"); });
+  expect_error("3000000000 is out of range", [] { bindings::named_shift("table{3000000000}"); });
   std::vector<float> x(size), y(size);
   std::vector<std::uint16_t> words(size);
   host_call call;
-  refuses("x must be [batch, length, channels], has 1 axis", [&] {
+  expect_error("x must be [batch, length, channels], has 1 axis", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {37}), wrap(y, {37}), std::nullopt);
   });
-  refuses("x: the dtype must be float32, float64, float16 or bfloat16", [&] {
+  expect_error("x: the dtype must be float32, float64, float16 or bfloat16", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(words, {2, 37, 6}), wrap(y, {2, 37, 6}),
                       std::nullopt);
   });
-  refuses("x must have dtype int64", [&] {
+  expect_error("x must have dtype int64", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}),
                       wrap(words, {2}));
   });
@@ -370,15 +374,15 @@ void sentences() {
   array no_lengths = wrap(words, {0});
   no_lengths.type = dtype::i64;
   no_lengths.data = none.data();
-  refuses("lengths.size is 0", [&] {
+  expect_error("lengths.size is 0", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}), no_lengths);
   });
-  refuses("softmax_attention.forward: k.heads is 1, must be 2", [&] {
+  expect_error("softmax_attention.forward: k.heads is 1, must be 2", [&] {
     array const two = wrap(x, {1, 2, 3, 4}), one = wrap(x, {1, 1, 3, 4});
     bindings::softmax_attention(call, {"full", std::nullopt, {}, {}, 0, 0}, {two, one, one, {}},
                                 wrap(y, {1, 2, 3, 4}), std::nullopt);
   });
-  refuses("there must be as many states as ys", [&] {
+  expect_error("there must be as many states as ys", [&] {
     bindings::merge_attention(call, {wrap(x, {1, 1, 1, 1})}, {}, wrap(y, {1, 1, 1, 1}),
                               wrap(y, {1, 1, 1, 2}));
   });
@@ -388,13 +392,13 @@ void sentences() {
 
 int main() {
   sorts();
-  permutations_of_samples();
-  chains();
+  csp_operators();
+  sparse_mixes();
   attention();
   locales();
   policies_without_tensors();
   rows_out_of_range();
-  sentences();
+  error_messages();
   if (failures == 0) std::printf("bindings: fine\n");
   return failures != 0;
 }

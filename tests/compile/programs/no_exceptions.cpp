@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built with -fno-exceptions -fno-rtti: a bad call reaches the program's handler with its message
-// before anything is written, and good calls work.
+// Built with -fno-exceptions -fno-rtti. An invalid call reaches the failure handler with its
+// message before it writes anything, and valid calls work.
 #include "../all_operators.hpp"
 
 #include <csetjmp>
@@ -15,39 +15,42 @@ namespace ss = slicesort;
 
 namespace {
 
-std::jmp_buf back;
-ss::status last;
+std::jmp_buf after_failure;
+ss::status last_status;
 
-void remember(ss::status const& v) {
-  last = v;
-  std::longjmp(back, 1);
+void record_and_jump(ss::status const& v) {
+  last_status = v;
+  std::longjmp(after_failure, 1);
 }
 
-bool fail(char const* what) {
-  std::printf("%s (last message: %s)\n", what, last.message);
+bool fail(char const* error) {
+  std::printf("%s (last message: %s)\n", error, last_status.message);
   return false;
 }
 
 bool bad_calls_reach_the_handler() {
   static all_operators::tensor<float> x({1, 4, 1}), y({1, 3, 1});
-  if (setjmp(back) == 0) {
+  if (setjmp(after_failure) == 0) {
     ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved);
     return fail("a bad call returned");
   }
-  if (last.kind != ss::error_kind::argument) return fail("wrong kind");
-  if (std::strcmp(last.message, "slicing_sort.forward: y.length is 3, must be 4 (x.length)") != 0)
+  if (last_status.kind != ss::error_kind::argument) return fail("wrong kind");
+  if (std::strcmp(last_status.message,
+                  "slicing_sort.forward: y.length is 3, must be 4 (x.length)") != 0)
     return fail("wrong message");
-  if (setjmp(back) == 0) {
+  if (setjmp(after_failure) == 0) {
     ss::view(x.values, {1, 5, 1});
     return fail("a view of a container that is too small was made");
   }
-  if (std::strcmp(last.message, "view: container.size is 4, must be 5 (extents [1, 5, 1])") != 0)
+  if (std::strcmp(last_status.message,
+                  "view: container.size is 4, must be 5 (extents [1, 5, 1])") != 0)
     return fail("wrong message for a view");
-  if (setjmp(back) == 0) {
+  if (setjmp(after_failure) == 0) {
     (void)ss::shuffle<>::workspace_bytes<float>(ss::exec::host{}, {1, 4, -1});
     return fail("a shape that no call accepts has a size");
   }
-  if (std::strcmp(last.message, "shuffle.workspace_bytes: x.channels is -1, must not be negative"))
+  if (std::strcmp(last_status.message,
+                  "shuffle.workspace_bytes: x.channels is -1, must not be negative"))
     return fail("wrong message for a size");
   if (ss::shuffle<>::workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, {1, 4, -1}) ||
       !ss::shuffle<>::workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, {1, 4, 1}))
@@ -56,20 +59,21 @@ bool bad_calls_reach_the_handler() {
   for (float& v : z.values) v = 5;
   x.values = {4, 3, 2, 1};
   if (ss::slicing_sort<>::workspace_bytes<float>(ss::exec::host{}, x.extents) != 0) {
-    if (setjmp(back) == 0) {
+    if (setjmp(after_failure) == 0) {
       ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), z.view(), ss::no_saved);
       return fail("a call without workspace returned");
     }
-    if (last.kind != ss::error_kind::workspace) return fail("wrong kind for a workspace");
+    if (last_status.kind != ss::error_kind::workspace) return fail("wrong kind for a workspace");
     if (z.values != std::vector<float>{5, 5, 5, 5}) return fail("a refused call wrote its output");
   }
   static ss::multi_permutation<> const large(ss::index_t{1} << 58);
   static ss::scratch memory;
-  if (setjmp(back) == 0) {
+  if (setjmp(after_failure) == 0) {
     large.forward(ss::exec::host{}, x.read(), ss::uniform_weights, z.view(), ss::no_saved, memory);
     return fail("a call in memory that cannot grow returned");
   }
-  if (last.kind != ss::error_kind::workspace) return fail("wrong kind for memory that cannot grow");
+  if (last_status.kind != ss::error_kind::workspace)
+    return fail("wrong kind for memory that cannot grow");
   if (z.values != std::vector<float>{5, 5, 5, 5}) return fail("a refused call wrote its output");
   return true;
 }
@@ -87,8 +91,8 @@ bool good_calls_work() {
 }  // namespace
 
 int main() {
-  ss::failure_handler const before = ss::set_failure_handler(&remember);
+  ss::failure_handler const before = ss::set_failure_handler(&record_and_jump);
   bool const fine = bad_calls_reach_the_handler() && good_calls_work();
-  if (ss::set_failure_handler(before) != &remember) return fail("the handler was lost"), 1;
+  if (ss::set_failure_handler(before) != &record_and_jump) return fail("the handler was lost"), 1;
   return fine ? 0 : 1;
 }

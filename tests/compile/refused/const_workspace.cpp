@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch memory that cannot be written.
+// A workspace in const memory.
 // expect: slicesort: a workspace is written to: its container must not be const.
 #include <slicesort/slicing_sort.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container that is gone before its view is used.
+// A container whose lifetime ends before its view is used.
 // expect: slicesort: a view does not keep its container alive: give the container a name before you view it.
 #include <slicesort/slicing_sort.hpp>
 

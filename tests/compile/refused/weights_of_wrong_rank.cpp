@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-// The shape of an mdspan.
+// A stand-in for std::mdspan.
 template <std::size_t Rank>
 struct span {
   static constexpr std::size_t rank() { return Rank; }

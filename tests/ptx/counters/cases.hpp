@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benches' cases that have a target on the GPU (bench/report/targets.py), and some beside them,
-// with any execution policy: count.cpp runs them, kernels.cu only has their kernels compiled.
+// The benchmark cases with a target on the GPU (bench/report/targets.py), and some others, for any
+// execution policy. count.cpp runs them; kernels.cu only compiles their kernels.
 #pragma once
 
 #include "support/inputs.hpp"
@@ -25,30 +25,31 @@ namespace counting {
 
 namespace ss = slicesort;
 
-// Memory of zeros. Where the policy runs anything it is mapped by `map`, else there is none.
+// Maps memory of zeros; null if the policy only compiles.
 struct memory_source {
-  void* (*map)(std::size_t bytes, void*& place) = nullptr;
+  void* (*map)(std::size_t bytes, void*& address) = nullptr;
 };
 
 template <class T>
 class array {
  public:
-  array(memory_source from, ss::index_t size) : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
-    if (from.map != nullptr) memory_ = static_cast<T*>(from.map(bytes_, place_));
+  array(memory_source source, ss::index_t size)
+      : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
+    if (source.map != nullptr) memory_ = static_cast<T*>(source.map(bytes_, address_));
   }
 
-  T* place() const { return static_cast<T*>(place_); }  // for views
+  T* address() const { return static_cast<T*>(address_); }  // as in views
   T* memory() const { return memory_; }
-  ss::workspace scratch() const { return {place_, bytes_}; }
+  ss::workspace scratch() const { return {address_, bytes_}; }
 
  private:
-  void* place_ = nullptr;
+  void* address_ = nullptr;
   T* memory_ = nullptr;
   std::size_t bytes_;
 };
 
-// The elements that blocks may read which are the first of their kernels: the first channels of the
-// first sample, and of the other samples the first channel, which csp aligns by.
+// Calls f with the first element of each column that the first blocks may read: the first channels
+// of the first sample, and channel 0 of the others, which is csp's reference.
 template <class F>
 void for_each_column_read(ss::extents3 e, ss::index_t samples, F const& f) {
   constexpr ss::index_t channels = 128;
@@ -61,7 +62,7 @@ template <class Exec>
 class cases {
  public:
   cases(Exec exec, memory_source memory) : exec_(exec), memory_(memory) {
-    // The shapes of bench/cases/cuda/settings.hpp.
+    // Shapes as in bench/cases/cuda/settings.hpp.
     auto const shape = [](ss::index_t n) {
       return ss::extents3{n <= 64 ? 2048 : n <= 1024 ? 128 : n <= 4096 ? 32 : 16, n, 512};
     };
@@ -82,11 +83,11 @@ class cases {
           [=](ss::extents3 e) { return csp<ss::ascending>(e, group); });
     }
     for (char const* direction : {"forward", "forward_values", "backward"}) {
-      std::string const way = direction;
-      add("sparse_mix", way, "f32", "chord-per_factor-M:12", shape(4096),
-          [=](ss::extents3 e) { return mix(e, 12, ss::topology::chord{}, way); });
-      add("sparse_mix", way, "f32", "cdil-per_factor-M:12", shape(4096),
-          [=](ss::extents3 e) { return mix(e, 12, ss::topology::cdil{1}, way); });
+      std::string const direction_name = direction;
+      add("sparse_mix", direction_name, "f32", "chord-per_factor-M:12", shape(4096),
+          [=](ss::extents3 e) { return mix(e, 12, ss::topology::chord{}, direction_name); });
+      add("sparse_mix", direction_name, "f32", "cdil-per_factor-M:12", shape(4096),
+          [=](ss::extents3 e) { return mix(e, 12, ss::topology::cdil{1}, direction_name); });
     }
     ss::extents3 const tokens{4, 4096, 2048};
     for (char const* direction : {"forward", "backward"}) {
@@ -104,9 +105,8 @@ class cases {
     }
   }
 
-  // A case makes one call, or a part of it that stands for all; it returns how many elements of x
-  // that has.
-  std::map<std::string, std::function<ss::index_t()>> const& all() const { return all_; }
+  // A case makes one call, or a representative part of it, and returns the number of elements of x.
+  std::map<std::string, std::function<ss::index_t()>> const& by_name() const { return cases_; }
 
  private:
   template <class F>
@@ -114,7 +114,7 @@ class cases {
            std::string const& policy, ss::extents3 e, F const& run) {
     std::string const shape = "/B:" + std::to_string(e.batch) + "/N:" + std::to_string(e.length) +
                               "/C:" + std::to_string(e.channels);
-    all_[subject + "/cuda/" + direction + '/' + dtype + '/' + policy + "/normal" + shape] = [=] {
+    cases_[subject + "/cuda/" + direction + '/' + dtype + '/' + policy + "/normal" + shape] = [=] {
       return run(e);
     };
   }
@@ -132,15 +132,15 @@ class cases {
     if (x.memory() != nullptr)
       for_each_column_read(e, samples, [&](ss::index_t first) {
         for (ss::index_t n = 0; n < e.length; ++n) {
-          ss::index_t const at = first + n * e.channels;
-          auto const number = static_cast<std::uint64_t>(at);
-          x.memory()[at] = support::from_double<T>(support::random_normals(2024, number).even);
+          ss::index_t const i = first + n * e.channels;
+          auto const number = static_cast<std::uint64_t>(i);
+          x.memory()[i] = support::from_double<T>(support::random_normals(2024, number).even);
         }
       });
     return x;
   }
-  // Of linear attention, which takes some heads after the others: the first block of each launch
-  // reads the first rows of another head, perhaps of another sample.
+  // For linear attention, which processes groups of heads: the first block of each launch reads the
+  // first rows of a different head, possibly of another sample.
   template <class T>
   array<T> first_rows(ss::extents3 e) const {
     constexpr ss::index_t rows = 256;
@@ -155,7 +155,7 @@ class cases {
         }
     return x;
   }
-  // Of one sample.
+  // Random permutations for one sample.
   array<std::uint16_t> permutations(ss::extents3 e) const {
     array<std::uint16_t> const perm(memory_, e.length * e.channels);
     std::vector<std::uint16_t> rows(static_cast<std::size_t>(e.length));
@@ -172,11 +172,11 @@ class cases {
   }
   template <class T>
   static ss::tensor3<T> view(array<T> const& a, ss::extents3 e) {
-    return {a.place(), e};
+    return {a.address(), e};
   }
   template <class T>
   static ss::tensor3<T const> const_view(array<T> const& a, ss::extents3 e) {
-    return {a.place(), e};
+    return {a.address(), e};
   }
 
   template <class T>
@@ -213,51 +213,52 @@ class cases {
     return e.size();
   }
 
-  // A sample's stack of tensors is contiguous, as in the benches.
+  // The tensors of one sample are contiguous, as in the benchmarks.
   template <class T>
   static ss::tensor_stack<T> stack(array<T> const& a, ss::stack_extents e) {
-    ss::index_t const each = e.length * e.channels;
-    return {a.place(), e, {each, e.outer * each, e.channels, 1}};
+    ss::index_t const size = e.length * e.channels;
+    return {a.address(), e, {size, e.outer * size, e.channels, 1}};
   }
   template <class Topology>
-  ss::index_t mix(ss::extents3 whole, ss::index_t factors, Topology topology,
+  ss::index_t mix(ss::extents3 tensor, ss::index_t factors, Topology topology,
                   std::string const& direction) const {
     using T = float;
-    // The workspace holds 8 samples: all 8 of the batch take the same launches.
-    ss::extents3 const e{std::min<ss::index_t>(whole.batch, 8), whole.length, whole.channels};
-    ss::index_t const links = topology.links(factors), one = e.length * e.channels;
-    ss::stack_extents const of_weights{factors, e.batch, e.length, links};
-    ss::stack_extents const of_states{factors - 1, e.batch, e.length, e.channels};
+    // The workspace holds 8 samples, and every 8 samples take the same launches.
+    ss::extents3 const e{std::min<ss::index_t>(tensor.batch, 8), tensor.length, tensor.channels};
+    ss::index_t const links = topology.links(factors), sample = e.length * e.channels;
+    ss::stack_extents const weight_extents{factors, e.batch, e.length, links};
+    ss::stack_extents const state_extents{factors - 1, e.batch, e.length, e.channels};
     ss::sparse_mix<Topology> const op{topology};
-    auto const x = zeros<T>(one), y = zeros<T>(one), dy = zeros<T>(one);
+    auto const x = zeros<T>(sample), y = zeros<T>(sample), dy = zeros<T>(sample);
     auto const w = zeros<T>(factors * e.length * links), dw = zeros<T>(factors * e.length * links);
-    auto const states = zeros<T>((factors - 1) * one);
-    auto const work = scratch(op.template workspace_bytes<T>(exec_, e, of_weights));
-    ss::tensor_stack<T const> const by = stack(w, of_weights);
-    ss::tensor_stack<T> const kept = stack(states, of_states);
+    auto const states = zeros<T>((factors - 1) * sample);
+    auto const work = scratch(op.template workspace_bytes<T>(exec_, e, weight_extents));
+    ss::tensor_stack<T const> const weights = stack(w, weight_extents);
+    ss::tensor_stack<T> const saved_states = stack(states, state_extents);
     if (direction == "forward")
-      op.forward(exec_, const_view(x, e), by, view(y, e), {kept}, work.scratch());
+      op.forward(exec_, const_view(x, e), weights, view(y, e), {saved_states}, work.scratch());
     else if (direction == "forward_values")
-      op.forward(exec_, const_view(x, e), by, view(y, e), ss::no_saved, work.scratch());
+      op.forward(exec_, const_view(x, e), weights, view(y, e), ss::no_saved, work.scratch());
     else
-      op.backward(exec_, const_view(dy, e), const_view(x, e), by, {ss::tensor_stack<T const>(kept)},
-                  view(y, e), stack(dw, of_weights), work.scratch());
+      op.backward(exec_, const_view(dy, e), const_view(x, e), weights,
+                  {ss::tensor_stack<T const>(saved_states)}, view(y, e), stack(dw, weight_extents),
+                  work.scratch());
     return e.size();
   }
 
   ss::index_t attention(ss::extents3 e, ss::index_t heads, bool backward) const {
     using T = ss::bfloat16;
     ss::softmax_attention<> const op;
-    ss::index_t const one = e.length * e.channels;
+    ss::index_t const sample = e.length * e.channels;
     auto const q = normal<T>(e, 1), k = normal<T>(e, 1), v = normal<T>(e, 1);
-    auto const y = zeros<T>(one), dy = zeros<T>(one);
-    auto const dq = zeros<T>(one), dk = zeros<T>(one), dv = zeros<T>(one);
+    auto const y = zeros<T>(sample), dy = zeros<T>(sample);
+    auto const dq = zeros<T>(sample), dk = zeros<T>(sample), dv = zeros<T>(sample);
     auto const numbers = zeros<float>(heads * e.length * 2);
     auto const split = [&](array<T> const& a) { return ss::split_heads(view(a, e), heads); };
-    ss::tensor4<float> const state(numbers.place(), {e.batch, heads, e.length, 2});
+    ss::tensor4<float> const state(numbers.address(), {e.batch, heads, e.length, 2});
     ss::attention_inputs<T> const in{split(q), split(k), split(v)};
-    ss::extents4 const each = split(q).extents();
-    auto const work = scratch(op.workspace_bytes<T>(exec_, each, each));
+    ss::extents4 const head_extents = split(q).extents();
+    auto const work = scratch(op.workspace_bytes<T>(exec_, head_extents, head_extents));
     if (backward)
       op.backward(exec_, split(dy), in, split(y), {state}, {split(dq), split(dk), split(dv)},
                   work.scratch());
@@ -277,15 +278,15 @@ class cases {
     auto const q = first_rows<T>(e), k = first_rows<T>(e), v = first_rows<T>(e);
     auto const y = zeros<T>(e.size());
     auto const split = [&](array<T> const& a) { return ss::split_heads(view(a, e), heads); };
-    ss::extents4 const each = split(q).extents();
-    auto const work = scratch(op.template workspace_bytes<T>(exec_, each, each));
+    ss::extents4 const head_extents = split(q).extents();
+    auto const work = scratch(op.template workspace_bytes<T>(exec_, head_extents, head_extents));
     op.forward(exec_, {split(q), split(k), split(v)}, split(y), work.scratch());
     return e.size();
   }
 
   Exec exec_;
   memory_source memory_;
-  std::map<std::string, std::function<ss::index_t()>> all_;
+  std::map<std::string, std::function<ss::index_t()>> cases_;
 };
 
 }  // namespace counting

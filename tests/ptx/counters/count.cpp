@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what the first block of every launch does: count KERNELS.ptx [CASE..]. A line for each
-// case, one for each of its launches, one for its counters, and one for how often each line of the
-// kernel's text was executed, by warps.
+// Counts the work of the first block of every launch: count KERNELS.ptx [CASE..]. Prints a line for
+// each case, and for each of its launches three: its configuration, its counters, and the number of
+// warps that executed each line of the kernel's text.
 #include "../machine/device_memory.hpp"
 #include "cases.hpp"
 #include "first_blocks.hpp"
@@ -19,19 +19,19 @@
 namespace counting {
 namespace {
 
-// Never given back: untouched pages cost nothing.
-void* map_zeros(std::size_t bytes, void*& place) {
+// Never unmapped: untouched pages cost nothing.
+void* map_zeros(std::size_t bytes, void*& address) {
   if (bytes == 0) return nullptr;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::runtime_error("mmap refuses");
   ptx::register_memory(memory, bytes);
-  place = new_place(memory);
+  address = new_fake_address(memory);
   return memory;
 }
 
 void print(counted_launch const& l, ptx::kernel const& kernel) {
-  std::printf("launch\t%s\t%s\t%lld\t%lld\t%d\t%d\t%zu\n", l.kernel.c_str(), l.kernel.c_str(),
+  std::printf("launch\t%s\t%s\t%lld\t%lld\t%d\t%d\t%zu\n", l.kernel.c_str(), l.mangled.c_str(),
               static_cast<long long>(l.blocks), static_cast<long long>(l.counted), l.threads,
               l.cluster, l.shared);
   auto const number = [](char const* name, std::uint64_t value) {
@@ -62,17 +62,17 @@ int run(int argc, char** argv) {
   std::ifstream file(argv[1]);
   if (!file) throw std::runtime_error(std::string("cannot read ") + argv[1]);
   ptx::module kernels(std::string(std::istreambuf_iterator<char>(file), {}));
-  recorder to(kernels);
-  cases<first_blocks> const all({&to}, {map_zeros});
+  recorder record(kernels);
+  cases<first_blocks> const all_cases({&record}, {map_zeros});
   std::vector<std::string> names(argv + 2, argv + argc);
   if (names.empty())
-    for (auto const& [name, call] : all.all()) names.push_back(name);
+    for (auto const& [name, call] : all_cases.by_name()) names.push_back(name);
   for (std::string const& name : names) {
-    std::size_t const before = to.launches().size();
-    ss::index_t const elements = all.all().at(name)();
+    std::size_t const before = record.launches().size();
+    ss::index_t const elements = all_cases.by_name().at(name)();
     std::printf("case\t%s\t%lld\n", name.c_str(), static_cast<long long>(elements));
-    for (std::size_t i = before; i < to.launches().size(); ++i)
-      print(to.launches()[i], kernels.get(to.launches()[i].kernel));
+    for (std::size_t i = before; i < record.launches().size(); ++i)
+      print(record.launches()[i], kernels.get(record.launches()[i].mangled));
     std::fflush(stdout);
   }
   return 0;

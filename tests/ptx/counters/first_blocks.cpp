@@ -25,56 +25,56 @@ std::string without_namespaces(std::string const& text) {
   return std::regex_replace(text, namespaces, "");
 }
 
-std::vector<void*>& places() {
+std::vector<void*>& allocations() {
   static std::vector<void*> memory;
   return memory;
 }
-constexpr int place_bits = 40;
+constexpr int allocation_bits = 40;
 
 }  // namespace
 
 std::string short_name(char const* mangled) { return without_namespaces(demangled(mangled)); }
 
-void* new_place(void* memory) {
-  places().push_back(memory);
-  return reinterpret_cast<void*>(std::uintptr_t{places().size()} << place_bits);
+void* new_fake_address(void* memory) {
+  allocations().push_back(memory);
+  return reinterpret_cast<void*>(std::uintptr_t{allocations().size()} << allocation_bits);
 }
-void* memory_at(void const* place) {
-  return places().at((reinterpret_cast<std::uintptr_t>(place) >> place_bits) - 1);
+void* memory_at(void const* fake_address) {
+  return allocations().at((reinterpret_cast<std::uintptr_t>(fake_address) >> allocation_bits) - 1);
 }
 
-recorder::recorder(ptx::module& kernels) : kernels_(kernels) {
+recorder::recorder(ptx::module& module) : module_(module) {
   // void run_kernel<some_kernel<..> >(some_kernel<..>, long)
-  for (std::string const& kernel : kernels.kernels()) {
-    std::string const text = short_name(kernel.c_str()), before = "void run_kernel<";
+  for (std::string const& mangled : module.kernels()) {
+    std::string const text = short_name(mangled.c_str()), before = "void run_kernel<";
     if (text.compare(0, before.size(), before) != 0) continue;
     std::string kernel = text.substr(before.size(), text.rfind(">(") - before.size());
     if (kernel.back() == ' ') kernel.pop_back();
-    kernels_.emplace_back(kernel, kernel);
+    names_.emplace_back(kernel, mangled);
   }
 }
 
-void recorder::run(char const* name, void const* kernel, std::size_t bytes, counted_launch launch) {
-  launch.kernel = short_name(name);
-  for (auto const& [of, kernel] : kernels_)
-    if (of == launch.kernel) launch.kernel = kernel;
-  if (launch.kernel.empty()) throw std::runtime_error("no kernel runs " + launch.kernel);
-  ptx::kernel const& kernel = kernels_.get(launch.kernel);
+void recorder::run(char const* type, void const* kernel, std::size_t bytes, counted_launch launch) {
+  launch.kernel = short_name(type);
+  for (auto const& [name, mangled] : names_)
+    if (name == launch.kernel) launch.mangled = mangled;
+  if (launch.mangled.empty()) throw std::runtime_error("no kernel runs " + launch.kernel);
+  ptx::kernel const& code = module_.get(launch.mangled);
 
-  ptx::launch how;
-  how.grid.x = static_cast<unsigned>(launch.counted);
-  how.block.x = static_cast<unsigned>(launch.threads);
-  how.cluster = static_cast<unsigned>(launch.cluster);
-  how.shared_bytes = launch.shared;
-  how.watched.count_memory = true;
-  how.parameters.resize(kernel.parameter_bytes);
-  // The kernel, and the number of the first block, which is 0.
-  if (kernel.parameters.size() != 2 || kernel.parameters[0].bytes != bytes)
+  ptx::launch config;
+  config.grid.x = static_cast<unsigned>(launch.counted);
+  config.block.x = static_cast<unsigned>(launch.threads);
+  config.cluster = static_cast<unsigned>(launch.cluster);
+  config.shared_bytes = launch.shared;
+  config.watched.count_memory = true;
+  config.parameters.resize(code.parameter_bytes);
+  // The parameters are the kernel struct and the number of the first block, 0.
+  if (code.parameters.size() != 2 || code.parameters[0].bytes != bytes)
     throw std::runtime_error(launch.kernel + " is of other sources than the PTX");
-  std::memcpy(how.parameters.data() + kernel.parameters[0].offset, kernel, bytes);
-  std::string const refused = refusal(kernel, how, ptx::sm_90, ptx::sm_90.shared_opt_in);
+  std::memcpy(config.parameters.data() + code.parameters[0].offset, kernel, bytes);
+  std::string const refused = refusal(code, config, ptx::sm_90, ptx::sm_90.shared_opt_in);
   if (!refused.empty()) throw std::runtime_error(launch.kernel + ": " + refused);
-  launch.counts = ptx::run(kernel, how);
+  launch.counts = ptx::run(code, config);
   launches_.push_back(std::move(launch));
 }
 

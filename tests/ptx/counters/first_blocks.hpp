@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An execution policy that plans a call for all of a tensor, as on an H200, and runs only the first
-// blocks of every kernel on the PTX machine: what a block does can be counted in seconds, in the
-// configuration that the whole call has. Views hold places, not addresses: there is room between
-// tensors of any size, though only the samples that these blocks touch have memory.
+// An execution policy that plans a whole call as on an H200, but runs only the first blocks of each
+// kernel on the PTX machine. The work of a block is thus counted in seconds, in the configuration
+// of the whole call. Views hold fake addresses, far apart for tensors of any size; only the samples
+// that these blocks access have memory.
 #pragma once
 
 #include "../machine/launch.hpp"
@@ -32,53 +32,53 @@ namespace counting {
 
 namespace ss = slicesort;
 
-// What a launch was to be, and what its first blocks did.
+// The configuration of a launch, and the counters of its first blocks.
 struct counted_launch {
-  std::string kernel;  // demangled, without namespaces
-  std::string kernel;
+  std::string kernel;   // demangled, without namespaces
+  std::string mangled;  // name of the CUDA kernel
   ss::index_t blocks, counted;
   int threads, cluster;
   std::size_t shared;
   ptx::counters counts;
 };
 
-// Runs kernels of one module, and keeps their counts.
+// Runs kernels of one module and records their launches.
 class recorder {
  public:
-  explicit recorder(ptx::module& kernels);
+  explicit recorder(ptx::module& module);
 
-  // The kernel is run_kernel<Kernel>, with a Kernel of so many bytes; `name` is the type's.
-  void run(char const* name, void const* kernel, std::size_t bytes, counted_launch launch);
+  // Runs run_kernel<Kernel>. `type` is the mangled name of Kernel, which has `bytes` bytes.
+  void run(char const* type, void const* kernel, std::size_t bytes, counted_launch launch);
 
   std::vector<counted_launch> const& launches() const { return launches_; }
 
  private:
-  ptx::module& kernels_;
-  std::vector<std::pair<std::string, std::string>> kernels_;  // and the mangled kernel
+  ptx::module& module_;
+  std::vector<std::pair<std::string, std::string>>
+      names_;  // short and mangled names of the kernels
   std::vector<counted_launch> launches_;
 };
 
-// slicesort::v0::detail::some_kernel<...> without the namespaces, which depend on the compiler.
+// Demangles a name and removes the namespaces, which depend on the compiler.
 std::string short_name(char const* mangled);
 
-// The memory behind a place.
-void* new_place(void* memory);
-void* memory_at(void const* place);
+// Fake addresses: each stands for an allocation.
+void* new_fake_address(void* memory);
+void* memory_at(void const* fake_address);
 
 struct backend {
   static constexpr bool host_memory = false;
 };
 
-// The policy.
 struct first_blocks {
   using backend = counting::backend;
 
-  recorder* to;
+  counting::recorder* recorder;
 };
 
 class counting_grid {
  public:
-  explicit counting_grid(first_blocks exec) : to_(exec.to) {}
+  explicit counting_grid(first_blocks exec) : recorder_(exec.recorder) {}
 
   static constexpr ss::device_info info() {
     auto const h200 = ptx::sm_90;
@@ -101,21 +101,21 @@ class counting_grid {
     launch.threads = threads;
     launch.cluster = cluster;
     launch.shared = ss::detail::shared_bytes(kernel);
-    to_->run(typeid(Kernel).name(), &kernel, sizeof(Kernel), launch);
+    recorder_->run(typeid(Kernel).name(), &kernel, sizeof(Kernel), launch);
   }
 
  private:
-  recorder* to_;
+  recorder* recorder_;
 };
 
 template <class Params>
-Params in_memory(Params problem) {
+Params with_memory(Params params) {
   support::for_each_view(
-      problem, [](auto& view, support::access) { support::move_to(view, memory_at(view.data())); });
-  return problem;
+      params, [](auto& view, support::access) { support::move_to(view, memory_at(view.data())); });
+  return params;
 }
-inline ss::workspace in_memory(ss::workspace w) {
-  return {w.data == nullptr ? nullptr : memory_at(w.data), w.bytes};
+inline ss::workspace with_memory(ss::workspace work) {
+  return {work.data == nullptr ? nullptr : memory_at(work.data), work.bytes};
 }
 
 }  // namespace counting
@@ -128,18 +128,20 @@ template <class Op>
 struct implementation<Op, counting::backend> {
   static void check(counting::first_blocks, detail::checker&) {}
   template <class T>
-  static auto plan(counting::first_blocks exec, typename Op::shape const& s, detail::arena& a) {
-    return device_implementation<Op>::template plan<T>(counting::counting_grid(exec), s, a);
+  static auto plan(counting::first_blocks exec, typename Op::shape const& shape,
+                   detail::arena& memory) {
+    return device_implementation<Op>::template plan<T>(counting::counting_grid(exec), shape,
+                                                       memory);
   }
   template <class Params>
-  static void forward(counting::first_blocks exec, Params const& p, workspace w) {
-    device_implementation<Op>::forward(counting::counting_grid(exec), counting::in_memory(p),
-                                       counting::in_memory(w));
+  static void forward(counting::first_blocks exec, Params const& params, workspace work) {
+    device_implementation<Op>::forward(counting::counting_grid(exec), counting::with_memory(params),
+                                       counting::with_memory(work));
   }
   template <class Params>
-  static void backward(counting::first_blocks exec, Params const& p, workspace w) {
-    device_implementation<Op>::backward(counting::counting_grid(exec), counting::in_memory(p),
-                                        counting::in_memory(w));
+  static void backward(counting::first_blocks exec, Params const& params, workspace work) {
+    device_implementation<Op>::backward(counting::counting_grid(exec),
+                                        counting::with_memory(params), counting::with_memory(work));
   }
 };
 

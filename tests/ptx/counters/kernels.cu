@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled to PTX for the kernels of all cases.
+// Instantiates the kernels of all cases, to compile them to PTX.
 #include "cases.hpp"
 
 #include <slicesort/cuda.cuh>

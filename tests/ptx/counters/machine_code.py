@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the instructions of the machine code run, from how often lines of the PTX did. ptxas notes for every
-instruction which line of PTX it was made of (-lineinfo), and nvdisasm prints that (-gp).
+"""Derives execution counts of machine instructions from those of PTX lines. ptxas records the PTX line of every
+instruction (-lineinfo), and nvdisasm prints it (-gp).
 
-An instruction of 128 bits also says when its warp may go on: how many cycles later the next one issues, which of six
-scoreboards it holds until its operands were read, which until its result is there, and for which it waits (Jia et al., Dissecting the NVIDIA Volta GPU
-architecture via microbenchmarking, arXiv 1804.06826, section 2.1)."""
+The 128 bits of an instruction also encode its schedule: the cycles until the next issue, the scoreboards (of six) that it
+holds until its operands are read and until its result is ready, and those that it waits for (Jia et al., Dissecting the
+NVIDIA Volta GPU architecture via microbenchmarking, arXiv 1804.06826, section 2.1)."""
 import re
 import shutil
 import statistics
@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Who executes an instruction. What is not named here needs an issue slot only: branches, barriers, constants.
+# The pipe that executes each opcode. Other instructions only take an issue cycle: branches, barriers, constants.
 PIPES = {
     "alu": "BMSK F2FP FMNMX FSEL FSETP IABS IADD3 IMNMX ISETP LEA LOP3 MOV P2R PLOP3 PRMT R2P SEL SGXT SHF VIADD VIADDMNMX VIMNMX",
     "fma": "FADD FFMA FMUL HADD2 HFMA2 HMUL2",
@@ -24,9 +24,9 @@ PIPES = {
     "lsu": "LD LDG LDGSTS LDS LDSM SHFL ST STG STS",
     "matrix": "HMMA",
 }
-# Cycles from issue to result of what holds a scoreboard: 20 if not named. LD reads another block's shared memory here. LDG
-# is given two latencies, of device memory and of the L2 cache; but bytes are read one after the other (the places of csp),
-# nearly always from the L1 cache.
+# Cycles from issue to result of instructions that hold a scoreboard; 20 for others. LD reads another block's shared
+# memory. LDG has two latencies, of device memory and of the L2 cache; but byte loads (csp's saved order) are sequential
+# and nearly always hit the L1 cache.
 LATENCIES = {"LDS": 30, "LDSM": 33, "SHFL": 24, "LDC": 30, "LD": 200, "LDGSTS": 30, "S2R": 30}
 FAR, NEAR, BYTES = 600, 280, 40
 PIPE_OF = {opcode: pipe for pipe, opcodes in PIPES.items() for opcode in opcodes.split()}
@@ -35,10 +35,10 @@ PIPE_OF = {opcode: pipe for pipe, opcodes in PIPES.items() for opcode in opcodes
 @dataclass
 class Instruction:
     opcode: str  # without modifiers
-    operands: str  # and the modifiers before them
-    line: int  # of the PTX
+    operands: str  # preceded by the modifiers
+    line: int  # of the PTX text
     stall: int = 1  # cycles until the warp's next instruction
-    result: int = 7  # scoreboards; 7: none
+    result: int = 7  # scoreboard; 7: none
     operands_read: int = 7
     waits: tuple[int, ...] = ()
 
@@ -46,7 +46,7 @@ class Instruction:
 @dataclass
 class Function:
     instructions: list[Instruction] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)  # and the index of the instruction behind it
+    labels: dict[str, int] = field(default_factory=dict)  # to the index of the next instruction
     registers: int = 0
 
 
@@ -80,71 +80,73 @@ def functions(disassembly: str) -> dict[str, Function]:
             bits = int(control[1], 16) >> 41  # from bit 105 on
             function.instructions[-1].stall = bits & 15
             function.instructions[-1].result, function.instructions[-1].operands_read = bits >> 5 & 7, bits >> 8 & 7
-            function.instructions[-1].waits = tuple(one for one in range(6) if bits >> 11 + one & 1)
+            function.instructions[-1].waits = tuple(board for board in range(6) if bits >> 11 + board & 1)
     return found
 
 
 def blocks_of(function: Function) -> list[range]:
     code = function.instructions
     edges = {0, len(code), *function.labels.values()}
-    edges |= {i + 1 for i, one in enumerate(code) if one.opcode in ("BRA", "BRX", "EXIT", "RET", "CALL", "BSYNC", "WARPSYNC")}
+    edges |= {i + 1 for i, instruction in enumerate(code) if instruction.opcode in ("BRA", "BRX", "EXIT", "RET", "CALL", "BSYNC", "WARPSYNC")}
     return [range(first, last) for first, last in zip(sorted(edges), sorted(edges)[1:])]
 
 
-def alone(function: Function, times: list[float], global_memory: int) -> float:
-    """Cycles of warps that wait for nobody else: their instructions one after the other, and what they wait for."""
+def latency(function: Function, times: list[float], global_memory: int) -> float:
+    """Cycles of the warps if each runs alone: issue cycles and waits for scoreboards."""
     latencies = {**LATENCIES, "LDG": global_memory}
-    ready, total = dict.fromkeys(range(8), 0), 0.0  # of scoreboards, relative to the block's begin
+    ready, total = dict.fromkeys(range(8), 0), 0.0  # by scoreboard, relative to the start of the block
     for block in blocks_of(function):
         if times[block.start] == 0:
             continue
-        for _ in range(2):  # the second time as in a loop
-            now = 0
-            for one in (function.instructions[i] for i in block):
-                now = max([now, *(ready[board] for board in one.waits)])
-                cycles = BYTES if one.opcode == "LDG" and ".U8" in one.operands else latencies.get(one.opcode, 20)
-                for board, cycles in ((one.result, cycles), (one.operands_read, 20)):
-                    ready[board] = max(ready[board], now + cycles)
-                now += max(one.stall, 1)
-            ready = {board: max(at - now, 0) for board, at in ready.items()}
-        total += times[block.start] * now
+        for _ in range(2):  # the second pass starts with the scoreboards of the first, as in a loop
+            cycle = 0
+            for instruction in (function.instructions[i] for i in block):
+                cycle = max([cycle, *(ready[board] for board in instruction.waits)])
+                bytewise = instruction.opcode == "LDG" and ".U8" in instruction.operands
+                result = BYTES if bytewise else latencies.get(instruction.opcode, 20)
+                for board, cycles in ((instruction.result, result), (instruction.operands_read, 20)):
+                    ready[board] = max(ready[board], cycle + cycles)
+                cycle += max(instruction.stall, 1)
+                ready = {board: max(time - cycle, 0) for board, time in ready.items()}
+                total += times[block.start] * cycle
     return total
 
 
 def executions(function: Function, executed: dict[int, int]) -> list[float]:
-    """Of every instruction; `executed` says how often warps ran each line.
+    """Execution count of each instruction, from the number of warps that executed each PTX line.
 
-    Whole blocks run equally often, so instructions that ptxas has moved to another block do no harm: a block's number is
-    the median of its instructions that access memory, multiply matrices or synchronize, which do not move, or of all if
-    there are none. If the same instruction was made of a line in several blocks (unrolled loops), each has its share."""
+    All instructions of a basic block run equally often. The block's count is the median over its instructions that access
+    memory, multiply matrices or synchronize, which ptxas does not move to another block, or over all if there are none. If
+    a line has the same instruction in several blocks (unrolled loops), they share the line's count equally."""
     code = function.instructions
     blocks = blocks_of(function)
     copies = defaultdict(int)
     for block in blocks:
-        for made in {(code[i].line, code[i].opcode) for i in block}:
-            copies[made] += 1
+        for source in {(code[i].line, code[i].opcode) for i in block}:
+            copies[source] += 1
     times = [0.0] * len(code)
     for block in blocks:
         fixed = [i for i in block if PIPE_OF.get(code[i].opcode) in ("lsu", "matrix") or code[i].opcode == "BAR"]
-        often = statistics.median([executed.get(code[i].line, 0) / copies[code[i].line, code[i].opcode] for i in fixed or block])
-        times[block.start:block.stop] = [often] * len(block)
-    # A routine that is called (a division, say) runs as often as its calls.
+        count = statistics.median([executed.get(code[i].line, 0) / copies[code[i].line, code[i].opcode] for i in fixed or block])
+        times[block.start:block.stop] = [count] * len(block)
+    # A subroutine (of a division, for example) runs as often as it is called.
     routines = sorted(i for label, i in function.labels.items() if label.startswith("$__internal"))
     for first, last in zip(routines, [*routines[1:], len(code)]):
         names = [label for label, i in function.labels.items() if i == first]
-        calls = sum(often for one, often in zip(code, times) if one.opcode == "CALL" and any(f"({name})" in one.operands for name in names))
+        calls = sum(count for instruction, count in zip(code, times)
+                    if instruction.opcode == "CALL" and any(f"({name})" in instruction.operands for name in names))
         times[first:last] = [calls] * (last - first)
     return times
 
 
 def mix(function: Function, executed: dict[int, int]) -> Counter:
-    """Warp instructions: all ("issued"), by pipe and by opcode; and the cycles that the warps would take alone,
-    with global memory far or near."""
+    """Numbers of warp instructions: in total ("issued"), by pipe and by opcode. Also the cycles of the warps if each runs
+    alone, with global memory far (device) or near (L2 cache)."""
     times = executions(function, executed)
-    counts: Counter = Counter({"far": alone(function, times, FAR), "near": alone(function, times, NEAR)})
-    for one, often in zip(function.instructions, times):
-        counts["issued"] += often
-        counts[one.opcode] += often
-        if one.opcode in PIPE_OF:
-            counts[PIPE_OF[one.opcode]] += often
+    counts: Counter = Counter({"far": latency(function, times, FAR), "near": latency(function, times, NEAR)})
+    for instruction, count in zip(function.instructions, times):
+        counts["issued"] += count
+        counts[instruction.opcode] += count
+        if instruction.opcode in PIPE_OF:
+            counts[PIPE_OF[instruction.opcode]] += count
     return counts

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races in global memory, where they are watched: the barriers of a block order its threads, and
-// nothing orders two blocks of a launch.
+// Races in global memory, if they are watched. The barriers of a block order its threads; nothing
+// orders two blocks of a launch.
 #include "../run_kernel.hpp"
 
 using run_kernel::contains;
-using run_kernel::found;
+using run_kernel::faults_of;
 using run_kernel::passes;
 using run_kernel::setup;
 
@@ -18,9 +18,9 @@ setup watched(unsigned threads, unsigned blocks) {
   return s;
 }
 
-// Each thread writes its number, and reads that of the thread 32 before or behind it.
+// Each thread writes its number, and reads the one of thread t ^ 32.
 std::string exchange(std::string const& between) {
-  return "st.global.u32 [%there], %t;\n" + between +
+  return "st.global.u32 [%out_t], %t;\n" + between +
          "\nxor.b32 %a0, %t, 32;\nmul.wide.u32 %g0, %a0, 4;\nadd.s64 %g0, %g0, %out;\n"
          "ld.global.u32 %a1, [%g0];";
 }
@@ -28,48 +28,48 @@ std::string exchange(std::string const& between) {
 }  // namespace
 
 TEST_CASE("between warps of a block, a barrier orders") {
-  CHECK(contains(found(exchange(""), watched(64, 1)), "race in global memory"));
+  CHECK(contains(faults_of(exchange(""), watched(64, 1)), "race in global memory"));
   CHECK(passes(exchange("bar.sync 0;"), watched(64, 1)));
-  CHECK(passes(exchange(""), {64}));  // nobody watches
+  CHECK(passes(exchange(""), {64}));  // not watched
 }
 
 TEST_CASE("between lanes of a warp, bar.warp.sync orders") {
-  std::string const write = "st.global.u32 [%there], %t;\n";
+  std::string const write = "st.global.u32 [%out_t], %t;\n";
   std::string const read =
-      "xor.b32 %a0, %at, 4;\ncvt.u64.u32 %g0, %a0;\nadd.s64 %g0, %g0, %out;\n"
+      "xor.b32 %a0, %sh, 4;\ncvt.u64.u32 %g0, %a0;\nadd.s64 %g0, %g0, %out;\n"
       "ld.global.u32 %a1, [%g0];";
-  CHECK(contains(found(write + read, watched(32, 1)),
+  CHECK(contains(faults_of(write + read, watched(32, 1)),
                  "it reads what thread 1 wrote, and nothing orders the two (thread 0, address 0x"));
   CHECK(passes(write + "bar.warp.sync -1;\n" + read, watched(32, 1)));
 }
 
 TEST_CASE("between blocks, nothing orders") {
-  // Each block writes what is its own; then all blocks write, or read, what is the first one's.
-  CHECK(passes("st.global.u32 [%there], %t;\nld.global.u32 %a0, [%there];", watched(32, 3)));
+  // Each block accesses its own elements; then all blocks access those of block 0.
+  CHECK(passes("st.global.u32 [%out_t], %t;\nld.global.u32 %a0, [%out_t];", watched(32, 3)));
   std::string const first = "mul.wide.u32 %g0, %t, 4;\nadd.s64 %g0, %g0, %out;\n";
-  CHECK(contains(found(first + "st.global.u32 [%g0], %t;", watched(32, 2)),
+  CHECK(contains(faults_of(first + "st.global.u32 [%g0], %t;", watched(32, 2)),
                  "it writes what another block wrote"));
-  CHECK(contains(found(first + "st.global.u32 [%there], %t;\nbar.sync 0;\n"
-                               "ld.global.u32 %a0, [%g0];",
-                       watched(32, 2)),
+  CHECK(contains(faults_of(first + "st.global.u32 [%out_t], %t;\nbar.sync 0;\n"
+                                   "ld.global.u32 %a0, [%g0];",
+                           watched(32, 2)),
                  "it reads what another block wrote"));
-  // Two blocks read what the last writes.
+  // Two blocks read the elements that the last block writes.
   std::string const last =
       "setp.eq.s32 %q0, %c, 2;\n@%q0 st.global.u32 [%g0], %t;\n"
       "@!%q0 ld.global.u32 %a0, [%g0];";
-  CHECK(contains(found(first + last, watched(32, 3)), "it writes what another block read"));
+  CHECK(contains(faults_of(first + last, watched(32, 3)), "it writes what another block read"));
   CHECK(passes(first + "ld.global.u32 %a0, [%g0];", watched(32, 3)));
 }
 
 TEST_CASE("the blocks of a cluster are ordered by its barriers") {
-  std::string const write = "st.global.u32 [%there], %t;\n";
+  std::string const write = "st.global.u32 [%out_t], %t;\n";
   std::string const read =
       "xor.b32 %a0, %c, 1;\nmad.lo.s32 %a0, %a0, 32, %t;\n"
       "mul.wide.u32 %g0, %a0, 4;\nadd.s64 %g0, %g0, %out;\n"
       "ld.global.u32 %a1, [%g0];";
   setup s = watched(32, 2);
   s.cluster = 2;
-  CHECK(contains(found(write + read, s), "race in global memory"));
-  CHECK(contains(found(write + "bar.sync 0;\n" + read, s), "race in global memory"));
+  CHECK(contains(faults_of(write + read, s), "race in global memory"));
+  CHECK(contains(faults_of(write + "bar.sync 0;\n" + read, s), "race in global memory"));
   CHECK(passes(write + "barrier.cluster.arrive;\nbarrier.cluster.wait;\n" + read, s));
 }

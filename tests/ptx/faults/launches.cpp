@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device refuses to launch, and what a launch's settings do.
+// Invalid launches, and the settings of a launch.
 #include "../run_kernel.hpp"
 
 using run_kernel::contains;
@@ -9,112 +9,121 @@ using run_kernel::setup;
 
 namespace {
 
-// Of a kernel with 1000 bytes of static shared memory and at most 512 threads.
-std::string refused(ptx::launch const& how, ptx::device_limits const& device,
+// The reason to reject a launch of a kernel with 1000 bytes of static shared memory and at most 512
+// threads.
+std::string refused(ptx::launch const& config, ptx::device_limits const& device,
                     std::size_t opted_in = 0) {
   ptx::kernel k;
   k.static_shared = 1000;
   k.max_threads = 512;
-  return ptx::refusal(k, how, device, opted_in);
+  return ptx::refusal(k, config, device, opted_in);
 }
-ptx::launch plain() {
-  ptx::launch how;
-  how.grid = {8, 8, 8};
-  how.block = {32, 2, 2};
-  return how;
+ptx::launch valid_launch() {
+  ptx::launch config;
+  config.grid = {8, 8, 8};
+  config.block = {32, 2, 2};
+  return config;
 }
 
 }  // namespace
 
 TEST_CASE("grids and blocks beyond the limits") {
   for (ptx::device_limits const& device : {ptx::sm_80, ptx::sm_90}) {
-    CHECK(refused(plain(), device) == "");
-    auto const with = [&](auto const& change) {
-      ptx::launch how = plain();
-      change(how);
-      return refused(how, device);
+    CHECK(refused(valid_launch(), device) == "");
+    auto const refused_with = [&](auto const& change) {
+      ptx::launch config = valid_launch();
+      change(config);
+      return refused(config, device);
     };
-    CHECK(contains(with([](auto& h) { h.grid.y = 0; }), "a grid without blocks"));
-    CHECK(contains(with([](auto& h) { h.block.y = 0; }), "a block without threads"));
-    CHECK(with([](auto& h) { h.block = {512}; }) == "");
-    CHECK(contains(with([](auto& h) { h.block = {513}; }), "launch bounds: 513, at most 512"));
-    CHECK(contains(with([](auto& h) { h.block = {1025}; }), "block: 1025, at most 1024"));
-    CHECK(contains(with([](auto& h) { h.block = {1, 1, 65}; }), "block.z: 65, at most 64"));
-    CHECK(with([](auto& h) { h.grid = {0x7fffffff}; }) == "");
-    CHECK(contains(with([](auto& h) { h.grid = {0x80000000}; }), "grid.x: 2147483648, at most"));
-    CHECK(with([](auto& h) { h.grid = {1, 65535, 65535}; }) == "");
-    CHECK(contains(with([](auto& h) { h.grid = {1, 65536}; }), "grid.y: 65536, at most 65535"));
-    CHECK(contains(with([](auto& h) { h.grid = {1, 1, 65536}; }), "grid.z: 65536, at most 65535"));
+    CHECK(contains(refused_with([](auto& h) { h.grid.y = 0; }), "a grid without blocks"));
+    CHECK(contains(refused_with([](auto& h) { h.block.y = 0; }), "a block without threads"));
+    CHECK(refused_with([](auto& h) { h.block = {512}; }) == "");
+    CHECK(contains(refused_with([](auto& h) { h.block = {513}; }),
+                   "launch bounds: 513, at most 512"));
+    CHECK(contains(refused_with([](auto& h) { h.block = {1025}; }), "block: 1025, at most 1024"));
+    CHECK(contains(refused_with([](auto& h) { h.block = {1, 1, 65}; }), "block.z: 65, at most 64"));
+    CHECK(refused_with([](auto& h) { h.grid = {0x7fffffff}; }) == "");
+    CHECK(contains(refused_with([](auto& h) { h.grid = {0x80000000}; }),
+                   "grid.x: 2147483648, at most"));
+    CHECK(refused_with([](auto& h) { h.grid = {1, 65535, 65535}; }) == "");
+    CHECK(contains(refused_with([](auto& h) {
+                     h.grid = {1, 65536};
+                   }),
+                   "grid.y: 65536, at most 65535"));
+    CHECK(contains(refused_with([](auto& h) {
+                     h.grid = {1, 1, 65536};
+                   }),
+                   "grid.z: 65536, at most 65535"));
   }
 }
 
 TEST_CASE("clusters beyond the limits") {
-  ptx::launch how = plain();
-  how.cluster = 8;
-  CHECK(refused(how, ptx::sm_90) == "");
-  CHECK(contains(refused(how, ptx::sm_80), "blocks of a cluster: 8, at most 1"));
-  how.cluster = 16;
-  how.grid.x = 16;
-  CHECK(contains(refused(how, ptx::sm_90), "blocks of a cluster: 16, at most 8"));
-  how.cluster = 8;
-  how.grid.x = 12;
-  CHECK(contains(refused(how, ptx::sm_90), "grid.x: 12, no multiple of the cluster's 8 blocks"));
-  how.cluster = 0;
-  CHECK(contains(refused(how, ptx::sm_90), "a cluster without blocks"));
+  ptx::launch config = valid_launch();
+  config.cluster = 8;
+  CHECK(refused(config, ptx::sm_90) == "");
+  CHECK(contains(refused(config, ptx::sm_80), "blocks of a cluster: 8, at most 1"));
+  config.cluster = 16;
+  config.grid.x = 16;
+  CHECK(contains(refused(config, ptx::sm_90), "blocks of a cluster: 16, at most 8"));
+  config.cluster = 8;
+  config.grid.x = 12;
+  CHECK(contains(refused(config, ptx::sm_90), "grid.x: 12, no multiple of the cluster's 8 blocks"));
+  config.cluster = 0;
+  CHECK(contains(refused(config, ptx::sm_90), "a cluster without blocks"));
 }
 
 TEST_CASE("shared memory beyond the limits") {
-  ptx::launch how = plain();
-  how.shared_bytes = (48 << 10) - 1000;
-  CHECK(refused(how, ptx::sm_80) == "");
-  ++how.shared_bytes;
-  CHECK(contains(refused(how, ptx::sm_80), "bytes of dynamic shared memory"));
-  CHECK(refused(how, ptx::sm_80, how.shared_bytes) == "");
-  how.shared_bytes = (163 << 10) - 1000;
-  CHECK(refused(how, ptx::sm_80, how.shared_bytes) == "");
-  ++how.shared_bytes;
-  CHECK(contains(refused(how, ptx::sm_80, how.shared_bytes),
+  ptx::launch config = valid_launch();
+  config.shared_bytes = (48 << 10) - 1000;
+  CHECK(refused(config, ptx::sm_80) == "");
+  ++config.shared_bytes;
+  CHECK(contains(refused(config, ptx::sm_80), "bytes of dynamic shared memory"));
+  CHECK(refused(config, ptx::sm_80, config.shared_bytes) == "");
+  config.shared_bytes = (163 << 10) - 1000;
+  CHECK(refused(config, ptx::sm_80, config.shared_bytes) == "");
+  ++config.shared_bytes;
+  CHECK(contains(refused(config, ptx::sm_80, config.shared_bytes),
                  "bytes of shared memory: 166913, at most 166912"));
-  CHECK(refused(how, ptx::sm_90, how.shared_bytes) == "");
-  how.shared_bytes = (227 << 10) - 1000;
-  CHECK(refused(how, ptx::sm_90, how.shared_bytes) == "");
-  ++how.shared_bytes;
-  CHECK(contains(refused(how, ptx::sm_90, how.shared_bytes), "232449, at most 232448"));
+  CHECK(refused(config, ptx::sm_90, config.shared_bytes) == "");
+  config.shared_bytes = (227 << 10) - 1000;
+  CHECK(refused(config, ptx::sm_90, config.shared_bytes) == "");
+  ++config.shared_bytes;
+  CHECK(contains(refused(config, ptx::sm_90, config.shared_bytes), "232449, at most 232448"));
 }
 
-TEST_CASE("parameters must be all there") {
+TEST_CASE("all parameters must be passed") {
   ptx::module m(run_kernel::text(""));
-  std::string said;
+  std::string message;
   try {
     ptx::run(m.get("k"), ptx::launch());
   } catch (ptx::fault const& f) {
-    said = f.what();
+    message = f.what();
   }
-  CHECK(said == "k: 0 bytes of parameters, the kernel takes 16");
+  CHECK(message == "k: 0 bytes of parameters, the kernel takes 16");
 }
 
 TEST_CASE("host threads share the clusters of a grid, and change nothing") {
   std::string const text =
       "add.s32 %a0, %t, 4;\nand.b32 %a0, %a0, 63;\nshl.b32 %a0, %a0, 2;\n"
-      "mad.lo.s32 %a1, %c, 100, %t;\nst.shared.u32 [%at], %a1;\nbar.sync 0;\n"
+      "mad.lo.s32 %a1, %c, 100, %t;\nst.shared.u32 [%sh], %a1;\nbar.sync 0;\n"
       "ld.shared.u32 %a2, [%a0];\nsetp.lt.u32 %q0, %a2, 1000;\n"
-      "@%q0 add.s32 %a2, %a2, 7;\nst.global.u32 [%there], %a2;";
+      "@%q0 add.s32 %a2, %a2, 7;\nst.global.u32 [%out_t], %a2;";
   setup s = {64, 100};
-  auto const alone = run(text, s);
+  auto const one_thread = run(text, s);
   s.watched.threads = 4;
-  auto const shared = run(text, s);
-  CHECK(alone.fault == "");
-  CHECK(shared.fault == "");
-  CHECK(shared.out == alone.out);
-  CHECK(shared.counted.warp_instructions == alone.counted.warp_instructions);
-  CHECK(shared.counted.thread_instructions == alone.counted.thread_instructions);
-  CHECK(shared.counted.blocks == 100);
-  CHECK(shared.counted.threads == 6400);
-  CHECK(shared.counted.barriers == 100);
-  CHECK(shared.counted.launches == 1);
+  auto const four_threads = run(text, s);
+  CHECK(one_thread.fault == "");
+  CHECK(four_threads.fault == "");
+  CHECK(four_threads.out == one_thread.out);
+  CHECK(four_threads.counted.warp_instructions == one_thread.counted.warp_instructions);
+  CHECK(four_threads.counted.thread_instructions == one_thread.counted.thread_instructions);
+  CHECK(four_threads.counted.blocks == 100);
+  CHECK(four_threads.counted.threads == 6400);
+  CHECK(four_threads.counted.barriers == 100);
+  CHECK(four_threads.counted.launches == 1);
 }
 
-TEST_CASE("the fault of the first cluster is the launch's, however many host threads there are") {
+TEST_CASE("a launch reports the fault of its first cluster, for any number of host threads") {
   setup s = {32, 50};
   s.watched.threads = 4;
   for (int i = 0; i < 20; ++i) {
@@ -124,15 +133,15 @@ TEST_CASE("the fault of the first cluster is the launch's, however many host thr
   }
 }
 
-TEST_CASE("a block that waits for an earlier one gets what it waits for, or ends with its fault") {
+TEST_CASE("a block that waits for an earlier one continues, or ends with its fault") {
   // Each block waits until the one before it has stored its number.
   std::string const chain =
-      "setp.eq.s32 %q0, %c, 0;\n@%q0 bra STORE;\nadd.s64 %g0, %there, -4;\n"
+      "setp.eq.s32 %q0, %c, 0;\n@%q0 bra STORE;\nadd.s64 %g0, %out_t, -4;\n"
       "SPIN:\nld.relaxed.gpu.global.u32 %a0, [%g0];\nsetp.eq.s32 %q1, %a0, 0;\n@%q1 bra SPIN;\n"
-      "STORE:\n@@\nadd.s32 %a1, %c, 1;\nst.relaxed.gpu.global.u32 [%there], %a1;";
+      "STORE:\n@@\nadd.s32 %a1, %c, 1;\nst.relaxed.gpu.global.u32 [%out_t], %a1;";
   setup s = {1, 200};
-  for (unsigned const hosts : {1u, 4u}) {
-    s.watched.threads = hosts;
+  for (unsigned const thread_count : {1u, 4u}) {
+    s.watched.threads = thread_count;
     auto const o = run(std::string(chain).replace(chain.find("@@"), 2, ""), s);
     CHECK(o.fault == "");
     CHECK(o.out[199] == 200);
@@ -143,7 +152,7 @@ TEST_CASE("a block that waits for an earlier one gets what it waits for, or ends
   }
 }
 
-TEST_CASE("instructions are counted, a warp once or its active lanes") {
+TEST_CASE("instructions are counted per warp and per active lane") {
   auto const empty = run("", {64}).counted;
   auto const o =
       run("setp.lt.s32 %q0, %t, 8;\nadd.s32 %a0, %t, 1;\n@%q0 add.s32 %a0, %t, 2;", {64});
@@ -151,11 +160,11 @@ TEST_CASE("instructions are counted, a warp once or its active lanes") {
   CHECK(o.counted.thread_instructions - empty.thread_instructions == 64 + 64 + 8);
   CHECK(o.counted.divergent_branches == 0);
   auto const sides = run("setp.lt.s32 %q0, %t, 8;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", {64});
-  CHECK(sides.counted.divergent_branches == 1);  // the second warp goes one way
+  CHECK(sides.counted.divergent_branches == 1);  // the second warp does not diverge
   CHECK(sides.counted.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
 }
 
-TEST_CASE("what accesses cost is counted where it is asked for") {
+TEST_CASE("memory traffic is counted if count_memory is set") {
   setup s;
   s.shared = 8192;
   s.watched.count_memory = true;
@@ -166,33 +175,33 @@ TEST_CASE("what accesses cost is counted where it is asked for") {
   };
   using counts = std::vector<std::uint64_t>;
   CHECK(shared("shl.b32 %a0, %t, 2;", "u32 %a1") == counts{1, 1, 1});
-  CHECK(shared("shl.b32 %a0, %t, 3;", "u32 %a1") == counts{1, 2, 1});   // every other bank
+  CHECK(shared("shl.b32 %a0, %t, 3;", "u32 %a1") == counts{1, 2, 1});   // every second bank
   CHECK(shared("shl.b32 %a0, %t, 7;", "u32 %a1") == counts{1, 32, 1});  // one bank
   CHECK(shared("mov.u32 %a0, 64;", "u32 %a1") == counts{1, 1, 1});      // one word
   CHECK(shared("shl.b32 %a0, %t, 1;", "u16 %h1") == counts{1, 1, 1});
   CHECK(shared("shl.b32 %a0, %t, 3;", "v2.u32 {%a1, %a2}") == counts{1, 2, 2});
   CHECK(shared("shl.b32 %a0, %t, 4;", "v4.u32 {%a1, %a2, %a3, %a4}") == counts{1, 4, 4});
 
-  numbers const in(1024);
+  numbers const input(1024);
   auto const global = [&](std::string const& address, std::string const& load) {
     auto const c =
-        run(address + "\nadd.s64 %g0, %g0, %in;\nld.global." + load + ", [%g0];", s, in).counted;
+        run(address + "\nadd.s64 %g0, %g0, %in;\nld.global." + load + ", [%g0];", s, input).counted;
     return std::vector<std::uint64_t>{c.global_requests, c.global_sectors, c.global_bytes};
   };
   // The array begins at a multiple of 16, not always of 32.
-  auto const near = [](counts const& c, std::uint64_t sectors) {
+  auto const close_to = [](counts const& c, std::uint64_t sectors) {
     return c[1] == sectors || c[1] == sectors + 1;
   };
   counts const contiguous = global("mul.wide.u32 %g0, %t, 4;", "u32 %a1");
   CHECK(contiguous[0] == 1);
   CHECK(contiguous[2] == 128);
-  CHECK(near(contiguous, 4));
+  CHECK(close_to(contiguous, 4));
   CHECK(global("mul.wide.u32 %g0, %t, 64;", "u32 %a1") == counts{1, 32, 128});
   CHECK(global("mov.u64 %g0, 64;", "u32 %a1") == counts{1, 1, 128});
-  CHECK(near(global("mul.wide.u32 %g0, %t, 16;", "v4.u32 {%a1, %a2, %a3, %a4}"), 16));
+  CHECK(close_to(global("mul.wide.u32 %g0, %t, 16;", "v4.u32 {%a1, %a2, %a3, %a4}"), 16));
 }
 
-TEST_CASE("each instruction is counted where memory is") {
+TEST_CASE("executions of each instruction are counted if count_memory is set") {
   setup s = {64, 3};
   s.watched.count_memory = true;
   auto const c = run("setp.lt.s32 %q0, %t, 32;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", s).counted;

@@ -9,51 +9,51 @@ namespace ptx {
 
 namespace {
 
-// Ordered comparisons are false where either is a NaN.
+// Ordered comparisons are false if either operand is a NaN.
 template <class T>
 struct eq {
-  static bool of(T a, T b) { return a == b; }
+  static bool apply(T a, T b) { return a == b; }
 };
 template <class T>
 struct ne {
-  static bool of(T a, T b) { return a != b && a == a && b == b; }
+  static bool apply(T a, T b) { return a != b && a == a && b == b; }
 };
 template <class T>
 struct lt {
-  static bool of(T a, T b) { return a < b; }
+  static bool apply(T a, T b) { return a < b; }
 };
 template <class T>
 struct le {
-  static bool of(T a, T b) { return a <= b; }
+  static bool apply(T a, T b) { return a <= b; }
 };
 template <class T>
 struct gt {
-  static bool of(T a, T b) { return a > b; }
+  static bool apply(T a, T b) { return a > b; }
 };
 template <class T>
 struct ge {
-  static bool of(T a, T b) { return a >= b; }
+  static bool apply(T a, T b) { return a >= b; }
 };
-// Unordered ones are true there: each is the opposite of an ordered one.
+// Unordered comparisons are true for a NaN: each negates an ordered one.
 template <template <class> class Ordered>
-struct opposite {
+struct negation {
   template <class T>
   struct comparison {
-    static bool of(T a, T b) { return !Ordered<T>::of(a, b); }
+    static bool apply(T a, T b) { return !Ordered<T>::apply(a, b); }
   };
 };
 template <class T>
 struct num {
-  static bool of(T a, T b) { return a == a && b == b; }
+  static bool apply(T a, T b) { return a == a && b == b; }
 };
 
 // setp.CmpOp.BoolOp p|q, a, b, c: p = compare(a, b) BoolOp c, q = !compare(a, b) BoolOp c. The mode
-// holds what BoolOp gives for (compare, c) = (0, 0), (0, 1), (1, 0), (1, 1), from the lowest bit.
-// Without BoolOp there is no c.
+// is the truth table of BoolOp for (compare, c) = (0, 0), (0, 1), (1, 0), (1, 1), from the lowest
+// bit. Without BoolOp there is no c.
 template <auto compare>
-struct combining;
+struct combined_comparison;
 template <class T, bool (*compare)(T, T)>
-struct combining<compare> {
+struct combined_comparison<compare> {
   static void act(warp& w, instruction const& n, lane_mask active) {
     std::uint64_t const* const a = w.source(n.sources[0]);
     std::uint64_t const* const b = w.source(n.sources[1]);
@@ -61,19 +61,19 @@ struct combining<compare> {
     std::uint64_t* const p = w.result(n.results[0]);
     std::uint64_t* const q = n.result_count > 1 ? w.result(n.results[1]) : nullptr;
     unsigned const table = n.mode;
-    each_lane(active, [&](unsigned l) {
-      unsigned const met = compare(narrow<T>(a[l]), narrow<T>(b[l]));
-      auto const with = c != nullptr ? static_cast<unsigned>(c[l]) : 0;
-      p[l] = (table >> (2 * met + with)) & 1;
-      if (q != nullptr) q[l] = (table >> (2 * (1 - met) + with)) & 1;
+    for_each_lane(active, [&](unsigned l) {
+      unsigned const holds = compare(narrow<T>(a[l]), narrow<T>(b[l]));
+      auto const c_bit = c != nullptr ? static_cast<unsigned>(c[l]) : 0;
+      p[l] = (table >> (2 * holds + c_bit)) & 1;
+      if (q != nullptr) q[l] = (table >> (2 * (1 - holds) + c_bit)) & 1;
     });
   }
 };
 
-constexpr std::uint8_t table_of_and = 0b1000, table_of_or = 0b1110, table_of_xor = 0b0110,
-                       table_of_first = 0b1100;
-// The same with !c for c.
-constexpr std::uint8_t of_opposite(std::uint8_t table) {
+constexpr std::uint8_t and_table = 0b1000, or_table = 0b1110, xor_table = 0b0110,
+                       first_table = 0b1100;
+// The table with !c in place of c.
+constexpr std::uint8_t negate_c(std::uint8_t table) {
   return static_cast<std::uint8_t>((table & 0b0101) << 1 | (table & 0b1010) >> 1);
 }
 
@@ -81,19 +81,21 @@ struct comparison {
   action plain, combined;
 };
 
-template <template <class> class Compare, bool whole_numbers>
+template <template <class> class Compare, bool has_integers>
 comparison compare_of(type t, bool flush) {
   if (t == type::f32 && flush) {
-    constexpr auto f = flushing<Compare<float>::of>::of;
-    return {lanewise<f>, combining<f>::act};
+    constexpr auto f = flushing<Compare<float>::apply>::apply;
+    return {lanewise<f>, combined_comparison<f>::act};
   }
-  if (t == type::f32) return {lanewise<Compare<float>::of>, combining<Compare<float>::of>::act};
-  if (t == type::f64) return {lanewise<Compare<double>::of>, combining<Compare<double>::of>::act};
+  if (t == type::f32)
+    return {lanewise<Compare<float>::apply>, combined_comparison<Compare<float>::apply>::act};
+  if (t == type::f64)
+    return {lanewise<Compare<double>::apply>, combined_comparison<Compare<double>::apply>::act};
   comparison found{nullptr, nullptr};
-  if constexpr (whole_numbers)
+  if constexpr (has_integers)
     with_integer(t, [&](auto z) -> action {
       using T = decltype(z);
-      found = {lanewise<Compare<T>::of>, combining<Compare<T>::of>::act};
+      found = {lanewise<Compare<T>::apply>, combined_comparison<Compare<T>::apply>::act};
       return nullptr;
     });
   return found;
@@ -103,7 +105,12 @@ using chooser = comparison (*)(type, bool);
 struct named_comparison {
   std::string_view name;
   chooser choose;
-  enum { bits, integers, unsigned_integers, floats } least;  // what type it is for, at the least
+  enum {
+    bits,
+    integers,
+    unsigned_integers,
+    floats
+  } operands;  // smallest set of types that it supports
 };
 
 constexpr named_comparison comparisons[] = {
@@ -117,14 +124,14 @@ constexpr named_comparison comparisons[] = {
     {"ls", compare_of<le, true>, named_comparison::unsigned_integers},
     {"hi", compare_of<gt, true>, named_comparison::unsigned_integers},
     {"hs", compare_of<ge, true>, named_comparison::unsigned_integers},
-    {"equ", compare_of<opposite<ne>::comparison, false>, named_comparison::floats},
-    {"neu", compare_of<opposite<eq>::comparison, false>, named_comparison::floats},
-    {"ltu", compare_of<opposite<ge>::comparison, false>, named_comparison::floats},
-    {"leu", compare_of<opposite<gt>::comparison, false>, named_comparison::floats},
-    {"gtu", compare_of<opposite<le>::comparison, false>, named_comparison::floats},
-    {"geu", compare_of<opposite<lt>::comparison, false>, named_comparison::floats},
+    {"equ", compare_of<negation<ne>::comparison, false>, named_comparison::floats},
+    {"neu", compare_of<negation<eq>::comparison, false>, named_comparison::floats},
+    {"ltu", compare_of<negation<ge>::comparison, false>, named_comparison::floats},
+    {"leu", compare_of<negation<gt>::comparison, false>, named_comparison::floats},
+    {"gtu", compare_of<negation<le>::comparison, false>, named_comparison::floats},
+    {"geu", compare_of<negation<lt>::comparison, false>, named_comparison::floats},
     {"num", compare_of<num, false>, named_comparison::floats},
-    {"nan", compare_of<opposite<num>::comparison, false>, named_comparison::floats},
+    {"nan", compare_of<negation<num>::comparison, false>, named_comparison::floats},
 };
 
 named_comparison const& take_comparison(statement& s) {
@@ -135,10 +142,10 @@ named_comparison const& take_comparison(statement& s) {
 
 type take_compared_type(statement& s, named_comparison const& c, bool flush) {
   if (flush) return s.take_type({type::f32});
-  if (c.least == named_comparison::floats) return s.take_type({type::f32, type::f64});
-  if (c.least == named_comparison::unsigned_integers)
+  if (c.operands == named_comparison::floats) return s.take_type({type::f32, type::f64});
+  if (c.operands == named_comparison::unsigned_integers)
     return s.take_type({type::u16, type::u32, type::u64});
-  if (c.least == named_comparison::integers)
+  if (c.operands == named_comparison::integers)
     return s.take_type(
         {type::u16, type::u32, type::u64, type::s16, type::s32, type::s64, type::f32, type::f64});
   return s.take_type({type::b16, type::b32, type::b64, type::u16, type::u32, type::u64, type::s16,
@@ -150,18 +157,18 @@ void decode_setp(statement& s, instruction& n) {
   bool const is_and = s.take("and"), is_or = !is_and && s.take("or");
   bool const with_c = is_and || is_or || s.take("xor");
   bool const flush = s.take("ftz");
-  n.from = take_compared_type(s, c, flush);
+  n.source_type = take_compared_type(s, c, flush);
   n.t = type::pred;
   s.result(n, type::pred);
   bool const two = s.take_bar();
   if (two) s.result(n, type::pred);
-  s.source(n, n.from);
-  s.source(n, n.from);
-  comparison const chosen = c.choose(n.from, flush);
+  s.source(n, n.source_type);
+  s.source(n, n.source_type);
+  comparison const chosen = c.choose(n.source_type, flush);
   n.act = with_c || two ? chosen.combined : chosen.plain;
-  n.mode = is_and ? table_of_and : is_or ? table_of_or : with_c ? table_of_xor : table_of_first;
+  n.mode = is_and ? and_table : is_or ? or_table : with_c ? xor_table : first_table;
   if (with_c) {
-    if (s.take_not()) n.mode = of_opposite(n.mode);
+    if (s.take_not()) n.mode = negate_c(n.mode);
     s.source(n, type::pred);
   }
 }

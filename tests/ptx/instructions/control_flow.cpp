@@ -9,11 +9,11 @@ namespace ptx {
 namespace {
 
 void decode_bra(statement& s, instruction& n) {
-  s.take("uni");  // that all lanes go the same way is for the compiler to know
-  s.target(n);
+  s.take("uni");  // uniformity is only a hint
+  s.branch_target(n);
 }
 
-// In a kernel, which nobody calls, ret and exit are the same.
+// A kernel has no caller, so ret and exit are the same.
 void decode_exit(statement&, instruction& n) { n.then = flow::exit; }
 
 void decode_trap(statement&, instruction& n) {

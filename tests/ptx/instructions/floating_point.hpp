@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point numbers as the device has them. PTX ISA 9.7.3 "Floating-Point Instructions".
+// Floating-point arithmetic of a device. PTX ISA 9.7.3 "Floating-Point Instructions".
 #pragma once
 
 #include "lanes.hpp"
@@ -10,31 +10,31 @@
 
 namespace ptx {
 
-// The one NaN that arithmetic gives, whatever NaN went in.
+// Replaces every NaN by the canonical one, which arithmetic returns.
 inline float canonical(float x) { return x != x ? bits_as<float>(0x7fffffffu) : x; }
 inline double canonical(double x) {
   return x != x ? bits_as<double>(std::uint64_t{0x7fffffffffffffff}) : x;
 }
 
-// .ftz: subnormal numbers count as zero, and become zero.
+// .ftz: flushes subnormal numbers to zero.
 inline float flushed(float x) {
   return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
 }
 
-// f(flush to zero).
+// f with subnormal arguments and results flushed to zero.
 template <auto f>
 struct flushing;
 template <class... A, float (*f)(A...)>
 struct flushing<f> {
-  static float of(A... a) { return flushed(f(flushed(a)...)); }
+  static float apply(A... a) { return flushed(f(flushed(a)...)); }
 };
 template <class... A, bool (*f)(A...)>
 struct flushing<f> {
-  static bool of(A... a) { return f(flushed(a)...); }
+  static bool apply(A... a) { return f(flushed(a)...); }
 };
 
-// 16-bit floats, without branches, so that loops over them can be vectorized. To 16 bits they round
-// to nearest, ties to even.
+// Conversions of 16-bit floats, without branches, so that loops can be vectorized. They round to
+// nearest, ties to even.
 
 inline float float_of_bfloat(std::uint16_t b) {
   return canonical(bits_as<float>(std::uint32_t{b} << 16));
@@ -47,7 +47,7 @@ inline std::uint16_t bfloat_of_float(float x) {
 
 inline float float_of_half(std::uint16_t h) {
   std::uint32_t const sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;
-  // As a float with the exponent of a half: 2^(15 - 127) of what it should be, subnormal or not.
+  // The bits of a half as a float are too small by a factor 2^112, also for subnormal numbers.
   float const scaled = bits_as<float>(magnitude << 13) * 0x1p112f;
   float const finite = bits_as<float>(bits_as<std::uint32_t>(scaled) | sign);
   float const infinite = bits_as<float>(sign | 0x7f800000u | magnitude << 13);
@@ -56,13 +56,13 @@ inline float float_of_half(std::uint16_t h) {
 inline std::uint16_t half_of_float(float x) {
   std::uint32_t const bits = bits_as<std::uint32_t>(x), sign = (bits >> 16) & 0x8000u;
   std::uint32_t const magnitude = bits & 0x7fffffffu;
-  // Below 2^-14, in units of 2^-24: those are what a sum with 0.5 is rounded to.
+  // Below 2^-14 the result is a multiple of 2^-24, the last place of a sum with 0.5.
   std::uint32_t const subnormal =
       bits_as<std::uint32_t>(bits_as<float>(magnitude) + 0.5f) - bits_as<std::uint32_t>(0.5f);
   std::uint32_t const rebased = magnitude - (std::uint32_t{127 - 15} << 23);
   std::uint32_t const normal = (rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13;
   std::uint32_t const finite = magnitude < 0x38800000u ? subnormal : normal;
-  // From 65520 on, half a unit beyond the largest half.
+  // 65520 and larger numbers round to infinity.
   std::uint32_t const number = magnitude >= 0x477ff000u ? 0x7c00u : finite;
   return static_cast<std::uint16_t>(magnitude > 0x7f800000u ? 0x7fffu : sign | number);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction table: one row for each opcode, with the section of the PTX ISA manual (9.0) that
-// says what it does.
+// The instruction table: one row per opcode, with the section of the PTX ISA manual (9.0) that
+// defines it.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -13,18 +13,18 @@ namespace ptx {
 class statement;
 
 // Integers include untyped bits and predicates.
-enum class numbers : std::uint8_t { any, integer, floating_point };
+enum class number_kind : std::uint8_t { any, integer, floating_point };
 
 struct form {
-  char const* opcode;   // the first word: "add", "ld", "bar", "cp"
+  char const* opcode;   // first word: "add", "ld", "bar", "cp"
   char const* section;  // "9.7.1.1"
-  // Takes every modifier and operand from the statement, and chooses the action by them.
+  // Decodes all modifiers and operands of the statement, and selects the action.
   void (*decode)(statement&, instruction&);
-  // Where two rows share an opcode, the last modifier says which it is.
-  numbers of = numbers::any;
+  // Distinguishes rows with the same opcode by the type in the last modifier.
+  number_kind kind = number_kind::any;
 };
 
-// A chapter of the manual each.
+// Rows of one chapter of the manual each.
 std::vector<form> integer_arithmetic();
 std::vector<form> floating_point();
 std::vector<form> comparison();
@@ -40,7 +40,7 @@ std::vector<form> barriers();
 std::vector<form> matrices();
 
 std::vector<form> const& instruction_table();
-// Null where no row has this opcode. `last` is what the last modifier names.
+// Finds the row of an opcode; null if there is none. `last` is the type in the last modifier.
 form const* find_form(std::string_view opcode, type last);
 
 }  // namespace ptx

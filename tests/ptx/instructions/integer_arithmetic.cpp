@@ -16,7 +16,7 @@ constexpr std::initializer_list<type> all_integers = {type::u16, type::u32, type
                                                       type::s16, type::s32, type::s64};
 constexpr std::initializer_list<type> signed_integers = {type::s16, type::s32, type::s64};
 
-// In which sums and products of T wrap around without being promoted to something signed.
+// Unsigned type in which sums and products of T wrap around. Avoids the promotion to int.
 template <class T>
 using modular = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
@@ -24,7 +24,7 @@ __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
 template <class T>
-constexpr auto twice_as_wide() {
+constexpr auto double_width_type() {
   constexpr bool is_signed = std::is_signed_v<T>;
   if constexpr (sizeof(T) == 2)
     return std::conditional_t<is_signed, std::int32_t, std::uint32_t>{};
@@ -34,84 +34,86 @@ constexpr auto twice_as_wide() {
     return std::conditional_t<is_signed, int128, uint128>{};
 }
 template <class T>
-using twice = decltype(twice_as_wide<T>());
+using double_width = decltype(double_width_type<T>());
 
 template <class T>
 struct sum {
-  static T of(T a, T b) { return static_cast<T>(modular<T>(a) + modular<T>(b)); }
+  static T apply(T a, T b) { return static_cast<T>(modular<T>(a) + modular<T>(b)); }
 };
 template <class T>
 struct difference {
-  static T of(T a, T b) { return static_cast<T>(modular<T>(a) - modular<T>(b)); }
+  static T apply(T a, T b) { return static_cast<T>(modular<T>(a) - modular<T>(b)); }
 };
 template <class T>
 struct low_product {
-  static T of(T a, T b) { return static_cast<T>(modular<T>(a) * modular<T>(b)); }
+  static T apply(T a, T b) { return static_cast<T>(modular<T>(a) * modular<T>(b)); }
 };
 template <class T>
 struct high_product {
-  static T of(T a, T b) {
-    return static_cast<T>(twice<T>(a) * twice<T>(b) >>
+  static T apply(T a, T b) {
+    return static_cast<T>(double_width<T>(a) * double_width<T>(b) >>
                           std::numeric_limits<std::make_unsigned_t<T>>::digits);
   }
 };
 template <class T>
 struct wide_product {
-  static twice<T> of(T a, T b) { return twice<T>(a) * twice<T>(b); }
+  static double_width<T> apply(T a, T b) { return double_width<T>(a) * double_width<T>(b); }
 };
-// mad is the product of the same name, plus c.
+// mad: the product of the same name, plus c.
 template <template <class> class Product>
-struct plus {
+struct plus_c {
   template <class T>
   struct mad {
-    using result = decltype(Product<T>::of(T{}, T{}));
-    static result of(T a, T b, result c) { return sum<result>::of(Product<T>::of(a, b), c); }
+    using result = decltype(Product<T>::apply(T{}, T{}));
+    static result apply(T a, T b, result c) {
+      return sum<result>::apply(Product<T>::apply(a, b), c);
+    }
   };
 };
 template <class T>
 struct quotient {
-  static T of(T a, T b) {
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return difference<T>::of(0, a);
+  static T apply(T a, T b) {
+    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return difference<T>::apply(0, a);
     return static_cast<T>(a / b);
   }
 };
 template <class T>
 struct remainder {
-  static T of(T a, T b) {
+  static T apply(T a, T b) {
     if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
     return static_cast<T>(a % b);
   }
 };
 template <class T>
 struct absolute {
-  static T of(T a) { return a < 0 ? difference<T>::of(0, a) : a; }
+  static T apply(T a) { return a < 0 ? difference<T>::apply(0, a) : a; }
 };
 template <class T>
 struct negative {
-  static T of(T a) { return difference<T>::of(0, a); }
+  static T apply(T a) { return difference<T>::apply(0, a); }
 };
 template <class T>
 struct minimum {
-  static T of(T a, T b) { return std::min(a, b); }
+  static T apply(T a, T b) { return std::min(a, b); }
 };
 template <class T>
 struct maximum {
-  static T of(T a, T b) { return std::max(a, b); }
+  static T apply(T a, T b) { return std::max(a, b); }
 };
 template <class T>
-struct ones {
-  static std::uint32_t of(T a) { return static_cast<std::uint32_t>(__builtin_popcountll(a)); }
+struct population_count {
+  static std::uint32_t apply(T a) { return static_cast<std::uint32_t>(__builtin_popcountll(a)); }
 };
 template <class T>
 struct leading_zeros {
-  static std::uint32_t of(T a) {
+  static std::uint32_t apply(T a) {
     constexpr int width = std::numeric_limits<T>::digits;
     return static_cast<std::uint32_t>(a == 0 ? width : __builtin_clzll(a) - (64 - width));
   }
 };
 template <class T>
-struct reversed {
-  static T of(T a) {
+struct bit_reversed {
+  static T apply(T a) {
     T r = 0;
     for (int i = 0; i < std::numeric_limits<T>::digits; ++i)
       r = static_cast<T>(r << 1 | ((a >> i) & 1));
@@ -120,12 +122,12 @@ struct reversed {
 };
 template <class T>
 struct extracted_field {
-  static T of(T a, std::uint32_t position, std::uint32_t length) {
+  static T apply(T a, std::uint32_t position, std::uint32_t length) {
     constexpr std::uint32_t width = 8 * sizeof(T);
     position &= 0xff;
     length &= 0xff;
     if (length == 0) return 0;
-    // Behind the last bit of a there are signs.
+    // Beyond its last bit, a is sign-extended.
     T const field =
         position < width ? static_cast<T>(a >> position) : static_cast<T>(a < 0 ? -1 : 0);
     if (length >= width) return field;
@@ -135,7 +137,7 @@ struct extracted_field {
 };
 template <class T>
 struct inserted_field {
-  static T of(T a, T b, std::uint32_t position, std::uint32_t length) {
+  static T apply(T a, T b, std::uint32_t position, std::uint32_t length) {
     constexpr std::uint32_t width = 8 * sizeof(T);
     position &= 0xff;
     length &= 0xff;
@@ -146,7 +148,7 @@ struct inserted_field {
   }
 };
 
-// So many ones from a position on.
+// `length` ones from `position` upwards.
 template <bool clamp>
 std::uint32_t mask(std::uint32_t position, std::uint32_t length) {
   if (!clamp) {
@@ -157,51 +159,51 @@ std::uint32_t mask(std::uint32_t position, std::uint32_t length) {
   return position < 32 ? static_cast<std::uint32_t>(low << position) : 0;
 }
 
-// `opcode.type d, a, ..;` where all operands have the type.
+// Decodes `opcode.type d, a, ..;`: all operands have the same type.
 template <template <class> class Operation>
-void alike(statement& s, instruction& n, std::initializer_list<type> types) {
+void decode_same_type(statement& s, instruction& n, std::initializer_list<type> types) {
   n.t = s.take_type(types);
-  n.act = with_integer(n.t, [](auto z) { return lanewise<Operation<decltype(z)>::of>; });
+  n.act = with_integer(n.t, [](auto z) { return lanewise<Operation<decltype(z)>::apply>; });
   s.result(n, n.t);
-  for (std::size_t i = 0; i < lanewise_of<Operation<std::int32_t>::of>::sources; ++i)
+  for (std::size_t i = 0; i < lanewise_of<Operation<std::int32_t>::apply>::sources; ++i)
     s.source(n, n.t);
 }
 
-type twice_as_wide(type t) {
+type double_width_type(type t) {
   return t == type::u16   ? type::u32
          : t == type::s16 ? type::s32
          : t == type::u32 ? type::u64
                           : type::s64;
 }
 
-// Of mul and mad, which differ in whether there is a third source.
+// Decodes mul and mad, which has a third source.
 template <template <class> class Low, template <class> class High, template <class> class Wide>
-void decode_product(statement& s, instruction& n, bool third) {
-  std::size_t const part = s.take_one_of({"lo", "hi", "wide"});
-  type const t = part < 2 ? s.take_type(all_integers)
+void decode_product(statement& s, instruction& n, bool has_c) {
+  std::size_t const half = s.take_one_of({"lo", "hi", "wide"});
+  type const t = half < 2 ? s.take_type(all_integers)
                           : s.take_type({type::u16, type::u32, type::s16, type::s32});
-  n.from = t;
-  n.t = part < 2 ? t : twice_as_wide(t);
+  n.source_type = t;
+  n.t = half < 2 ? t : double_width_type(t);
   n.act = with_integer(t, [&](auto z) -> action {
     using T = decltype(z);
     if constexpr (sizeof(T) == 2 || sizeof(T) == 4)
-      if (part == 2) return lanewise<Wide<T>::of>;
-    return part == 0 ? lanewise<Low<T>::of> : lanewise<High<T>::of>;
+      if (half == 2) return lanewise<Wide<T>::apply>;
+    return half == 0 ? lanewise<Low<T>::apply> : lanewise<High<T>::apply>;
   });
   s.result(n, n.t);
   s.source(n, t);
   s.source(n, t);
-  if (third) s.source(n, n.t);
+  if (has_c) s.source(n, n.t);
 }
 void decode_mul(statement& s, instruction& n) {
   decode_product<low_product, high_product, wide_product>(s, n, false);
 }
 void decode_mad(statement& s, instruction& n) {
-  decode_product<plus<low_product>::mad, plus<high_product>::mad, plus<wide_product>::mad>(s, n,
-                                                                                           true);
+  decode_product<plus_c<low_product>::mad, plus_c<high_product>::mad, plus_c<wide_product>::mad>(
+      s, n, true);
 }
 
-// The manual leaves open what division by zero gives.
+// The result of a division by zero is unspecified.
 template <auto f>
 struct dividing;
 template <class T, T (*f)(T, T)>
@@ -210,7 +212,7 @@ struct dividing<f> {
     std::uint64_t* const to = w.result(n.results[0]);
     std::uint64_t const* const a = w.source(n.sources[0]);
     std::uint64_t const* const b = w.source(n.sources[1]);
-    each_lane(active, [&](unsigned l) {
+    for_each_lane(active, [&](unsigned l) {
       if (b[l] == 0) w.fail("division by zero in lane " + std::to_string(l));
       to[l] = widen(f(narrow<T>(a[l]), narrow<T>(b[l])));
     });
@@ -218,25 +220,25 @@ struct dividing<f> {
 };
 template <template <class> class Operation>
 void decode_division(statement& s, instruction& n) {
-  alike<Operation>(s, n, all_integers);
-  n.act =
-      with_integer(n.t, [](auto z) -> action { return dividing<Operation<decltype(z)>::of>::act; });
+  decode_same_type<Operation>(s, n, all_integers);
+  n.act = with_integer(
+      n.t, [](auto z) -> action { return dividing<Operation<decltype(z)>::apply>::act; });
 }
 
-// `opcode.b32 d, a;` where d is a count.
+// Decodes `opcode.b32 d, a;`: d is a count.
 template <template <class> class Count>
 void decode_count(statement& s, instruction& n) {
-  n.from = s.take_type({type::b32, type::b64});
+  n.source_type = s.take_type({type::b32, type::b64});
   n.t = type::u32;
-  n.act =
-      n.from == type::b32 ? lanewise<Count<std::uint32_t>::of> : lanewise<Count<std::uint64_t>::of>;
+  n.act = n.source_type == type::b32 ? lanewise<Count<std::uint32_t>::apply>
+                                     : lanewise<Count<std::uint64_t>::apply>;
   s.result(n, n.t);
-  s.source(n, n.from);
+  s.source(n, n.source_type);
 }
 
 void decode_bfe(statement& s, instruction& n) {
   n.t = s.take_type({type::u32, type::u64, type::s32, type::s64});
-  n.act = with_integer(n.t, [](auto z) { return lanewise<extracted_field<decltype(z)>::of>; });
+  n.act = with_integer(n.t, [](auto z) { return lanewise<extracted_field<decltype(z)>::apply>; });
   s.result(n, n.t);
   s.source(n, n.t);
   s.source(n, type::u32);
@@ -245,8 +247,8 @@ void decode_bfe(statement& s, instruction& n) {
 
 void decode_bfi(statement& s, instruction& n) {
   n.t = s.take_type({type::b32, type::b64});
-  n.act = n.t == type::b32 ? lanewise<inserted_field<std::uint32_t>::of>
-                           : lanewise<inserted_field<std::uint64_t>::of>;
+  n.act = n.t == type::b32 ? lanewise<inserted_field<std::uint32_t>::apply>
+                           : lanewise<inserted_field<std::uint64_t>::apply>;
   s.result(n, n.t);
   s.source(n, n.t);
   s.source(n, n.t);
@@ -267,23 +269,28 @@ void decode_bmsk(statement& s, instruction& n) {
 std::vector<form> integer_arithmetic() {
   using S = statement;
   using I = instruction;
-  constexpr numbers integer = numbers::integer;
+  constexpr number_kind integer = number_kind::integer;
   return {
-      {"add", "9.7.1.1", [](S& s, I& n) { alike<sum>(s, n, all_integers); }, integer},
-      {"sub", "9.7.1.2", [](S& s, I& n) { alike<difference>(s, n, all_integers); }, integer},
+      {"add", "9.7.1.1", [](S& s, I& n) { decode_same_type<sum>(s, n, all_integers); }, integer},
+      {"sub", "9.7.1.2", [](S& s, I& n) { decode_same_type<difference>(s, n, all_integers); },
+       integer},
       {"mul", "9.7.1.3", decode_mul, integer},
       {"mad", "9.7.1.4", decode_mad, integer},
       {"div", "9.7.1.8", decode_division<quotient>, integer},
       {"rem", "9.7.1.9", decode_division<remainder>},
-      {"abs", "9.7.1.10", [](S& s, I& n) { alike<absolute>(s, n, signed_integers); }, integer},
-      {"neg", "9.7.1.11", [](S& s, I& n) { alike<negative>(s, n, signed_integers); }, integer},
-      {"min", "9.7.1.12", [](S& s, I& n) { alike<minimum>(s, n, all_integers); }, integer},
-      {"max", "9.7.1.13", [](S& s, I& n) { alike<maximum>(s, n, all_integers); }, integer},
-      {"popc", "9.7.1.14", decode_count<ones>},
+      {"abs", "9.7.1.10", [](S& s, I& n) { decode_same_type<absolute>(s, n, signed_integers); },
+       integer},
+      {"neg", "9.7.1.11", [](S& s, I& n) { decode_same_type<negative>(s, n, signed_integers); },
+       integer},
+      {"min", "9.7.1.12", [](S& s, I& n) { decode_same_type<minimum>(s, n, all_integers); },
+       integer},
+      {"max", "9.7.1.13", [](S& s, I& n) { decode_same_type<maximum>(s, n, all_integers); },
+       integer},
+      {"popc", "9.7.1.14", decode_count<population_count>},
       {"clz", "9.7.1.15", decode_count<leading_zeros>},
       {"brev", "9.7.1.18",
        [](S& s, I& n) {
-         alike<reversed>(s, n, {type::b32, type::b64});
+         decode_same_type<bit_reversed>(s, n, {type::b32, type::b64});
        }},
       {"bfe", "9.7.1.19", decode_bfe},
       {"bfi", "9.7.1.20", decode_bfi},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions made of functions of one lane. Which function it is, and of which type, is decided when a
-// statement is decoded; running it is a loop over 32 lanes that a compiler can vectorize.
+// Builds actions from functions of one lane. Function and type are selected when a statement is
+// decoded; executing it is a loop over 32 lanes that a compiler can vectorize.
 #pragma once
 
 #include "../machine/warp.hpp"
@@ -22,7 +22,7 @@ To bits_as(From from) {
   return to;
 }
 
-// The low bits of a register's word as a value. bool is a predicate.
+// Converts the low bits of a register's word to a value. bool is a predicate.
 template <class T>
 T narrow(std::uint64_t word) {
   if constexpr (std::is_same_v<T, bool>)
@@ -35,7 +35,7 @@ T narrow(std::uint64_t word) {
     return static_cast<T>(word);
 }
 
-// A value as a register's word, above which the bits are zero.
+// Zero-extends a value to a register's word.
 template <class T>
 std::uint64_t widen(T value) {
   if constexpr (std::is_same_v<T, bool>)
@@ -48,25 +48,25 @@ std::uint64_t widen(T value) {
     return static_cast<std::make_unsigned_t<T>>(value);
 }
 
-// f(lane) for all 32 lanes, in an order that does not matter: no lane writes what another reads.
+// Calls f(lane) for all 32 lanes in any order. No lane may write data that another reads.
 template <class F>
 void all_lanes_at_once(F f) {
-#if !defined(__clang__)  // which finds out while it runs
+#if !defined(__clang__)  // which checks for dependencies at run time
 #  pragma GCC ivdep
 #endif
   for (unsigned l = 0; l < warp_lanes; ++l) f(l);
 }
 
-// f(lane) for each active lane.
+// Calls f(lane) for each active lane.
 template <class F>
-void each_lane(lane_mask active, F f) {
+void for_each_lane(lane_mask active, F f) {
   if (active == all_lanes) return all_lanes_at_once(f);
   for (lane_mask rest = active; rest != 0; rest &= rest - 1)
     f(static_cast<unsigned>(__builtin_ctz(rest)));
 }
 
-// The action that computes its one result of a lane from the sources of that lane: lanewise<f>
-// where f is `R f(A, B, ...)`, which any values may be given to.
+// lanewise<f>: an action that computes one result per lane from the sources of that lane. f has the
+// signature `R f(A, B, ...)` and must be defined for all values.
 template <auto f>
 struct lanewise_of;
 template <class R, class... A, R (*f)(A...)>
@@ -84,19 +84,19 @@ struct lanewise_of<f> {
     std::uint64_t const* const from[] = {w.source(n.sources[I])...};
     if (active == all_lanes)
       return all_lanes_at_once([&](unsigned l) { to[l] = widen(f(narrow<A>(from[I][l])...)); });
-    // To compute what is not wanted is cheaper than to go from lane to lane.
-    std::uint64_t made[warp_lanes];
-    all_lanes_at_once([&](unsigned l) { made[l] = widen(f(narrow<A>(from[I][l])...)); });
+    // Computing inactive lanes too is cheaper than a loop over the active ones.
+    std::uint64_t results[warp_lanes];
+    all_lanes_at_once([&](unsigned l) { results[l] = widen(f(narrow<A>(from[I][l])...)); });
     all_lanes_at_once([&](unsigned l) {
-      std::uint64_t const wanted = 0 - std::uint64_t{(active >> l) & 1};
-      to[l] = (made[l] & wanted) | (to[l] & ~wanted);
+      std::uint64_t const active_mask = 0 - std::uint64_t{(active >> l) & 1};
+      to[l] = (results[l] & active_mask) | (to[l] & ~active_mask);
     });
   }
 };
 template <auto f>
 inline constexpr action lanewise = lanewise_of<f>::act;
 
-// f(T{}) with the C++ type of an integer type; b8 to b64 are unsigned.
+// Calls f(T{}) with the C++ type of an integer type; b8 to b64 are unsigned.
 template <class F>
 action with_integer(type t, F f) {
   switch (t) {

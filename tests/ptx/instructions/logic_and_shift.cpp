@@ -8,10 +8,10 @@ namespace ptx {
 
 namespace {
 
-// Of words, whatever the type: above the type's bits all words are zero.
+// These work on whole words, since the bits above an operand's type are zero.
 std::uint64_t conjunction(std::uint64_t a, std::uint64_t b) { return a & b; }
 std::uint64_t disjunction(std::uint64_t a, std::uint64_t b) { return a | b; }
-std::uint64_t exclusive(std::uint64_t a, std::uint64_t b) { return a ^ b; }
+std::uint64_t exclusive_or(std::uint64_t a, std::uint64_t b) { return a ^ b; }
 
 template <auto f>
 void decode_words(statement& s, instruction& n) {
@@ -38,16 +38,16 @@ void decode_not(statement& s, instruction& n) {
   s.source(n, n.t);
 }
 
-// Counts from the width on shift everything out.
+// A count of at least the width shifts out all bits.
 template <class T>
-T shifted_left(T a, std::uint32_t by) {
+T shifted_left(T a, std::uint32_t count) {
   constexpr std::uint32_t width = 8 * sizeof(T);
-  return by < width ? static_cast<T>(a << (by % width)) : T{0};
+  return count < width ? static_cast<T>(a << (count % width)) : T{0};
 }
 template <class T>
-T shifted_right(T a, std::uint32_t by) {
+T shifted_right(T a, std::uint32_t count) {
   constexpr std::uint32_t width = 8 * sizeof(T);
-  return static_cast<T>(a >> (by < width ? by : width - 1) >> (by < width ? 0 : 1));
+  return static_cast<T>(a >> (count < width ? count : width - 1) >> (count < width ? 0 : 1));
 }
 
 void shift_operands(statement& s, instruction& n) {
@@ -67,18 +67,18 @@ void decode_shr(statement& s, instruction& n) {
   shift_operands(s, n);
 }
 
-// Bit 4 a + 2 b + c of the table is the result for those bits.
+// lop3: bit 4 a + 2 b + c of the table is the result for bits a, b and c.
 void combine_three(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t const* const a = w.source(n.sources[0]);
   std::uint64_t const* const b = w.source(n.sources[1]);
   std::uint64_t const* const c = w.source(n.sources[2]);
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](unsigned l) {
-    std::uint64_t found = 0;
+  for_each_lane(active, [&](unsigned l) {
+    std::uint64_t result = 0;
     for (unsigned i = 0; i < 8; ++i)
       if ((n.mode >> i & 1) != 0)
-        found |= (i & 4 ? a[l] : ~a[l]) & (i & 2 ? b[l] : ~b[l]) & (i & 1 ? c[l] : ~c[l]);
-    to[l] = static_cast<std::uint32_t>(found);
+        result |= (i & 4 ? a[l] : ~a[l]) & (i & 2 ? b[l] : ~b[l]) & (i & 1 ? c[l] : ~c[l]);
+    to[l] = static_cast<std::uint32_t>(result);
   });
 }
 void decode_lop3(statement& s, instruction& n) {
@@ -91,25 +91,25 @@ void decode_lop3(statement& s, instruction& n) {
   n.mode = static_cast<std::uint8_t>(table);
 }
 
-// The upper half of b:a shifted to the left, or the lower half of it shifted to the right.
-template <bool left>
-std::uint32_t funnel(std::uint32_t a, std::uint32_t b, std::uint32_t by) {
-  std::uint64_t const both = std::uint64_t{b} << 32 | a;
-  return static_cast<std::uint32_t>(left ? both << by >> 32 : both >> by);
+// shf: the upper half of b:a shifted left, or its lower half shifted right.
+template <bool to_left>
+std::uint32_t funnel(std::uint32_t a, std::uint32_t b, std::uint32_t count) {
+  std::uint64_t const concatenated = std::uint64_t{b} << 32 | a;
+  return static_cast<std::uint32_t>(to_left ? concatenated << count >> 32 : concatenated >> count);
 }
-template <bool left>
-std::uint32_t funnel_clamped(std::uint32_t a, std::uint32_t b, std::uint32_t by) {
-  return funnel<left>(a, b, by < 32 ? by : 32);
+template <bool to_left>
+std::uint32_t funnel_clamped(std::uint32_t a, std::uint32_t b, std::uint32_t count) {
+  return funnel<to_left>(a, b, count < 32 ? count : 32);
 }
-template <bool left>
-std::uint32_t funnel_wrapped(std::uint32_t a, std::uint32_t b, std::uint32_t by) {
-  return funnel<left>(a, b, by % 32);
+template <bool to_left>
+std::uint32_t funnel_wrapped(std::uint32_t a, std::uint32_t b, std::uint32_t count) {
+  return funnel<to_left>(a, b, count % 32);
 }
 void decode_shf(statement& s, instruction& n) {
-  bool const left = s.take_one_of({"l", "r"}) == 0, wrap = s.take_one_of({"clamp", "wrap"}) == 1;
+  bool const to_left = s.take_one_of({"l", "r"}) == 0, wrap = s.take_one_of({"clamp", "wrap"}) == 1;
   n.t = s.take_type({type::b32});
-  n.act = left ? (wrap ? lanewise<funnel_wrapped<true>> : lanewise<funnel_clamped<true>>)
-               : (wrap ? lanewise<funnel_wrapped<false>> : lanewise<funnel_clamped<false>>);
+  n.act = to_left ? (wrap ? lanewise<funnel_wrapped<true>> : lanewise<funnel_clamped<true>>)
+                  : (wrap ? lanewise<funnel_wrapped<false>> : lanewise<funnel_clamped<false>>);
   s.result(n, n.t);
   s.source(n, n.t);
   s.source(n, n.t);
@@ -121,7 +121,7 @@ void decode_shf(statement& s, instruction& n) {
 std::vector<form> logic_and_shift() {
   return {{"and", "9.7.8.1", decode_words<conjunction>},
           {"or", "9.7.8.2", decode_words<disjunction>},
-          {"xor", "9.7.8.3", decode_words<exclusive>},
+          {"xor", "9.7.8.3", decode_words<exclusive_or>},
           {"not", "9.7.8.4", decode_not},
           {"lop3", "9.7.8.6", decode_lop3},
           {"shf", "9.7.8.7", decode_shf},

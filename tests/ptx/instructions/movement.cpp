@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX ISA 9.7.9 "Data Movement and Conversion Instructions", those from registers to registers.
+// PTX ISA 9.7.9 "Data Movement and Conversion Instructions": moves between registers.
 #include "form.hpp"
 #include "lanes.hpp"
 #include "statement.hpp"
@@ -10,14 +10,14 @@ namespace {
 
 std::uint64_t copy(std::uint64_t a) { return a; }
 
-// The first element lies lowest.
+// The first element is the lowest.
 template <int elements, int bits>
 void pack(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](unsigned l) {
-    std::uint64_t all = 0;
-    for (int i = 0; i < elements; ++i) all |= w.source(n.sources[i])[l] << (bits * i);
-    to[l] = all;
+  for_each_lane(active, [&](unsigned l) {
+    std::uint64_t packed = 0;
+    for (int i = 0; i < elements; ++i) packed |= w.source(n.sources[i])[l] << (bits * i);
+    to[l] = packed;
   });
 }
 template <int elements, int bits>
@@ -25,13 +25,14 @@ void unpack(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t const* const from = w.source(n.sources[0]);
   for (int i = 0; i < elements; ++i) {
     std::uint64_t* const to = w.result(n.results[i]);
-    each_lane(active, [&](unsigned l) { to[l] = from[l] << (64 - bits * (i + 1)) >> (64 - bits); });
+    for_each_lane(active,
+                  [&](unsigned l) { to[l] = from[l] << (64 - bits * (i + 1)) >> (64 - bits); });
   }
 }
 
 void decode_vector(statement& s, instruction& n, std::size_t elements, bool packs) {
   std::size_t const bits = 8 * bytes_of(n.t) / elements;
-  type const part = bits == 32 ? type::b32 : type::b16;
+  type const element = bits == 32 ? type::b32 : type::b16;
   if (elements == 2 && bits == 16)
     n.act = packs ? pack<2, 16> : unpack<2, 16>;
   else if (elements == 2 && bits == 32)
@@ -39,9 +40,9 @@ void decode_vector(statement& s, instruction& n, std::size_t elements, bool pack
   else if (elements == 4 && bits == 16)
     n.act = packs ? pack<4, 16> : unpack<4, 16>;
   else
-    s.fail("so many elements are not known here");
+    s.fail("unsupported number of elements");
   if (packs)
-    s.sources(n, part, elements);
+    s.sources(n, element, elements);
   else
     s.source(n, n.t);
 }
@@ -61,17 +62,18 @@ void decode_mov(statement& s, instruction& n) {
   n.act = lanewise<copy>;
 }
 
-// Four bytes of the eight in b:a, each chosen by three bits; a fourth asks for its sign instead.
+// prmt: selects four of the eight bytes of b:a by three bits each; a fourth bit selects the byte's
+// sign instead.
 std::uint32_t permute(std::uint32_t a, std::uint32_t b, std::uint32_t selection) {
   std::uint64_t const bytes = std::uint64_t{b} << 32 | a;
-  std::uint32_t found = 0;
+  std::uint32_t result = 0;
   for (unsigned i = 0; i < 4; ++i) {
-    std::uint32_t const choice = selection >> (4 * i) & 15;
-    auto const byte = static_cast<std::uint32_t>(bytes >> (8 * (choice & 7)) & 0xff);
+    std::uint32_t const selector = selection >> (4 * i) & 15;
+    auto const byte = static_cast<std::uint32_t>(bytes >> (8 * (selector & 7)) & 0xff);
     std::uint32_t const sign = (byte >> 7) * 0xff;
-    found |= ((choice & 8) != 0 ? sign : byte) << (8 * i);
+    result |= ((selector & 8) != 0 ? sign : byte) << (8 * i);
   }
-  return found;
+  return result;
 }
 void decode_prmt(statement& s, instruction& n) {
   n.t = s.take_type({type::b32});

@@ -10,13 +10,13 @@
 
 namespace ptx {
 
-statement::statement(std::string_view text, int line, int index, names& known)
-    : text_(text), operands_(text), line_(line), index_(index), known_(known) {
+statement::statement(std::string_view text, int line, int index, names& scope_names)
+    : text_(text), operands_(text), line_(line), index_(index), names_(scope_names) {
   words_ = split(take_word(operands_), '.');
 }
 
-void statement::fail(std::string const& what) const {
-  throw fault(what + " in `" + std::string(text_) + "`, line " + std::to_string(line_));
+void statement::fail(std::string const& message) const {
+  throw fault(message + " in `" + std::string(text_) + "`, line " + std::to_string(line_));
 }
 
 // Modifiers.
@@ -49,10 +49,10 @@ type statement::take_type(std::initializer_list<type> types) {
 
 // Operands.
 
-// Steps over a character and the space behind it.
+// Skips a character and the spaces after it.
 void statement::step() {
-  ++at_;
-  while (at_ < operands_.size() && is_space(operands_[at_])) ++at_;
+  ++position_;
+  while (position_ < operands_.size() && is_space(operands_[position_])) ++position_;
 }
 
 void statement::expect_mark(char c) {
@@ -60,7 +60,7 @@ void statement::expect_mark(char c) {
   step();
 }
 
-// The comma between two operands.
+// Takes the comma between two operands.
 void statement::separate() {
   if (!separated_) {
     if (!more()) fail("an operand is missing");
@@ -69,14 +69,15 @@ void statement::separate() {
   separated_ = false;
 }
 
-// A name or a number, with its sign.
+// Takes a name, or a number with its sign.
 std::string_view statement::word() {
-  std::size_t end = at_;
-  while (end < operands_.size() && (is_name(operands_[end]) || (end == at_ && next_is('-')))) ++end;
-  std::string_view const found = operands_.substr(at_, end - at_);
+  std::size_t end = position_;
+  while (end < operands_.size() && (is_name(operands_[end]) || (end == position_ && next_is('-'))))
+    ++end;
+  std::string_view const found = operands_.substr(position_, end - position_);
   if (found.empty()) fail(more() ? "unknown operand `" + rest() + "`" : "an operand is missing");
-  at_ = end;
-  while (at_ < operands_.size() && is_space(operands_[at_])) ++at_;
+  position_ = end;
+  while (position_ < operands_.size() && is_space(operands_[position_])) ++position_;
   return found;
 }
 
@@ -90,20 +91,20 @@ operand statement::checked(operand o, std::string_view name, type t, bool wide) 
 
 operand statement::destination(type t, bool wide) {
   std::string_view const name = word();
-  if (name == "_") return known_.unread(bytes_of(t));
-  auto const found = known_.find_register(name);
+  if (name == "_") return names_.unread(bytes_of(t));
+  auto const found = names_.find_register(name);
   if (!found) fail("unknown register " + std::string(name));
   return checked(*found, name, t, wide);
 }
 
 operand statement::value(type t, bool wide) {
   std::string_view const name = word();
-  if (auto const found = known_.find_register(name)) return checked(*found, name, t, wide);
-  if (names::variable const* const v = known_.find_variable(name)) {
+  if (auto const found = names_.find_register(name)) return checked(*found, name, t, wide);
+  if (names::variable const* const v = names_.find_variable(name)) {
     if (is_floating_point(t) || bytes_of(t) < 4) fail("an address does not fit");
-    return known_.constant(v->address, bytes_of(t));
+    return names_.constant(v->address, bytes_of(t));
   }
-  return known_.constant(literal(name, t), bytes_of(t));
+  return names_.constant(literal(name, t), bytes_of(t));
 }
 
 // PTX ISA 4.5 "Constants".
@@ -170,12 +171,12 @@ std::int64_t statement::address(instruction& n, space where) {
   separate();
   expect_mark('[');
   std::string_view const name = word();
-  if (auto const found = known_.find_register(name)) {
-    bool const window = where == space::shared || where == space::param;  // of less than 4 GiB
+  if (auto const found = names_.find_register(name)) {
+    bool const window = where == space::shared || where == space::param;  // has 32-bit addresses
     append_source(n, checked(*found, name, window ? type::b32 : type::b64, window));
-  } else if (names::variable const* const v = known_.find_variable(name)) {
+  } else if (names::variable const* const v = names_.find_variable(name)) {
     if (v->where != where) fail(std::string(name) + " lies in another state space");
-    append_source(n, known_.constant(v->address, 8));
+    append_source(n, names_.constant(v->address, 8));
   } else {
     fail("unknown operand `" + std::string(name) + "`");
   }
@@ -193,9 +194,9 @@ std::int64_t statement::integer() {
   return static_cast<std::int64_t>(literal(word(), type::s64));
 }
 
-void statement::target(instruction& n) {
+void statement::branch_target(instruction& n) {
   separate();
-  known_.branch(index_, word());
+  names_.branch(index_, word());
   n.then = flow::branch;
 }
 
@@ -203,7 +204,8 @@ std::size_t statement::vector_size() {
   separate();
   separated_ = true;
   if (!next_is('{')) return 1;
-  std::string_view const elements = operands_.substr(at_, operands_.find('}', at_) - at_);
+  std::string_view const elements =
+      operands_.substr(position_, operands_.find('}', position_) - position_);
   return 1 + static_cast<std::size_t>(std::count(elements.begin(), elements.end(), ','));
 }
 
@@ -221,7 +223,7 @@ bool statement::take_not() {
   return true;
 }
 
-void statement::synchronizes(instruction& n) { n.synchronization = known_.next_synchronization(); }
+void statement::synchronizes(instruction& n) { n.synchronization = names_.next_synchronization(); }
 
 void statement::end() const {
   if (next_word_ < words_.size()) fail("unknown modifier ." + std::string(words_[next_word_]));

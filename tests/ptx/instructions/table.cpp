@@ -7,33 +7,34 @@ namespace ptx {
 
 namespace {
 
-std::vector<form> joined(std::initializer_list<std::vector<form>> chapters) {
-  std::vector<form> all;
+std::vector<form> with_reader(std::initializer_list<std::vector<form>> chapters) {
+  std::vector<form> table;
   for (std::vector<form> const& chapter : chapters)
-    all.insert(all.end(), chapter.begin(), chapter.end());
-  return all;
+    table.insert(table.end(), chapter.begin(), chapter.end());
+  return table;
 }
 
 }  // namespace
 
 std::vector<form> const& instruction_table() {
   static std::vector<form> const table =
-      joined({integer_arithmetic(), floating_point(), comparison(), logic_and_shift(), movement(),
-              conversion(), control_flow(), loads_and_stores(), addresses(), asynchronous_copies(),
-              shuffles(), barriers(), matrices()});
+      with_reader({integer_arithmetic(), floating_point(), comparison(), logic_and_shift(),
+                   movement(), conversion(), control_flow(), loads_and_stores(), addresses(),
+                   asynchronous_copies(), shuffles(), barriers(), matrices()});
   return table;
 }
 
-form const* find_form(std::string_view opcode, type last) {
+form const* find_form(std::string_view opcode, type last_type) {
   static auto const rows = [] {
     std::unordered_multimap<std::string_view, form const*> by_opcode;
     for (form const& f : instruction_table()) by_opcode.emplace(f.opcode, &f);
     return by_opcode;
   }();
-  numbers const wanted = is_floating_point(last) ? numbers::floating_point : numbers::integer;
-  auto const [from, to] = rows.equal_range(opcode);
-  for (auto row = from; row != to; ++row)
-    if (row->second->of == numbers::any || row->second->of == wanted) return row->second;
+  number_kind const kind =
+      is_floating_point(last_type) ? number_kind::floating_point : number_kind::integer;
+  auto const [first, last_row] = rows.equal_range(opcode);
+  for (auto row = first; row != last_row; ++row)
+    if (row->second->kind == number_kind::any || row->second->kind == kind) return row->second;
   return nullptr;
 }
 

@@ -14,12 +14,12 @@ namespace ptx {
 class cluster;
 
 struct block {
-  cluster* of = nullptr;
+  ptx::cluster* cluster = nullptr;
   unsigned rank = 0;  // in the cluster
   extent index;       // %ctaid
   shared_memory shared;
   std::vector<warp> warps;
-  unsigned running = 0;  // warps that have not ended
+  unsigned running = 0;  // number of warps that have not ended
 };
 
 }  // namespace ptx

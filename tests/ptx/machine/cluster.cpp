@@ -12,36 +12,37 @@ namespace ptx {
 
 namespace {
 
-// Moments are 32-bit numbers; no cluster needs a half of them.
-constexpr moment late = moment{1} << 31;
+// The clock has 32 bits; no cluster needs half of its range.
+constexpr moment max_clock = moment{1} << 31;
 
 bool ended(warp const* w) { return w->state == progress::ended; }
 
 }  // namespace
 
-cluster::cluster(kernel const& k, launch const& l, std::atomic<std::uint64_t> const& faulty)
-    : of(k), how(l), faulty_(faulty) {
-  if (how.removed.number >= 0 && how.removed.kernel == k.name) {
+cluster::cluster(ptx::kernel const& k, ptx::launch const& l,
+                 std::atomic<std::uint64_t> const& faulty)
+    : kernel(k), launch(l), faulty_(faulty) {
+  if (launch.removed.number >= 0 && launch.removed.kernel == k.name) {
     altered_ = k.code;
-    remove_synchronization(altered_, how.removed.number);
+    remove_synchronization(altered_, launch.removed.number);
   }
-  if (how.watched.count_memory) counted.executed.resize(k.code.size());
-  if (how.watched.global_races) global = std::make_unique<global_races>(k.widths.global);
+  if (launch.watched.count_memory) counted.executed.resize(k.code.size());
+  if (launch.watched.global_races) global = std::make_unique<global_races>(k.widths.global);
   for (auto const& [name, row] : k.specials) specials_.push_back({special_register(name), row});
-  auto const threads = static_cast<unsigned>(how.block.count());
-  blocks.resize(how.cluster);
+  auto const threads = static_cast<unsigned>(launch.block.count());
+  blocks.resize(launch.cluster);
   for (block& b : blocks) {
-    b.of = this;
+    b.cluster = this;
     b.rank = static_cast<unsigned>(&b - blocks.data());
-    b.shared.prepare(b, k.static_shared + how.shared_bytes, k.widths, how.watched);
+    b.shared.prepare(b, k.static_shared + launch.shared_bytes, k.widths, launch.watched);
     b.warps.resize((threads + warp_lanes - 1) / warp_lanes);
     for (warp& w : b.warps) {
-      w.in = &b;
+      w.block = &b;
       w.number = static_cast<unsigned>(&w - b.warps.data());
       w.first_thread = thread_of(b.rank, w.number, 0);
       w.registers.resize(static_cast<std::size_t>(k.registers) * warp_lanes, 0xdeadbeefcafef00d);
       w.constants = k.constants.data();
-      all_.push_back(&w);
+      warps_.push_back(&w);
     }
   }
 }
@@ -49,21 +50,21 @@ cluster::cluster(kernel const& k, launch const& l, std::atomic<std::uint64_t> co
 cluster::~cluster() = default;
 
 void cluster::start(std::uint64_t number) {
-  random = random_numbers(how.seed ^ (number + 1) * 0xd1342543de82ef95);
+  random = random_numbers(launch.seed ^ (number + 1) * 0xd1342543de82ef95);
   late_copies = random.coin();
-  if (clock_ > late) {
+  if (clock_ > max_clock) {
     clock_ = 0;
-    for (block& b : blocks) b.shared.forget();
-    if (global) global->forget();
+    for (block& b : blocks) b.shared.reset();
+    if (global) global->reset();
   }
   moment const begin = tick();
-  barriers_over = 0;
-  auto const threads = static_cast<unsigned>(how.block.count());
+  completed_barriers = 0;
+  auto const threads = static_cast<unsigned>(launch.block.count());
   for (block& b : blocks) {
-    std::uint64_t const index = number * how.cluster + b.rank;
-    b.index = {static_cast<unsigned>(index % how.grid.x),
-               static_cast<unsigned>(index / how.grid.x % how.grid.y),
-               static_cast<unsigned>(index / how.grid.x / how.grid.y)};
+    std::uint64_t const index = number * launch.cluster + b.rank;
+    b.index = {static_cast<unsigned>(index % launch.grid.x),
+               static_cast<unsigned>(index / launch.grid.x % launch.grid.y),
+               static_cast<unsigned>(index / launch.grid.x / launch.grid.y)};
     b.shared.start(static_cast<unsigned char>(random()));
     b.running = static_cast<unsigned>(b.warps.size());
     for (warp& w : b.warps) {
@@ -73,18 +74,18 @@ void cluster::start(std::uint64_t number) {
           w.registers[static_cast<std::size_t>(row) * warp_lanes + l] = value(w, l);
     }
   }
-  std::sort(all_.begin(), all_.end());  // each cluster has its own lot, whichever ran before
+  std::sort(warps_.begin(), warps_.end());  // a cluster's order is independent of the ones before
   counted.blocks += blocks.size();
   counted.threads += std::uint64_t{threads} * blocks.size();
 }
 
-// Between barriers warps run in any order, one after the other.
+// Between barriers the warps run one after the other, in random order.
 void cluster::run(std::uint64_t number) {
   start(number);
   while (number < faulty_) {
-    random.shuffle(all_);
+    random.shuffle(warps_);
     bool ran = false;
-    for (warp* w : all_)
+    for (warp* w : warps_)
       if (w->state == progress::running) {
         w->run();
         ran = true;
@@ -92,92 +93,91 @@ void cluster::run(std::uint64_t number) {
     for (block& b : blocks) release(b);
     release_cluster();
     if (ran) continue;
-    if (std::all_of(all_.begin(), all_.end(), ended)) return;
-    if (std::none_of(all_.begin(), all_.end(),
+    if (std::all_of(warps_.begin(), warps_.end(), ended)) return;
+    if (std::none_of(warps_.begin(), warps_.end(),
                      [](warp const* w) { return w->state == progress::running; }))
       deadlock();
   }
 }
 
-// Lets a block go whose warps have all come to its barrier. Those that have left the kernel are
-// not waited for.
+// Releases the barrier of a block if all of its running warps have arrived.
 void cluster::release(block& b) {
   warp const* first = nullptr;
   for (warp const& w : b.warps) {
     if (ended(&w)) continue;
     if (w.state != progress::at_barrier) return;
     if (first == nullptr) first = &w;
-    if (w.now->of != first->now->of || w.now->mode != first->now->mode)
+    if (w.current->form != first->current->form || w.current->mode != first->current->mode)
       w.fail("waits at another kind of barrier than warp " + std::to_string(first->number) +
-             ", line " + std::to_string(first->now->line));
+             ", line " + std::to_string(first->current->line));
   }
   if (first == nullptr) return;
   ++counted.barriers;
-  moment const when = tick();
-  std::uint32_t over = 0;
+  moment const time = tick();
+  std::uint32_t barriers = 0;
   reduce_votes(b);
   for (warp const& w : b.warps)
-    if (!ended(&w)) over = std::max(over, w.past.cluster_barriers);
+    if (!ended(&w)) barriers = std::max(barriers, w.past.cluster_barriers);
   for (warp& w : b.warps) {
     if (ended(&w)) continue;
-    w.past.now = w.past.block_barrier = when;
-    w.past.cluster_barriers = over;
-    settle(w);
+    w.past.last_sync = w.past.block_barrier = time;
+    w.past.cluster_barriers = barriers;
+    update_ordered(w);
     w.state = progress::running;
   }
 }
 
 void cluster::release_cluster() {
-  // Whether all have come to the next barrier.
-  bool over = false;
+  // True if all running warps have arrived at the next barrier.
+  bool complete = false;
   moment first = ~moment{0}, last = 0;
-  for (warp const* w : all_) {
+  for (warp const* w : warps_) {
     if (ended(w)) continue;
-    if (w->cluster_arrivals <= barriers_over) {
-      over = false;
+    if (w->cluster_arrivals <= completed_barriers) {
+      complete = false;
       break;
     }
-    over = true;
-    moment const arrival = w->past.arrivals[barriers_over % 4];
+    complete = true;
+    moment const arrival = w->past.arrivals[completed_barriers % 4];
     first = std::min(first, arrival);
     last = std::max(last, arrival);
   }
-  if (over) {
-    first_arrivals[barriers_over % 4] = first;
-    last_arrivals[barriers_over % 4] = last;
-    ++barriers_over;
+  if (complete) {
+    first_arrivals[completed_barriers % 4] = first;
+    last_arrivals[completed_barriers % 4] = last;
+    ++completed_barriers;
     ++counted.cluster_barriers;
   }
-  for (warp* w : all_)
-    if (w->state == progress::at_cluster_barrier && w->cluster_waits < barriers_over)
+  for (warp* w : warps_)
+    if (w->state == progress::at_cluster_barrier && w->cluster_waits < completed_barriers)
       pass_cluster_barrier(*w);
 }
 
 void cluster::pass_cluster_barrier(warp& w) {
   ++w.cluster_waits;
   w.past.cluster_barriers = std::max(w.past.cluster_barriers, w.cluster_waits);
-  w.past.now = tick();
-  settle(w);
+  w.past.last_sync = tick();
+  update_ordered(w);
   w.state = progress::running;
 }
 
-void cluster::settle(warp& w) const {
+void cluster::update_ordered(warp& w) const {
   if (blocks.size() == 1)
-    w.past.calm = w.past.block_barrier;
+    w.past.cluster_ordered = w.past.block_barrier;
   else if (w.past.cluster_barriers != 0)
-    w.past.calm = first_arrivals[(w.past.cluster_barriers - 1) % 4];
-  w.past.block_calm = std::max(w.past.calm, w.past.block_barrier);
+    w.past.cluster_ordered = first_arrivals[(w.past.cluster_barriers - 1) % 4];
+  w.past.block_ordered = std::max(w.past.cluster_ordered, w.past.block_barrier);
 }
 
 void cluster::deadlock() const {
-  std::string who;
-  for (warp const* w : all_)
+  std::string waiting_warps;
+  for (warp const* w : warps_)
     if (w->state != progress::ended)
-      who += (who.empty() ? "" : "; ") + std::string("warp ") + std::to_string(w->number) +
-             " of block " + std::to_string(w->in->rank) + " waits in line " +
-             std::to_string(w->now->line);
-  auto const waiting = std::find_if_not(all_.begin(), all_.end(), ended);
-  (*waiting)->fail("deadlock: nobody is left whom these wait for: " + who);
+      waiting_warps += (waiting_warps.empty() ? "" : "; ") + std::string("warp ") +
+                       std::to_string(w->number) + " of block " + std::to_string(w->block->rank) +
+                       " waits in line " + std::to_string(w->current->line);
+  auto const waiting = std::find_if_not(warps_.begin(), warps_.end(), ended);
+  (*waiting)->fail("deadlock: " + waiting_warps);
 }
 
 allocation const& cluster::memory_of(instruction const& n, std::uint64_t address) {

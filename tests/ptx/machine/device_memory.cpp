@@ -8,38 +8,40 @@ namespace ptx {
 
 namespace {
 
-using list = std::vector<allocation>;
+using allocation_list = std::vector<allocation>;
 
-// A list is never changed, but replaced, so that launches read theirs without a lock.
-std::mutex changing;
-std::shared_ptr<list const>& current() {
-  static auto& all = *new std::shared_ptr<list const>(std::make_shared<list>());  // outlives all
-  return all;
+// The list is replaced, never modified, so that launches read theirs without a lock.
+std::mutex list_mutex;
+std::shared_ptr<allocation_list const>& current() {
+  static auto& allocations = *new std::shared_ptr<allocation_list const>(
+      std::make_shared<allocation_list>());  // never destroyed
+  return allocations;
 }
-list::const_iterator behind(list const& all, std::uint64_t address) {
-  return std::upper_bound(all.begin(), all.end(), address,
+allocation_list::const_iterator first_after(allocation_list const& allocations,
+                                            std::uint64_t address) {
+  return std::upper_bound(allocations.begin(), allocations.end(), address,
                           [](std::uint64_t a, allocation const& b) { return a < b.begin; });
 }
 
 }  // namespace
 
 void register_memory(void const* data, std::size_t bytes) {
-  std::lock_guard<std::mutex> const lock(changing);
-  auto all = std::make_shared<list>(*current());
+  std::lock_guard<std::mutex> const lock(list_mutex);
+  auto allocations = std::make_shared<allocation_list>(*current());
   auto const begin = reinterpret_cast<std::uint64_t>(data);
-  all->insert(behind(*all, begin), {begin, bytes});
-  current() = std::move(all);
+  allocations->insert(first_after(*allocations, begin), {begin, bytes});
+  current() = std::move(allocations);
 }
 
 bool forget_memory(void const* data) {
-  std::lock_guard<std::mutex> const lock(changing);
-  auto all = std::make_shared<list>(*current());
+  std::lock_guard<std::mutex> const lock(list_mutex);
+  auto allocations = std::make_shared<allocation_list>(*current());
   auto const begin = reinterpret_cast<std::uint64_t>(data);
-  auto const found = std::find_if(all->begin(), all->end(),
+  auto const found = std::find_if(allocations->begin(), allocations->end(),
                                   [begin](allocation const& a) { return a.begin == begin; });
-  if (found == all->end()) return false;
-  all->erase(found);
-  current() = std::move(all);
+  if (found == allocations->end()) return false;
+  allocations->erase(found);
+  current() = std::move(allocations);
   return true;
 }
 
@@ -48,13 +50,13 @@ bool is_device_memory(std::uint64_t address, std::size_t bytes) {
 }
 
 memory_map::memory_map() {
-  std::lock_guard<std::mutex> const lock(changing);
-  all_ = current();
+  std::lock_guard<std::mutex> const lock(list_mutex);
+  allocations_ = current();
 }
 
 allocation memory_map::find(std::uint64_t address) const {
-  auto const after = behind(*all_, address);
-  if (after == all_->begin()) return {};
+  auto const after = first_after(*allocations_, address);
+  if (after == allocations_->begin()) return {};
   allocation const found = *std::prev(after);
   return address - found.begin < found.bytes ? found : allocation{};
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the host's memory is the device's: global memory of a kernel is allocations that were
-// registered here, and nothing else.
+// Registers host allocations as device memory. A kernel's global memory consists of these only.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +10,9 @@
 namespace ptx {
 
 void register_memory(void const* data, std::size_t bytes);
-// False when `data` is not the beginning of an allocation.
+// Returns false if `data` is not the beginning of a registered allocation.
 bool forget_memory(void const* data);
-// Whether all of it lies in one allocation. Thread-safe.
+// True if the bytes lie in one registered allocation. Thread-safe.
 bool is_device_memory(std::uint64_t address, std::size_t bytes);
 
 struct allocation {
@@ -24,15 +23,15 @@ struct allocation {
   }
 };
 
-// The allocations that there are now, by address: what a launch that begins now may touch.
+// A snapshot of the registered allocations, sorted by address: the memory that a launch may access.
 class memory_map {
  public:
   memory_map();
-  // Empty where the address lies in none.
+  // The allocation that contains the address; empty if there is none.
   allocation find(std::uint64_t address) const;
 
  private:
-  std::shared_ptr<std::vector<allocation> const> all_;
+  std::shared_ptr<std::vector<allocation> const> allocations_;
 };
 
 }  // namespace ptx

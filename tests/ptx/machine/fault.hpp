@@ -5,8 +5,8 @@
 
 namespace ptx {
 
-// What a device would not do, or must not be trusted to do; the message says where. The first one
-// ends the launch.
+// An operation that a device does not support, or whose result is undefined. The message names the
+// place. The first fault ends the launch.
 struct fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -15,8 +15,8 @@ namespace ptx {
 
 namespace {
 
-// While it lives, this thread rounds to nearest and knows subnormal numbers, as a device does: a
-// program that is linked with -ffast-math begins without them.
+// Makes this thread round to nearest and support subnormal numbers for its lifetime, like a device.
+// A program that is linked with -ffast-math flushes them to zero.
 class device_rounding {
  public:
   device_rounding() {
@@ -31,35 +31,36 @@ class device_rounding {
   std::fenv_t before_;
 };
 
-// Host threads take the clusters of a grid in turn: whoever waits for what an earlier block writes
-// gets it. A fault in an earlier cluster goes before one in a later.
+// Host threads run the clusters of a grid in ascending order, so a block can wait for data of an
+// earlier one. Of several faults, the one in the earliest cluster is reported.
 class grid {
  public:
-  grid(kernel const& k, launch const& how)
-      : k_(k), how_(how), count_(how.grid.count() / how.cluster) {}
+  grid(kernel const& k, launch const& config)
+      : kernel_(k), config_(config), count_(config.grid.count() / config.cluster) {}
 
   void run() {
-    std::uint64_t const hosts =
-        how_.watched.global_races ? 1 : std::min<std::uint64_t>(how_.watched.threads, count_);
-    std::vector<std::thread> others;
-    for (std::uint64_t i = 1; i < hosts; ++i) others.emplace_back([this] { work(); });
-    work();
-    for (std::thread& t : others) t.join();
+    std::uint64_t const thread_count =
+        config_.watched.global_races ? 1 : std::min<std::uint64_t>(config_.watched.threads, count_);
+    std::vector<std::thread> threads;
+    for (std::uint64_t i = 1; i < thread_count; ++i)
+      threads.emplace_back([this] { run_clusters(); });
+    run_clusters();
+    for (std::thread& t : threads) t.join();
     if (fault_) std::rethrow_exception(fault_);
   }
   counters counted;
 
  private:
-  void work() {
+  void run_clusters() {
     device_rounding const rounding;
     std::uint64_t number = 0;
     try {
-      cluster machine(k_, how_, faulty_);
+      cluster machine(kernel_, config_, faulty_);
       while ((number = next_++) < count_) machine.run(number);
-      std::lock_guard<std::mutex> const lock(ending_);
+      std::lock_guard<std::mutex> const lock(mutex_);
       counted += machine.counted;
     } catch (...) {
-      std::lock_guard<std::mutex> const lock(ending_);
+      std::lock_guard<std::mutex> const lock(mutex_);
       if (!fault_ || number < faulty_) {
         fault_ = std::current_exception();
         faulty_ = number;
@@ -68,22 +69,22 @@ class grid {
     }
   }
 
-  kernel const& k_;
-  launch const& how_;
+  kernel const& kernel_;
+  launch const& config_;
   std::uint64_t const count_;
   std::atomic<std::uint64_t> next_{0};
-  std::mutex ending_;
+  std::mutex mutex_;
   std::exception_ptr fault_;
   std::atomic<std::uint64_t> faulty_{~std::uint64_t{0}};  // the first cluster with a fault
 };
 
 }  // namespace
 
-counters run(kernel const& k, launch const& how) {
-  if (how.parameters.size() != k.parameter_bytes)
-    throw fault(k.name + ": " + std::to_string(how.parameters.size()) +
+counters run(kernel const& k, launch const& config) {
+  if (config.parameters.size() != k.parameter_bytes)
+    throw fault(k.name + ": " + std::to_string(config.parameters.size()) +
                 " bytes of parameters, the kernel takes " + std::to_string(k.parameter_bytes));
-  grid g(k, how);
+  grid g(k, config);
   g.run();
   g.counted.launches = 1;
   return g.counted;

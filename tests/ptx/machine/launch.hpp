@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a grid of a kernel. This header, counters.hpp, device_memory.hpp and module.hpp are all that
-// a runtime needs.
+// Runs a grid of a kernel. A runtime needs only this header, counters.hpp, device_memory.hpp and
+// module.hpp.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -20,39 +20,38 @@ struct extent {
   std::uint64_t count() const { return std::uint64_t{x} * y * z; }
 };
 
-// A fault that is planted, to see whether it is noticed: the kernel runs without one of its
-// synchronizations (see instruction::synchronization).
+// A mutation of the kernel for negative tests: runs it without one of its synchronizations
+// (instruction::synchronization).
 struct removed_synchronization {
   std::string kernel;  // mangled name; empty: none
   int number = -1;
 };
 
-// What the machine watches beside bounds and alignment, and how it runs.
+// The checks of the machine beside bounds and alignment, and its threads.
 struct watch {
   bool shared_races = true;
   bool global_races = false;     // between the threads of a launch; slow
-  bool unwritten_shared = true;  // reads of shared memory that nobody wrote
-  bool count_memory = false;     // wavefronts and sectors
-  unsigned threads = 1;          // of the host, each with clusters of its own
+  bool unwritten_shared = true;  // reads of unwritten shared memory
+  bool count_memory = false;     // wavefronts, sectors and executed instructions
+  unsigned threads = 1;          // host threads, which share the clusters
 };
 
 struct launch {
   extent grid, block;
   unsigned cluster = 1;                   // blocks, along x
   std::size_t shared_bytes = 0;           // dynamic
-  std::vector<unsigned char> parameters;  // kernel::parameter_bytes
-  std::uint64_t seed =
-      1;  // of what a device leaves open: order of warps, arrival of copies, garbage
+  std::vector<unsigned char> parameters;  // kernel::parameter_bytes bytes
+  std::uint64_t seed = 1;                 // order of warps, time of copies, initial garbage
   watch watched;
   removed_synchronization removed;
 };
 
-// Why a device of these limits would refuse the launch; empty: it would not. `opted_in` is the
-// kernel's cudaFuncAttributeMaxDynamicSharedMemorySize.
-std::string refusal(kernel const& k, launch const& how, device_limits const& device,
+// The reason why a device with these limits rejects the launch; empty if it is valid. `opted_in` is
+// the kernel's cudaFuncAttributeMaxDynamicSharedMemorySize.
+std::string refusal(kernel const& k, launch const& config, device_limits const& device,
                     std::size_t opted_in);
 
-// Throws fault. Several launches may run at a time.
-counters run(kernel const& k, launch const& how);
+// Throws fault. Thread-safe: several launches may run at the same time.
+counters run(kernel const& k, launch const& config);
 
 }  // namespace ptx

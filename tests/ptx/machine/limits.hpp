@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device of a compute capability allows a launch. CUDA C++ Programming Guide, "Technical
-// Specifications per Compute Capability".
+// Launch limits of a compute capability. CUDA C++ Programming Guide, "Technical Specifications per
+// Compute Capability".
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 namespace ptx {
 
 struct device_limits {
-  int compute_capability;  // 80, 90
-  int multiprocessors;     // of an A100, of an H100 or H200
-  unsigned threads_a_block;
+  int compute_capability;  // 80 or 90
+  int multiprocessors;     // of an A100, or of an H100 and H200
+  unsigned max_threads;
   std::uint64_t grid_x;
   unsigned grid_y, grid_z, block_z;
-  std::size_t shared_a_block;  // bytes, without asking
-  std::size_t shared_opt_in;   // bytes, for a kernel that asks for them
-  unsigned cluster_blocks;     // portable; 1: there are no clusters
+  std::size_t shared_default;  // bytes of a block without opt-in
+  std::size_t shared_opt_in;   // bytes of a block with opt-in
+  unsigned cluster_blocks;     // portable size; 1: no clusters
   int l2_bytes;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SplitMix64, the same on every host, whatever its standard library. The machine includes nothing
-// of the library whose kernels it runs, which has this generator, too.
+// SplitMix64: the same numbers on every host. The library has this generator too, but the machine
+// includes nothing of the library whose kernels it runs.
 #pragma once
 
 #include <cstddef>

@@ -9,37 +9,41 @@ namespace ptx {
 
 namespace {
 
-extent const& threads(warp const& w) { return w.in->of->how.block; }
-extent const& blocks(warp const& w) { return w.in->of->how.grid; }
-unsigned thread(warp const& w, unsigned lane) { return w.number * warp_lanes + lane; }
+extent const& block_extent(warp const& w) { return w.block->cluster->launch.block; }
+extent const& grid_extent(warp const& w) { return w.block->cluster->launch.grid; }
+unsigned thread_in_block(warp const& w, unsigned lane) { return w.number * warp_lanes + lane; }
 
 struct row {
   char const* name;
   special value;
 };
 constexpr row rows[] = {
-    {"%tid.x", [](warp const& w, unsigned l) { return thread(w, l) % threads(w).x; }},
+    {"%tid.x", [](warp const& w, unsigned l) { return thread_in_block(w, l) % block_extent(w).x; }},
     {"%tid.y",
-     [](warp const& w, unsigned l) { return thread(w, l) / threads(w).x % threads(w).y; }},
+     [](warp const& w, unsigned l) {
+       return thread_in_block(w, l) / block_extent(w).x % block_extent(w).y;
+     }},
     {"%tid.z",
-     [](warp const& w, unsigned l) { return thread(w, l) / threads(w).x / threads(w).y; }},
-    {"%ntid.x", [](warp const& w, unsigned) { return threads(w).x; }},
-    {"%ntid.y", [](warp const& w, unsigned) { return threads(w).y; }},
-    {"%ntid.z", [](warp const& w, unsigned) { return threads(w).z; }},
+     [](warp const& w, unsigned l) {
+       return thread_in_block(w, l) / block_extent(w).x / block_extent(w).y;
+     }},
+    {"%ntid.x", [](warp const& w, unsigned) { return block_extent(w).x; }},
+    {"%ntid.y", [](warp const& w, unsigned) { return block_extent(w).y; }},
+    {"%ntid.z", [](warp const& w, unsigned) { return block_extent(w).z; }},
     {"%laneid", [](warp const&, unsigned l) { return l; }},
     {"%lanemask_eq", [](warp const&, unsigned l) { return 1u << l; }},
     {"%lanemask_lt", [](warp const&, unsigned l) { return (1u << l) - 1; }},
     {"%lanemask_le", [](warp const&, unsigned l) { return (2u << l) - 1; }},
     {"%lanemask_gt", [](warp const&, unsigned l) { return ~((2u << l) - 1); }},
     {"%lanemask_ge", [](warp const&, unsigned l) { return ~((1u << l) - 1); }},
-    {"%ctaid.x", [](warp const& w, unsigned) { return w.in->index.x; }},
-    {"%ctaid.y", [](warp const& w, unsigned) { return w.in->index.y; }},
-    {"%ctaid.z", [](warp const& w, unsigned) { return w.in->index.z; }},
-    {"%nctaid.x", [](warp const& w, unsigned) { return blocks(w).x; }},
-    {"%nctaid.y", [](warp const& w, unsigned) { return blocks(w).y; }},
-    {"%nctaid.z", [](warp const& w, unsigned) { return blocks(w).z; }},
-    {"%cluster_ctarank", [](warp const& w, unsigned) { return w.in->rank; }},
-    {"%cluster_nctarank", [](warp const& w, unsigned) { return w.in->of->how.cluster; }},
+    {"%ctaid.x", [](warp const& w, unsigned) { return w.block->index.x; }},
+    {"%ctaid.y", [](warp const& w, unsigned) { return w.block->index.y; }},
+    {"%ctaid.z", [](warp const& w, unsigned) { return w.block->index.z; }},
+    {"%nctaid.x", [](warp const& w, unsigned) { return grid_extent(w).x; }},
+    {"%nctaid.y", [](warp const& w, unsigned) { return grid_extent(w).y; }},
+    {"%nctaid.z", [](warp const& w, unsigned) { return grid_extent(w).z; }},
+    {"%cluster_ctarank", [](warp const& w, unsigned) { return w.block->rank; }},
+    {"%cluster_nctarank", [](warp const& w, unsigned) { return w.block->cluster->launch.cluster; }},
 };
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace ptx {
 
 class warp;
 
-// What it holds in a lane.
+// Computes the register's value in a lane.
 using special = std::uint32_t (*)(warp const& w, unsigned lane);
 
-// "%tid.x". Null where the name is not known.
+// Finds the function of a name such as "%tid.x"; null if it is unknown.
 special special_register(std::string_view name);
 
 }  // namespace ptx

@@ -11,10 +11,10 @@ namespace ptx {
 
 namespace {
 
-// A warp that spins until another one stores a number must let that one run.
-constexpr int branches_a_turn = 1 << 14;
+// A warp that spins on a value must let the warp run that stores it.
+constexpr int branches_per_slice = 1 << 14;
 
-std::string place(extent const& e) {
+std::string coordinates(extent const& e) {
   std::string s = std::to_string(e.x);
   if (e.y != 0 || e.z != 0) s += "," + std::to_string(e.y) + "," + std::to_string(e.z);
   return s;
@@ -24,36 +24,37 @@ unsigned lanes_in(lane_mask m) { return static_cast<unsigned>(__builtin_popcount
 
 }  // namespace
 
-void warp::fail(std::string const& what) const {
-  kernel const& k = in->of->of;
-  std::string where = k.name + ", block " + place(in->index) + ", warp " + std::to_string(number);
-  if (now != nullptr) {
-    where += ", line " + std::to_string(now->line);
-    auto const line = static_cast<std::size_t>(now->line) - 1;
-    if (line < k.lines.size()) where += " `" + k.lines[line] + "`";
+void warp::fail(std::string const& message) const {
+  kernel const& k = block->cluster->kernel;
+  std::string location =
+      k.name + ", block " + coordinates(block->index) + ", warp " + std::to_string(number);
+  if (current != nullptr) {
+    location += ", line " + std::to_string(current->line);
+    auto const line = static_cast<std::size_t>(current->line) - 1;
+    if (line < k.lines.size()) location += " `" + k.lines[line] + "`";
   }
-  throw fault(where + ": " + what);
+  throw fault(location + ": " + message);
 }
 
-void warp::fail(std::string const& what, unsigned lane, std::uint64_t address) const {
-  char more[64];
-  std::snprintf(more, sizeof more, " (thread %u, address %#llx)", number * 32 + lane,
+void warp::fail(std::string const& message, unsigned lane, std::uint64_t address) const {
+  char details[64];
+  std::snprintf(details, sizeof details, " (thread %u, address %#llx)", number * 32 + lane,
                 static_cast<unsigned long long>(address));
-  fail(what + more);
+  fail(message + details);
 }
 
-void warp::demand_whole(lane_mask active, char const* what) const {
+void warp::require_converged(lane_mask active, char const* operation) const {
   if (active == alive) return;
   char lanes[64];
   std::snprintf(lanes, sizeof lanes, ": lanes %08x of %08x", active, alive);
-  fail(std::string(what) + " that part of a warp does not reach" + lanes);
+  fail(std::string(operation) + " that part of a warp does not reach" + lanes);
 }
 
 void warp::start(unsigned threads, moment begin) {
   alive = threads >= warp_lanes ? all_lanes : (lane_mask{1} << threads) - 1;
-  paths.assign(1, {0, static_cast<std::int32_t>(in->of->code().size()), alive});
+  paths.assign(1, {0, static_cast<std::int32_t>(block->cluster->code().size()), alive});
   state = progress::running;
-  now = nullptr;
+  current = nullptr;
   cluster_arrivals = cluster_waits = 0;
   copies.clear();
   copy_groups.fill(0);
@@ -61,12 +62,12 @@ void warp::start(unsigned threads, moment begin) {
 }
 
 void warp::run() {
-  turn = branches_a_turn;
-  while (state == progress::running && turn > 0) {
+  branches_until_yield = branches_per_slice;
+  while (state == progress::running && branches_until_yield > 0) {
     if (paths.empty()) fail("runs past the end of the kernel");
     path& p = paths.back();
-    together = p.lanes & alive;
-    if (together == 0 || p.next == p.join) {
+    converged = p.lanes & alive;
+    if (converged == 0 || p.next == p.join) {
       paths.pop_back();
       continue;
     }
@@ -74,39 +75,39 @@ void warp::run() {
   }
 }
 
-lane_mask warp::chosen(instruction const& n) const {
+lane_mask warp::guarded_lanes(instruction const& n) const {
   std::uint64_t const* const p = &registers[static_cast<std::size_t>(n.guard) * warp_lanes];
-  std::uint64_t any = 0, every = 1;
-  for (int l = 0; l < warp_lanes; ++l) any |= p[l], every &= p[l];
+  std::uint64_t disjunction = 0, conjunction = 1;
+  for (int l = 0; l < warp_lanes; ++l) disjunction |= p[l], conjunction &= p[l];
   lane_mask set = 0;
-  if (every != 0)
+  if (conjunction != 0)
     set = all_lanes;
-  else if (any != 0)
+  else if (disjunction != 0)
     for (int l = 0; l < warp_lanes; ++l) set |= static_cast<lane_mask>(p[l] & 1) << l;
   return n.guard_negated ? ~set : set;
 }
 
 void warp::follow(path& p) {
-  instruction const* const code = in->of->code().data();
+  instruction const* const code = block->cluster->code().data();
   instruction const* const join = code + p.join;
   instruction const* n = code + p.next;
-  counters& counted = in->of->counted;
-  std::uint64_t steps = 0, idle = 0;  // idle: lanes that a guard left out
+  counters& counted = block->cluster->counted;
+  std::uint64_t steps = 0, idle = 0;  // idle: lanes that a guard disables
   auto const stop = [&] {
     p.next = static_cast<std::int32_t>(n - code);
     counted.warp_instructions += steps;
-    counted.thread_instructions += steps * lanes_in(together) - idle;
+    counted.thread_instructions += steps * lanes_in(converged) - idle;
   };
   std::uint64_t* const executed = counted.executed.empty() ? nullptr : counted.executed.data();
   do {
-    lane_mask active = together;
+    lane_mask active = converged;
     ++steps;
     if (executed != nullptr) ++executed[n - code];
     if (n->guard >= 0) {
-      active &= chosen(*n);
-      if (active != together) idle += lanes_in(together & ~active);
+      active &= guarded_lanes(*n);
+      if (active != converged) idle += lanes_in(converged & ~active);
     }
-    now = n;
+    current = n;
     if (n->then == flow::next) {
       if (active != 0) n->act(*this, *n, active);
       ++n;
@@ -116,41 +117,41 @@ void warp::follow(path& p) {
     } else if (n->then == flow::exit) {
       ++n;
       stop();
-      leave(active);
+      exit_lanes(active);
       return;
-    } else if (active == together) {
+    } else if (active == converged) {
       n = code + n->target;
-      if (--turn == 0) break;
+      if (--branches_until_yield == 0) break;
     } else {
       stop();
-      fork(p, *n, active);
+      diverge(p, *n, active);
       return;
     }
   } while (n != join);
   stop();
 }
 
-// Which side goes first is open, and drawn by lot.
-void warp::fork(path& p, instruction const& n, lane_mask taken) {
-  ++in->of->counted.divergent_branches;
+// The side that runs first is random, since PTX does not specify it.
+void warp::diverge(path& p, instruction const& n, lane_mask taken) {
+  ++block->cluster->counted.divergent_branches;
   std::int32_t const other = p.next + 1;
-  path sides[] = {{n.target, n.join, taken}, {other, n.join, together & ~taken}};
-  if (in->of->random.coin()) std::swap(sides[0], sides[1]);
+  path sides[] = {{n.target, n.join, taken}, {other, n.join, converged & ~taken}};
+  if (block->cluster->random.coin()) std::swap(sides[0], sides[1]);
   p.next = n.join;
   paths.push_back(sides[0]);
   paths.push_back(sides[1]);
 }
 
-void warp::leave(lane_mask lanes) {
+void warp::exit_lanes(lane_mask lanes) {
   for (pending_copy const& c : copies)
     if ((lanes >> c.lane & 1) != 0)
       fail("ends while its asynchronous copy is under way", c.lane, c.to);
   alive &= ~lanes;
   if (alive != 0) return;
   state = progress::ended;
-  past.arrivals.fill(in->of->tick());  // nobody waits for it at a barrier any more
-  --in->running;
-  if (in->running == 0) in->shared.end(*this);
+  past.arrivals.fill(block->cluster->tick());  // barriers no longer wait for this warp
+  --block->running;
+  if (block->running == 0) block->shared.end(*this);
 }
 
 }  // namespace ptx

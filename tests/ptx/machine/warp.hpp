@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 32 lanes in lockstep: their registers, where they are, and what they wait for.
+// 32 lanes in lockstep: registers, control flow, and synchronization state.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -17,18 +17,18 @@ struct block;
 
 enum class progress : std::uint8_t { running, at_barrier, at_cluster_barrier, ended };
 
-// A part of the lanes that goes its own way until `join`.
+// Lanes that execute separately from the others until `join`.
 struct path {
   std::int32_t next, join;
   lane_mask lanes;
 };
 
-// cp.async that was not waited for yet.
+// A cp.async that has not been waited for.
 struct pending_copy {
-  std::uint32_t to;     // shared memory
-  std::uint64_t from;   // global memory
-  std::uint8_t bytes;   // that are written
-  std::uint8_t source;  // that are read; the rest becomes zero
+  std::uint32_t to;     // offset in shared memory
+  std::uint64_t from;   // address in global memory
+  std::uint8_t bytes;   // to write
+  std::uint8_t source;  // to read; the rest is written as zero
   std::uint8_t lane;
   std::uint32_t group;
 };
@@ -42,42 +42,41 @@ class warp {
     return (o.constant ? constants : registers.data()) +
            static_cast<std::size_t>(o.row) * warp_lanes;
   }
-  // Throws fault: kernel, block, warp, line of the text and `what`.
-  [[noreturn]] void fail(std::string const& what) const;
-  // Beside, which thread it is, and an address.
-  [[noreturn]] void fail(std::string const& what, unsigned lane, std::uint64_t address) const;
+  // Throws fault with the kernel, block, warp, line of the text, and `message`.
+  [[noreturn]] void fail(std::string const& message) const;
+  // Adds the thread and an address to the message.
+  [[noreturn]] void fail(std::string const& message, unsigned lane, std::uint64_t address) const;
 
-  // At the kernel's beginning, with so many threads.
+  // Begins the kernel with `threads` threads, of which the warp has at most 32.
   void start(unsigned threads, moment begin);
-  // Until it waits or ends, or for so long that others should have a turn.
+  // Runs until the warp waits, ends, or has used up its time slice.
   void run();
-  // What every instruction that works on a warp as a whole demands.
-  void demand_whole(lane_mask active, char const* what) const;
+  // Throws fault unless all running lanes are active.
+  void require_converged(lane_mask active, char const* operation) const;
 
-  block* in = nullptr;
+  ptx::block* block = nullptr;
   unsigned number = 0;        // in the block
   unsigned first_thread = 0;  // in the cluster: thread_of(block, number, 0)
-  lane_mask alive = 0;        // have not left the kernel
-  lane_mask together = 0;     // on the path of the instruction that is being executed, whatever its
-                              // guard
+  lane_mask alive = 0;        // lanes that have not left the kernel
+  lane_mask converged = 0;    // lanes on the current path, regardless of the guard
   std::vector<std::uint64_t> registers;
   std::uint64_t const* constants = nullptr;
-  std::vector<path> paths;  // the innermost last
+  std::vector<path> paths;  // stack: the innermost is last
   progress state = progress::running;
-  instruction const* now = nullptr;  // is being executed, or was the last
-  lane_mask vote = 0;                // at a barrier that reduces
+  instruction const* current = nullptr;  // the instruction being executed, or the last one
+  lane_mask vote = 0;                    // at a reducing barrier
   std::uint32_t cluster_arrivals = 0, cluster_waits = 0;
   std::vector<pending_copy> copies;
-  std::array<std::uint32_t, warp_lanes> copy_groups{};  // that each lane committed
+  std::array<std::uint32_t, warp_lanes> copy_groups{};  // committed groups of each lane
   order past;
 
  private:
   void follow(path& p);
-  lane_mask chosen(instruction const& n) const;
-  void fork(path& p, instruction const& n, lane_mask taken);
-  void leave(lane_mask lanes);
+  lane_mask guarded_lanes(instruction const& n) const;
+  void diverge(path& p, instruction const& n, lane_mask taken);
+  void exit_lanes(lane_mask lanes);
 
-  int turn = 0;  // branches until others have theirs
+  int branches_until_yield = 0;  // rest of the time slice
 };
 
 }  // namespace ptx

@@ -19,17 +19,17 @@ edges reversed(edges const& next) {
   return before;
 }
 
-// The blocks from which a way leads to the end, so that each but the end comes behind one that may
-// follow it: reverse postorder of the reversed graph.
+// The blocks that can reach the end, in reverse postorder of the reversed graph: every block but
+// the end comes after one of its successors.
 std::vector<int> order_from_end(block_graph const& graph) {
   edges const before = reversed(graph.next);
   struct visit {
     int block;
-    std::size_t next;  // of before[block]
+    std::size_t next;  // index into before[block]
   };
   std::vector<visit> stack{{graph.end(), 0}};
-  std::vector<bool> seen(graph.next.size());
-  seen[at(graph.end())] = true;
+  std::vector<bool> visited(graph.next.size());
+  visited[at(graph.end())] = true;
   std::vector<int> order;
   while (!stack.empty()) {
     visit& v = stack.back();
@@ -39,8 +39,8 @@ std::vector<int> order_from_end(block_graph const& graph) {
       continue;
     }
     int const b = before[at(v.block)][v.next++];
-    if (seen[at(b)]) continue;
-    seen[at(b)] = true;
+    if (visited[at(b)]) continue;
+    visited[at(b)] = true;
     stack.push_back({b, 0});
   }
   std::reverse(order.begin(), order.end());
@@ -58,7 +58,7 @@ block_graph blocks_of(std::vector<instruction> const& code) {
     if (code[i].then == flow::branch) leads[at(code[i].target)] = true;
   }
   block_graph graph;
-  std::vector<int> block(code.size() + 1);  // of each instruction
+  std::vector<int> block(code.size() + 1);  // block number of each instruction
   for (std::size_t i = 0; i <= code.size(); ++i) {
     if (leads[i]) graph.first.push_back(static_cast<int>(i));
     block[i] = static_cast<int>(graph.first.size()) - 1;
@@ -78,31 +78,31 @@ block_graph blocks_of(std::vector<instruction> const& code) {
 // Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed graph.
 std::vector<int> immediate_post_dominators(block_graph const& graph) {
   std::vector<int> const order = order_from_end(graph);
-  std::vector<int> rank(graph.next.size(), -1);  // in the order
+  std::vector<int> rank(graph.next.size(), -1);  // position in `order`
   for (std::size_t i = 0; i < order.size(); ++i) rank[at(order[i])] = static_cast<int>(i);
 
-  std::vector<int> found(graph.next.size(), -1);
-  found[at(graph.end())] = graph.end();
+  std::vector<int> dominators(graph.next.size(), -1);
+  dominators[at(graph.end())] = graph.end();
   auto const common = [&](int a, int b) {
     while (a != b) {
       int& later = rank[at(a)] > rank[at(b)] ? a : b;
-      later = found[at(later)];
+      later = dominators[at(later)];
     }
     return a;
   };
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = 1; i < order.size(); ++i) {
-      int now = -1;
+      int dominator = -1;
       for (int const n : graph.next[at(order[i])])
-        if (found[at(n)] >= 0) now = now < 0 ? n : common(now, n);
-      int& known = found[at(order[i])];
-      changed = changed || known != now;
-      known = now;
+        if (dominators[at(n)] >= 0) dominator = dominator < 0 ? n : common(dominator, n);
+      int& previous = dominators[at(order[i])];
+      changed = changed || previous != dominator;
+      previous = dominator;
     }
   }
-  std::replace(found.begin(), found.end(), -1, graph.end());
-  return found;
+  std::replace(dominators.begin(), dominators.end(), -1, graph.end());
+  return dominators;
 }
 
 void join_branches(std::vector<instruction>& code, block_graph const& graph) {

@@ -12,23 +12,23 @@ namespace ptx {
 
 namespace {
 
-void read_parameters(std::string_view list, kernel& k, names& known) {
+void read_parameters(std::string_view list, kernel& k, names& scope_names) {
   for (std::string_view const parameter : split(list, ',')) {
     std::string_view declaration = parameter;
     if (take_word(declaration) != ".param")
-      throw fault("PTX: a parameter that is not known here: `" + std::string(parameter) + "`");
-    variable const v = parse_variable(declaration);
-    std::size_t const offset = aligned(k.parameter_bytes, v.alignment);
-    known.declare_variable(v.name, {space::param, offset});
-    k.parameters.push_back({offset, v.bytes});
-    k.parameter_bytes = offset + v.bytes;
+      throw fault("PTX: an unsupported parameter: `" + std::string(parameter) + "`");
+    variable const parsed = parse_variable(declaration);
+    std::size_t const offset = aligned(k.parameter_bytes, parsed.alignment);
+    scope_names.declare_variable(parsed.name, {space::param, offset});
+    k.parameters.push_back({offset, parsed.bytes});
+    k.parameter_bytes = offset + parsed.bytes;
   }
 }
 
 // ".maxntid 512, 1, 1 .minnctapersm 1".
 void read_tuning(std::string_view directives, kernel& k) {
   auto const unknown = [&] {
-    throw fault("PTX: directives that are not known here: `" + std::string(directives) + "`");
+    throw fault("PTX: unsupported directives: `" + std::string(directives) + "`");
   };
   for (std::string_view rest = directives; !rest.empty();) {
     std::string_view const directive = take_word(rest);
@@ -42,22 +42,22 @@ void read_tuning(std::string_view directives, kernel& k) {
     rest.remove_prefix(end);
     if (directive == ".maxntid")
       k.max_threads = static_cast<unsigned>(product);
-    else if (directive != ".minnctapersm" && directive != ".maxnreg")  // of the compiler
+    else if (directive != ".minnctapersm" && directive != ".maxnreg")  // only for the compiler
       unknown();
   }
 }
 
 }  // namespace
 
-kernel_body read_entry(std::string_view text, kernel& k, names& known) {
-  std::size_t const brace = find_outside(text, "{", 0);
+kernel_text read_entry(std::string_view text, kernel& k, names& scope_names) {
+  std::size_t const brace = find_unquoted(text, "{", 0);
   std::string_view const head = text.substr(0, brace);
   std::size_t const open = head.find('('), close = head.find(')');
   k.name = std::string(trimmed(head.substr(0, std::min(open, head.find_first_of(" \t\n.")))));
   if (open != std::string_view::npos) {
     if (close == std::string_view::npos)
       throw fault("PTX: parameters of " + k.name + " do not end");
-    read_parameters(head.substr(open + 1, close - open - 1), k, known);
+    read_parameters(head.substr(open + 1, close - open - 1), k, scope_names);
   }
   read_tuning(trimmed(head.substr(open == std::string_view::npos ? k.name.size() + 1 : close + 1)),
               k);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of a kernel: its name, its parameters, and what it asks of a launch. PTX ISA 11.1.1
-// ".entry", 11.4 "Performance-Tuning Directives".
+// The head of a kernel: its name, parameters and launch bounds. PTX ISA 11.1.1 ".entry", 11.4
+// "Performance-Tuning Directives".
 #pragma once
 
 #include "kernel.hpp"
@@ -10,13 +10,14 @@
 
 namespace ptx {
 
-// What lies between the braces, and the line in which it begins.
-struct kernel_body {
+// The text between a kernel's braces, and the line in which it begins.
+struct kernel_text {
   std::string_view text;
   int line;
 };
 
-// `text` begins behind ".entry", in line 1. Fills the kernel, and names the parameters.
-kernel_body read_entry(std::string_view text, kernel& k, names& known);
+// Reads the head of a kernel. `text` begins after ".entry", in line 1. Fills the kernel and
+// declares its parameters.
+kernel_text read_entry(std::string_view text, kernel& k, names& scope_names);
 
 }  // namespace ptx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel as the machine runs it: its text was decoded, its branches know where their sides meet
-// again, and its registers are rows of a warp's register file.
+// A decoded kernel. Its branches have reconvergence points, and its registers are rows of a warp's
+// register file.
 #pragma once
 
 #include "types.hpp"
@@ -22,31 +22,30 @@ using lane_mask = std::uint32_t;
 inline constexpr int warp_lanes = 32;
 inline constexpr lane_mask all_lanes = ~lane_mask{0};
 
-// What an instruction does for the lanes of `active`, of which there is at least one.
+// Executes an instruction for the lanes of `active`, of which there is at least one.
 using action = void (*)(warp&, instruction const&, lane_mask active);
 
-// A row of 32 64-bit words, one for each lane, in the warp's registers or among the kernel's
-// constants. A narrower value lies in the low bits of its word, and the bits above it are zero; a
-// predicate is 0 or 1.
+// A row of 32 64-bit words, one per lane, in the warp's registers or the kernel's constants. A
+// narrower value is zero-extended; a predicate is 0 or 1.
 struct operand {
   bool constant = false;
-  std::uint8_t bytes = 0;  // of the register as it was declared, or of the constant's type
+  std::uint8_t bytes = 0;  // of the register's declared type, or of the constant's
   std::int32_t row = -1;
 };
 
-// How an instruction changes which instruction comes next.
+// The effect of an instruction on the control flow.
 enum class flow : std::uint8_t { next, branch, exit };
 
 struct instruction {
-  action act = nullptr;      // none for a branch, and for an exit
-  form const* of = nullptr;  // its row of the instruction table
+  action act = nullptr;             // null for a branch and an exit
+  ptx::form const* form = nullptr;  // its row of the instruction table
   flow then = flow::next;
 
-  // What the modifiers of the opcode said. `mode` is for the action to interpret.
-  type t = type::none;     // of the result
-  type from = type::none;  // of the sources, where it is another
+  // Modifiers of the opcode. The action interprets `mode`.
+  type t = type::none;            // of the result
+  type source_type = type::none;  // if it differs
   space where = space::generic;
-  std::uint8_t count = 1;  // elements of a vector, matrices of an ldmatrix
+  std::uint8_t count = 1;  // elements of a vector, or matrices of an ldmatrix
   std::uint8_t mode = 0;
   bool transposed = false;
 
@@ -55,12 +54,12 @@ struct instruction {
   operand results[4];
   operand sources[12];
   std::uint8_t result_count = 0, source_count = 0;
-  std::int64_t offset = 0;  // bytes, beside an address in sources
+  std::int64_t offset = 0;  // bytes, added to an address in sources
 
   std::int32_t target = -1;  // of a branch: index of an instruction
-  std::int32_t join = -1;  // of a branch that some lanes may not take: where both sides meet again
-                           // (the immediate post-dominator; code.size() for the kernel's end)
-  std::int32_t synchronization = -1;  // its number among those of the kernel, in the text's order
+  std::int32_t join = -1;  // of a guarded branch: its immediate post-dominator, the instruction at
+                           // which both sides reconverge; code.size() for the kernel's end
+  std::int32_t synchronization = -1;  // number among the kernel's synchronizations, in text order
   std::int32_t line = 0;              // in the text of the kernel, from 1
 };
 
@@ -68,11 +67,11 @@ struct parameter {
   std::size_t offset, bytes;
 };
 
-// The widths of a kernel's accesses to memory in bytes, powers of two up to 16.
+// Widths in bytes of a kernel's memory accesses, powers of two up to 16.
 struct access_widths {
-  // The smallest: as accesses are aligned, bytes that share such a grain share their past.
+  // Smallest width. Aligned accesses cover whole grains of this size, so a grain has one history.
   std::size_t shared = 16, global = 16;
-  bool shared_lines = false;  // whether there are accesses of 16 bytes to shared memory
+  bool shared_lines = false;  // true if there are 16-byte accesses to shared memory
 };
 
 struct kernel {
@@ -84,8 +83,8 @@ struct kernel {
   std::vector<instruction> code;
   access_widths widths;
   int registers = 0;                                  // rows of a warp's register file
-  std::vector<std::uint64_t> constants;               // 32 equal words for each
-  std::vector<std::pair<std::string, int>> specials;  // "%tid.x" and the row that holds it
+  std::vector<std::uint64_t> constants;               // 32 equal words per constant
+  std::vector<std::pair<std::string, int>> specials;  // "%tid.x" and its row
   int synchronizations = 0;        // instructions with a `synchronization` number
   std::vector<std::string> lines;  // the text, for messages
 };

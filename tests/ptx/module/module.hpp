@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PTX text of a translation unit. A kernel is decoded when it is first asked for.
+// The PTX text of a translation unit. A kernel is decoded at its first use.
 #pragma once
 
 #include "kernel.hpp"
@@ -14,16 +14,16 @@ namespace ptx {
 
 class module {
  public:
-  // Throws fault when the text is no PTX, or of a version that is not known here.
+  // Throws fault if the text is not PTX of a supported version.
   explicit module(std::string text);
 
-  bool has(std::string const& kernel) const { return places_.count(kernel) != 0; }
-  // Throws fault when there is no such kernel, or when it has an instruction, a modifier or a
-  // directive that is not known here. Not thread-safe.
+  bool has(std::string const& kernel) const { return offsets_.count(kernel) != 0; }
+  // Throws fault if there is no such kernel, or if it has an unsupported instruction, modifier or
+  // directive. Not thread-safe.
   kernel const& get(std::string const& kernel);
-  // Mangled, in the text's order.
+  // Mangled names, in text order.
   std::vector<std::string> const& kernels() const { return names_; }
-  // Of `.target sm_90`: 90.
+  // 90 for `.target sm_90`.
   int target() const { return target_; }
 
  private:
@@ -33,8 +33,8 @@ class module {
   std::string text_;
   int target_ = 0;
   std::vector<std::string> names_;
-  std::unordered_map<std::string, std::size_t> places_;  // behind ".entry"
-  std::vector<std::size_t> dynamic_shared_;              // behind ".extern .shared"
+  std::unordered_map<std::string, std::size_t> offsets_;  // of the name after ".entry"
+  std::vector<std::size_t> dynamic_shared_;               // after ".extern .shared"
   std::unordered_map<std::string, std::unique_ptr<ptx::kernel>> decoded_;
 };
 

@@ -14,11 +14,11 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // "%r12" is register 12 of "%r".
-struct numbered {
+struct numbered_name {
   std::string_view stem;
   std::optional<std::uint64_t> number;
 };
-numbered parts_of(std::string_view name) {
+numbered_name split_number(std::string_view name) {
   std::size_t digits = name.size();
   while (digits > 0 && is_digit(name[digits - 1])) --digits;
   return {name.substr(0, digits), number(name.substr(digits))};
@@ -58,8 +58,8 @@ void names::declare_registers(std::string_view declaration) {
   type const t = word.substr(0, 1) == "." ? type_named(word.substr(1)) : type::none;
   // Registers of 8 bits have no instructions, so that one byte always is a predicate.
   if (t == type::none || (bytes_of(t) == 1 && t != type::pred) || rest.empty())
-    throw fault("PTX: registers that are not known here: `.reg " + std::string(declaration) + "`");
-  scope& here = scopes_[static_cast<std::size_t>(scope_)];
+    throw fault("PTX: unsupported registers: `.reg " + std::string(declaration) + "`");
+  scope& current = scopes_[static_cast<std::size_t>(scope_)];
   auto const bytes = static_cast<std::uint8_t>(bytes_of(t));
   for (std::string_view const name : split(rest, ',')) {
     std::size_t const bracket = name.find('<');
@@ -68,7 +68,7 @@ void names::declare_registers(std::string_view declaration) {
                              : std::optional<std::uint64_t>(1);
     if (!count || *count > 1u << 24)
       throw fault("PTX: so many registers: `.reg " + std::string(declaration) + "`");
-    (range ? here.ranges : here.registers)[name.substr(0, bracket)] = {
+    (range ? current.ranges : current.registers)[name.substr(0, bracket)] = {
         registers_, static_cast<int>(*count), bytes};
     registers_ += static_cast<int>(*count);
   }
@@ -80,22 +80,22 @@ void names::declare_label(std::string_view name, int index) {
 }
 
 std::optional<operand> names::find_register(std::string_view name) {
-  numbered const parts = parts_of(name);
+  numbered_name const parts = split_number(name);
   for (int s = scope_; s >= 0; s = scopes_[static_cast<std::size_t>(s)].parent) {
-    scope const& in = scopes_[static_cast<std::size_t>(s)];
-    if (auto const found = in.registers.find(name); found != in.registers.end())
+    scope const& scope_names = scopes_[static_cast<std::size_t>(s)];
+    if (auto const found = scope_names.registers.find(name); found != scope_names.registers.end())
       return operand{false, found->second.bytes, found->second.first};
     if (!parts.number) continue;
-    auto const found = in.ranges.find(parts.stem);
-    if (found == in.ranges.end()) continue;
+    auto const found = scope_names.ranges.find(parts.stem);
+    if (found == scope_names.ranges.end()) continue;
     declared const& range = found->second;
     if (*parts.number < static_cast<std::uint64_t>(range.count))
       return operand{false, range.bytes, range.first + static_cast<int>(*parts.number)};
   }
   if (special_register(name) == nullptr) return std::nullopt;
-  auto const used = std::find_if(specials_.begin(), specials_.end(),
-                                 [&](auto const& s) { return s.first == name; });
-  if (used != specials_.end()) return operand{false, 4, used->second};
+  auto const special = std::find_if(specials_.begin(), specials_.end(),
+                                    [&](auto const& s) { return s.first == name; });
+  if (special != specials_.end()) return operand{false, 4, special->second};
   specials_.emplace_back(name, registers_);
   return operand{false, 4, registers_++};  // special registers have 32 bits
 }
@@ -110,9 +110,9 @@ operand names::unread(std::size_t bytes) {
 }
 
 operand names::constant(std::uint64_t value, std::size_t bytes) {
-  auto const [at, fresh] = rows_.try_emplace(value, static_cast<int>(rows_.size()));
-  if (fresh) constants_.insert(constants_.end(), warp_lanes, value);
-  return {true, static_cast<std::uint8_t>(bytes), at->second};
+  auto const [entry, inserted] = rows_.try_emplace(value, static_cast<int>(rows_.size()));
+  if (inserted) constants_.insert(constants_.end(), warp_lanes, value);
+  return {true, static_cast<std::uint8_t>(bytes), entry->second};
 }
 
 void names::resolve(std::vector<instruction>& code) const {

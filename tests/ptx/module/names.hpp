@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names in a kernel's text stand for, while it is decoded. PTX ISA 4.6.3 "Labels", 5.4
-// "Variables".
+// Resolves the names of registers, variables and labels while a kernel is decoded. PTX ISA 4.6.3
+// "Labels", 5.4 "Variables".
 #pragma once
 
 #include "kernel.hpp"
@@ -14,8 +14,8 @@
 
 namespace ptx {
 
-// Every register and every special register gets a number of its own, which is an operand's row
-// until rows are assigned (see registers.hpp). All views are into the kernel's text.
+// Gives each register and special register a unique number, which serves as an operand's row until
+// rows are assigned (registers.hpp). All views are into the kernel's text.
 class names {
  public:
   struct variable {
@@ -25,26 +25,26 @@ class names {
 
   names() { open(); }
 
-  // `{` and `}`: registers and labels are known in their scope alone.
+  // Enter and leave a scope of registers and labels: `{` and `}`.
   void open();
   void close();
 
-  // `.b32 %a, %r<10>`: what follows the directive .reg.
+  // Declares the registers of `.b32 %a, %r<10>`, the text after the directive .reg.
   void declare_registers(std::string_view declaration);
   void declare_variable(std::string_view name, variable v) { variables_[name] = v; }
-  // The next instruction will be the one of this index.
+  // Declares a label before instruction `index`.
   void declare_label(std::string_view name, int index);
 
-  // A register in a scope around, or a special register.
+  // Finds a register of an enclosing scope, or a special register.
   std::optional<operand> find_register(std::string_view name);
   variable const* find_variable(std::string_view name) const;
-  // Whatever its name, a register that nobody reads.
+  // An unnamed register for an unused result.
   operand unread(std::size_t bytes);
   operand constant(std::uint64_t value, std::size_t bytes);
 
-  // The instruction of this index goes to a label, whose scope may declare it later.
+  // Records that instruction `index` branches to a label, which may be declared later.
   void branch(int index, std::string_view label) { branches_.push_back({index, label, scope_}); }
-  // The targets of all branches. Throws fault when there is no such label.
+  // Sets the targets of all branches. Throws fault if a label is missing.
   void resolve(std::vector<instruction>& code) const;
 
   int next_synchronization() { return synchronizations_++; }
@@ -55,7 +55,7 @@ class names {
   std::vector<std::uint64_t> const& constants() const { return constants_; }
 
  private:
-  struct declared {  // one register, or those with a number behind their common name
+  struct declared {  // one register, or a range of numbered ones
     int first, count;
     std::uint8_t bytes;
   };
@@ -80,7 +80,7 @@ class names {
   int registers_ = 0, synchronizations_ = 0;
 };
 
-// "16", "0x10": all of `s` is a number without a sign.
+// Parses an unsigned number such as "16" or "0x10"; nullopt if `s` is anything else.
 std::optional<std::uint64_t> number(std::string_view s);
 
 }  // namespace ptx

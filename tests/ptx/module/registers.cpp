@@ -16,23 +16,23 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 class register_set {
  public:
   explicit register_set(int size) : words_((at(size) + 63) / 64) {}
-  bool has(int r) const { return (words_[at(r) / 64] >> (r % 64) & 1) != 0; }
-  void add(int r) { words_[at(r) / 64] |= std::uint64_t{1} << (r % 64); }
+  bool has(int reg) const { return (words_[at(reg) / 64] >> (reg % 64) & 1) != 0; }
+  void add(int reg) { words_[at(reg) / 64] |= std::uint64_t{1} << (reg % 64); }
   void operator|=(register_set const& other) {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
   }
-  // Adds those of `other` that are not in `without`; whether there was a new one.
+  // Adds the elements of `other` that are not in `without`. Returns true if the set has grown.
   bool add_difference(register_set const& other, register_set const& without) {
-    std::uint64_t fresh = 0;
+    std::uint64_t added = 0;
     for (std::size_t w = 0; w < words_.size(); ++w) {
-      std::uint64_t const more = other.words_[w] & ~without.words_[w] & ~words_[w];
-      words_[w] |= more;
-      fresh |= more;
+      std::uint64_t const missing = other.words_[w] & ~without.words_[w] & ~words_[w];
+      words_[w] |= missing;
+      added |= missing;
     }
-    return fresh != 0;
+    return added != 0;
   }
   template <class F>
-  void each(F f) const {
+  void for_each(F f) const {
     for (std::size_t w = 0; w < words_.size(); ++w)
       for (std::uint64_t rest = words_[w]; rest != 0; rest &= rest - 1)
         f(static_cast<int>(w * 64) + __builtin_ctzll(rest));
@@ -42,30 +42,30 @@ class register_set {
   std::vector<std::uint64_t> words_;
 };
 
-// f(register, whether it is written): sources and guard first.
+// Calls f(register, is_written) for each register of an instruction; guard and sources come first.
 template <class Instruction, class F>
-void each_register(Instruction& n, F f) {
+void for_each_register(Instruction& n, F f) {
   if (n.guard >= 0) f(n.guard, false);
   for (int i = 0; i < n.source_count; ++i)
     if (!n.sources[i].constant) f(n.sources[i].row, false);
   for (int i = 0; i < n.result_count; ++i) f(n.results[i].row, true);
 }
 
-struct block_use {
-  register_set read;     // before it is written in the block
-  register_set written;  // by all lanes that come here
+struct register_use {
+  register_set read;     // before a write in the block
+  register_set written;  // by all lanes
 };
 
-block_use use_of(std::vector<instruction> const& code, int first, int behind, int registers) {
-  block_use use{register_set(registers), register_set(registers)};
-  for (int i = first; i < behind; ++i)
-    each_register(code[at(i)], [&](int r, bool write) {
-      if (use.written.has(r)) return;
-      // What a guard keeps from being written is wanted still.
+register_use use_of(std::vector<instruction> const& code, int first, int end, int registers) {
+  register_use use{register_set(registers), register_set(registers)};
+  for (int i = first; i < end; ++i)
+    for_each_register(code[at(i)], [&](int reg, bool write) {
+      if (use.written.has(reg)) return;
+      // A guarded write does not end the lifetime of the previous value.
       if (write && code[at(i)].guard < 0)
-        use.written.add(r);
+        use.written.add(reg);
       else
-        use.read.add(r);
+        use.read.add(reg);
     });
   return use;
 }
@@ -74,11 +74,11 @@ block_use use_of(std::vector<instruction> const& code, int first, int behind, in
 
 std::vector<lifetime> lifetimes(std::vector<instruction> const& code, block_graph const& graph,
                                 int virtual_registers) {
-  // Which registers are wanted at the beginning and at the end of each block.
-  std::vector<register_set> before, behind(at(graph.blocks()), register_set(virtual_registers));
+  // Live registers at the beginning and at the end of each block.
+  std::vector<register_set> before, after(at(graph.blocks()), register_set(virtual_registers));
   std::vector<register_set> written;
   for (int b = 0; b < graph.blocks(); ++b) {
-    block_use use = use_of(code, graph.first[at(b)], graph.first[at(b) + 1], virtual_registers);
+    register_use use = use_of(code, graph.first[at(b)], graph.first[at(b) + 1], virtual_registers);
     before.push_back(std::move(use.read));
     written.push_back(std::move(use.written));
   }
@@ -86,28 +86,28 @@ std::vector<lifetime> lifetimes(std::vector<instruction> const& code, block_grap
     changed = false;
     for (int b = graph.blocks() - 1; b >= 0; --b) {
       for (int const n : graph.next[at(b)])
-        if (n != graph.end()) behind[at(b)] |= before[at(n)];
-      changed = before[at(b)].add_difference(behind[at(b)], written[at(b)]) || changed;
+        if (n != graph.end()) after[at(b)] |= before[at(n)];
+      changed = before[at(b)].add_difference(after[at(b)], written[at(b)]) || changed;
     }
   }
 
-  std::vector<lifetime> found(at(virtual_registers));
-  auto const extend = [&](int r, int to) {
-    lifetime& l = found[at(r)];
-    l.first = l.first < 0 ? to : std::min(l.first, to);
-    l.last = std::max(l.last, to);
+  std::vector<lifetime> lifetimes_found(at(virtual_registers));
+  auto const extend = [&](int reg, int index) {
+    lifetime& l = lifetimes_found[at(reg)];
+    l.first = l.first < 0 ? index : std::min(l.first, index);
+    l.last = std::max(l.last, index);
   };
   for (int b = 0; b < graph.blocks(); ++b) {
     int const first = graph.first[at(b)], last = graph.first[at(b) + 1] - 1;
-    before[at(b)].each([&](int r) { extend(r, first); });
-    behind[at(b)].each([&](int r) { extend(r, last); });
+    before[at(b)].for_each([&](int reg) { extend(reg, first); });
+    after[at(b)].for_each([&](int reg) { extend(reg, last); });
     for (int i = first; i <= last; ++i)
-      each_register(code[at(i)], [&](int r, bool) { extend(r, i); });
+      for_each_register(code[at(i)], [&](int reg, bool) { extend(reg, i); });
   }
-  return found;
+  return lifetimes_found;
 }
 
-// Poletto and Sarkar, "Linear Scan Register Allocation"; there are always rows enough.
+// Poletto and Sarkar, "Linear Scan Register Allocation", without spilling.
 void assign_rows(kernel& k, block_graph const& graph, int virtual_registers) {
   std::vector<lifetime> const lives = lifetimes(k.code, graph, virtual_registers);
   std::vector<int> row(at(virtual_registers), -1);
@@ -117,25 +117,26 @@ void assign_rows(kernel& k, block_graph const& graph, int virtual_registers) {
     special = rows++;
   }
   std::vector<int> by_first;
-  for (int r = 0; r < virtual_registers; ++r)
-    if (lives[at(r)].first >= 0 && row[at(r)] < 0) by_first.push_back(r);
+  for (int reg = 0; reg < virtual_registers; ++reg)
+    if (lives[at(reg)].first >= 0 && row[at(reg)] < 0) by_first.push_back(reg);
   std::stable_sort(by_first.begin(), by_first.end(),
                    [&](int a, int b) { return lives[at(a)].first < lives[at(b)].first; });
 
   std::vector<int> free;
   auto const ends_later = [&](int a, int b) { return lives[at(a)].last > lives[at(b)].last; };
   std::priority_queue<int, std::vector<int>, decltype(ends_later)> busy(ends_later);
-  for (int const r : by_first) {
-    while (!busy.empty() && lives[at(busy.top())].last < lives[at(r)].first) {
+  for (int const reg : by_first) {
+    while (!busy.empty() && lives[at(busy.top())].last < lives[at(reg)].first) {
       free.push_back(row[at(busy.top())]);
       busy.pop();
     }
     if (free.empty()) free.push_back(rows++);
-    row[at(r)] = free.back();  // the last to become free is the likeliest to be in a cache
+    row[at(reg)] = free.back();  // the most recently used row is most likely cached
     free.pop_back();
-    busy.push(r);
+    busy.push(reg);
   }
-  for (instruction& n : k.code) each_register(n, [&](std::int32_t& r, bool) { r = row[at(r)]; });
+  for (instruction& n : k.code)
+    for_each_register(n, [&](std::int32_t& reg, bool) { reg = row[at(reg)]; });
   k.registers = rows;
 }
 

@@ -21,11 +21,11 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-std::vector<std::string_view> split(std::string_view s, char by) {
+std::vector<std::string_view> split(std::string_view s, char separator) {
   std::vector<std::string_view> parts;
   if (trimmed(s).empty()) return parts;
   for (;;) {
-    std::size_t const end = s.find(by);
+    std::size_t const end = s.find(separator);
     parts.push_back(trimmed(s.substr(0, end)));
     if (end == std::string_view::npos) return parts;
     s.remove_prefix(end + 1);
@@ -40,70 +40,75 @@ std::string_view take_word(std::string_view& s) {
   return word;
 }
 
-std::size_t skip_quoted(std::string_view text, std::size_t at) {
-  auto const behind = [&](std::string_view end, std::size_t from) {
-    std::size_t const found = text.find(end, from);
-    return found == std::string_view::npos ? text.size() : found + end.size();
+std::size_t skip_quoted(std::string_view text, std::size_t position) {
+  auto const after = [&](std::string_view end_mark, std::size_t first) {
+    std::size_t const found = text.find(end_mark, first);
+    return found == std::string_view::npos ? text.size() : found + end_mark.size();
   };
-  if (text[at] == '"') return behind("\"", at + 1);
-  if (text.compare(at, 2, "/*") == 0) return behind("*/", at + 2);
-  if (text.compare(at, 2, "//") == 0) return std::min(text.find('\n', at), text.size());
-  return at;
+  if (text[position] == '"') return after("\"", position + 1);
+  if (text.compare(position, 2, "/*") == 0) return after("*/", position + 2);
+  if (text.compare(position, 2, "//") == 0) return std::min(text.find('\n', position), text.size());
+  return position;
 }
 
-std::size_t find_outside(std::string_view text, std::string_view wanted, std::size_t at) {
-  while (at < text.size()) {
-    if (text[at] == '"' || text[at] == '/') {
-      if (std::size_t const behind = skip_quoted(text, at); behind != at) {
-        at = behind;
+std::size_t find_unquoted(std::string_view text, std::string_view characters,
+                          std::size_t position) {
+  while (position < text.size()) {
+    if (text[position] == '"' || text[position] == '/') {
+      if (std::size_t const end = skip_quoted(text, position); end != position) {
+        position = end;
         continue;
       }
     }
-    if (wanted.find(text[at]) != std::string_view::npos) return at;
-    ++at;
+    if (characters.find(text[position]) != std::string_view::npos) return position;
+    ++position;
   }
   return text.size();
 }
 
 std::size_t end_of_braces(std::string_view text, std::size_t open) {
   int depth = 0;
-  for (std::size_t at = open; (at = find_outside(text, "{}", at)) < text.size(); ++at) {
-    depth += text[at] == '{' ? 1 : -1;
-    if (depth == 0) return at + 1;
+  for (std::size_t position = open; (position = find_unquoted(text, "{}", position)) < text.size();
+       ++position) {
+    depth += text[position] == '{' ? 1 : -1;
+    if (depth == 0) return position + 1;
   }
   throw fault("PTX: a brace is not closed");
 }
 
-std::vector<piece> cut_body(std::string_view body, int line) {
+std::vector<piece> split_pieces(std::string_view body, int line) {
   std::vector<piece> pieces;
-  std::size_t at = 0;
+  std::size_t position = 0;
   auto const step_to = [&](std::size_t next) {
-    line += static_cast<int>(std::count(body.begin() + static_cast<std::ptrdiff_t>(at),
+    line += static_cast<int>(std::count(body.begin() + static_cast<std::ptrdiff_t>(position),
                                         body.begin() + static_cast<std::ptrdiff_t>(next), '\n'));
-    at = next;
+    position = next;
   };
-  while (at < body.size()) {
-    if (is_space(body[at])) {
-      step_to(at + 1);
-    } else if (std::size_t const behind = skip_quoted(body, at); behind != at) {
-      step_to(behind);
-    } else if (body[at] == '{' || body[at] == '}') {
-      pieces.push_back({body[at] == '{' ? piece::open : piece::close, body.substr(at, 1), line});
-      step_to(at + 1);
+  while (position < body.size()) {
+    if (is_space(body[position])) {
+      step_to(position + 1);
+    } else if (std::size_t const end = skip_quoted(body, position); end != position) {
+      step_to(end);
+    } else if (body[position] == '{' || body[position] == '}') {
+      pieces.push_back(
+          {body[position] == '{' ? piece::open : piece::close, body.substr(position, 1), line});
+      step_to(position + 1);
     } else {
-      // A colon ends a label only right behind a name: `ld.shared::cta` has two in its midst.
+      // A label ends with a single colon after its name; `ld.shared::cta` is no label.
       std::size_t const name = static_cast<std::size_t>(
-          std::find_if_not(body.begin() + static_cast<std::ptrdiff_t>(at), body.end(), is_name) -
+          std::find_if_not(body.begin() + static_cast<std::ptrdiff_t>(position), body.end(),
+                           is_name) -
           body.begin());
-      if (name > at && body.compare(name, 1, ":") == 0 && body.compare(name, 2, "::") != 0) {
-        pieces.push_back({piece::label, body.substr(at, name - at), line});
+      if (name > position && body.compare(name, 1, ":") == 0 && body.compare(name, 2, "::") != 0) {
+        pieces.push_back({piece::label, body.substr(position, name - position), line});
         step_to(name + 1);
         continue;
       }
-      std::size_t const end = find_outside(body, ";", at);
+      std::size_t const end = find_unquoted(body, ";", position);
       if (end == body.size())
-        throw fault("PTX: a statement does not end: `" + std::string(body.substr(at, 80)) + "`");
-      pieces.push_back({piece::statement, trimmed(body.substr(at, end - at)), line});
+        throw fault("PTX: a statement does not end: `" + std::string(body.substr(position, 80)) +
+                    "`");
+      pieces.push_back({piece::statement, trimmed(body.substr(position, end - position)), line});
       step_to(end + 1);
     }
   }

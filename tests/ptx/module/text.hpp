@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts PTX text into its pieces. PTX ISA 4.1 "Source Format", 4.3 "Statements". All views are into
-// the text that was given.
+// Splits PTX text into pieces. PTX ISA 4.1 "Source Format", 4.3 "Statements". All views are into
+// the given text.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,30 @@
 namespace ptx {
 
 bool is_space(char c);
-// Of an identifier, a directive, a register: letters, digits and _ $ % .
+// True for the characters of identifiers, directives and registers: letters, digits and _ $ % .
 bool is_name(char c);
 std::string_view trimmed(std::string_view s);
-// At each `by`, and trimmed: split("a, b", ',') is {"a", "b"}. Of an empty text: nothing.
-std::vector<std::string_view> split(std::string_view s, char by);
-// Takes the first word off, which ends at a space: ".reg .b32 %r" becomes ".b32 %r".
+// Splits and trims: split("a, b", ',') is {"a", "b"}. Empty text has no parts.
+std::vector<std::string_view> split(std::string_view s, char separator);
+// Removes and returns the first word, which ends at a space: ".reg .b32 %r" becomes ".b32 %r".
 std::string_view take_word(std::string_view& s);
 
-// Where a comment or a string that begins at `at` ends; `at` itself where none begins there.
-std::size_t skip_quoted(std::string_view text, std::size_t at);
-// The index of the first of `wanted` from `at` on, outside of comments and strings; text.size()
-// when there is none.
-std::size_t find_outside(std::string_view text, std::string_view wanted, std::size_t at);
-// The index behind the brace that closes the one at `open`.
+// The end of the comment or string that begins at `position`; `position` if none begins there.
+std::size_t skip_quoted(std::string_view text, std::size_t position);
+// The index of the first of `characters` at or after `position`, outside of comments and strings;
+// text.size() if there is none.
+std::size_t find_unquoted(std::string_view text, std::string_view characters, std::size_t position);
+// The index after the brace that closes the one at `open`.
 std::size_t end_of_braces(std::string_view text, std::size_t open);
 
 struct piece {
   enum kind { statement, label, open, close } is;
-  std::string_view text;  // of a statement, without its semicolon; of a label, without its colon
-  int line;               // in which it begins, from 1
+  std::string_view text;  // without a statement's semicolon or a label's colon
+  int line;               // first line, from 1
 };
 
-// The pieces of a kernel's body, which lies between its braces. `line` is that of its first
-// character. Throws fault when a statement does not end.
-std::vector<piece> cut_body(std::string_view body, int line);
+// Splits a kernel's body, the text between its braces, which begins in line `line`. Throws fault if
+// a statement does not end.
+std::vector<piece> split_pieces(std::string_view body, int line);
 
 }  // namespace ptx

@@ -13,7 +13,7 @@ struct property {
   std::size_t bytes;
 };
 
-// In the order of the enumeration.
+// Indexed by type.
 constexpr std::array<property, 20> properties{{
     {"none", 0}, {"pred", 1}, {"b8", 1},    {"b16", 2},    {"b32", 4}, {"b64", 8}, {"u8", 1},
     {"u16", 2},  {"u32", 4},  {"u64", 8},   {"s8", 1},     {"s16", 2}, {"s32", 4}, {"s64", 8},
@@ -21,7 +21,7 @@ constexpr std::array<property, 20> properties{{
 }};
 static_assert(properties.size() == static_cast<std::size_t>(type::f64) + 1);
 
-property const& of(type t) { return properties[static_cast<std::size_t>(t)]; }
+property const& property_of(type t) { return properties[static_cast<std::size_t>(t)]; }
 
 }  // namespace
 
@@ -31,8 +31,8 @@ type type_named(std::string_view name) {
   return found == properties.end() ? type::none : static_cast<type>(found - properties.begin());
 }
 
-std::string_view name_of(type t) { return of(t).name; }
-std::size_t bytes_of(type t) { return of(t).bytes; }
+std::string_view name_of(type t) { return property_of(t).name; }
+std::size_t bytes_of(type t) { return property_of(t).bytes; }
 bool is_floating_point(type t) { return t >= type::f16; }
 
 }  // namespace ptx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of PTX that name what an instruction works on. PTX ISA 5.1 "State Spaces", 5.2 "Types".
+// Types and state spaces of PTX operands. PTX ISA 5.1 "State Spaces", 5.2 "Types".
 #pragma once
 
 #include <cstddef>
@@ -31,16 +31,15 @@ enum class type : std::uint8_t {
   f64
 };
 
-// none where `name` is no type: type_named("u32").
+// Finds a type by its name, such as "u32"; `none` if there is no such type.
 type type_named(std::string_view name);
-// "u32"
 std::string_view name_of(type t);
-// In memory; a predicate counts as one byte.
+// Size in memory; a predicate counts as one byte.
 std::size_t bytes_of(type t);
-// f16 to f64, and pairs of them.
+// True for f16 to f64, and pairs of them.
 bool is_floating_point(type t);
 
-// generic: the address itself says which space it lies in.
+// generic: the address determines the space.
 enum class space : std::uint8_t { generic, global, shared, param, local, constant };
 
 }  // namespace ptx

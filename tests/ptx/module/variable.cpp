@@ -12,7 +12,7 @@ namespace ptx {
 
 variable parse_variable(std::string_view declaration) {
   auto const unknown = [&]() -> std::size_t {
-    throw fault("PTX: a declaration that is not known here: `" + std::string(declaration) + "`");
+    throw fault("PTX: an unsupported declaration: `" + std::string(declaration) + "`");
   };
   auto const size = [&](std::string_view s) {
     auto const n = number(trimmed(s));
@@ -27,7 +27,7 @@ variable parse_variable(std::string_view declaration) {
   }
   type const element = word.empty() ? type::none : type_named(word.substr(1));
   if (word.substr(0, 1) != "." || element == type::none) unknown();
-  // What a parameter that is a pointer points to: `.u64 .ptr .global .align 1 a`.
+  // Attributes of a pointer parameter: `.u64 .ptr .global .align 1 a`.
   if (rest.substr(0, 5) == ".ptr ")
     while (rest.substr(0, 1) == ".")
       if (take_word(rest) == ".align") take_word(rest);
@@ -43,8 +43,8 @@ variable parse_variable(std::string_view declaration) {
   for (char const c : name)
     if (!is_name(c)) unknown();
   if (name.empty()) unknown();
-  std::size_t const each = bytes_of(element);
-  return {name, alignment == 0 ? each : alignment, each * count};
+  std::size_t const element_bytes = bytes_of(element);
+  return {name, alignment == 0 ? element_bytes : alignment, element_bytes * count};
 }
 
 }  // namespace ptx

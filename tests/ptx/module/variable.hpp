@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations of variables, as parameters and shared memory have them. PTX ISA 5.4 "Variables".
+// Declarations of parameters and of variables in shared memory. PTX ISA 5.4 "Variables".
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@ namespace ptx {
 
 struct variable {
   std::string_view name;
-  std::size_t alignment, bytes;  // none for an array of unknown size
+  std::size_t alignment, bytes;  // bytes: 0 for an array of unknown size
 };
 
-// What follows the state space: ".align 8 .b8 a[200]", ".u64 b", ".align 16 .b8 c[]". Throws fault
-// when it is anything else.
+// Parses the text after the state space: ".align 8 .b8 a[200]", ".u64 b", ".align 16 .b8 c[]".
+// Throws fault if it is anything else.
 variable parse_variable(std::string_view declaration);
 
 constexpr std::size_t aligned(std::size_t offset, std::size_t alignment) {

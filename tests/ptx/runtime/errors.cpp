@@ -11,28 +11,28 @@ namespace {
 
 thread_local cudaError_t last = cudaSuccess;
 thread_local int host_functions = 0;
-std::atomic<cudaError_t> gone{cudaSuccess};
+std::atomic<cudaError_t> sticky_error{cudaSuccess};
 
 }  // namespace
 
-void say(std::string const& line) { std::fprintf(stderr, "PTX machine: %s\n", line.c_str()); }
-void give_up(std::string const& why) {
-  say(why);
-  std::_Exit(EXIT_FAILURE);  // no handler of the program makes another death of it
+void report(std::string const& line) { std::fprintf(stderr, "PTX machine: %s\n", line.c_str()); }
+void abort_unsupported(std::string const& reason) {
+  report(reason);
+  std::_Exit(EXIT_FAILURE);  // no exit handler of the program may run
 }
 
-cudaError_t remember(cudaError_t code) {
+cudaError_t record_error(cudaError_t code) {
   if (code != cudaSuccess) last = code;
   return code;
 }
 cudaError_t last_error() { return last; }
-void forget_last_error() { last = cudaSuccess; }
+void clear_last_error() { last = cudaSuccess; }
 
-void lose_device(cudaError_t code) {
-  cudaError_t works = cudaSuccess;
-  gone.compare_exchange_strong(works, code);
+void set_device_error(cudaError_t code) {
+  cudaError_t no_error = cudaSuccess;
+  sticky_error.compare_exchange_strong(no_error, code);
 }
-cudaError_t lost() { return gone; }
+cudaError_t device_error() { return sticky_error; }
 
 host_function_scope::host_function_scope() { ++host_functions; }
 host_function_scope::~host_function_scope() { --host_functions; }

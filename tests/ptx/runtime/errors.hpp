@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls of the runtime answer: a code, which the thread remembers until somebody asks; the
-// same code for good once a kernel has crashed; and the end of the process for what is not known
-// here, since a program must not believe that it was done.
+// Errors of the runtime. A call returns a code, and the thread stores the last one that is no
+// success. After a kernel has crashed, every call returns the same code. An unsupported call ends
+// the process, lest the program assume that it succeeded.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,23 +10,23 @@
 
 namespace ptx::runtime {
 
-// A line of ours on the standard error output.
-void say(std::string const& line);
+// Prints a line to stderr.
+void report(std::string const& line);
 
-// Says `why`, and ends the process.
-[[noreturn]] void give_up(std::string const& why);
+// Prints the reason and ends the process.
+[[noreturn]] void abort_unsupported(std::string const& reason);
 
-// Makes `code` this thread's last error, unless it is success. Returns it.
-cudaError_t remember(cudaError_t code);
+// Stores `code` as this thread's last error unless it is success. Returns it.
+cudaError_t record_error(cudaError_t code);
 cudaError_t last_error();
-void forget_last_error();
+void clear_last_error();
 
-// After this every call returns `code`. The first one counts.
-void lose_device(cudaError_t code);
-// That code; success while the device works.
-cudaError_t lost();
+// Makes every later call return `code`. Only the first error is stored.
+void set_device_error(cudaError_t code);
+// The stored code; success while the device works.
+cudaError_t device_error();
 
-// A function that cudaLaunchHostFunc was given may call no other function of the runtime.
+// Marks the execution of a host function, in which calls of the runtime are not permitted.
 class host_function_scope {
  public:
   host_function_scope();
@@ -36,13 +36,13 @@ class host_function_scope {
 };
 bool in_host_function();
 
-// An entry point of the runtime: `body()` returns its code.
+// An entry point of the runtime: `function()` returns its code.
 template <class F>
-cudaError_t call(F const& body) {
-  if (in_host_function()) return remember(cudaErrorNotPermitted);
-  if (lost() != cudaSuccess) return lost();
-  cudaError_t const code = body();
-  return lost() != cudaSuccess ? lost() : remember(code);
+cudaError_t call(F const& function) {
+  if (in_host_function()) return record_error(cudaErrorNotPermitted);
+  if (device_error() != cudaSuccess) return device_error();
+  cudaError_t const code = function();
+  return device_error() != cudaSuccess ? device_error() : record_error(code);
 }
 
 }  // namespace ptx::runtime

@@ -26,54 +26,54 @@ struct entry {
 constexpr std::uint16_t kind_ptx = 1;
 
 template <class T>
-T read(unsigned char const* at) {
+T read(unsigned char const* data) {
   T value;
-  std::memcpy(&value, at, sizeof value);
+  std::memcpy(&value, data, sizeof value);
   return value;
 }
 
-// Of `.target sm_90`; 0 when there is none, because it is no text.
+// 90 for `.target sm_90`; 0 if there is none, since the data is no text.
 int target_of(std::string_view text) {
   constexpr std::string_view target = "\n.target sm_";
-  auto const at = text.find(target);
-  return at == std::string_view::npos ? 0 : std::atoi(text.data() + at + target.size());
+  auto const position = text.find(target);
+  return position == std::string_view::npos ? 0 : std::atoi(text.data() + position + target.size());
 }
 
 }  // namespace
 
 found_text text_for(int compute_capability, void const* data) {
-  auto const* at = static_cast<unsigned char const*>(data);
-  auto const all = read<header>(at);
-  if (all.magic != header_magic) return {"", "a fat binary of a format that is not known here"};
-  at += all.header_bytes;
+  auto const* position = static_cast<unsigned char const*>(data);
+  auto const file = read<header>(position);
+  if (file.magic != header_magic) return {"", "a fat binary of an unsupported format"};
+  position += file.header_bytes;
   bool compressed = false;
   int best = 0;
-  found_text found;
-  for (auto const* const end = at + all.bytes; at < end;) {
-    auto const one = read<entry>(at);
-    if (one.kind == kind_ptx) {
+  found_text result;
+  for (auto const* const end = position + file.bytes; position < end;) {
+    auto const entry_header = read<entry>(position);
+    if (entry_header.kind == kind_ptx) {
       // Zeros may follow the text.
-      std::string_view text(reinterpret_cast<char const*>(at + one.header_bytes),
-                            static_cast<std::size_t>(one.bytes));
+      std::string_view text(reinterpret_cast<char const*>(position + entry_header.header_bytes),
+                            static_cast<std::size_t>(entry_header.bytes));
       text = text.substr(0, text.find('\0'));
       int const target = target_of(text);
       compressed |= target == 0;
       if (target > best && target <= compute_capability) {
         best = target;
-        found.ptx = text;
+        result.ptx = text;
       }
     }
-    at += one.header_bytes + one.bytes;
+    position += entry_header.header_bytes + entry_header.bytes;
   }
   std::string const device = "sm_" + std::to_string(compute_capability);
   if (best == 0 && compressed)
-    found.refusal = "the PTX is compressed; compile with nvcc --no-compress";
+    result.refusal = "the PTX is compressed; compile with nvcc --no-compress";
   else if (best == 0)
-    found.refusal = "there is no PTX that " + device +
-                    " takes; compile with -gencode arch=compute_" +
-                    std::to_string(compute_capability) + ",code=compute_" +
-                    std::to_string(compute_capability) + " --no-compress";
-  return found;
+    result.refusal = "there is no PTX that " + device +
+                     " takes; compile with -gencode arch=compute_" +
+                     std::to_string(compute_capability) + ",code=compute_" +
+                     std::to_string(compute_capability) + " --no-compress";
+  return result;
 }
 
 }  // namespace ptx::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nvcc leaves of a translation unit's kernels in the program: machine code and PTX, for one or
-// more architectures.
+// Reads a fat binary: the machine code and PTX of a translation unit, which nvcc embeds in the
+// program for one or more architectures.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 namespace ptx::runtime {
 
 struct found_text {
-  std::string ptx;      // empty: there is none
-  std::string refusal;  // why not
+  std::string ptx;      // empty if there is none
+  std::string refusal;  // the reason
 };
 
-// The PTX that a device of this compute capability (80, 90) takes: the newest that is not for later
-// devices. `data` is what fatbinary_section.h calls the data of the wrapper.
+// Returns the PTX for a device of this compute capability (80 or 90): the newest that it supports.
+// `data` is the member `data` of the wrapper in fatbinary_section.h.
 found_text text_for(int compute_capability, void const* data);
 
 }  // namespace ptx::runtime

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that the program registered when it started, found by the host function that stands
-// for each.
+// The kernels that the program registered at its start, by their host functions.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -15,17 +14,17 @@
 
 namespace ptx::runtime {
 
-// The kernels of a translation unit. Its text is looked for when one of them is first asked for.
+// The kernels of a translation unit. Their PTX is read at the first use.
 class translation_unit {
  public:
   explicit translation_unit(void const* fat_binary) : fat_binary_(fat_binary) {}
-  // Null when there is no code that the machine can run; it says why once. Throws fault when it
-  // does not know something in the text.
+  // Null if there is no PTX for the machine; reports the reason once. Throws fault if the PTX is
+  // not supported.
   module* code();
 
  private:
   void const* fat_binary_;
-  bool looked_ = false;
+  bool searched_ = false;
   std::unique_ptr<module> code_;
 };
 
@@ -39,10 +38,10 @@ translation_unit* add_unit(void const* fat_binary);
 void add_kernel(void const* host_function, translation_unit* unit, char const* name);
 void set_dynamic_shared_bytes(void const* host_function, std::size_t bytes);
 
-// A kernel of the machine, and what its attributes allow.
+// A kernel with its attributes.
 struct found_kernel {
-  cudaError_t code = cudaSuccess;  // why there is none
-  kernel const* what = nullptr;
+  cudaError_t code = cudaSuccess;  // the error if there is none
+  ptx::kernel const* kernel = nullptr;
   int target = 0;
   std::size_t dynamic_shared_bytes = 0;
 };

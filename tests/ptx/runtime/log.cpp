@@ -41,71 +41,71 @@ constexpr column columns[] = {{"launches", &counters::launches},
                               {"global_bytes", &counters::global_bytes}};
 
 struct totals {
-  kernel const* what;
+  ptx::kernel const* kernel;
   counters counted;
   double seconds = 0;
 };
-// Never destroyed: streams may still work when the process ends.
-struct all_kernels {
+// Never destroyed, since streams may run when the process ends.
+struct kernel_totals {
   std::mutex lock;
   std::map<std::string, totals> by_name;
 };
-all_kernels& all() {
-  static all_kernels& there = *new all_kernels;
-  return there;
+kernel_totals& all_totals() {
+  static kernel_totals& instance = *new kernel_totals;
+  return instance;
 }
 
-void write_kernels(std::ostream& to) {
-  to << "# device sm_" << asked().device.compute_capability << "\nkernel";
-  for (column const& c : columns) to << '\t' << c.name;
-  to << "\tseconds\n";
-  for (auto const& [name, total] : all().by_name) {
-    to << name;
-    for (column const& c : columns) to << '\t' << total.counted.*c.value;
-    to << '\t' << total.seconds << '\n';
+void write_kernels(std::ostream& file) {
+  file << "# device sm_" << current_settings().device.compute_capability << "\nkernel";
+  for (column const& c : columns) file << '\t' << c.name;
+  file << "\tseconds\n";
+  for (auto const& [name, total] : all_totals().by_name) {
+    file << name;
+    for (column const& c : columns) file << '\t' << total.counted.*c.value;
+    file << '\t' << total.seconds << '\n';
   }
 }
-void write_instructions(std::ostream& to) {
-  to << "kernel\tline\tinstruction\twarps\n";
-  for (auto const& [name, total] : all().by_name)
+void write_instructions(std::ostream& file) {
+  file << "kernel\tline\tinstruction\twarps\n";
+  for (auto const& [name, total] : all_totals().by_name)
     for (std::size_t i = 0; i < total.counted.executed.size(); ++i) {
-      auto const line = static_cast<std::size_t>(total.what->code[i].line);
+      auto const line = static_cast<std::size_t>(total.kernel->code[i].line);
       if (total.counted.executed[i] != 0)
-        to << name << '\t' << line << '\t' << total.what->lines[line - 1] << '\t'
-           << total.counted.executed[i] << '\n';
+        file << name << '\t' << line << '\t' << total.kernel->lines[line - 1] << '\t'
+             << total.counted.executed[i] << '\n';
     }
 }
-void write_synchronizations(std::ostream& to) {
-  to << "kernel\tnumber\tline\tinstruction\n";
-  for (auto const& [name, total] : all().by_name)
-    for (instruction const& n : total.what->code)
+void write_synchronizations(std::ostream& file) {
+  file << "kernel\tnumber\tline\tinstruction\n";
+  for (auto const& [name, total] : all_totals().by_name)
+    for (instruction const& n : total.kernel->code)
       if (n.synchronization >= 0)
-        to << name << '\t' << n.synchronization << '\t' << n.line << '\t'
-           << total.what->lines[static_cast<std::size_t>(n.line) - 1] << '\n';
+        file << name << '\t' << n.synchronization << '\t' << n.line << '\t'
+             << total.kernel->lines[static_cast<std::size_t>(n.line) - 1] << '\n';
 }
 void write(std::string const& ending, void (*table)(std::ostream&)) {
-  std::string const path =
-      asked().log + "/" + program_invocation_short_name + "-" + std::to_string(getpid()) + ending;
+  std::string const path = current_settings().log + "/" + program_invocation_short_name + "-" +
+                           std::to_string(getpid()) + ending;
   std::ofstream file(path);
   table(file);
   file.close();
-  if (!file) say("cannot write " + path);
+  if (!file) report("cannot write " + path);
 }
 
 __attribute__((destructor)) void write_log() {
-  std::lock_guard<std::mutex> const hold(all().lock);
-  if (asked().log.empty() || all().by_name.empty()) return;
+  std::lock_guard<std::mutex> const hold(all_totals().lock);
+  if (current_settings().log.empty() || all_totals().by_name.empty()) return;
   write(".tsv", write_kernels);
   write(".synchronizations.tsv", write_synchronizations);
-  if (asked().watched.count_memory) write(".instructions.tsv", write_instructions);
+  if (current_settings().watched.count_memory) write(".instructions.tsv", write_instructions);
 }
 
 }  // namespace
 
-void log_launch(kernel const& what, counters const& counted, double seconds) {
-  std::lock_guard<std::mutex> const hold(all().lock);
-  totals& total = all().by_name[what.name];
-  total.what = &what;
+void log_launch(kernel const& k, counters const& counted, double seconds) {
+  std::lock_guard<std::mutex> const hold(all_totals().lock);
+  totals& total = all_totals().by_name[k.name];
+  total.kernel = &k;
   total.counted += counted;
   total.seconds += seconds;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process ran, for who counts it: SLICESORT_PTX_LOG.
+// Logs the kernels that the process ran, if SLICESORT_PTX_LOG names a folder.
 #pragma once
 
 #include "../machine/counters.hpp"
@@ -7,11 +7,11 @@
 
 namespace ptx::runtime {
 
-// At the end of the process tables are written. <log>/<program>-<process>.tsv: a line
-// "# device sm_90", which limits launches were held to, a line of names, and one for each kernel
-// that ran. <program>-<process>.synchronizations.tsv: what SLICESORT_PTX_REMOVE can remove of them.
-// With SLICESORT_PTX_COUNT_MEMORY also <program>-<process>.instructions.tsv: how many warps
-// executed each instruction that was executed.
-void log_launch(kernel const& what, counters const& counted, double seconds);
+// Adds a launch to the tables, which are written at the end of the process:
+// <log>/<program>-<process>.tsv has a line "# device sm_90", a line of column names, and a line for
+// each kernel. <program>-<process>.synchronizations.tsv lists the synchronizations that
+// SLICESORT_PTX_REMOVE can remove. With SLICESORT_PTX_COUNT_MEMORY,
+// <program>-<process>.instructions.tsv has the number of warps that executed each instruction.
+void log_launch(kernel const& k, counters const& counted, double seconds);
 
 }  // namespace ptx::runtime

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that a program got from the runtime. It is the host's own, registered with the machine
-// as the device's; a freed block is kept from reuse for a while, so that whoever uses it still is
-// found.
+// Allocates host memory and registers it with the machine as device memory. The reuse of freed
+// blocks is delayed, which reveals a use after free.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +9,22 @@ namespace ptx::runtime {
 
 enum class memory_kind {
   device,
-  pinned,    // the host's, and a kernel may use it
-  freed,     // a block that was freed not long ago
-  broken,    // partly in an allocation, or beyond its end
-  pageable,  // none of ours: the host's
+  pinned,    // host memory that kernels can access
+  freed,     // a recently freed block
+  broken,    // overlaps the end or the beginning of an allocation
+  pageable,  // other host memory
 };
 
-// What cudaMemGetInfo says that the device has.
+// Size of the device memory.
 inline constexpr std::size_t device_bytes = std::size_t{16} << 30;
 std::size_t free_device_bytes();
 
-// Null when there is no room. Device memory is filled with garbage.
+// Returns null if memory is exhausted. Fills device memory with garbage.
 void* allocate(std::size_t bytes, memory_kind kind);
-// False when it is not the beginning of an allocation of that kind.
+// Returns false if `data` is not the beginning of an allocation of that kind.
 bool release(void* data, memory_kind kind);
 
-// Of `bytes` at `data`, at least one.
+// The kind of `bytes` bytes, at least one, at `data`.
 memory_kind kind_of(void const* data, std::size_t bytes);
 
 }  // namespace ptx::runtime

@@ -19,7 +19,7 @@ int number_in(std::string const& text, std::string const& variable) {
   char* end = nullptr;
   long const number = std::strtol(text.c_str(), &end, 10);
   if (text.empty() || *end != '\0' || number < 0 || number > 1 << 20)
-    give_up(variable + "=" + text + ": must be a number");
+    abort_unsupported(variable + "=" + text + ": must be a number");
   return static_cast<int>(number);
 }
 int number_of(char const* variable) {
@@ -33,17 +33,18 @@ settings read() {
   if (device == "sm_80")
     s.device = sm_80;
   else if (!device.empty() && device != "sm_90")
-    give_up("SLICESORT_PTX_DEVICE=" + device + ": must be sm_80 or sm_90");
+    abort_unsupported("SLICESORT_PTX_DEVICE=" + device + ": must be sm_80 or sm_90");
   if (int const bytes = number_of("SLICESORT_PTX_SHARED"); bytes != 0) {
     s.device.shared_opt_in = static_cast<std::size_t>(bytes);
-    s.device.shared_a_block = std::min(s.device.shared_a_block, s.device.shared_opt_in);
+    s.device.shared_default = std::min(s.device.shared_default, s.device.shared_opt_in);
   }
   s.log = text_of("SLICESORT_PTX_LOG");
   std::string const removed = text_of("SLICESORT_PTX_REMOVE");
   if (!removed.empty()) {
     auto const colon = removed.rfind(':');
     if (colon == std::string::npos)
-      give_up("SLICESORT_PTX_REMOVE=" + removed + ": must be <mangled name of a kernel>:<number>");
+      abort_unsupported("SLICESORT_PTX_REMOVE=" + removed +
+                        ": must be <mangled name of a kernel>:<number>");
     s.removed = {removed.substr(0, colon),
                  number_in(removed.substr(colon + 1), "the number in SLICESORT_PTX_REMOVE")};
   }
@@ -57,7 +58,7 @@ settings read() {
 
 }  // namespace
 
-settings const& asked() {
+settings const& current_settings() {
   static settings const& s = *new settings(read());
   return s;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment asks of the PTX machine. docs/ptx_machine lists the variables.
+// Settings of the PTX machine, from environment variables, which docs/ptx_machine lists.
 #pragma once
 
 #include "../machine/launch.hpp"
@@ -16,7 +16,7 @@ struct settings {
   bool abort_at_fault = false;      // SLICESORT_PTX_ABORT
 };
 
-// Read once. A variable that makes no sense ends the process: it would have been ignored.
-settings const& asked();
+// Reads the environment once. An invalid value ends the process.
+settings const& current_settings();
 
 }  // namespace ptx::runtime

@@ -16,42 +16,42 @@ struct ordered_queue {
   ordering kind;
 };
 
-// Never destroyed: a stream's thread may outlive main.
-struct all_streams {
+// Never destroyed, since a stream's thread may outlive main.
+struct stream_registry {
   std::recursive_mutex lock;
   std::map<cudaStream_t, stream_ptr> by_handle;
-  // Of destroyed streams too, until their work is done.
+  // Includes queues of destroyed streams until their work is done.
   std::vector<ordered_queue> queues;
   stream_ptr legacy;
 };
-all_streams& all() {
-  static all_streams& there = *new all_streams;
-  return there;
+stream_registry& registry() {
+  static stream_registry& instance = *new stream_registry;
+  return instance;
 }
 using guard = std::lock_guard<std::recursive_mutex>;
 
 stream_ptr legacy_stream() {
-  guard const hold(all().lock);
-  if (all().legacy == nullptr) all().legacy = std::make_shared<stream>(ordering::legacy);
-  return all().legacy;
+  guard const hold(registry().lock);
+  if (registry().legacy == nullptr) registry().legacy = std::make_shared<stream>(ordering::legacy);
+  return registry().legacy;
 }
 
-// The last tasks of the streams of these kinds.
-template <class Wanted>
-std::vector<task_ptr> last_tasks(Wanted const& wanted) {
-  guard const hold(all().lock);
-  auto& queues = all().queues;
-  // Neither a stream nor a thread has it any more.
+// The last tasks of the streams whose kind matches.
+template <class Predicate>
+std::vector<task_ptr> last_tasks(Predicate const& matches) {
+  guard const hold(registry().lock);
+  auto& queues = registry().queues;
+  // Drops queues that no stream and no thread refers to.
   queues.erase(std::remove_if(queues.begin(), queues.end(),
                               [](ordered_queue const& q) { return q.queue.use_count() == 1; }),
                queues.end());
-  std::vector<task_ptr> found;
+  std::vector<task_ptr> tasks;
   for (ordered_queue const& q : queues)
-    if (wanted(q.kind)) found.push_back(q.queue->last());
-  return found;
+    if (matches(q.kind)) tasks.push_back(q.queue->last());
+  return tasks;
 }
 
-// What CUDA orders before anything that is given to `s` now, beside the stream's own work.
+// Tasks of other streams that CUDA orders before new work in `s`.
 std::vector<task_ptr> implicit_order(stream const& s) {
   switch (s.kind()) {
     case ordering::legacy:
@@ -63,70 +63,71 @@ std::vector<task_ptr> implicit_order(stream const& s) {
   }
 }
 
-// Whether the legacy stream would have to wait for a stream that is being captured.
-bool spoil_by_implicit_order(stream const& s) {
+// Returns true if the legacy stream would have to wait for a captured stream; invalidates the
+// capture.
+bool invalidate_by_implicit_order(stream const& s) {
   if (s.kind() != ordering::legacy) return false;
-  bool found = false;
-  for (auto const& [handle, other] : all().by_handle)
+  bool invalidated = false;
+  for (auto const& [handle, other] : registry().by_handle)
     if (other->kind() == ordering::blocking && other->capturing != nullptr)
-      found = other->capturing->spoiled = true;
-  return found;
+      invalidated = other->capturing->invalidated = true;
+  return invalidated;
 }
 
 }  // namespace
 
 stream::stream(ordering kind) : kind_(kind), queue_(std::make_shared<task_queue>()) {
-  guard const hold(all().lock);
-  all().queues.push_back({queue_, kind});
+  guard const hold(registry().lock);
+  registry().queues.push_back({queue_, kind});
 }
 stream::~stream() { queue_->close(); }
 
 cudaStream_t add_stream(ordering kind) {
   auto const added = std::make_shared<stream>(kind);
   auto const handle = reinterpret_cast<cudaStream_t>(added.get());
-  guard const hold(all().lock);
-  all().by_handle[handle] = added;
+  guard const hold(registry().lock);
+  registry().by_handle[handle] = added;
   return handle;
 }
 bool remove_stream(cudaStream_t handle) {
-  guard const hold(all().lock);
-  return all().by_handle.erase(handle) != 0;
+  guard const hold(registry().lock);
+  return registry().by_handle.erase(handle) != 0;
 }
 stream_ptr find_stream(cudaStream_t handle) {
   if (handle == nullptr || handle == cudaStreamLegacy) return legacy_stream();
   if (handle == cudaStreamPerThread) {
-    thread_local stream_ptr const own = std::make_shared<stream>(ordering::blocking);
-    return own;
+    thread_local stream_ptr const per_thread = std::make_shared<stream>(ordering::blocking);
+    return per_thread;
   }
-  guard const hold(all().lock);
-  auto const found = all().by_handle.find(handle);
-  return found == all().by_handle.end() ? nullptr : found->second;
+  guard const hold(registry().lock);
+  auto const tasks = registry().by_handle.find(handle);
+  return tasks == registry().by_handle.end() ? nullptr : tasks->second;
 }
 
-cudaError_t submit(stream const& to, node what, task_ptr* done) {
-  guard const hold(all().lock);
-  if (to.capturing != nullptr) {
-    if (to.capturing->spoiled) return cudaErrorStreamCaptureInvalidated;
-    to.capturing->nodes.push_back(std::move(what));
+cudaError_t submit(stream const& target, node work_node, task_ptr* done) {
+  guard const hold(registry().lock);
+  if (target.capturing != nullptr) {
+    if (target.capturing->invalidated) return cudaErrorStreamCaptureInvalidated;
+    target.capturing->nodes.push_back(std::move(work_node));
     return cudaSuccess;
   }
-  if (spoil_by_implicit_order(to)) return cudaErrorStreamCaptureImplicit;
-  auto work = [does = std::move(what.work)] {
-    if (lost() == cudaSuccess) does();
+  if (invalidate_by_implicit_order(target)) return cudaErrorStreamCaptureImplicit;
+  auto work = [function = std::move(work_node.work)] {
+    if (device_error() == cudaSuccess) function();
   };
-  task_ptr const added = to.queue().put(std::move(work), implicit_order(to));
+  task_ptr const added = target.queue().put(std::move(work), implicit_order(target));
   if (done != nullptr) *done = added;
   return cudaSuccess;
 }
-cudaError_t submit(cudaStream_t to, node what, task_ptr* done) {
-  stream_ptr const s = find_stream(to);
-  return s == nullptr ? cudaErrorInvalidResourceHandle : submit(*s, std::move(what), done);
+cudaError_t submit(cudaStream_t target, node work_node, task_ptr* done) {
+  stream_ptr const s = find_stream(target);
+  return s == nullptr ? cudaErrorInvalidResourceHandle : submit(*s, std::move(work_node), done);
 }
-cudaError_t submit_wait(stream const& to, task_ptr before) {
-  guard const hold(all().lock);
-  std::vector<task_ptr> after = implicit_order(to);
+cudaError_t submit_wait(stream const& target, task_ptr before) {
+  guard const hold(registry().lock);
+  std::vector<task_ptr> after = implicit_order(target);
   after.push_back(std::move(before));
-  to.queue().put([] {}, std::move(after));
+  target.queue().put([] {}, std::move(after));
   return cudaSuccess;
 }
 
@@ -143,44 +144,45 @@ void wait_for_device() {
 }
 
 cudaError_t begin_capture(stream& s, cudaStreamCaptureMode mode) {
-  guard const hold(all().lock);
+  guard const hold(registry().lock);
   if (s.kind() == ordering::legacy) return cudaErrorStreamCaptureUnsupported;
   if (s.capturing != nullptr) return cudaErrorIllegalState;
   s.capturing = std::make_unique<capture>(capture{mode, std::this_thread::get_id()});
   return cudaSuccess;
 }
 cudaError_t end_capture(stream& s, graph_nodes& nodes) {
-  guard const hold(all().lock);
+  guard const hold(registry().lock);
   if (s.capturing == nullptr) return cudaErrorIllegalState;
   if (s.capturing->mode != cudaStreamCaptureModeRelaxed &&
-      s.capturing->by != std::this_thread::get_id())
+      s.capturing->thread != std::this_thread::get_id())
     return cudaErrorStreamCaptureWrongThread;
   auto const ended = std::move(s.capturing);
-  if (ended->spoiled) return cudaErrorStreamCaptureInvalidated;
+  if (ended->invalidated) return cudaErrorStreamCaptureInvalidated;
   nodes = std::move(ended->nodes);
   return cudaSuccess;
 }
 cudaStreamCaptureStatus capture_status(stream const& s) {
-  guard const hold(all().lock);
+  guard const hold(registry().lock);
   if (s.capturing == nullptr) return cudaStreamCaptureStatusNone;
-  return s.capturing->spoiled ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+  return s.capturing->invalidated ? cudaStreamCaptureStatusInvalidated
+                                  : cudaStreamCaptureStatusActive;
 }
-void must_not_capture(stream const& s, char const* what) {
+void require_no_capture(stream const& s, char const* action) {
   if (capture_status(s) != cudaStreamCaptureStatusNone)
-    give_up(std::string(what) + " in a stream that is being captured is not known here");
+    abort_unsupported(std::string(action) + " in a stream that is being captured is not supported");
 }
 
-bool spoil_captures() {
-  guard const hold(all().lock);
-  bool found = false;
-  for (auto const& [handle, s] : all().by_handle) {
+bool invalidate_captures() {
+  guard const hold(registry().lock);
+  bool invalidated = false;
+  for (auto const& [handle, s] : registry().by_handle) {
     if (s->capturing == nullptr || s->capturing->mode == cudaStreamCaptureModeRelaxed) continue;
     if (s->capturing->mode == cudaStreamCaptureModeThreadLocal &&
-        s->capturing->by != std::this_thread::get_id())
+        s->capturing->thread != std::this_thread::get_id())
       continue;
-    found = s->capturing->spoiled = true;
+    invalidated = s->capturing->invalidated = true;
   }
-  return found;
+  return invalidated;
 }
 
 }  // namespace ptx::runtime

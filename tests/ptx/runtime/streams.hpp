@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, and what CUDA orders between them: work in the legacy default stream comes after all
-// work given to blocking streams before it, and before all that is given to them after it.
+// Streams and their implicit order: work in the legacy default stream runs after all earlier work
+// of blocking streams, and before all later work of theirs.
 #pragma once
 
 #include "errors.hpp"
@@ -16,19 +16,19 @@
 
 namespace ptx::runtime {
 
-// One thing that a stream does, now or when a graph is launched.
+// An operation of a stream or of a graph.
 struct node {
   cudaGraphNodeType type;
   std::function<void()> work;
 };
-// What was captured from one stream, in its order.
+// The captured operations of one stream, in order.
 using graph_nodes = std::vector<node>;
 
 struct capture {
   cudaStreamCaptureMode mode;
-  std::thread::id by;
+  std::thread::id thread;
   graph_nodes nodes{};
-  bool spoiled = false;  // by a call that a capture does not allow
+  bool invalidated = false;  // by a call that is not allowed during capture
 };
 
 enum class ordering { legacy, blocking, independent };
@@ -36,13 +36,13 @@ enum class ordering { legacy, blocking, independent };
 class stream {
  public:
   explicit stream(ordering kind);
-  ~stream();  // what was submitted is still done
+  ~stream();  // does not cancel submitted work
   stream(stream const&) = delete;
   stream& operator=(stream const&) = delete;
 
   ordering kind() const { return kind_; }
   task_queue& queue() const { return *queue_; }
-  std::unique_ptr<capture> capturing;  // for streams.cpp, under its lock
+  std::unique_ptr<capture> capturing;  // guarded by the lock of streams.cpp
 
  private:
   ordering kind_;
@@ -52,14 +52,14 @@ using stream_ptr = std::shared_ptr<stream>;
 
 cudaStream_t add_stream(ordering kind);
 bool remove_stream(cudaStream_t handle);
-// Null when there is no such stream.
+// Returns null if there is no such stream.
 stream_ptr find_stream(cudaStream_t handle);
 
-// Has the stream do the work, or its capture take it as a node. `done` is the task.
-cudaError_t submit(stream const& to, node what, task_ptr* done = nullptr);
-cudaError_t submit(cudaStream_t to, node what, task_ptr* done = nullptr);
-// Has the stream wait for `before`.
-cudaError_t submit_wait(stream const& to, task_ptr before);
+// Submits work to the stream, or to its capture. Sets `done` to the task.
+cudaError_t submit(stream const& target, node work, task_ptr* done = nullptr);
+cudaError_t submit(cudaStream_t target, node work, task_ptr* done = nullptr);
+// Makes the stream wait for `before`.
+cudaError_t submit_wait(stream const& target, task_ptr before);
 
 bool is_idle(stream const& s);
 void wait_for_stream(stream const& s);
@@ -68,18 +68,18 @@ void wait_for_device();
 cudaError_t begin_capture(stream& s, cudaStreamCaptureMode mode);
 cudaError_t end_capture(stream& s, graph_nodes& nodes);
 cudaStreamCaptureStatus capture_status(stream const& s);
-// Ends the process when the stream is being captured: its graphs do not know `what`.
-void must_not_capture(stream const& s, char const* what);
+// Ends the process if the stream is being captured, since graphs do not support `action`.
+void require_no_capture(stream const& s, char const* action);
 
-// Whether a capture is under way that forbids this thread to wait, to ask, or to allocate; such a
-// capture is spoiled by the attempt. CUDA C++ Programming Guide, "Prohibited and Unhandled
-// Operations".
-bool spoil_captures();
+// Returns true if an active capture forbids this thread to wait, to query, or to allocate; the
+// attempt invalidates it. CUDA C++ Programming Guide, "Prohibited and Unhandled Operations".
+bool invalidate_captures();
 
-// An entry point that is forbidden during a capture.
+// An entry point that is not allowed during a capture.
 template <class F>
-cudaError_t call_outside_capture(F const& body) {
-  return call([&] { return spoil_captures() ? cudaErrorStreamCaptureUnsupported : body(); });
+cudaError_t call_outside_capture(F const& function) {
+  return call(
+      [&] { return invalidate_captures() ? cudaErrorStreamCaptureUnsupported : function(); });
 }
 
 }  // namespace ptx::runtime

@@ -11,7 +11,7 @@ namespace ptx::runtime {
 
 namespace {
 
-// Never destroyed: a queue's thread may outlive main.
+// Never destroyed, since a queue's thread may outlive main.
 struct {
   std::mutex& lock = *new std::mutex;
   std::condition_variable& changed = *new std::condition_variable;
@@ -64,14 +64,14 @@ void task_queue::run() {
     shared.changed.wait(hold,
                         [&] { return waiting_.empty() ? closed_ : ready(*waiting_.front()); });
     if (waiting_.empty()) return;
-    std::shared_ptr<task> const now = waiting_.front();
+    std::shared_ptr<task> const current = waiting_.front();
     waiting_.pop_front();
-    now->after.clear();
+    current->after.clear();
     hold.unlock();
-    now->work();
-    now->work = nullptr;
+    current->work();
+    current->work = nullptr;
     hold.lock();
-    now->done = true;
+    current->done = true;
     shared.changed.notify_all();
   }
 }

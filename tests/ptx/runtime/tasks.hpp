@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that is done later, in order, by a thread.
+// Queues of tasks, each with a thread that runs them in order.
 #pragma once
 
 #include <deque>
@@ -11,22 +11,22 @@ namespace ptx::runtime {
 
 struct task {
   std::function<void()> work;
-  std::vector<std::shared_ptr<task const>> after;  // of other queues
-  bool done = false;                               // see is_done
+  std::vector<std::shared_ptr<task const>> after;  // tasks of other queues to wait for
+  bool done = false;                               // read by is_done, under a lock
 };
 using task_ptr = std::shared_ptr<task const>;
 
-// Null counts as done.
+// A null task is done.
 bool is_done(task_ptr const& t);
 void wait_for(task_ptr const& t);
 
-// Does its tasks one after the other, each when those are done that it comes after. The thread is
-// started by the first task, and ends when the queue was closed and is empty.
+// Runs tasks one after the other, each after its dependencies. The first task starts the thread,
+// which ends when the queue is closed and empty.
 class task_queue : public std::enable_shared_from_this<task_queue> {
  public:
   task_ptr put(std::function<void()> work, std::vector<task_ptr> after = {});
   void close();
-  // The last task put here; null if there was none.
+  // The last task that was put; null if there was none.
   task_ptr last() const;
 
  private:

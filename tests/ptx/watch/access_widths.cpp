@@ -8,13 +8,13 @@
 
 namespace ptx {
 
-access_widths widths_of(std::vector<instruction> const& code) {
+access_widths access_widths_of(std::vector<instruction> const& code) {
   access_widths found;
   for (instruction const& n : code) {
-    if (n.of == nullptr) continue;
-    char const first = n.of->opcode[0];
+    if (n.form == nullptr) continue;
+    char const first = n.form->opcode[0];
     if (first != 'l' && first != 's' && first != 'c') continue;
-    std::string_view const opcode = n.of->opcode;
+    std::string_view const opcode = n.form->opcode;
     if (opcode == "ld" || opcode == "st") {
       if (n.where == space::param) continue;
       std::size_t const width = bytes_of(n.t);

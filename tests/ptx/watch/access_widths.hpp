@@ -7,6 +7,6 @@
 
 namespace ptx {
 
-access_widths widths_of(std::vector<instruction> const& code);
+access_widths access_widths_of(std::vector<instruction> const& code);
 
 }  // namespace ptx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a few bytes of memory: who wrote them last, and who has read them since.
+// History of a few bytes of memory: the last write and the reads since.
 #pragma once
 
 #include "order.hpp"
@@ -11,8 +11,8 @@ namespace ptx {
 
 class warp;
 
-// Threads that read something, none of them ordered before the others: lanes of one warp, or, by
-// a code instead of the warp's number, anything wider.
+// Threads whose last reads are unordered: lanes of one warp. A code in place of the warp's number
+// stands for several warps or blocks.
 struct reading {
   moment last = 0;
   lane_mask lanes = 0;
@@ -22,10 +22,10 @@ inline constexpr std::uint16_t several_warps = 0x4000;  // | block << 5
 inline constexpr std::uint16_t several_blocks = 0x8000;
 
 struct writing {
-  moment when = 0;
+  moment time = 0;
   std::uint16_t writer = 0;  // the thread's number in the cluster
 };
-inline constexpr std::uint16_t copying = 0xffff;  // an asynchronous copy is under way
+inline constexpr std::uint16_t copy_in_flight = 0xffff;  // writer: an unfinished asynchronous copy
 
 struct cell {
   moment written = 0, read = 0;
@@ -37,15 +37,15 @@ struct cell {
   void set(reading const& r) { read = r.last, lanes = r.lanes, reader = r.reader; }
 };
 
-// Whether it came before what this lane does now.
-bool came_before(warp const& w, unsigned lane, moment when, unsigned thread);
+// True if the access is ordered before the current one of this lane.
+bool came_before(warp const& w, unsigned lane, moment time, unsigned thread);
 bool came_before(warp const& w, unsigned lane, reading const& r);
-// The reading with this lane as a reader.
-reading joined(warp const& w, unsigned lane, reading const& r);
+// Adds this lane as a reader.
+reading with_reader(warp const& w, unsigned lane, reading const& r);
 
-// "thread 3"; where there is more than one block, its number in the cluster too.
+// "thread 3", with the block's rank if the cluster has several blocks.
 std::string name_of_thread(warp const& w, unsigned thread);
-// One of them that is not `thread`, or "several threads".
+// Names a reader other than `thread`, or "several threads".
 std::string name_of_readers(warp const& w, reading const& r, unsigned thread);
 
 }  // namespace ptx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races in global memory between the threads of a launch: within a cluster its barriers order
-// accesses, between clusters nothing does.
+// Detects races in global memory between the threads of a launch. Barriers order accesses within a
+// cluster; nothing orders accesses of different clusters.
 #pragma once
 
 #include "cell.hpp"
@@ -15,19 +15,19 @@ namespace ptx {
 
 class global_races {
  public:
-  // `grain`: all accesses are of so many bytes or of a multiple, a power of two.
+  // Every access is a multiple of `grain` bytes, a power of two.
   explicit global_races(std::size_t grain);
 
-  // They throw fault if it is a race.
+  // Throw fault if the access is a race.
   void read(warp const& w, unsigned lane, std::uint64_t address, std::size_t bytes);
   void write(warp const& w, unsigned lane, std::uint64_t address, std::size_t bytes);
-  // Moments begin anew; what happened before is not known any more.
-  void forget();
+  // Clears the history when the clock restarts.
+  void reset();
 
  private:
   cell& at(std::uint64_t address);
-  [[noreturn]] void race(warp const& w, unsigned lane, std::uint64_t address, char const* does,
-                         std::string const& who, char const* did) const;
+  [[noreturn]] void race(warp const& w, unsigned lane, std::uint64_t address, char const* action,
+                         std::string const& other_thread, char const* other_action) const;
 
   unsigned shift_ = 0;  // log2 of the grain
   std::unordered_map<std::uint64_t, std::vector<cell>> pages_;

@@ -3,22 +3,22 @@
 
 namespace ptx {
 
-void order::synchronize_lanes(lane_mask together, moment when) {
-  now = when;
-  if (together == all_lanes) {
-    lanes = when;
+void order::synchronize_lanes(lane_mask converged, moment time) {
+  last_sync = time;
+  if (converged == all_lanes) {
+    lane_sync = time;
     return;
   }
-  if (pairs.empty()) pairs.resize(32 * 32);
-  // What one of them knows, all of them know now.
+  if (pair_syncs.empty()) pair_syncs.resize(32 * 32);
+  // Every participating lane learns what the others know.
   std::array<moment, 32> known{};
   for (unsigned i = 0; i < 32; ++i)
-    if ((together >> i & 1) != 0)
-      for (unsigned j = 0; j < 32; ++j) known[j] = std::max(known[j], pairs[32 * i + j]);
+    if ((converged >> i & 1) != 0)
+      for (unsigned j = 0; j < 32; ++j) known[j] = std::max(known[j], pair_syncs[32 * i + j]);
   for (unsigned i = 0; i < 32; ++i)
-    if ((together >> i & 1) != 0)
+    if ((converged >> i & 1) != 0)
       for (unsigned j = 0; j < 32; ++j)
-        pairs[32 * i + j] = (together >> j & 1) != 0 ? when : known[j];
+        pair_syncs[32 * i + j] = (converged >> j & 1) != 0 ? time : known[j];
 }
 
 }  // namespace ptx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which accesses of a cluster's threads come before which: only what barriers order is ordered,
-// whatever order the machine happens to run its warps in, and lanes of a warp are ordered by
-// bar.warp.sync alone. PTX ISA 8 "Memory Consistency Model".
+// The order of accesses by a cluster's threads. Only barriers order the accesses of different
+// warps, in whatever order the machine runs the warps; only bar.warp.sync orders those of a warp's
+// lanes. PTX ISA 8 "Memory Consistency Model".
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -13,8 +13,8 @@
 
 namespace ptx {
 
-// Synchronizations are counted, over all warps of a cluster and over all clusters that a machine
-// runs in turn. An access has the moment of its warp's last synchronization. 0: never.
+// A time: the number of synchronizations so far, by all warps of all clusters of a machine. An
+// access has the time of its warp's last synchronization. 0: never.
 using moment = std::uint32_t;
 
 // A thread's number among those of its cluster: 1024 for each block.
@@ -24,33 +24,33 @@ inline constexpr unsigned thread_of(unsigned block, unsigned warp, unsigned lane
 inline constexpr unsigned warp_of(unsigned thread) { return thread >> 5; }
 inline constexpr unsigned block_of_thread(unsigned thread) { return thread >> 10; }
 
-// What a warp knows of the past.
+// The accesses that are ordered before a warp's next one.
 class order {
  public:
   void start(moment begin) {
     *this = order();
-    born = now = calm = block_calm = block_barrier = lanes = begin;
+    cluster_begin = last_sync = cluster_ordered = block_ordered = block_barrier = lane_sync = begin;
   }
 
-  moment born = 0;  // when the cluster began
-  moment now = 0;   // the warp's own last synchronization
-  // Whatever any thread of the cluster did before this moment comes before what the warp does now.
-  moment calm = 0;
-  moment block_calm = 0;  // whatever any thread of its block did
+  moment cluster_begin = 0;  // start of the cluster
+  moment last_sync = 0;      // last synchronization of this warp
+  // Every access by the cluster before this time is ordered before the warp's next access.
+  moment cluster_ordered = 0;
+  moment block_ordered = 0;  // the same for accesses by its block
   moment block_barrier = 0;
-  std::uint32_t cluster_barriers = 0;  // that are over, as the warp knows
-  // When the warp came to the cluster barrier n: at n % 4. Another warp of the cluster can be at
-  // most two barriers behind.
+  std::uint32_t cluster_barriers = 0;  // completed, as far as the warp has waited
+  // Time of the warp's arrival at cluster barrier n, at index n % 4. Other warps of the cluster are
+  // at most two barriers behind.
   std::array<moment, 4> arrivals{};
-  moment lanes = 0;  // bar.warp.sync of all lanes
-  // Of some lanes: pairs[32 * i + j] is the moment before which all that lane j did comes before
-  // what lane i does now. Empty: there was none.
-  std::vector<moment> pairs;
+  moment lane_sync = 0;  // last bar.warp.sync of all lanes
+  // For bar.warp.sync of some lanes: accesses of lane j before pair_syncs[32 * i + j] are ordered
+  // before the next one of lane i. Empty: there was none.
+  std::vector<moment> pair_syncs;
 
-  void synchronize_lanes(lane_mask together, moment when);
-  moment lanes_met(unsigned i, unsigned j) const {
-    moment const all = std::max(block_barrier, lanes);
-    return pairs.empty() ? all : std::max(all, pairs[32 * i + j]);
+  void synchronize_lanes(lane_mask converged, moment time);
+  moment last_sync_of(unsigned i, unsigned j) const {
+    moment const warp_wide = std::max(block_barrier, lane_sync);
+    return pair_syncs.empty() ? warp_wide : std::max(warp_wide, pair_syncs[32 * i + j]);
   }
 };
 

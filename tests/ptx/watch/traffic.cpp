@@ -8,37 +8,39 @@ namespace ptx {
 
 namespace {
 
-// Distinct numbers of units that the lanes from `first` to before `last` touch, ascending.
-struct units {
-  std::array<std::uint64_t, 4 * warp_lanes> of;
+// The distinct units of `unit` bytes that lanes first..last-1 access, ascending.
+struct touched_units {
+  std::array<std::uint64_t, 4 * warp_lanes> numbers;
   std::size_t count = 0;
 
-  units(std::uint64_t const* addresses, std::size_t bytes, lane_mask active, int first, int last,
-        std::size_t unit) {
+  touched_units(std::uint64_t const* addresses, std::size_t bytes, lane_mask active, int first,
+                int last, std::size_t unit) {
     for (int l = first; l < last; ++l)
       if ((active >> l & 1) != 0)
         for (std::uint64_t i = addresses[l] / unit; i <= (addresses[l] + bytes - 1) / unit; ++i)
-          of[count++] = i;
-    std::sort(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(count));
+          numbers[count++] = i;
+    std::sort(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count));
     count = static_cast<std::size_t>(
-        std::unique(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(count)) - of.begin());
+        std::unique(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count)) -
+        numbers.begin());
   }
 };
 
 }  // namespace
 
-// 8-byte accesses are served by half a warp at a time, 16-byte accesses by a quarter. Threads that
-// read the same word are served at once.
+// 8-byte accesses are processed by half-warps, 16-byte accesses by quarter-warps. Accesses to the
+// same word are merged.
 void count_shared(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  int const together = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
+  int const converged = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
   ++counted.shared_requests;
-  for (int first = 0; first < warp_lanes; first += together) {
-    units const words(addresses, bytes, active, first, first + together, 4);
+  for (int first = 0; first < warp_lanes; first += converged) {
+    touched_units const words(addresses, bytes, active, first, first + converged, 4);
     std::array<unsigned, 32> bank{};
-    unsigned most = 0;
-    for (std::size_t i = 0; i < words.count; ++i) most = std::max(most, ++bank[words.of[i] % 32]);
-    counted.shared_wavefronts += most;
+    unsigned wavefronts = 0;
+    for (std::size_t i = 0; i < words.count; ++i)
+      wavefronts = std::max(wavefronts, ++bank[words.numbers[i] % 32]);
+    counted.shared_wavefronts += wavefronts;
     counted.shared_ideal += (words.count + 31) / 32;
   }
 }
@@ -46,13 +48,13 @@ void count_shared(counters& counted, std::uint64_t const* addresses, std::size_t
 void count_global(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
   ++counted.global_requests;
-  counted.global_sectors += units(addresses, bytes, active, 0, warp_lanes, 32).count;
+  counted.global_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
   counted.global_bytes += bytes * static_cast<unsigned>(__builtin_popcount(active));
 }
 
 void count_remote(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  counted.remote_sectors += units(addresses, bytes, active, 0, warp_lanes, 32).count;
+  counted.remote_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
 }
 
 }  // namespace ptx

@@ -14,7 +14,7 @@ SLICESORT_DETAIL_BEGIN
 
 template <class T>
 attention_info info_of(attention_inputs<T> const& in) {
-  return {in.q, in.k, in.v, describe("bias", in.bias, false, pair_axes), !is_left_out(in.bias)};
+  return {in.q, in.k, in.v, describe("bias", in.bias, false, pair_axes), !is_untested(in.bias)};
 }
 template <class T>
 attention_info info_of(attention_gradients<T> const& grads) {

@@ -9,70 +9,72 @@ namespace ptx {
 
 namespace {
 
-std::string bytes_to(std::size_t bytes, doing what) {
-  return (what == doing::read ? "reads " : "writes ") + std::to_string(bytes) + " bytes";
+std::string describe(std::size_t bytes, access_kind kind) {
+  return (kind == access_kind::read ? "reads " : "writes ") + std::to_string(bytes) + " bytes";
 }
 
-void demand_aligned(warp const& w, unsigned lane, std::uint64_t address, std::size_t bytes,
-                    doing what) {
-  if (address % bytes != 0) w.fail(bytes_to(bytes, what) + ", misaligned", lane, address);
+void require_aligned(warp const& w, unsigned lane, std::uint64_t address, std::size_t bytes,
+                     access_kind kind) {
+  if (address % bytes != 0) w.fail(describe(bytes, kind) + ", misaligned", lane, address);
 }
 
 }  // namespace
 
-unsigned char* find_shared(warp& w, block& of, unsigned lane, std::uint64_t at, std::size_t bytes,
-                           doing what) {
-  demand_aligned(w, lane, at, bytes, what);
-  if (at + bytes > of.shared.size())
-    w.fail(bytes_to(bytes, what) + " past the end of " + std::to_string(of.shared.size()) +
+unsigned char* find_shared(warp& w, block& owner, unsigned lane, std::uint64_t address,
+                           std::size_t bytes, access_kind kind) {
+  require_aligned(w, lane, address, bytes, kind);
+  if (address + bytes > owner.shared.size())
+    w.fail(describe(bytes, kind) + " past the end of " + std::to_string(owner.shared.size()) +
                " bytes of shared memory",
-           lane, at);
-  auto const offset = static_cast<std::size_t>(at);
-  if (what == doing::read)
-    of.shared.read(w, lane, offset, bytes);
+           lane, address);
+  auto const offset = static_cast<std::size_t>(address);
+  if (kind == access_kind::read)
+    owner.shared.read(w, lane, offset, bytes);
   else
-    of.shared.write(w, lane, offset, bytes);
-  return of.shared.data() + offset;
+    owner.shared.write(w, lane, offset, bytes);
+  return owner.shared.data() + offset;
 }
 
-unsigned char* find_global(warp& w, instruction const& n, unsigned lane, std::uint64_t at,
-                           std::size_t bytes, doing what) {
-  demand_aligned(w, lane, at, bytes, what);
-  if (!w.in->of->last_memory_of(n).holds(at, bytes) && !w.in->of->memory_of(n, at).holds(at, bytes))
-    w.fail(bytes_to(bytes, what) + " outside of global memory", lane, at);
-  if (global_races* const watched = w.in->of->global.get()) {
-    if (what == doing::read)
-      watched->read(w, lane, at, bytes);
+unsigned char* find_global(warp& w, instruction const& n, unsigned lane, std::uint64_t address,
+                           std::size_t bytes, access_kind kind) {
+  require_aligned(w, lane, address, bytes, kind);
+  if (!w.block->cluster->last_memory_of(n).holds(address, bytes) &&
+      !w.block->cluster->memory_of(n, address).holds(address, bytes))
+    w.fail(describe(bytes, kind) + " outside of global memory", lane, address);
+  if (global_races* const watched = w.block->cluster->global.get()) {
+    if (kind == access_kind::read)
+      watched->read(w, lane, address, bytes);
     else
-      watched->write(w, lane, at, bytes);
+      watched->write(w, lane, address, bytes);
   }
-  return reinterpret_cast<unsigned char*>(at);
+  return reinterpret_cast<unsigned char*>(address);
 }
 
-void find_generic(warp& w, instruction const& n, lane_addresses const& at, lane_mask active,
-                  std::size_t bytes, doing what, places& found) {
-  std::vector<block>& blocks = w.in->of->blocks;
+void find_generic(warp& w, instruction const& n, lane_addresses const& addresses, lane_mask active,
+                  std::size_t bytes, access_kind kind, host_pointers& found) {
+  std::vector<block>& blocks = w.block->cluster->blocks;
   lane_addresses shared{};
   lane_mask in_shared = 0, remote = 0;
-  in_turn(active, [&](unsigned l) {
-    if (!in_shared_window(at[l])) {
-      found[l] = find_global(w, n, l, at[l], bytes, what);
+  lanes_in_order(active, [&](unsigned l) {
+    if (!in_shared_window(addresses[l])) {
+      found[l] = find_global(w, n, l, addresses[l], bytes, kind);
       return;
     }
-    unsigned const rank = block_of_shared(at[l]);
+    unsigned const rank = block_of_shared(addresses[l]);
     if (rank >= blocks.size())
-      w.fail(bytes_to(bytes, what) + " of shared memory of block " + std::to_string(rank) +
+      w.fail(describe(bytes, kind) + " of shared memory of block " + std::to_string(rank) +
                  " of a cluster of " + std::to_string(blocks.size()),
-             l, at[l]);
+             l, addresses[l]);
     in_shared |= lane_mask{1} << l;
-    if (&blocks[rank] != w.in) remote |= lane_mask{1} << l;
-    shared[l] = offset_of_shared(at[l]);
-    found[l] = find_shared(w, blocks[rank], l, shared[l], bytes, what);
+    if (&blocks[rank] != w.block) remote |= lane_mask{1} << l;
+    shared[l] = offset_of_shared(addresses[l]);
+    found[l] = find_shared(w, blocks[rank], l, shared[l], bytes, kind);
   });
-  if (!w.in->of->how.watched.count_memory) return;
-  if (in_shared != 0) count_shared(w.in->of->counted, shared.data(), bytes, in_shared);
-  if (remote != 0) count_remote(w.in->of->counted, at.data(), bytes, remote);
-  if (active != in_shared) count_global(w.in->of->counted, at.data(), bytes, active & ~in_shared);
+  if (!w.block->cluster->launch.watched.count_memory) return;
+  if (in_shared != 0) count_shared(w.block->cluster->counted, shared.data(), bytes, in_shared);
+  if (remote != 0) count_remote(w.block->cluster->counted, addresses.data(), bytes, remote);
+  if (active != in_shared)
+    count_global(w.block->cluster->counted, addresses.data(), bytes, active & ~in_shared);
 }
 
 }  // namespace ptx

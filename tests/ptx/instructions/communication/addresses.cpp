@@ -17,22 +17,22 @@ namespace {
 std::uint64_t same(std::uint64_t address) { return address; }
 
 void shared_to_generic(warp& w, instruction const& n, lane_mask active) {
-  std::uint64_t const begin = shared_window + w.in->rank * shared_stride;
+  std::uint64_t const begin = shared_window + w.block->rank * shared_stride;
   std::uint64_t* const to = w.result(n.results[0]);
   std::uint64_t const* const from = w.source(n.sources[0]);
-  each_lane(active, [&](unsigned l) { to[l] = begin + from[l]; });
+  for_each_lane(active, [&](unsigned l) { to[l] = begin + from[l]; });
 }
 
-void demand_shared(warp const& w, unsigned lane, std::uint64_t address) {
+void require_shared(warp const& w, unsigned lane, std::uint64_t address) {
   if (!in_shared_window(address)) w.fail("not an address of shared memory", lane, address);
 }
 
 void generic_to_shared(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t* const to = w.result(n.results[0]);
   std::uint64_t const* const from = w.source(n.sources[0]);
-  in_turn(active, [&](unsigned l) {
-    demand_shared(w, l, from[l]);
-    if (block_of_shared(from[l]) != w.in->rank) w.fail("another block's", l, from[l]);
+  lanes_in_order(active, [&](unsigned l) {
+    require_shared(w, l, from[l]);
+    if (block_of_shared(from[l]) != w.block->rank) w.fail("another block's", l, from[l]);
     to[l] = offset_of_shared(from[l]);
   });
 }
@@ -40,9 +40,9 @@ void generic_to_shared(warp& w, instruction const& n, lane_mask active) {
 void map_to_rank(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t* const to = w.result(n.results[0]);
   std::uint64_t const *const from = w.source(n.sources[0]), *const rank = w.source(n.sources[1]);
-  std::size_t const blocks = w.in->of->blocks.size();
-  in_turn(active, [&](unsigned l) {
-    demand_shared(w, l, from[l]);
+  std::size_t const blocks = w.block->cluster->blocks.size();
+  lanes_in_order(active, [&](unsigned l) {
+    require_shared(w, l, from[l]);
     if (rank[l] >= blocks)
       w.fail("block " + std::to_string(rank[l]) + " of a cluster of " + std::to_string(blocks), l,
              from[l]);

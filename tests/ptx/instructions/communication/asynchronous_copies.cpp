@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX ISA 9.7.9.25.3 "Non-bulk copy". When a copy lands between its start and its wait is open:
-// in some clusters at once, in others at the wait.
+// PTX ISA 9.7.9.25.3 "Non-bulk copy". A copy may happen at any time between its start and its wait:
+// here at its start in some clusters, at the wait in others.
 #include "../../machine/cluster.hpp"
 #include "../../watch/global_races.hpp"
 #include "../../watch/traffic.hpp"
@@ -18,76 +18,78 @@ namespace ptx {
 
 namespace {
 
-void move_bytes(warp& w, pending_copy const& c) {
-  unsigned char* const to = w.in->shared.data() + c.to;
+void copy_bytes(warp& w, pending_copy const& c) {
+  unsigned char* const to = w.block->shared.data() + c.to;
   std::memset(to, 0, c.bytes);
   if (c.source != 0) std::memcpy(to, reinterpret_cast<void const*>(c.from), c.source);
 }
 
 void start_copy(warp& w, instruction const& n, lane_mask active) {
-  cluster& all = *w.in->of;
+  cluster& cluster = *w.block->cluster;
   std::uint64_t const *const to = w.source(n.sources[0]), *const from = w.source(n.sources[1]);
   std::uint64_t const* const sizes = n.source_count > 2 ? w.source(n.sources[2]) : nullptr;
   std::size_t const bytes = n.count;
-  all.counted.async_copies += static_cast<unsigned>(__builtin_popcount(active));
+  cluster.counted.async_copies += static_cast<unsigned>(__builtin_popcount(active));
   lane_mask reading = 0;
-  in_turn(active, [&](unsigned l) {
-    auto const at = static_cast<std::uint32_t>(to[l]);
+  lanes_in_order(active, [&](unsigned l) {
+    auto const offset = static_cast<std::uint32_t>(to[l]);
     std::uint64_t const source = sizes != nullptr ? sizes[l] : bytes;
-    if (at % bytes != 0) w.fail("copies to shared memory, misaligned", l, at);
+    if (offset % bytes != 0) w.fail("copies to shared memory, misaligned", l, offset);
     if (from[l] % bytes != 0) w.fail("copies from global memory, misaligned", l, from[l]);
     if (source > bytes)
       w.fail("copies " + std::to_string(source) + " of " + std::to_string(bytes) + " bytes", l,
              from[l]);
-    if (at + bytes > w.in->shared.size()) w.fail("copies past the end of shared memory", l, at);
+    if (offset + bytes > w.block->shared.size())
+      w.fail("copies past the end of shared memory", l, offset);
     if (source != 0) {
       reading |= lane_mask{1} << l;
-      if (!all.last_memory_of(n).holds(from[l], source) &&
-          !all.memory_of(n, from[l]).holds(from[l], source))
+      if (!cluster.last_memory_of(n).holds(from[l], source) &&
+          !cluster.memory_of(n, from[l]).holds(from[l], source))
         w.fail("copies from outside of global memory", l, from[l]);
-      if (all.global) all.global->read(w, l, from[l], source);
+      if (cluster.global) cluster.global->read(w, l, from[l], source);
     }
-    w.in->shared.start_copy(w, l, at, bytes);
-    w.copies.push_back({at, from[l], static_cast<std::uint8_t>(bytes),
+    w.block->shared.start_copy(w, l, offset, bytes);
+    w.copies.push_back({offset, from[l], static_cast<std::uint8_t>(bytes),
                         static_cast<std::uint8_t>(source), static_cast<std::uint8_t>(l),
                         w.copy_groups[l]});
-    if (!all.late_copies) move_bytes(w, w.copies.back());
+    if (!cluster.late_copies) copy_bytes(w, w.copies.back());
   });
-  if (!all.how.watched.count_memory) return;
-  count_shared(all.counted, to, bytes, active);
-  if (reading != 0) count_global(all.counted, from, bytes, reading);
+  if (!cluster.launch.watched.count_memory) return;
+  count_shared(cluster.counted, to, bytes, active);
+  if (reading != 0) count_global(cluster.counted, from, bytes, reading);
 }
 
 void commit_group(warp& w, instruction const&, lane_mask active) {
-  in_turn(active, [&](unsigned l) { ++w.copy_groups[l]; });
+  lanes_in_order(active, [&](unsigned l) { ++w.copy_groups[l]; });
 }
 
 template <class F>
-void land(warp& w, lane_mask active, F const& is_awaited) {
-  auto const landed = std::stable_partition(
+void complete(warp& w, lane_mask active, F const& is_complete) {
+  auto const pending_end = std::stable_partition(
       w.copies.begin(), w.copies.end(),
-      [&](pending_copy const& c) { return (active >> c.lane & 1) == 0 || !is_awaited(c); });
-  for (auto c = landed; c != w.copies.end(); ++c) {
-    if (w.in->of->late_copies) move_bytes(w, *c);
-    w.in->shared.land_copy(w, c->lane, c->to, c->bytes);
+      [&](pending_copy const& c) { return (active >> c.lane & 1) == 0 || !is_complete(c); });
+  for (auto c = pending_end; c != w.copies.end(); ++c) {
+    if (w.block->cluster->late_copies) copy_bytes(w, *c);
+    w.block->shared.land_copy(w, c->lane, c->to, c->bytes);
   }
-  w.copies.erase(landed, w.copies.end());
+  w.copies.erase(pending_end, w.copies.end());
 }
 
 void wait_all(warp& w, instruction const&, lane_mask active) {
-  land(w, active, [](pending_copy const&) { return true; });
+  complete(w, active, [](pending_copy const&) { return true; });
 }
-// All groups but the last n.offset.
+// Waits for all groups except the last n.offset.
 void wait_group(warp& w, instruction const& n, lane_mask active) {
-  land(w, active, [&](pending_copy const& c) {
+  complete(w, active, [&](pending_copy const& c) {
     return c.group + static_cast<std::uint64_t>(n.offset) < w.copy_groups[c.lane];
   });
 }
 
 void decode_cp(statement& s, instruction& n) {
   s.expect("async");
-  std::size_t const which = s.take_one_of({"ca", "cg", "commit_group", "wait_group", "wait_all"});
-  switch (which) {
+  std::size_t const form_index =
+      s.take_one_of({"ca", "cg", "commit_group", "wait_group", "wait_all"});
+  switch (form_index) {
     case 0:
     case 1: {
       if (!s.take("shared::cta")) s.expect("shared");
@@ -95,7 +97,7 @@ void decode_cp(statement& s, instruction& n) {
       if (s.address(n, space::shared) != 0 || s.address(n, space::global) != 0)
         s.fail("an offset beside an address of a copy");
       std::int64_t const bytes = s.integer();
-      if (bytes != 16 && (which == 1 || (bytes != 8 && bytes != 4)))
+      if (bytes != 16 && (form_index == 1 || (bytes != 8 && bytes != 4)))
         s.fail("a copy of a size that there is not");
       n.count = static_cast<std::uint8_t>(bytes);
       n.act = start_copy;

@@ -14,12 +14,12 @@ namespace ptx {
 
 namespace {
 
-enum reduction : std::uint8_t { none, all, any, number };  // instruction::mode
+enum reduction : std::uint8_t { none, all, any, count };  // instruction::mode
 
-void nothing(warp&, instruction const&, lane_mask) {}
+void no_operation(warp&, instruction const&, lane_mask) {}
 
 void wait(warp& w, instruction const&, lane_mask active) {
-  w.demand_whole(active, "a barrier");
+  w.require_converged(active, "a barrier");
   w.state = progress::at_barrier;
 }
 
@@ -38,50 +38,51 @@ void vote_and_wait(warp& w, instruction const& n, lane_mask active) {
 }
 
 struct votes {
-  unsigned given = 0, of = 0;
+  unsigned yes = 0, voters = 0;
 
   void add(warp const& w) {
-    given += static_cast<unsigned>(__builtin_popcount(w.vote));
-    of += static_cast<unsigned>(__builtin_popcount(w.alive));
+    yes += static_cast<unsigned>(__builtin_popcount(w.vote));
+    voters += static_cast<unsigned>(__builtin_popcount(w.alive));
   }
   std::uint64_t result(std::uint8_t r) const {
-    return r == all ? given == of : r == any ? given != 0 : given;
+    return r == all ? yes == voters : r == any ? yes != 0 : yes;
   }
 };
 
-void give(warp& w, instruction const& n, votes const& of_all) {
+void write_result(warp& w, instruction const& n, votes const& combined) {
   std::uint64_t* const to = w.result(n.results[0]);
-  std::uint64_t const result = of_all.result(n.mode);
-  each_lane(w.alive, [&](unsigned l) { to[l] = result; });
+  std::uint64_t const result = combined.result(n.mode);
+  for_each_lane(w.alive, [&](unsigned l) { to[l] = result; });
 }
 
-void vote_alone(warp& w, instruction const& n, lane_mask active) {
+void vote_in_warp(warp& w, instruction const& n, lane_mask active) {
   cast_vote(w, n, active);
-  votes own;
-  own.add(w);
-  give(w, n, own);
+  votes warp_votes;
+  warp_votes.add(w);
+  write_result(w, n, warp_votes);
 }
 
 void arrive(warp& w, instruction const&, lane_mask active) {
-  w.demand_whole(active, "a cluster's barrier");
+  w.require_converged(active, "a cluster's barrier");
   if (w.cluster_arrivals != w.cluster_waits) w.fail("arrives twice, without waiting between");
-  w.past.now = w.in->of->tick();
-  w.past.arrivals[w.cluster_arrivals++ % 4] = w.past.now;
+  w.past.last_sync = w.block->cluster->tick();
+  w.past.arrivals[w.cluster_arrivals++ % 4] = w.past.last_sync;
 }
 
 void await_cluster(warp& w, instruction const&, lane_mask active) {
-  w.demand_whole(active, "a cluster's barrier");
+  w.require_converged(active, "a cluster's barrier");
   if (w.cluster_arrivals == w.cluster_waits) w.fail("waits without having arrived");
   w.state = progress::at_cluster_barrier;
 }
 
-void meet(warp& w, instruction const& n, lane_mask active) {
-  std::uint64_t const* const masks = w.source(n.sources[0]);
-  demand_members(w, masks, active);
+void sync_warp(warp& w, instruction const& n, lane_mask active) {
+  std::uint64_t const* const member_masks = w.source(n.sources[0]);
+  require_members(w, member_masks, active);
   for (lane_mask rest = active; rest != 0;) {
-    lane_mask const members = members_of(w, masks, static_cast<unsigned>(__builtin_ctz(rest)));
+    lane_mask const members =
+        members_of(w, member_masks, static_cast<unsigned>(__builtin_ctz(rest)));
     rest &= ~members;
-    w.past.synchronize_lanes(members == w.alive ? all_lanes : members, w.in->of->tick());
+    w.past.synchronize_lanes(members == w.alive ? all_lanes : members, w.block->cluster->tick());
   }
 }
 
@@ -90,7 +91,7 @@ void decode_bar(statement& s, instruction& n) {
     s.expect("sync");
     s.source(n, type::b32);
     s.synchronizes(n);
-    n.act = meet;
+    n.act = sync_warp;
     return;
   }
   bool const reduces = !s.take("sync");
@@ -98,7 +99,7 @@ void decode_bar(statement& s, instruction& n) {
     s.expect("red");
     std::size_t const r = s.take_one_of({"and", "or", "popc"});
     n.mode = static_cast<std::uint8_t>(r + 1);
-    n.t = n.mode == number ? type::u32 : type::pred;
+    n.t = n.mode == count ? type::u32 : type::pred;
     s.take_type({n.t});
     s.result(n, n.t);
   }
@@ -120,25 +121,26 @@ void decode_barrier(statement& s, instruction& n) {
   if (arrives) s.synchronizes(n);
 }
 
-// A machine that runs one instruction after the other needs none.
+// Memory fences have no effect, since the machine executes instructions sequentially.
 void decode_membar(statement& s, instruction& n) {
   s.take_one_of({"cta", "gl", "sys"});
-  n.act = nothing;
+  n.act = no_operation;
 }
 void decode_nanosleep(statement& s, instruction& n) {
   s.expect("u32");
   s.source(n, type::u32);
-  n.act = nothing;
+  n.act = no_operation;
 }
 
 }  // namespace
 
 void reduce_votes(block& b) {
-  votes all_votes;
+  votes combined;
   for (warp const& w : b.warps)
-    if (w.state == progress::at_barrier) all_votes.add(w);
+    if (w.state == progress::at_barrier) combined.add(w);
   for (warp& w : b.warps)
-    if (w.state == progress::at_barrier && w.now->mode != none) give(w, *w.now, all_votes);
+    if (w.state == progress::at_barrier && w.current->mode != none)
+      write_result(w, *w.current, combined);
 }
 
 void remove_synchronization(std::vector<instruction>& code, int number) {
@@ -147,10 +149,10 @@ void remove_synchronization(std::vector<instruction>& code, int number) {
     if (n->act == arrive)
       for (auto after = n; after != code.end(); ++after)
         if (after->act == await_cluster) {
-          after->act = nothing;
+          after->act = no_operation;
           break;
         }
-    n->act = n->act == vote_and_wait ? vote_alone : nothing;
+    n->act = n->act == vote_and_wait ? vote_in_warp : no_operation;
     return;
   }
 }

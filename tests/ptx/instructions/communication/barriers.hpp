@@ -9,11 +9,11 @@ namespace ptx {
 
 struct block;
 
-// For bar.red, when all warps of the block have come: each gets what all voted for.
+// Completes bar.red when all warps of the block have arrived: each receives the combined vote.
 void reduce_votes(block& b);
 
-// The synchronization of this number does nothing any more: at a barrier that reduces, each warp
-// goes on with its own votes; of a cluster's barrier the wait that follows in the text goes too.
+// Disables synchronization `number`. At a reducing barrier, each warp continues with its own votes.
+// For a cluster's arrival, the next wait in the text is disabled too.
 void remove_synchronization(std::vector<instruction>& code, int number);
 
 }  // namespace ptx

@@ -12,9 +12,9 @@ namespace ptx {
 
 namespace {
 
-using finder = void (*)(warp&, instruction const&, operand const&, lane_mask, places&);
+using locator = void (*)(warp&, instruction const&, operand const&, lane_mask, host_pointers&);
 
-// Memory that several host threads may access at a time, as ld.relaxed says: a vector as a whole.
+// Serializes relaxed accesses of different host threads, so that a vector is accessed as a whole.
 std::mutex relaxed_access;
 constexpr std::uint8_t relaxed = 1;  // instruction::mode
 
@@ -25,58 +25,59 @@ std::uint64_t load_word(unsigned char const* from) {
   return word;
 }
 
-template <std::size_t Bytes, std::size_t Count, finder find>
+template <std::size_t Bytes, std::size_t Count, locator locate>
 void load(warp& w, instruction const& n, lane_mask active) {
-  places at;
-  find(w, n, n.sources[0], active, at);
+  host_pointers pointers;
+  locate(w, n, n.sources[0], active, pointers);
   std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
   if (n.mode == relaxed) lock.lock();
   for (std::size_t i = 0; i < Count; ++i) {
     std::uint64_t* const to = w.result(n.results[i]);
-    in_turn(active, [&](unsigned l) { to[l] = load_word<Bytes>(at[l] + i * Bytes); });
+    lanes_in_order(active, [&](unsigned l) { to[l] = load_word<Bytes>(pointers[l] + i * Bytes); });
   }
 }
 
-template <std::size_t Bytes, std::size_t Count, finder find>
+template <std::size_t Bytes, std::size_t Count, locator locate>
 void store(warp& w, instruction const& n, lane_mask active) {
-  places at;
-  find(w, n, n.sources[0], active, at);
+  host_pointers pointers;
+  locate(w, n, n.sources[0], active, pointers);
   std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
   if (n.mode == relaxed) lock.lock();
   for (std::size_t i = 0; i < Count; ++i) {
     std::uint64_t const* const from = w.source(n.sources[1 + i]);
-    in_turn(active, [&](unsigned l) { std::memcpy(at[l] + i * Bytes, &from[l], Bytes); });
+    lanes_in_order(active,
+                   [&](unsigned l) { std::memcpy(pointers[l] + i * Bytes, &from[l], Bytes); });
   }
 }
 
 template <std::size_t Bytes, std::size_t Count>
 void load_parameter(warp& w, instruction const& n, lane_mask active) {
-  std::vector<unsigned char> const& all = w.in->of->how.parameters;
+  std::vector<unsigned char> const& parameters = w.block->cluster->launch.parameters;
   std::uint64_t const* const base = w.source(n.sources[0]);
-  auto const place = [&](unsigned l) {
-    std::uint64_t const at = base[l] + static_cast<std::uint64_t>(n.offset);
-    if (at % (Bytes * Count) != 0) w.fail("reads a parameter, misaligned", l, at);
-    if (at > all.size() || Bytes * Count > all.size() - at)
-      w.fail("reads past the parameters", l, at);
-    return all.data() + at;
+  auto const address_of = [&](unsigned l) {
+    std::uint64_t const offset = base[l] + static_cast<std::uint64_t>(n.offset);
+    if (offset % (Bytes * Count) != 0) w.fail("reads a parameter, misaligned", l, offset);
+    if (offset > parameters.size() || Bytes * Count > parameters.size() - offset)
+      w.fail("reads past the parameters", l, offset);
+    return parameters.data() + offset;
   };
-  if (n.sources[0].constant) {  // the same for all, as a name is
-    unsigned char const* const at = place(static_cast<unsigned>(__builtin_ctz(active)));
+  if (n.sources[0].constant) {  // a parameter's name: the same address in all lanes
+    unsigned char const* const source = address_of(static_cast<unsigned>(__builtin_ctz(active)));
     for (std::size_t i = 0; i < Count; ++i) {
-      std::uint64_t const word = load_word<Bytes>(at + i * Bytes);
+      std::uint64_t const word = load_word<Bytes>(source + i * Bytes);
       std::uint64_t* const to = w.result(n.results[i]);
-      each_lane(active, [&](unsigned l) { to[l] = word; });
+      for_each_lane(active, [&](unsigned l) { to[l] = word; });
     }
     return;
   }
-  in_turn(active, [&](unsigned l) {
-    unsigned char const* const at = place(l);
+  lanes_in_order(active, [&](unsigned l) {
+    unsigned char const* const source = address_of(l);
     for (std::size_t i = 0; i < Count; ++i)
-      w.result(n.results[i])[l] = load_word<Bytes>(at + i * Bytes);
+      w.result(n.results[i])[l] = load_word<Bytes>(source + i * Bytes);
   });
 }
 
-// Narrow signed numbers fill the register.
+// Sign-extends narrow numbers to the register's width.
 template <action load>
 void load_signed(warp& w, instruction const& n, lane_mask active) {
   load(w, n, active);
@@ -84,7 +85,7 @@ void load_signed(warp& w, instruction const& n, lane_mask active) {
   for (std::size_t i = 0; i < n.count; ++i) {
     std::uint64_t* const to = w.result(n.results[i]);
     std::size_t const spare = 64 - 8 * std::size_t{n.results[i].bytes};
-    in_turn(active, [&](unsigned l) {
+    lanes_in_order(active, [&](unsigned l) {
       auto const number = static_cast<std::int64_t>(to[l] << loaded) >> loaded;
       to[l] = static_cast<std::uint64_t>(number) << spare >> spare;
     });
@@ -95,46 +96,46 @@ template <std::size_t Bytes, std::size_t Count>
 action load_from(space where) {
   switch (where) {
     case space::shared:
-      return load<Bytes, Count, find_shared<Bytes * Count, doing::read>>;
+      return load<Bytes, Count, find_shared<Bytes * Count, access_kind::read>>;
     case space::global:
-      return load<Bytes, Count, find_global<Bytes * Count, doing::read>>;
+      return load<Bytes, Count, find_global<Bytes * Count, access_kind::read>>;
     case space::param:
       return load_parameter<Bytes, Count>;
     default:
-      return load<Bytes, Count, find_generic<Bytes * Count, doing::read>>;
+      return load<Bytes, Count, find_generic<Bytes * Count, access_kind::read>>;
   }
 }
 template <std::size_t Bytes>
 action signed_load_from(space where) {
   switch (where) {
     case space::shared:
-      return load_signed<load<Bytes, 1, find_shared<Bytes, doing::read>>>;
+      return load_signed<load<Bytes, 1, find_shared<Bytes, access_kind::read>>>;
     case space::global:
-      return load_signed<load<Bytes, 1, find_global<Bytes, doing::read>>>;
+      return load_signed<load<Bytes, 1, find_global<Bytes, access_kind::read>>>;
     case space::param:
       return load_signed<load_parameter<Bytes, 1>>;
     default:
-      return load_signed<load<Bytes, 1, find_generic<Bytes, doing::read>>>;
+      return load_signed<load<Bytes, 1, find_generic<Bytes, access_kind::read>>>;
   }
 }
 template <std::size_t Bytes, std::size_t Count>
 action store_to(space where) {
   switch (where) {
     case space::shared:
-      return store<Bytes, Count, find_shared<Bytes * Count, doing::write>>;
+      return store<Bytes, Count, find_shared<Bytes * Count, access_kind::write>>;
     case space::global:
-      return store<Bytes, Count, find_global<Bytes * Count, doing::write>>;
+      return store<Bytes, Count, find_global<Bytes * Count, access_kind::write>>;
     default:
-      return store<Bytes, Count, find_generic<Bytes * Count, doing::write>>;
+      return store<Bytes, Count, find_generic<Bytes * Count, access_kind::write>>;
   }
 }
 
-struct width {
+struct access_width {
   std::size_t bytes, count;
   action (*load)(space);
   action (*store)(space);
 };
-constexpr width widths[] = {
+constexpr access_width access_widths_table[] = {
     {1, 1, load_from<1, 1>, store_to<1, 1>}, {1, 2, load_from<1, 2>, store_to<1, 2>},
     {1, 4, load_from<1, 4>, store_to<1, 4>}, {2, 1, load_from<2, 1>, store_to<2, 1>},
     {2, 2, load_from<2, 2>, store_to<2, 2>}, {2, 4, load_from<2, 4>, store_to<2, 4>},
@@ -142,13 +143,13 @@ constexpr width widths[] = {
     {4, 4, load_from<4, 4>, store_to<4, 4>}, {8, 1, load_from<8, 1>, store_to<8, 1>},
     {8, 2, load_from<8, 2>, store_to<8, 2>}};
 
-// `.relaxed.gpu.global.v2.u64`, of which all but the type may be left out.
-width const& take_modifiers(statement& s, instruction& n) {
+// Decodes modifiers such as `.relaxed.gpu.global.v2.u64`; only the type is required.
+access_width const& take_modifiers(statement& s, instruction& n) {
   if (s.take("relaxed")) {
     s.take_one_of({"cta", "gpu"});
     n.mode = relaxed;
   } else {
-    s.take("volatile");  // every access is
+    s.take("volatile");  // every access is volatile
   }
   if (s.take("global"))
     n.where = space::global;
@@ -156,18 +157,18 @@ width const& take_modifiers(statement& s, instruction& n) {
     n.where = space::shared;
   else if (s.opcode() == "ld" && s.take("param"))
     n.where = space::param;
-  // Memory that nobody writes meanwhile, as watch::global_races sees to.
+  // .nc: read-only memory, which watch::global_races verifies.
   if (s.opcode() == "ld" && n.where == space::global) s.take("nc");
   n.count = s.take("v2") ? 2 : s.take("v4") ? 4 : 1;
   n.t = s.take_type({type::b8, type::u8, type::s8, type::b16, type::u16, type::s16, type::b32,
                      type::u32, type::s32, type::f32, type::b64, type::u64, type::s64, type::f64});
-  for (width const& w : widths)
+  for (access_width const& w : access_widths_table)
     if (w.bytes == bytes_of(n.t) && w.count == n.count) return w;
   s.fail("a vector of more than 16 bytes");
 }
 
 void decode_ld(statement& s, instruction& n) {
-  width const& w = take_modifiers(s, n);
+  access_width const& w = take_modifiers(s, n);
   s.results(n, n.t, n.count, true);
   n.offset = s.address(n, n.where);
   n.act = w.load(n.where);
@@ -180,7 +181,7 @@ void decode_ld(statement& s, instruction& n) {
 }
 
 void decode_st(statement& s, instruction& n) {
-  width const& w = take_modifiers(s, n);
+  access_width const& w = take_modifiers(s, n);
   n.offset = s.address(n, n.where);
   s.sources(n, n.t, n.count, true);
   n.act = w.store(n.where);

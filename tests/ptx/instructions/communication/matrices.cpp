@@ -19,47 +19,49 @@ namespace ptx {
 
 namespace {
 
-// Lanes 8 g to 8 g + 7 have the addresses of the rows of matrix g. Lane l gets the elements 2 (l %
-// 4) and the next of row l / 4; transposed, of column l / 4.
+// Lanes 8 g to 8 g + 7 hold the addresses of the rows of matrix g. Lane l receives elements
+// 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, or of column l / 4 if transposed.
 template <bool Transposed>
 void load_matrices(warp& w, instruction const& n, lane_mask active) {
-  w.demand_whole(active, "ldmatrix");
+  w.require_converged(active, "ldmatrix");
   if (active != all_lanes) w.fail("ldmatrix by a warp of fewer than 32 lanes");
-  counters& counted = w.in->of->counted;
+  counters& counted = w.block->cluster->counted;
   ++counted.matrix_loads;
-  shared_memory& shared = w.in->shared;
+  shared_memory& shared = w.block->shared;
   std::uint64_t const* const base = w.source(n.sources[0]);
   unsigned const rows = 8u * n.count;
   std::uint16_t element[32][8];
-  std::array<std::uint64_t, warp_lanes> at;
+  std::array<std::uint64_t, warp_lanes> offsets;
   for (unsigned l = 0; l < rows; ++l) {
-    at[l] = static_cast<std::uint32_t>(base[l] + static_cast<std::uint64_t>(n.offset));
-    if (at[l] % 16 != 0) w.fail("reads a row of a matrix, misaligned", l, at[l]);
-    if (at[l] + 16 > shared.size()) w.fail("reads past the end of shared memory", l, at[l]);
+    offsets[l] = static_cast<std::uint32_t>(base[l] + static_cast<std::uint64_t>(n.offset));
+    if (offsets[l] % 16 != 0) w.fail("reads a row of a matrix, misaligned", l, offsets[l]);
+    if (offsets[l] + 16 > shared.size())
+      w.fail("reads past the end of shared memory", l, offsets[l]);
     unsigned const row = l % 8;
     lane_mask const lanes =
         Transposed ? lane_mask{0x11111111} << row / 2 : lane_mask{0xf} << 4 * row;
-    shared.read_together(w, lanes, static_cast<std::size_t>(at[l]), 16);
-    std::memcpy(element[l], shared.data() + at[l], 16);
+    shared.read_together(w, lanes, static_cast<std::size_t>(offsets[l]), 16);
+    std::memcpy(element[l], shared.data() + offsets[l], 16);
   }
-  // Served as 8 rows, 128 bytes, at a time.
-  if (w.in->of->how.watched.count_memory)
-    count_shared(counted, at.data(), 16, static_cast<lane_mask>((std::uint64_t{1} << rows) - 1));
+  // One wavefront reads 8 rows, 128 bytes.
+  if (w.block->cluster->launch.watched.count_memory)
+    count_shared(counted, offsets.data(), 16,
+                 static_cast<lane_mask>((std::uint64_t{1} << rows) - 1));
   for (unsigned g = 0; g < n.count; ++g) {
     std::uint64_t* const to = w.result(n.results[g]);
     for (unsigned l = 0; l < warp_lanes; ++l) {
-      unsigned const first = l / 4, second = 2 * (l % 4);
+      unsigned const row = l / 4, column = 2 * (l % 4);
       std::uint32_t const low =
-          Transposed ? element[8 * g + second][first] : element[8 * g + first][second];
+          Transposed ? element[8 * g + column][row] : element[8 * g + row][column];
       std::uint32_t const high =
-          Transposed ? element[8 * g + second + 1][first] : element[8 * g + first][second + 1];
+          Transposed ? element[8 * g + column + 1][row] : element[8 * g + row][column + 1];
       to[l] = high << 16 | low;
     }
   }
 }
 
-// A quarter of A, or half of B transposed: a register of 32 lanes holds 8 rows of 8 elements, each
-// of which four lanes have a pair of.
+// A quarter of A, or half of B transposed: a register of 32 lanes holds 8 rows of 8 elements, a
+// pair in each lane.
 using quarter = double[8][8];
 template <float number(std::uint16_t)>
 void read_quarter(std::uint64_t const* words, quarter& q) {
@@ -77,19 +79,19 @@ void read_quarter(std::uint64_t const* words, quarter& q) {
     }
 }
 
-// Half of A of m16n8k8, or B transposed, in TF32: a register of the first four columns and one of
-// the last four. The 13 lowest bits of their floats are not looked at.
-void read_tf32(std::uint64_t const* first, std::uint64_t const* last, quarter& q) {
+// Reads half of A of m16n8k8, or B transposed, in TF32: one register holds the first four columns,
+// one the last four. The 13 lowest bits of their floats are ignored.
+void read_tf32(std::uint64_t const* row, std::uint64_t const* last, quarter& q) {
   auto const number = [](std::uint64_t word) {
     return static_cast<double>(narrow<float>(word & 0xffffe000u));
   };
   for (int l = 0; l < warp_lanes; ++l) {
-    q[l / 4][l % 4] = number(first[l]);
+    q[l / 4][l % 4] = number(row[l]);
     q[l / 4][l % 4 + 4] = number(last[l]);
   }
 }
 
-// Half of C: a register of even columns and one of odd columns.
+// Reads half of C: one register holds the even columns, one the odd columns.
 void read_half(std::uint64_t const* even, std::uint64_t const* odd, quarter& q) {
   for (int l = 0; l < warp_lanes; ++l) {
     q[l / 4][l % 4 * 2] = static_cast<double>(narrow<float>(even[l]));
@@ -107,12 +109,12 @@ void write_half(quarter const& q, std::uint64_t* even, std::uint64_t* odd) {
   }
 }
 
-// Eight numbers as the compilers' own vectors, which are fast whatever vectors the processor has.
+// Eight numbers in a compiler's vector type, which works with any vector width of the processor.
 using vector = double __attribute__((vector_size(64)));
 static_assert(sizeof(vector) == sizeof(double[8]));
 
-// sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats, and of TF32, are
-// exact.
+// Computes sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats and of
+// TF32 are exact.
 void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
   vector b[8];
   for (int k = 0; k < 8; ++k)
@@ -125,14 +127,14 @@ void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
   }
 }
 
-// Registers of A are its quarters: upper left, lower left, upper right, lower right; those of B its
-// upper and its lower half; of C, the first two are its upper half. A device sums in an order and
-// with a precision of its own; here the sum is exact but for doubles' rounding.
+// m16n8k16. The registers of A are its quarters: upper left, lower left, upper right, lower right.
+// Those of B are its upper and lower half; the first two of C are its upper half. A device's order
+// and precision of summation are unspecified; here the sum has the precision of double.
 template <float number(std::uint16_t)>
 void multiply_add(warp& w, instruction const& n, lane_mask active) {
-  w.demand_whole(active, "mma");
+  w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
-  ++w.in->of->counted.matrix_products;
+  ++w.block->cluster->counted.matrix_products;
   quarter a[4], b[2], c[2];
   for (int i = 0; i < 4; ++i) read_quarter<number>(w.source(n.sources[i]), a[i]);
   for (int i = 0; i < 2; ++i) read_quarter<number>(w.source(n.sources[4 + i]), b[i]);
@@ -144,12 +146,12 @@ void multiply_add(warp& w, instruction const& n, lane_mask active) {
     write_half(c[half], w.result(n.results[2 * half]), w.result(n.results[2 * half + 1]));
 }
 
-// m16n8k8: registers of A are the upper and the lower half of its first four columns, then of the
-// last four; those of B its first and its last four rows.
+// m16n8k8. The registers of A are the upper and lower half of its first four columns, then of its
+// last four. Those of B are its first and last four rows.
 void multiply_add_tf32(warp& w, instruction const& n, lane_mask active) {
-  w.demand_whole(active, "mma");
+  w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
-  ++w.in->of->counted.matrix_products;
+  ++w.block->cluster->counted.matrix_products;
   quarter a[2], b, c[2];
   for (int half = 0; half < 2; ++half)
     read_tf32(w.source(n.sources[half]), w.source(n.sources[half + 2]), a[half]);
@@ -183,9 +185,10 @@ void decode_mma(statement& s, instruction& n) {
   s.expect("col");
   n.t = s.take_type({type::f32});
   if (deep) {
-    n.from = s.take_type({type::f16, type::bf16});
-    s.take_type({n.from});
-    n.act = n.from == type::f16 ? multiply_add<float_of_half> : multiply_add<float_of_bfloat>;
+    n.source_type = s.take_type({type::f16, type::bf16});
+    s.take_type({n.source_type});
+    n.act =
+        n.source_type == type::f16 ? multiply_add<float_of_half> : multiply_add<float_of_bfloat>;
   } else {
     s.expect("tf32");
     s.expect("tf32");

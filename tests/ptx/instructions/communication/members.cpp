@@ -5,10 +5,10 @@
 
 namespace ptx {
 
-void demand_members(warp const& w, std::uint64_t const* masks, lane_mask active) {
+void require_members(warp const& w, std::uint64_t const* member_masks, lane_mask active) {
   for (lane_mask rest = active; rest != 0; rest &= rest - 1) {
     auto const lane = static_cast<unsigned>(__builtin_ctz(rest));
-    lane_mask const members = members_of(w, masks, lane);
+    lane_mask const members = members_of(w, member_masks, lane);
     if ((members & ~active) == 0 && (members >> lane & 1) != 0) continue;
     char text[96];
     std::snprintf(text, sizeof text, "lane %u names lanes %08x, and here are %08x", lane, members,

@@ -7,14 +7,13 @@
 
 namespace ptx {
 
-// The lanes that lane `lane` names as those that take part, of those that have not left the kernel.
-inline lane_mask members_of(warp const& w, std::uint64_t const* masks, unsigned lane) {
-  return static_cast<lane_mask>(masks[lane]) & w.alive;
+// The participating lanes in the member mask of `lane`, without those that have left the kernel.
+inline lane_mask members_of(warp const& w, std::uint64_t const* member_masks, unsigned lane) {
+  return static_cast<lane_mask>(member_masks[lane]) & w.alive;
 }
 
-// Throws fault unless each lane names itself, and lanes that execute the instruction together. A
-// device would wait for the others, wherever in the text they come to such an instruction; no
-// compiler relies on that.
-void demand_members(warp const& w, std::uint64_t const* masks, lane_mask active);
+// Throws fault unless each active lane's mask contains itself and active lanes only. A device would
+// wait for the other lanes, but no compiler relies on that.
+void require_members(warp const& w, std::uint64_t const* member_masks, lane_mask active);
 
 }  // namespace ptx

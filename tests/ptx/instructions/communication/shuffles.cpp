@@ -15,60 +15,60 @@ namespace ptx {
 
 namespace {
 
-enum class from : std::uint8_t { up, down, butterfly, index };
+enum class shuffle_mode : std::uint8_t { up, down, butterfly, index };
 
-// Which lane a lane reads, and whether it lies in the lane's segment, as the operands b and c say.
-struct choice {
+// The lane that a lane reads, by operands b and c. `inside`: it lies in the lane's segment.
+struct source_lane {
   unsigned lane;
   bool inside;
 };
-template <from how>
-choice choose(unsigned lane, unsigned b, unsigned c) {
+template <shuffle_mode mode>
+source_lane select_lane(unsigned lane, unsigned b, unsigned c) {
   unsigned const offset = b & 31, clamp = c & 31, segment = c >> 8 & 31;
-  unsigned const most = (lane & segment) | (clamp & ~segment), least = lane & segment;
-  switch (how) {
-    case from::up:
-      // Here the clamp is the least lane. Modulo 2^32, a lane before 0 is not below it.
-      return {lane - offset, lane >= offset && lane - offset >= most};
-    case from::down:
-      return {lane + offset, lane + offset <= most};
-    case from::butterfly:
-      return {lane ^ offset, (lane ^ offset) <= most};
+  unsigned const last = (lane & segment) | (clamp & ~segment), first = lane & segment;
+  switch (mode) {
+    case shuffle_mode::up:
+      // `last` is the first lane of the segment. Unsigned: a lane before 0 must not pass as larger.
+      return {lane - offset, lane >= offset && lane - offset >= last};
+    case shuffle_mode::down:
+      return {lane + offset, lane + offset <= last};
+    case shuffle_mode::butterfly:
+      return {lane ^ offset, (lane ^ offset) <= last};
     default:
-      return {least | (offset & ~segment), (least | (offset & ~segment)) <= most};
+      return {first | (offset & ~segment), (first | (offset & ~segment)) <= last};
   }
 }
 
-template <from how>
+template <shuffle_mode mode>
 void shuffle(warp& w, instruction const& n, lane_mask active) {
-  ++w.in->of->counted.shuffles;
+  ++w.block->cluster->counted.shuffles;
   std::uint64_t const *const b = w.source(n.sources[1]), *const c = w.source(n.sources[2]),
-                             *const masks = w.source(n.sources[3]);
-  demand_members(w, masks, active);
+                             *const member_masks = w.source(n.sources[3]);
+  require_members(w, member_masks, active);
   std::array<std::uint64_t, warp_lanes> values;
   std::copy_n(w.source(n.sources[0]), warp_lanes, values.begin());
-  std::array<choice, warp_lanes> chosen;
+  std::array<source_lane, warp_lanes> selected;
   for (unsigned l = 0; l < warp_lanes; ++l) {
-    chosen[l] = choose<how>(l, static_cast<unsigned>(b[l]), static_cast<unsigned>(c[l]));
-    if (!chosen[l].inside) chosen[l].lane = l;
+    selected[l] = select_lane<mode>(l, static_cast<unsigned>(b[l]), static_cast<unsigned>(c[l]));
+    if (!selected[l].inside) selected[l].lane = l;
   }
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](unsigned l) {
-    unsigned const source = chosen[l].lane;
-    if ((members_of(w, masks, l) >> source & 1) == 0)
+  for_each_lane(active, [&](unsigned l) {
+    unsigned const source = selected[l].lane;
+    if ((members_of(w, member_masks, l) >> source & 1) == 0)
       w.fail("lane " + std::to_string(l) + " reads lane " + std::to_string(source) +
              ", which takes no part");
     to[l] = values[source];
   });
   if (n.result_count == 1) return;
   std::uint64_t* const inside = w.result(n.results[1]);
-  each_lane(active, [&](unsigned l) { inside[l] = chosen[l].inside; });
+  for_each_lane(active, [&](unsigned l) { inside[l] = selected[l].inside; });
 }
 
 void decode_shfl(statement& s, instruction& n) {
   s.expect("sync");
-  action const actions[] = {shuffle<from::up>, shuffle<from::down>, shuffle<from::butterfly>,
-                            shuffle<from::index>};
+  action const actions[] = {shuffle<shuffle_mode::up>, shuffle<shuffle_mode::down>,
+                            shuffle<shuffle_mode::butterfly>, shuffle<shuffle_mode::index>};
   n.act = actions[s.take_one_of({"up", "down", "bfly", "idx"})];
   s.take_type({type::b32});
   s.result(n, type::b32);
@@ -76,32 +76,33 @@ void decode_shfl(statement& s, instruction& n) {
   for (int i = 0; i < 4; ++i) s.source(n, type::b32);
 }
 
-enum class question : std::uint8_t { all, any, uniform, ballot };
+enum class vote_mode : std::uint8_t { all, any, uniform, ballot };
 
-template <question q>
+template <vote_mode mode>
 void vote(warp& w, instruction const& n, lane_mask active) {
-  std::uint64_t const *const p = w.source(n.sources[0]), *const masks = w.source(n.sources[1]);
-  demand_members(w, masks, active);
-  lane_mask yes = 0;
+  std::uint64_t const *const p = w.source(n.sources[0]), *const member_masks =
+                                                             w.source(n.sources[1]);
+  require_members(w, member_masks, active);
+  lane_mask votes = 0;
   for (unsigned l = 0; l < warp_lanes; ++l)
-    yes |= static_cast<lane_mask>((p[l] != 0) != n.transposed ? 1 : 0) << l;  // !p
+    votes |= static_cast<lane_mask>((p[l] != 0) != n.transposed ? 1 : 0) << l;  // !p
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](unsigned l) {
-    lane_mask const members = members_of(w, masks, l), of = yes & members;
-    to[l] = q == question::all       ? of == members
-            : q == question::any     ? of != 0
-            : q == question::uniform ? of == 0 || of == members
-                                     : of;
+  for_each_lane(active, [&](unsigned l) {
+    lane_mask const members = members_of(w, member_masks, l), member_votes = votes & members;
+    to[l] = mode == vote_mode::all       ? member_votes == members
+            : mode == vote_mode::any     ? member_votes != 0
+            : mode == vote_mode::uniform ? member_votes == 0 || member_votes == members
+                                         : member_votes;
   });
 }
 
 void decode_vote(statement& s, instruction& n) {
   s.expect("sync");
-  action const actions[] = {vote<question::all>, vote<question::any>, vote<question::uniform>,
-                            vote<question::ballot>};
-  std::size_t const q = s.take_one_of({"all", "any", "uni", "ballot"});
-  n.act = actions[q];
-  n.t = q == 3 ? type::b32 : type::pred;
+  action const actions[] = {vote<vote_mode::all>, vote<vote_mode::any>, vote<vote_mode::uniform>,
+                            vote<vote_mode::ballot>};
+  std::size_t const index = s.take_one_of({"all", "any", "uni", "ballot"});
+  n.act = actions[index];
+  n.t = index == 3 ? type::b32 : type::pred;
   s.take_type({n.t});
   s.result(n, n.t);
   n.transposed = s.take_not();

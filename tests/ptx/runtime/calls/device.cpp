@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one device, of the limits that SLICESORT_PTX_DEVICE names.
+// The only device, with the limits of SLICESORT_PTX_DEVICE.
 #include "../errors.hpp"
 #include "../memory.hpp"
 #include "../settings.hpp"
@@ -30,7 +30,7 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return call([&] {
     if (device != 0) return cudaErrorInvalidDevice;
-    ptx::device_limits const& limits = asked().device;
+    ptx::device_limits const& limits = current_settings().device;
     switch (attribute) {
       case cudaDevAttrComputeCapabilityMajor:
         *value = limits.compute_capability / 10;
@@ -42,7 +42,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         *value = limits.multiprocessors;
         break;
       case cudaDevAttrMaxThreadsPerBlock:
-        *value = static_cast<int>(limits.threads_a_block);
+        *value = static_cast<int>(limits.max_threads);
         break;
       case cudaDevAttrWarpSize:
         *value = 32;
@@ -51,7 +51,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         *value = static_cast<int>(limits.grid_x);
         break;
       case cudaDevAttrMaxSharedMemoryPerBlock:
-        *value = static_cast<int>(limits.shared_a_block);
+        *value = static_cast<int>(limits.shared_default);
         break;
       case cudaDevAttrMaxSharedMemoryPerBlockOptin:
         *value = static_cast<int>(limits.shared_opt_in);
@@ -60,26 +60,26 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         *value = limits.l2_bytes;
         break;
       default:
-        give_up("cudaDeviceGetAttribute: attribute " + std::to_string(attribute) +
-                " is not known here");
+        abort_unsupported("cudaDeviceGetAttribute: attribute " + std::to_string(attribute) +
+                          " is not supported");
     }
     return cudaSuccess;
   });
 }
 
-// What is not set here is -1, which is no device's.
+// Unsupported properties are -1, which no device has.
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return call([&] {
     if (device != 0) return cudaErrorInvalidDevice;
-    ptx::device_limits const& limits = asked().device;
+    ptx::device_limits const& limits = current_settings().device;
     std::memset(static_cast<void*>(properties), 0xff, sizeof *properties);
     std::strcpy(properties->name, "PTX machine");
     properties->major = limits.compute_capability / 10;
     properties->minor = limits.compute_capability % 10;
     properties->multiProcessorCount = limits.multiprocessors;
-    properties->maxThreadsPerBlock = static_cast<int>(limits.threads_a_block);
+    properties->maxThreadsPerBlock = static_cast<int>(limits.max_threads);
     properties->warpSize = 32;
-    properties->sharedMemPerBlock = limits.shared_a_block;
+    properties->sharedMemPerBlock = limits.shared_default;
     properties->sharedMemPerBlockOptin = limits.shared_opt_in;
     properties->l2CacheSize = limits.l2_bytes;
     return cudaSuccess;

@@ -9,7 +9,7 @@ struct named_error {
   cudaError_t code;
   char const *name, *text;
 };
-// Those that this runtime returns.
+// The errors that this runtime returns.
 #define SLICESORT_PTX_ERROR(code, text) \
   { code, #code, text }
 constexpr named_error errors[] = {
@@ -59,10 +59,12 @@ char const* cudaGetErrorString(cudaError_t code) {
   named_error const* const e = find(code);
   return e == nullptr ? "an error that the PTX machine has no words for" : e->text;
 }
-cudaError_t cudaPeekAtLastError() { return lost() != cudaSuccess ? lost() : last_error(); }
+cudaError_t cudaPeekAtLastError() {
+  return device_error() != cudaSuccess ? device_error() : last_error();
+}
 cudaError_t cudaGetLastError() {
   cudaError_t const code = cudaPeekAtLastError();
-  forget_last_error();
+  clear_last_error();
   return code;
 }
 

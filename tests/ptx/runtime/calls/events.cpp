@@ -13,7 +13,7 @@ using clock_type = std::chrono::steady_clock;
 struct event {
   bool timed;
   task_ptr recorded{};
-  std::shared_ptr<clock_type::time_point> when{};
+  std::shared_ptr<clock_type::time_point> time{};
 };
 
 event* event_of(cudaEvent_t handle) { return reinterpret_cast<event*>(handle); }
@@ -42,10 +42,10 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   return call([&] {
     stream_ptr const s = find_stream(stream);
     if (s == nullptr) return cudaErrorInvalidResourceHandle;
-    must_not_capture(*s, "an event recorded");
-    auto const when = std::make_shared<clock_type::time_point>();
-    event_of(handle)->when = when;
-    return submit(*s, {cudaGraphNodeTypeEventRecord, [when] { *when = clock_type::now(); }},
+    require_no_capture(*s, "an event recorded");
+    auto const time = std::make_shared<clock_type::time_point>();
+    event_of(handle)->time = time;
+    return submit(*s, {cudaGraphNodeTypeEventRecord, [time] { *time = clock_type::now(); }},
                   &event_of(handle)->recorded);
   });
 }
@@ -53,7 +53,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
   return call([&] {
     stream_ptr const s = find_stream(stream);
     if (s == nullptr) return cudaErrorInvalidResourceHandle;
-    must_not_capture(*s, "an event awaited");
+    require_no_capture(*s, "an event awaited");
     return submit_wait(*s, event_of(handle)->recorded);
   });
 }
@@ -68,15 +68,15 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return cudaSuccess;
   });
 }
-// Of the machine's own execution; it says nothing about a device.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+// Measures the machine's execution, not a device's.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
   return call([&] {
-    for (event const* e : {event_of(from), event_of(to)}) {
+    for (event const* e : {event_of(start), event_of(stop)}) {
       if (!e->timed || e->recorded == nullptr) return cudaErrorInvalidResourceHandle;
       if (!is_done(e->recorded)) return cudaErrorNotReady;
     }
     *milliseconds =
-        std::chrono::duration<float, std::milli>(*event_of(to)->when - *event_of(from)->when)
+        std::chrono::duration<float, std::milli>(*event_of(stop)->time - *event_of(start)->time)
             .count();
     return cudaSuccess;
   });

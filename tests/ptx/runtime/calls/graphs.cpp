@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures of one stream, and the graphs that they make.
+// Captures of one stream, and the resulting graphs.
 #include "../streams.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using namespace ptx::runtime;
 
 namespace {
 
-// Shared with the launches that are still under way when the graph is destroyed.
+// Shared with unfinished launches, which outlive the graph.
 struct graph {
   std::shared_ptr<graph_nodes const> nodes;
 };
@@ -52,11 +52,11 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t handle, cudaGraphNode_t* nodes, std::size_t* count) {
   return call([&] {
-    graph_nodes const& all = *graph_of(handle)->nodes;
+    graph_nodes const& stored = *graph_of(handle)->nodes;
     if (nodes != nullptr)
-      for (std::size_t i = 0; i < std::min(*count, all.size()); ++i)
-        nodes[i] = reinterpret_cast<cudaGraphNode_t>(const_cast<node*>(&all[i]));
-    *count = all.size();
+      for (std::size_t i = 0; i < std::min(*count, stored.size()); ++i)
+        nodes[i] = reinterpret_cast<cudaGraphNode_t>(const_cast<node*>(&stored[i]));
+    *count = stored.size();
     return cudaSuccess;
   });
 }
@@ -77,11 +77,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream) {
   return call([&] {
     stream_ptr const s = find_stream(stream);
     if (s == nullptr) return cudaErrorInvalidResourceHandle;
-    must_not_capture(*s, "a graph launched");
+    require_no_capture(*s, "a graph launched");
     auto const nodes = graph_of(handle)->nodes;
     return submit(*s, {cudaGraphNodeTypeGraph, [nodes] {
                          for (node const& n : *nodes)
-                           if (lost() == cudaSuccess) n.work();
+                           if (device_error() == cudaSuccess) n.work();
                        }});
   });
 }

@@ -17,32 +17,35 @@ using namespace ptx::runtime;
 
 namespace {
 
-// The code for a launch that the machine refused, of which it says in words why.
-cudaError_t refusal_code(ptx::kernel const& k, ptx::launch const& how) {
-  ptx::device_limits const& device = asked().device;
-  if (how.block.count() == 0 || how.block.count() > device.threads_a_block ||
-      how.block.z > device.block_z || how.grid.count() == 0 || how.grid.x > device.grid_x ||
-      how.grid.y > device.grid_y || how.grid.z > device.grid_z)
+// The error code of a launch that the machine rejects.
+cudaError_t refusal_code(ptx::kernel const& k, ptx::launch const& launch_config) {
+  ptx::device_limits const& device = current_settings().device;
+  if (launch_config.block.count() == 0 || launch_config.block.count() > device.max_threads ||
+      launch_config.block.z > device.block_z || launch_config.grid.count() == 0 ||
+      launch_config.grid.x > device.grid_x || launch_config.grid.y > device.grid_y ||
+      launch_config.grid.z > device.grid_z)
     return cudaErrorInvalidConfiguration;
-  if (k.max_threads != 0 && how.block.count() > k.max_threads) return cudaErrorLaunchOutOfResources;
-  if (how.cluster > device.cluster_blocks || how.grid.x % how.cluster != 0)
+  if (k.max_threads != 0 && launch_config.block.count() > k.max_threads)
+    return cudaErrorLaunchOutOfResources;
+  if (launch_config.cluster > device.cluster_blocks ||
+      launch_config.grid.x % launch_config.cluster != 0)
     return cudaErrorInvalidClusterSize;
   return cudaErrorInvalidValue;  // shared memory
 }
 
-void run_now(ptx::kernel const& k, ptx::launch how) {
-  // Other garbage, and another order of warps, at every launch.
+void run_kernel(ptx::kernel const& k, ptx::launch launch_config) {
+  // Every launch has different garbage and a different order of warps.
   static std::atomic<std::uint64_t> launches{0};
-  how.seed = 0x9e3779b97f4a7c15u * ++launches;
+  launch_config.seed = 0x9e3779b97f4a7c15u * ++launches;
   auto const start = std::chrono::steady_clock::now();
   try {
-    ptx::counters const counted = ptx::run(k, how);
+    ptx::counters const counted = ptx::run(k, launch_config);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
     log_launch(k, counted, seconds.count());
   } catch (ptx::fault const& f) {
-    say(f.what());
-    if (asked().abort_at_fault) std::abort();
-    lose_device(cudaErrorLaunchFailure);
+    report(f.what());
+    if (current_settings().abort_at_fault) std::abort();
+    set_device_error(cudaErrorLaunchFailure);
   }
 }
 
@@ -50,25 +53,27 @@ cudaError_t launch_kernel(void const* function, cudaLaunchConfig_t const& config
                           void** arguments) {
   found_kernel const found = find_kernel(function);
   if (found.code != cudaSuccess) return found.code;
-  ptx::kernel const& k = *found.what;
-  ptx::launch how;
-  how.grid = {config.gridDim.x, config.gridDim.y, config.gridDim.z};
-  how.block = {config.blockDim.x, config.blockDim.y, config.blockDim.z};
-  how.cluster = cluster;
-  how.shared_bytes = config.dynamicSmemBytes;
-  how.watched = asked().watched;
-  how.removed = asked().removed;
-  std::string const refused = ptx::refusal(k, how, asked().device, found.dynamic_shared_bytes);
-  if (!refused.empty()) {
-    say(k.name + ": " + refused);
-    return refusal_code(k, how);
+  ptx::kernel const& k = *found.kernel;
+  ptx::launch launch_config;
+  launch_config.grid = {config.gridDim.x, config.gridDim.y, config.gridDim.z};
+  launch_config.block = {config.blockDim.x, config.blockDim.y, config.blockDim.z};
+  launch_config.cluster = cluster;
+  launch_config.shared_bytes = config.dynamicSmemBytes;
+  launch_config.watched = current_settings().watched;
+  launch_config.removed = current_settings().removed;
+  std::string const reason =
+      ptx::refusal(k, launch_config, current_settings().device, found.dynamic_shared_bytes);
+  if (!reason.empty()) {
+    report(k.name + ": " + reason);
+    return refusal_code(k, launch_config);
   }
-  how.parameters.resize(k.parameter_bytes);
+  launch_config.parameters.resize(k.parameter_bytes);
   for (std::size_t i = 0; i < k.parameters.size(); ++i)
-    std::memcpy(how.parameters.data() + k.parameters[i].offset, arguments[i],
+    std::memcpy(launch_config.parameters.data() + k.parameters[i].offset, arguments[i],
                 k.parameters[i].bytes);
   return submit(config.stream,
-                {cudaGraphNodeTypeKernel, [&k, how = std::move(how)] { run_now(k, how); }});
+                {cudaGraphNodeTypeKernel,
+                 [&k, launch_config = std::move(launch_config)] { run_kernel(k, launch_config); }});
 }
 
 cudaError_t launch_kernel(void const* function, dim3 grid, dim3 block, void** arguments,
@@ -81,13 +86,13 @@ cudaError_t launch_kernel(void const* function, dim3 grid, dim3 block, void** ar
   return call([&] { return launch_kernel(function, config, 1, arguments); });
 }
 
-// Of kernel<<<...>>>, from the brackets to the function that they call.
+// The configuration of kernel<<<...>>>, from the brackets to the launch.
 struct pushed_configuration {
   dim3 grid, block;
   std::size_t shared_bytes;
   cudaStream_t stream;
 };
-thread_local std::vector<pushed_configuration> pushed;
+thread_local std::vector<pushed_configuration> configuration_stack;
 
 }  // namespace
 
@@ -99,10 +104,10 @@ cudaError_t cudaLaunchKernelExC(cudaLaunchConfig_t const* config, void const* fu
     unsigned cluster = 1;
     for (unsigned i = 0; i < config->numAttrs; ++i) {
       if (config->attrs[i].id != cudaLaunchAttributeClusterDimension)
-        give_up("cudaLaunchKernelExC: an attribute that is not known here");
+        abort_unsupported("cudaLaunchKernelExC: an unsupported attribute");
       auto const& blocks = config->attrs[i].val.clusterDim;
       if (blocks.y != 1 || blocks.z != 1)
-        give_up("cudaLaunchKernelExC: only clusters along x are known here");
+        abort_unsupported("cudaLaunchKernelExC: only clusters along x are supported");
       cluster = blocks.x;
     }
     return launch_kernel(function, *config, cluster, arguments);
@@ -113,7 +118,7 @@ cudaError_t cudaLaunchKernel(void const* function, dim3 grid, dim3 block, void**
   return launch_kernel(function, grid, block, arguments, shared_bytes, stream);
 }
 
-// What nvcc makes of kernel<<<...>>>(...).
+// Calls that nvcc generates for kernel<<<...>>>(...).
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, void const* function) {
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
@@ -124,14 +129,14 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 }
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes,
                                      CUstream_st* stream) {
-  pushed.push_back({grid, block, shared_bytes, stream});
+  configuration_stack.push_back({grid, block, shared_bytes, stream});
   return 0;
 }
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared_bytes,
                                        void* stream) {
-  if (pushed.empty()) return remember(cudaErrorInvalidConfiguration);
-  pushed_configuration const last = pushed.back();
-  pushed.pop_back();
+  if (configuration_stack.empty()) return record_error(cudaErrorInvalidConfiguration);
+  pushed_configuration const last = configuration_stack.back();
+  configuration_stack.pop_back();
   *grid = last.grid;
   *block = last.block;
   *shared_bytes = last.shared_bytes;

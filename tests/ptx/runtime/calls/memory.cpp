@@ -10,7 +10,7 @@ using namespace ptx::runtime;
 
 namespace {
 
-// Memory is there at once, also where a stream's order asks for it later.
+// Allocates immediately, even if stream order would allow it later.
 cudaError_t allocate_into(void** result, std::size_t bytes, memory_kind kind,
                           cudaStream_t stream = nullptr) {
   return call_outside_capture([&] {
@@ -19,8 +19,8 @@ cudaError_t allocate_into(void** result, std::size_t bytes, memory_kind kind,
     return bytes != 0 && *result == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   });
 }
-// Waits for the device, as CUDA does; more than a stream's order asks for.
-cudaError_t release_of(void* data, memory_kind kind, cudaStream_t stream = nullptr) {
+// Waits for the whole device, as CUDA does, even if stream order requires less.
+cudaError_t release_from(void* data, memory_kind kind, cudaStream_t stream = nullptr) {
   return call_outside_capture([&] {
     if (find_stream(stream) == nullptr) return cudaErrorInvalidResourceHandle;
     if (data == nullptr) return cudaSuccess;
@@ -35,18 +35,19 @@ struct copy {
   void* to;
   void const* from;
   std::size_t bytes;
-  memory_kind there, here;
+  memory_kind to_kind, from_kind;
 
   copy(void* destination, void const* source, std::size_t size)
       : to(destination),
         from(source),
         bytes(size),
-        there(size == 0 ? memory_kind::pageable : kind_of(destination, size)),
-        here(size == 0 ? memory_kind::pageable : kind_of(source, size)) {}
+        to_kind(size == 0 ? memory_kind::pageable : kind_of(destination, size)),
+        from_kind(size == 0 ? memory_kind::pageable : kind_of(source, size)) {}
 
-  bool is(cudaMemcpyKind kind) const {
-    bool const to_device = there == memory_kind::device, from_device = here == memory_kind::device;
-    if (!(to_device || is_host(there)) || !(from_device || is_host(here))) return false;
+  bool allows(cudaMemcpyKind kind) const {
+    bool const to_device = to_kind == memory_kind::device,
+               from_device = from_kind == memory_kind::device;
+    if (!(to_device || is_host(to_kind)) || !(from_device || is_host(from_kind))) return false;
     switch (kind) {
       case cudaMemcpyHostToHost:
         return !to_device && !from_device;
@@ -61,7 +62,7 @@ struct copy {
     }
   }
   bool has_pageable() const {
-    return there == memory_kind::pageable || here == memory_kind::pageable;
+    return to_kind == memory_kind::pageable || from_kind == memory_kind::pageable;
   }
   node work() const {
     return {cudaGraphNodeTypeMemcpy,
@@ -69,10 +70,10 @@ struct copy {
   }
 };
 
-// The host's pageable memory is the caller's again when the call returns.
+// Copies of pageable memory are complete when the call returns.
 cudaError_t submit_copy(copy const& c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
   if (c.bytes == 0) return cudaSuccess;
-  if (!c.is(kind)) return cudaErrorInvalidValue;
+  if (!c.allows(kind)) return cudaErrorInvalidValue;
   stream_ptr const s = find_stream(stream);
   if (s == nullptr) return cudaErrorInvalidResourceHandle;
   task_ptr done;
@@ -95,25 +96,25 @@ extern "C" {
 cudaError_t cudaMalloc(void** result, std::size_t bytes) {
   return allocate_into(result, bytes, memory_kind::device);
 }
-cudaError_t cudaFree(void* data) { return release_of(data, memory_kind::device); }
+cudaError_t cudaFree(void* data) { return release_from(data, memory_kind::device); }
 cudaError_t cudaMallocHost(void** result, std::size_t bytes) {
   return allocate_into(result, bytes, memory_kind::pinned);
 }
 cudaError_t cudaHostAlloc(void** result, std::size_t bytes, unsigned) {
   return cudaMallocHost(result, bytes);
 }
-cudaError_t cudaFreeHost(void* data) { return release_of(data, memory_kind::pinned); }
+cudaError_t cudaFreeHost(void* data) { return release_from(data, memory_kind::pinned); }
 cudaError_t cudaMallocAsync(void** result, std::size_t bytes, cudaStream_t stream) {
   return allocate_into(result, bytes, memory_kind::device, stream);
 }
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
-  return release_of(data, memory_kind::device, stream);
+  return release_from(data, memory_kind::device, stream);
 }
 
-cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* all) {
+cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   return call([&] {
     *unused = free_device_bytes();
-    *all = device_bytes;
+    *total = device_bytes;
     return cudaSuccess;
   });
 }
@@ -121,7 +122,7 @@ cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* all) {
 cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
   return call_outside_capture([&] {
     copy const c(to, from, bytes);
-    bool const on_device = c.there == memory_kind::device && c.here == memory_kind::device;
+    bool const on_device = c.to_kind == memory_kind::device && c.from_kind == memory_kind::device;
     return submit_copy(c, kind, nullptr, !on_device);
   });
 }
@@ -132,7 +133,7 @@ cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaM
     return submit_copy(c, kind, stream, c.has_pageable());
   });
 }
-// Both return before it is done.
+// Both return before the memory is set.
 cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
   return call_outside_capture([&] { return submit_fill(data, value, bytes, nullptr); });
 }

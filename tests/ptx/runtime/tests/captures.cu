@@ -9,7 +9,6 @@
 
 namespace {
 
-// A captured stream.
 struct captured_stream {
   cudaStream_t get = nullptr;
   explicit captured_stream(cudaStreamCaptureMode mode, unsigned flags = cudaStreamNonBlocking) {
@@ -23,7 +22,7 @@ struct captured_stream {
     CHECK(cudaStreamIsCapturing(get, &result) == cudaSuccess);
     return result;
   }
-  // Ends the capture, which must give no graph.
+  // Ends an invalid capture: there must be no graph.
   cudaError_t refusal() const {
     auto graph = reinterpret_cast<cudaGraph_t>(1);
     cudaError_t const code = cudaStreamEndCapture(get, &graph);
@@ -33,7 +32,7 @@ struct captured_stream {
   }
 };
 
-void CUDART_CB nothing(void*) {}
+void CUDART_CB no_operation(void*) {}
 
 std::vector<cudaGraphNodeType> types_of(cudaGraph_t graph) {
   std::size_t count = 0;
@@ -48,16 +47,16 @@ std::vector<cudaGraphNodeType> types_of(cudaGraph_t graph) {
 
 }  // namespace
 
-TEST_CASE("what was captured runs when the graph is launched, and then alone") {
-  device_int const there(0), copy(0);
+TEST_CASE("captured work runs only when the graph is launched") {
+  device_int const number(0), copy(0);
   captured_stream const stream(cudaStreamCaptureModeGlobal);
   CHECK(stream.status() == cudaStreamCaptureStatusActive);
-  CHECK(cudaMemsetAsync(there.data(), 0, sizeof(int), stream.get) == cudaSuccess);
-  add_one<<<1, 1, 0, stream.get>>>(there.data());
-  add_one<<<1, 1, 0, stream.get>>>(there.data());
-  CHECK(cudaMemcpyAsync(copy.data(), there.data(), sizeof(int), cudaMemcpyDeviceToDevice,
+  CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), stream.get) == cudaSuccess);
+  add_one<<<1, 1, 0, stream.get>>>(number.data());
+  add_one<<<1, 1, 0, stream.get>>>(number.data());
+  CHECK(cudaMemcpyAsync(copy.data(), number.data(), sizeof(int), cudaMemcpyDeviceToDevice,
                         stream.get) == cudaSuccess);
-  CHECK(cudaLaunchHostFunc(stream.get, nothing, nullptr) == cudaSuccess);
+  CHECK(cudaLaunchHostFunc(stream.get, no_operation, nullptr) == cudaSuccess);
   cudaGraph_t graph = nullptr;
   CHECK(cudaStreamEndCapture(stream.get, &graph) == cudaSuccess);
   CHECK(types_of(graph) == std::vector{cudaGraphNodeTypeMemset, cudaGraphNodeTypeKernel,
@@ -70,14 +69,14 @@ TEST_CASE("what was captured runs when the graph is launched, and then alone") {
   for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(runnable, stream.get) == cudaSuccess);
   CHECK(cudaGraphExecDestroy(runnable) == cudaSuccess);  // while it may still run
   CHECK(cudaStreamSynchronize(stream.get) == cudaSuccess);
-  CHECK(there.value() == 2);
+  CHECK(number.value() == 2);
   CHECK(copy.value() == 2);
 }
 
-TEST_CASE("a capture forbids to wait, to ask and to allocate, and is spoiled by the attempt") {
+TEST_CASE("a wait, a query or an allocation during a capture fails and invalidates it") {
   void* data = nullptr;
-  device_int const there(0);
-  int number = 0;
+  device_int const number(0);
+  int host_number = 0;
   cudaStream_t other = nullptr;
   CHECK(cudaStreamCreate(&other) == cudaSuccess);
   using forbidden = cudaError_t (*)(void**, device_int const&, int*, cudaStream_t);
@@ -96,16 +95,16 @@ TEST_CASE("a capture forbids to wait, to ask and to allocate, and is spoiled by 
       }};
   for (forbidden const& call : calls) {
     captured_stream const stream(cudaStreamCaptureModeGlobal);
-    CHECK(call(&data, there, &number, other) == cudaErrorStreamCaptureUnsupported);
+    CHECK(call(&data, number, &host_number, other) == cudaErrorStreamCaptureUnsupported);
     CHECK(stream.status() == cudaStreamCaptureStatusInvalidated);
-    CHECK(cudaMemsetAsync(there.data(), 0, sizeof(int), stream.get) ==
+    CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), stream.get) ==
           cudaErrorStreamCaptureInvalidated);
     CHECK(stream.refusal() == cudaErrorStreamCaptureInvalidated);
   }
   CHECK(cudaStreamDestroy(other) == cudaSuccess);
 }
 
-TEST_CASE("a relaxed capture forbids nothing, one of the thread nothing to other threads") {
+TEST_CASE("a relaxed capture forbids nothing; a thread-local one does not affect other threads") {
   void* data = nullptr;
   cudaGraph_t graph = nullptr;
   {
@@ -132,9 +131,9 @@ TEST_CASE("a relaxed capture forbids nothing, one of the thread nothing to other
 TEST_CASE("the legacy default stream cannot be captured, nor wait for a captured stream") {
   CHECK(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal) ==
         cudaErrorStreamCaptureUnsupported);
-  device_int const there(0);
+  device_int const number(0);
   captured_stream const stream(cudaStreamCaptureModeGlobal, cudaStreamDefault);
-  CHECK(cudaMemsetAsync(there.data(), 0, sizeof(int), nullptr) == cudaErrorStreamCaptureImplicit);
+  CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), nullptr) == cudaErrorStreamCaptureImplicit);
   CHECK(stream.refusal() == cudaErrorStreamCaptureInvalidated);
 }
 

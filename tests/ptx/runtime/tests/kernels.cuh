@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the runtime launch, and how they hold a stream.
+// Kernels and helpers of the runtime's tests.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,13 +7,13 @@
 #include <atomic>
 #include <thread>
 
-// The architecture that the running kernel was compiled for: 900.
-__global__ void write_architecture(int* to);
-__global__ void add_one(int* to);
-// At most 64 threads; writes how many there are.
-__global__ void bounded(int* to);
+// Writes __CUDA_ARCH__, for example 900.
+__global__ void write_architecture(int* result);
+__global__ void add_one(int* result);
+// Writes the number of threads, at most 64.
+__global__ void bounded(int* result);
 
-// Holds a stream from `hold` until `release`, or for as long as it lives.
+// Blocks a stream from hold() until release(), or until the destructor.
 class gate {
  public:
   cudaError_t hold(cudaStream_t stream) {
@@ -28,14 +28,14 @@ class gate {
 
  private:
   static void CUDART_CB wait(void* self) {
-    auto* const me = static_cast<gate*>(self);
-    while (!me->open_) std::this_thread::yield();
-    me->waiting_ = false;
+    auto* const waiting_gate = static_cast<gate*>(self);
+    while (!waiting_gate->open_) std::this_thread::yield();
+    waiting_gate->waiting_ = false;
   }
   std::atomic<bool> open_{false}, waiting_{false};
 };
 
-// Memory of the device for one number.
+// An int in device memory.
 class device_int {
  public:
   explicit device_int(int value) {
@@ -47,13 +47,13 @@ class device_int {
   device_int& operator=(device_int const&) = delete;
 
   int* data() const { return data_; }
-  // On a stream of its own: it waits for no other.
+  // Reads through a new stream, which waits for no other.
   int value() const {
     int result = 0;
-    cudaStream_t own = nullptr;
-    (void)cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
-    (void)cudaMemcpyAsync(&result, data_, sizeof(int), cudaMemcpyDeviceToHost, own);
-    (void)cudaStreamDestroy(own);
+    cudaStream_t stream = nullptr;
+    (void)cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    (void)cudaMemcpyAsync(&result, data_, sizeof(int), cudaMemcpyDeviceToHost, stream);
+    (void)cudaStreamDestroy(stream);
     return result;
   }
 

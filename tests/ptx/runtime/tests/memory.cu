@@ -10,15 +10,15 @@
 namespace {
 
 std::size_t unused_bytes() {
-  std::size_t now = 0, all = 0;
-  CHECK(cudaMemGetInfo(&now, &all) == cudaSuccess);
-  CHECK(now <= all);
-  return now;
+  std::size_t unused = 0, total = 0;
+  CHECK(cudaMemGetInfo(&unused, &total) == cudaSuccess);
+  CHECK(unused <= total);
+  return unused;
 }
 
 }  // namespace
 
-TEST_CASE("memory comes and goes") {
+TEST_CASE("memory is allocated and freed") {
   std::size_t const before = unused_bytes();
   unsigned char* data = nullptr;
   CHECK(cudaMalloc(reinterpret_cast<void**>(&data), 1000) == cudaSuccess);
@@ -36,7 +36,7 @@ TEST_CASE("memory comes and goes") {
   CHECK(cudaMalloc(&nothing, before + 1) == cudaErrorMemoryAllocation);
 }
 
-TEST_CASE("memory of a stream's order comes and goes") {
+TEST_CASE("stream-ordered memory is allocated and freed") {
   std::size_t const before = unused_bytes();
   cudaStream_t stream = nullptr;
   CHECK(cudaStreamCreate(&stream) == cudaSuccess);
@@ -52,39 +52,39 @@ TEST_CASE("memory of a stream's order comes and goes") {
   CHECK(cudaMallocAsync(&data, 1000, stream) == cudaErrorInvalidResourceHandle);
 }
 
-TEST_CASE("pinned memory is freed as what it is") {
+TEST_CASE("pinned memory is freed by cudaFreeHost only") {
   void* data = nullptr;
   CHECK(cudaMallocHost(&data, 100) == cudaSuccess);
   CHECK(cudaFree(data) == cudaErrorInvalidValue);
   CHECK(cudaFreeHost(data) == cudaSuccess);
 }
 
-TEST_CASE("a copy goes where its kind says, and stays within allocations") {
+TEST_CASE("a copy must match its kind, and stay within allocations") {
   std::vector<unsigned char> host(100, 7), back(100);
-  unsigned char *one = nullptr, *other = nullptr;
-  CHECK(cudaMalloc(reinterpret_cast<void**>(&one), 100) == cudaSuccess);
-  CHECK(cudaMalloc(reinterpret_cast<void**>(&other), 100) == cudaSuccess);
-  CHECK(cudaMemcpy(one, host.data(), 100, cudaMemcpyHostToDevice) == cudaSuccess);
-  CHECK(cudaMemcpy(other, one, 100, cudaMemcpyDeviceToDevice) == cudaSuccess);
-  CHECK(cudaMemcpy(back.data(), other, 100, cudaMemcpyDefault) == cudaSuccess);
+  unsigned char *source = nullptr, *destination = nullptr;
+  CHECK(cudaMalloc(reinterpret_cast<void**>(&source), 100) == cudaSuccess);
+  CHECK(cudaMalloc(reinterpret_cast<void**>(&destination), 100) == cudaSuccess);
+  CHECK(cudaMemcpy(source, host.data(), 100, cudaMemcpyHostToDevice) == cudaSuccess);
+  CHECK(cudaMemcpy(destination, source, 100, cudaMemcpyDeviceToDevice) == cudaSuccess);
+  CHECK(cudaMemcpy(back.data(), destination, 100, cudaMemcpyDefault) == cudaSuccess);
   CHECK(back == host);
-  CHECK(cudaMemset(one + 10, 9, 90) == cudaSuccess);
-  CHECK(cudaMemcpy(back.data(), one, 100, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(cudaMemset(source + 10, 9, 90) == cudaSuccess);
+  CHECK(cudaMemcpy(back.data(), source, 100, cudaMemcpyDeviceToHost) == cudaSuccess);
   CHECK(back[9] == 7);
   CHECK(back[10] == 9);
 
-  CHECK(cudaMemcpy(one, host.data(), 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
-  CHECK(cudaMemcpy(one, host.data(), 100, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
-  CHECK(cudaMemcpy(one + 1, host.data(), 100, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
-  CHECK(cudaMemcpy(back.data(), one + 1, 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
-  CHECK(cudaMemset(one + 1, 0, 100) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(source, host.data(), 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(source, host.data(), 100, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(source + 1, host.data(), 100, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(back.data(), source + 1, 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  CHECK(cudaMemset(source + 1, 0, 100) == cudaErrorInvalidValue);
   CHECK(cudaMemset(host.data(), 0, 100) == cudaErrorInvalidValue);
-  CHECK(cudaMemcpy(one + 100, host.data(), 0, cudaMemcpyHostToDevice) == cudaSuccess);
+  CHECK(cudaMemcpy(source + 100, host.data(), 0, cudaMemcpyHostToDevice) == cudaSuccess);
 
-  CHECK(cudaFree(one) == cudaSuccess);
-  CHECK(cudaMemcpy(back.data(), one, 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
-  CHECK(cudaMemcpy(back.data(), one, 100, cudaMemcpyDefault) == cudaErrorInvalidValue);
-  CHECK(cudaFree(other) == cudaSuccess);
+  CHECK(cudaFree(source) == cudaSuccess);
+  CHECK(cudaMemcpy(back.data(), source, 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(back.data(), source, 100, cudaMemcpyDefault) == cudaErrorInvalidValue);
+  CHECK(cudaFree(destination) == cudaSuccess);
 }
 
 TEST_CASE("device memory holds garbage at first") {
@@ -96,7 +96,7 @@ TEST_CASE("device memory holds garbage at first") {
   CHECK(cudaFree(data) == cudaSuccess);
 }
 
-TEST_CASE("an error is remembered until somebody asks") {
+TEST_CASE("the last error is stored until it is read") {
   (void)cudaGetLastError();
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled in ways that leave no text of the kernel: the runtime must say so.
+// Compiled without readable PTX: the runtime must report that.
 #include <cstdio>
 
-__global__ void nothing() {}
+__global__ void empty_kernel() {}
 
 int main() {
-  nothing<<<1, 1>>>();
+  empty_kernel<<<1, 1>>>();
   std::puts(cudaGetErrorName(cudaGetLastError()));
 }

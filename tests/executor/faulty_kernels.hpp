@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right kernels, and kernels with one mistake each, which the block executor or a sanitizer
-// must catch.
+// Correct kernels, and kernels with one mistake each that the block executor or a sanitizer must
+// report.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -13,8 +13,8 @@ namespace support {
 
 using slicesort::index_t;
 
-// Every block reverses its part of x by way of shared memory, sums it by halves, and asks whether
-// it holds a negative number.
+// Every block reverses its part of x through shared memory, sums it in a tree, and tests it for
+// negative numbers.
 struct reverse_and_sum {
   static constexpr int max_threads = 1024;
   int const* x;
@@ -23,43 +23,43 @@ struct reverse_and_sum {
   int* any_negative;
   int size;
 
-  struct memory {
+  struct shared_arrays {
     int* values;
-    std::int16_t* one_byte_off;  // a slice that ends off the 16 bytes
+    std::int16_t* odd_sized;  // a slice whose size is no multiple of 16
     std::int64_t* partial;
   };
   template <class SharedAllocator>
-  memory shared(SharedAllocator& shared_memory) const {
+  shared_arrays shared(SharedAllocator& shared_memory) const {
     auto const n = static_cast<std::size_t>(size);
-    memory m{};
-    m.values = shared_memory.template allocate<int>(n);
-    m.one_byte_off = shared_memory.template allocate<std::int16_t>(n + 1);
-    m.partial = shared_memory.template allocate<std::int64_t>(n);
-    return m;
+    shared_arrays arrays{};
+    arrays.values = shared_memory.template allocate<int>(n);
+    arrays.odd_sized = shared_memory.template allocate<std::int16_t>(n + 1);
+    arrays.partial = shared_memory.template allocate<std::int64_t>(n);
+    return arrays;
   }
   template <class Block>
   void operator()(Block& block) const {
-    memory const m = shared(block);
+    shared_arrays const arrays = shared(block);
     int const i = block.rank();
     index_t const first = block.index() * size;
-    m.values[i] = x[first + i];
-    m.one_byte_off[i + 1] = static_cast<std::int16_t>(i);
-    m.partial[i] = x[first + i];
+    arrays.values[i] = x[first + i];
+    arrays.odd_sized[i + 1] = static_cast<std::int16_t>(i);
+    arrays.partial[i] = x[first + i];
     block.sync();
-    reversed[first + i] = m.values[m.one_byte_off[size - i]];
+    reversed[first + i] = arrays.values[arrays.odd_sized[size - i]];
     for (int half = size / 2; half > 0; half /= 2) {
-      if (i < half) m.partial[i] += m.partial[i + half];
+      if (i < half) arrays.partial[i] += arrays.partial[i + half];
       block.sync();
     }
     bool const negative = block.sync_or(x[first + i] < 0);
     if (i == 0) {
-      sums[block.index()] = static_cast<int>(m.partial[0]);
+      sums[block.index()] = static_cast<int>(arrays.partial[0]);
       any_negative[block.index()] = negative;
     }
   }
 };
-// A kernel for blocks of 64 threads with a number of shared memory for each.
-struct with_a_slice {
+// A kernel for blocks of 64 threads with one int of shared memory for each.
+struct kernel_with_slice {
   static constexpr int max_threads = 1024;
   int* y;
   template <class SharedAllocator>
@@ -67,8 +67,8 @@ struct with_a_slice {
     return shared_memory.template allocate<int>(64);
   }
 };
-// Everyone passes its rank on to the thread before.
-struct right : with_a_slice {
+// Every thread passes its rank to the preceding thread.
+struct correct_kernel : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
@@ -77,7 +77,7 @@ struct right : with_a_slice {
     y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
   }
 };
-struct missing_barrier : with_a_slice {
+struct missing_barrier : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
@@ -85,7 +85,7 @@ struct missing_barrier : with_a_slice {
     y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
   }
 };
-struct missing_second_barrier : with_a_slice {
+struct missing_second_barrier : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
@@ -97,37 +97,37 @@ struct missing_second_barrier : with_a_slice {
   }
 };
 
-// Everyone passes a number on to the other warp, and shows another to its own.
-struct to_the_other_warp : with_a_slice {
-  bool waits;  // as it must: what a warp shows itself is no barrier of the block
+// Every thread passes a number to the other warp, and reduces another within its own.
+struct pass_to_other_warp : kernel_with_slice {
+  bool waits;  // required: a warp's reduction is no barrier of the block
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
     s[block.rank()] = (block.rank() + 33) % 64;
-    int const most =
+    int const greatest =
         block.template reduce<32>(block.rank(), [](int a, int b) { return a > b ? a : b; });
     if (waits) block.sync();
     y[block.index() * 64 + block.rank()] =
-        s[(block.rank() + 32) % 64] + most - block.rank() / 32 * 32 - 31;
+        s[(block.rank() + 32) % 64] + greatest - block.rank() / 32 * 32 - 31;
   }
 };
-// Half a warp, which shows itself a number.
-struct half_a_warp {
+// A reduction in a block of half a warp.
+struct reduce_half_warp {
   static constexpr int max_threads = 1024;
   template <class Block>
   void operator()(Block& block) const {
     (void)block.template reduce<4>(block.rank(), [](int a, int b) { return a + b; });
   }
 };
-// Everyone reads the row of the next thread, and brings another into its own.
+// Every thread reads the next thread's row, and overwrites its own by an asynchronous copy.
 struct next_row {
   static constexpr int max_threads = 1024;
   struct alignas(16) row {
     int value;
   };
-  row const* rows;  // 64 twice: those to read, and those to bring
+  row const* rows;  // 64 to read, then 64 to copy
   int* y;
-  bool all_have_read;  // before the first is overwritten, as it must be
+  bool all_have_read;  // true: copies only after a barrier, as required
 
   template <class SharedAllocator>
   row* shared(SharedAllocator& shared_memory) const {
@@ -139,28 +139,29 @@ struct next_row {
     int const i = block.rank();
     s[i] = rows[i];
     block.sync();
-    auto const bring = [&] { block.copy_async(&s[i], &rows[64 + i], sizeof(row)); };
-    if (!all_have_read) bring();
+    auto const overwrite = [&] { block.copy_async(&s[i], &rows[64 + i], sizeof(row)); };
+    if (!all_have_read) overwrite();
     int const next = s[(i + 1) % 64].value;
     block.sync();
-    if (all_have_read) bring();
+    if (all_have_read) overwrite();
     block.await_copies();
     y[block.index() * 64 + i] = s[i].value == rows[64 + i].value ? next : -1;
   }
 };
 
-// Clusters of two blocks: everyone writes what the same thread of the other block has.
-struct exchange_in_cluster : with_a_slice {
-  bool waits;     // as it must
-  bool one_ends;  // block 1 of a cluster, without waiting
+// Clusters of two blocks: every thread writes the value of the same thread of the other block.
+struct exchange_in_cluster : kernel_with_slice {
+  bool waits;        // required
+  bool one_returns;  // block 1 of a cluster returns without waiting
   exchange_in_cluster(int* out, bool all_wait = true, bool without_waiting = false)
-      : with_a_slice{out}, waits(all_wait), one_ends(without_waiting) {}
+      : kernel_with_slice{out}, waits(all_wait), one_returns(without_waiting) {}
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
     s[block.rank()] = static_cast<int>(block.index()) * 64 + block.rank();
-    if (block.cluster_rank() == 0) block.sync();  // barriers of a block are its own affair
-    if (one_ends && block.cluster_rank() == 1) return;
+    if (block.cluster_rank() == 0)
+      block.sync();  // a barrier of one block does not affect the other
+    if (one_returns && block.cluster_rank() == 1) return;
     if (waits) block.sync_cluster();
     int const other = 1 - block.cluster_rank();
     y[block.index() * 64 + block.rank()] = block.map_shared_rank(s, other)[block.rank()];
@@ -168,36 +169,36 @@ struct exchange_in_cluster : with_a_slice {
   }
 };
 
-enum class way_out { some_end, wrong_kind, one_more, half_of_a_warp };
+enum class divergence { some_return, wrong_kind, extra_barrier, half_warp };
 
 struct divergent {
   static constexpr int max_threads = 1024;
-  way_out how;
+  divergence kind;
   template <class Block>
   void operator()(Block& block) const {
     block.sync();
-    if (how == way_out::some_end && block.rank() < 32) return;
-    if (how == way_out::wrong_kind && block.rank() == 5)
-      (void)block.sync_or(true);
+    if (kind == divergence::some_return && block.rank() < 32) return;
+    if (kind == divergence::wrong_kind && block.rank() == 5)
+      (void)block.any(true);
     else
       block.sync();
-    if (how == way_out::one_more && block.rank() == 63) block.sync();
-    if (how == way_out::half_of_a_warp && block.rank() < 48)
+    if (kind == divergence::extra_barrier && block.rank() == 63) block.sync();
+    if (kind == divergence::half_warp && block.rank() < 48)
       (void)block.template reduce<4>(0, [](int a, int b) { return a + b; });
   }
 };
 
-// Takes other slices than it says.
-struct wrong_walk {
+// Allocates other slices than shared() declares.
+struct wrong_slices {
   static constexpr int max_threads = 1024;
-  std::size_t asked, taken_by_most, taken_by_last;
+  std::size_t requested, taken_by_others, taken_by_last;
   template <class SharedAllocator>
   void shared(SharedAllocator& shared_memory) const {
-    shared_memory.template allocate<int>(asked);
+    shared_memory.template allocate<int>(requested);
   }
   template <class Block>
   void operator()(Block& block) const {
-    block.template allocate<int>(block.rank() == 63 ? taken_by_last : taken_by_most);
+    block.template allocate<int>(block.rank() == 63 ? taken_by_last : taken_by_others);
   }
 };
 struct many_slices {
@@ -212,11 +213,11 @@ struct many_slices {
   }
 };
 
-// One thread writes beside its slices; of the first, the last 8 of 64 bytes are padding.
+// One thread writes outside its slices. The last 8 of the first slice's 64 bytes are padding.
 struct overrun {
   static constexpr int max_threads = 1024;
   int slice;
-  std::ptrdiff_t at;
+  std::ptrdiff_t offset;
   template <class SharedAllocator>
   std::array<unsigned char*, 2> shared(SharedAllocator& shared_memory) const {
     auto* const first = shared_memory.template allocate<unsigned char>(56);
@@ -225,17 +226,17 @@ struct overrun {
   template <class Block>
   void operator()(Block& block) const {
     auto const slices = shared(block);
-    // Another value than the garbage, which no two blocks have alike.
-    if (block.rank() == 3) ++slices[static_cast<std::size_t>(slice)][at];
+    // An increment always differs from the garbage, which is random for each block.
+    if (block.rank() == 3) ++slices[static_cast<std::size_t>(slice)][offset];
   }
 };
 
-struct read_leftover : with_a_slice {
+struct read_leftover : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
     y[block.index() * block.size() + block.rank()] = s[block.rank()];
-    s[block.rank()] = 0;  // the next block must not find it
+    s[block.rank()] = 0;  // the next block must not read this 0
   }
 };
 

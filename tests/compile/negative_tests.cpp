@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with a mistake that only a sanitizer sees, on the block executor. Built and run by
-// check_planted_faults.py, which wants a report; with `none`, which is right, there must be none.
+// Kernels with a mistake that only a sanitizer detects, on the block executor.
+// check_negative_tests.py builds and runs this program and expects a report, except for `none`.
 #include "executor/block_executor.hpp"
-#include "executor/planted_bodies.hpp"
+#include "executor/faulty_kernels.hpp"
 
 #include <cstdio>
 #include <string>
@@ -12,7 +12,7 @@ using namespace support;
 
 namespace {
 
-// What one block wrote is read by another: nothing orders the two.
+// A block reads data that another one writes, without an order between them.
 struct between_blocks {
   static constexpr int max_threads = 1024;
   int* y;
@@ -25,11 +25,11 @@ struct between_blocks {
 
 template <class Kernel>
 void run(Kernel const& kernel) {
-  launch how;
-  how.blocks = 3;
-  how.threads = 64;
-  how.shared_bytes = slicesort::detail::shared_bytes(kernel);
-  run_kernel<false>(how, kernel);
+  launch config;
+  config.blocks = 3;
+  config.threads = 64;
+  config.shared_bytes = slicesort::detail::shared_bytes(kernel);
+  run_kernel<false>(config, kernel);
 }
 
 }  // namespace
@@ -39,14 +39,14 @@ int main(int argc, char** argv) {
   std::vector<int> y(192);
   std::vector<next_row::row> const rows(128);
   if (fault == "none")
-    run(right{y.data()}), run(to_the_other_warp{{y.data()}, true}),
+    run(correct_kernel{y.data()}), run(pass_to_other_warp{{y.data()}, true}),
         run(next_row{rows.data(), y.data(), true});
   else if (fault == "missing barrier")
     run(missing_barrier{y.data()});
   else if (fault == "missing second barrier")
     run(missing_second_barrier{y.data()});
-  else if (fault == "a warp's meeting for a barrier")
-    run(to_the_other_warp{{y.data()}, false});
+  else if (fault == "a warp's reduction for a barrier")
+    run(pass_to_other_warp{{y.data()}, false});
   else if (fault == "copy before all have read")
     run(next_row{rows.data(), y.data(), false});
   else if (fault == "between blocks")
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   else if (fault == "before the pool")
     run(overrun{0, -1});
   else if (fault == "past the output")
-    run(right{y.data() + 1});
+    run(correct_kernel{y.data() + 1});
   else
     return 2;
   std::printf("ran to the end, %d\n", y[100]);

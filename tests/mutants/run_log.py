@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goes on where a long run stopped."""
+"""The results of a long run, from which an interrupted run continues."""
 import json
 import threading
 from pathlib import Path
 
 
-class Journal:
-    """A file with a line of JSON for everything finished."""
+class RunLog:
+    """A file with a line of JSON for each result."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.lock = path, threading.Lock()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block executor runs right kernels right, and catches what is planted in wrong ones. What only
-// a sanitizer sees is planted in compile/planted_faults.cpp.
+// The block executor runs correct kernels, and reports the mistakes of faulty ones. Mistakes that
+// only a sanitizer detects are in compile/negative_tests.cpp.
 #include "block_executor.hpp"
-#include "planted_bodies.hpp"
+#include "faulty_kernels.hpp"
 #include "support/block_backend.hpp"
 #include "support/buffers.hpp"
 #include "support/refusal.hpp"
@@ -21,24 +21,24 @@ using namespace support;
 
 namespace {
 
-// Fibers and threads; ThreadSanitizer does not know our fibers.
-std::vector<bool> ways() {
+// Values of launch::os_threads to test; ThreadSanitizer does not know the executor's fibers.
+std::vector<bool> thread_kinds() {
   if (SLICESORT_TEST_TSAN) return {true};
   return {false, true};
 }
 
 template <class Kernel>
-void run(Kernel const& kernel, launch how) {
-  how.shared_bytes = slicesort::detail::shared_bytes(kernel);
-  run_kernel<false>(how, kernel);
+void run(Kernel const& kernel, launch config) {
+  config.shared_bytes = slicesort::detail::shared_bytes(kernel);
+  run_kernel<false>(config, kernel);
 }
 launch with_seed(std::uint64_t seed, bool os_threads, int threads = 64, index_t blocks = 3) {
-  launch how;
-  how.blocks = blocks;
-  how.threads = threads;
-  how.seed = seed;
-  how.os_threads = os_threads;
-  return how;
+  launch config;
+  config.blocks = blocks;
+  config.threads = threads;
+  config.seed = seed;
+  config.os_threads = os_threads;
+  return config;
 }
 template <class F>
 std::string fault_of(F const& f) {
@@ -52,24 +52,24 @@ std::string fault_of(F const& f) {
 
 }  // namespace
 
-TEST_CASE("a right body runs right, whatever the seed") {
-  for (bool os_threads : ways())
+TEST_CASE("a correct kernel runs correctly under every seed") {
+  for (bool os_threads : thread_kinds())
     for (int threads : {1, 2, 32, 128, 512}) {
       constexpr std::size_t blocks = 5;
       auto const n = static_cast<std::size_t>(threads);
-      std::vector<int> x(blocks * n), want(x.size());
+      std::vector<int> x(blocks * n), expected(x.size());
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int>(i % 7);
       x[2 * n] = -1;
-      for (std::size_t i = 0; i < x.size(); ++i) want[i] = x[i / n * n + (n - 1 - i % n)];
+      for (std::size_t i = 0; i < x.size(); ++i) expected[i] = x[i / n * n + (n - 1 - i % n)];
       for (std::uint64_t seed = 0; seed < (os_threads ? 3u : 50u); ++seed) {
         std::vector<int> reversed(x.size()), sums(blocks), negative(blocks);
         run(reverse_and_sum{x.data(), reversed.data(), sums.data(), negative.data(), threads},
             with_seed(seed, os_threads, threads, blocks));
-        CHECK(reversed == want);
+        CHECK(reversed == expected);
         CHECK(negative == std::vector<int>{0, 0, 1, 0, 0});
         for (std::size_t b = 0; b < blocks; ++b) {
-          auto const from = x.begin() + static_cast<std::ptrdiff_t>(b * n);
-          CHECK(sums[b] == std::accumulate(from, from + threads, 0));
+          auto const first = x.begin() + static_cast<std::ptrdiff_t>(b * n);
+          CHECK(sums[b] == std::accumulate(first, first + threads, 0));
         }
       }
     }
@@ -77,7 +77,7 @@ TEST_CASE("a right body runs right, whatever the seed") {
 
 namespace {
 
-struct write_down {
+struct write_log {
   static constexpr int max_threads = 1024;
   std::vector<int>* log;
   template <class Block>
@@ -92,23 +92,23 @@ struct write_down {
 }  // namespace
 
 TEST_CASE("every block and thread runs once, in an order that the seed decides") {
-  if (SLICESORT_TEST_TSAN) return;  // the log is one of fibers
+  if (SLICESORT_TEST_TSAN) return;  // only fibers may write the log without a lock
   std::set<std::vector<int>> schedules;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<int> log, again;
-    run(write_down{&log}, with_seed(seed, false, 16, 12));
-    run(write_down{&again}, with_seed(seed, false, 16, 12));
+    run(write_log{&log}, with_seed(seed, false, 16, 12));
+    run(write_log{&again}, with_seed(seed, false, 16, 12));
     CHECK(log == again);
     schedules.insert(log);
     std::vector<int> times(16 * 12);
-    for (int who : log) ++times[static_cast<std::size_t>(who)];
+    for (int thread : log) ++times[static_cast<std::size_t>(thread)];
     CHECK(times == std::vector<int>(16 * 12, 2));
-    // The order of one interval is not that of the next.
+    // The order changes from one interval to the next.
     CHECK(!std::equal(log.begin(), log.begin() + 16, log.begin() + 16));
   }
   CHECK(schedules.size() == 20);
   std::vector<int> none;
-  run(write_down{&none}, with_seed(1, false, 16, 0));
+  run(write_log{&none}, with_seed(1, false, 16, 0));
   CHECK(none.empty());
 }
 
@@ -131,66 +131,66 @@ int wrong_seeds() {
 
 }  // namespace
 
-TEST_CASE("planted: a missing barrier gives wrong results, under every seed") {
-  CHECK(wrong_seeds<right>() == 0);
+TEST_CASE("negative: a missing barrier gives wrong results, under every seed") {
+  CHECK(wrong_seeds<correct_kernel>() == 0);
   CHECK(wrong_seeds<missing_barrier>() == 20);
   CHECK(wrong_seeds<missing_second_barrier>() == 20);
 }
 #endif
 
-TEST_CASE("planted: divergent barriers") {
-  for (bool os_threads : ways())
+TEST_CASE("negative: divergent barriers") {
+  for (bool os_threads : thread_kinds())
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
-      auto const message = [&](way_out how) {
-        return fault_of([&] { run(divergent{how}, with_seed(seed, os_threads)); });
+      auto const message = [&](divergence kind) {
+        return fault_of([&] { run(divergent{kind}, with_seed(seed, os_threads)); });
       };
-      CHECK(says(message(way_out::some_end),
+      CHECK(says(message(divergence::some_return),
                  "divergent barrier: thread 0 ends while thread 32 waits at sync()"));
-      CHECK(says(message(way_out::wrong_kind),
+      CHECK(says(message(divergence::wrong_kind),
                  "divergent barrier: thread 0 waits at sync() while thread 5 waits at any()"));
-      CHECK(says(message(way_out::one_more),
+      CHECK(says(message(divergence::extra_barrier),
                  "divergent barrier: thread 32 ends while thread 63 waits at sync()"));
-      CHECK(says(message(way_out::half_of_a_warp),
+      CHECK(says(message(divergence::half_warp),
                  "divergent barrier: thread 32 waits for its warp while thread 48 ends"));
-      CHECK(says(message(way_out::one_more),
+      CHECK(says(message(divergence::extra_barrier),
                  ("of 3 (64 threads, seed " + std::to_string(seed)).c_str()));
     }
 }
 
-TEST_CASE("clusters: right, and planted faults") {
-  for (bool os_threads : ways())
+TEST_CASE("clusters: a correct kernel, and faulty ones") {
+  for (bool os_threads : thread_kinds())
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
-      std::vector<int> y(6 * 64), want(y.size());
+      std::vector<int> y(6 * 64), expected(y.size());
       for (std::size_t i = 0; i < y.size(); ++i)
-        want[i] = static_cast<int>((i / 64 ^ 1) * 64 + i % 64);
+        expected[i] = static_cast<int>((i / 64 ^ 1) * 64 + i % 64);
       auto const result = [&](exchange_in_cluster kernel, index_t blocks) {
-        launch how = with_seed(seed, os_threads, 64, blocks);
-        how.cluster = 2;
-        return fault_of([&] { run(kernel, how); });
+        launch config = with_seed(seed, os_threads, 64, blocks);
+        config.cluster = 2;
+        return fault_of([&] { run(kernel, config); });
       };
-      CHECK(result({y.data()}, 6) == "");
-      CHECK(y == want);
+      CHECK(result({y.data()}, 6).empty());
+      CHECK(y == expected);
       CHECK(says(result({y.data(), true, true}, 6),
                  "divergent barrier: thread 0 waits at sync_cluster() while thread 64 ends"));
       CHECK(result({y.data()}, 5) == "a launch of 5 blocks in clusters of 2");
-      // A race among threads: any result. AddressSanitizer ends the program at the first read.
+      // With threads, this is a race: any result is possible. AddressSanitizer aborts.
       if (os_threads || SLICESORT_TEST_ASAN) continue;
       CHECK(result({y.data(), false, false}, 6) == "");
-      CHECK(y != want);
+      CHECK(y != expected);
     }
 }
 
-TEST_CASE("planted: a launch that asks for too little, threads that take different slices") {
-  for (bool os_threads : ways()) {
+TEST_CASE("negative: a launch with too little shared memory, and threads with different slices") {
+  for (bool os_threads : thread_kinds()) {
     auto const message = [&](auto const& kernel) {
       return fault_of([&] { run(kernel, with_seed(1, os_threads)); });
     };
-    CHECK(message(wrong_walk{64, 64, 64}) == "");
-    CHECK(message(wrong_walk{64, 61, 61}) == "");
-    CHECK(says(message(wrong_walk{64, 65, 65}),
+    CHECK(message(wrong_slices{64, 64, 64}) == "");
+    CHECK(message(wrong_slices{64, 61, 61}) == "");
+    CHECK(says(message(wrong_slices{64, 65, 65}),
                "slice 0 of shared memory ends at byte 272, the launch asked for 256"));
-    CHECK(says(message(wrong_walk{0, 1, 1}), "ends at byte 16, the launch asked for 0"));
-    std::string const unlike = message(wrong_walk{64, 64, 63});
+    CHECK(says(message(wrong_slices{0, 1, 1}), "ends at byte 16, the launch asked for 0"));
+    std::string const unlike = message(wrong_slices{64, 64, 63});
     CHECK(says(unlike, "slice 0 of shared memory has "));
     CHECK(says(unlike, " 252"));
     CHECK(says(unlike, " 256"));
@@ -199,10 +199,10 @@ TEST_CASE("planted: a launch that asks for too little, threads that take differe
 }
 
 #if !SLICESORT_TEST_ASAN
-TEST_CASE("planted: overruns of the pool, and of a slice into the next") {
-  for (bool os_threads : ways()) {
-    auto const message = [&](int slice, std::ptrdiff_t at) {
-      return fault_of([&] { run(overrun{slice, at}, with_seed(1, os_threads)); });
+TEST_CASE("negative: overruns of the pool, and of a slice into the next") {
+  for (bool os_threads : thread_kinds()) {
+    auto const message = [&](int slice, std::ptrdiff_t offset) {
+      return fault_of([&] { run(overrun{slice, offset}, with_seed(1, os_threads)); });
     };
     CHECK(message(0, 0) == "");
     CHECK(message(0, 55) == "");
@@ -217,31 +217,31 @@ TEST_CASE("planted: overruns of the pool, and of a slice into the next") {
 }
 #endif
 
-TEST_CASE("planted: a read of shared memory that nobody wrote shows garbage, in every block") {
-  for (bool os_threads : ways()) {
-    std::set<int> seen;
+TEST_CASE("negative: a read of unwritten shared memory returns garbage, in every block") {
+  for (bool os_threads : thread_kinds()) {
+    std::set<int> values;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       std::vector<int> y(3 * 64);
       run(read_leftover{y.data()}, with_seed(seed, os_threads));
       CHECK(std::count(y.begin(), y.end(), 0) == 0);
-      seen.insert(y.begin(), y.end());
+      values.insert(y.begin(), y.end());
     }
-    CHECK(seen.size() > 5);
+    CHECK(values.size() > 5);
   }
 }
 
-TEST_CASE("a launch that no device would take") {
+TEST_CASE("launches beyond a device's limits") {
   block_exec exec;
   exec.device.shared_bytes = 4096;
   auto const message = [&](index_t blocks, int threads, std::size_t ints) {
     return fault_of([&] {
-      block_grid<false>(exec).run(wrong_walk{ints, ints, ints}, blocks, threads);
+      block_grid<false>(exec).run(wrong_slices{ints, ints, ints}, blocks, threads);
     });
   };
   CHECK(message(2, 64, 1024) == "");
   CHECK(message(0, 64, 1024) == "");
   CHECK(message(2, 64, 1025) == "a launch with 4112 bytes of shared memory, the device has 4096");
-  CHECK(message(2, 1025, 1) == "a launch of 1025 threads, the body's most is 1024");
+  CHECK(message(2, 1025, 1) == "a launch of 1025 threads, the kernel's maximum is 1024");
   CHECK(message(2, 0, 1) == "a launch of 0 threads per block, must be in 1..1024");
   CHECK(message((index_t{1} << 31) + 1, 1, 1) ==
         "a launch of 2147483649 blocks, too many to run here");
@@ -258,7 +258,7 @@ struct square_plus {
     *y = block.multiply_add(a, a, c);
   }
 };
-struct answer {
+struct fast_double_query {
   static constexpr int max_threads = 1;
   bool* y;
   template <class Block>
@@ -281,7 +281,7 @@ TEST_CASE("products are rounded before they are added") {
   CHECK(y == 0);
 }
 
-TEST_CASE("the grid passes on what its policy says") {
+TEST_CASE("the grid passes on the device and the tuning of its policy") {
   block_exec exec;
   exec.device.architecture = 90;
   CHECK(block_grid<false>(exec).info().architecture == 90);
@@ -291,8 +291,8 @@ TEST_CASE("the grid passes on what its policy says") {
   CHECK(block_grid<false>(exec).tuning(defaults, 4).run_rows == 94);
   CHECK(block_grid<false>(exec).tuning(17, 4) == 17);
   bool fast = false;
-  block_grid<true>(exec).run(answer{&fast}, 1, 1);
+  block_grid<true>(exec).run(fast_double_query{&fast}, 1, 1);
   CHECK(fast);
-  block_grid<false>(exec).run(answer{&fast}, 1, 1);
+  block_grid<false>(exec).run(fast_double_query{&fast}, 1, 1);
   CHECK(!fast);
 }

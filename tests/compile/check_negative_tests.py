@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The sanitizers report what is planted in kernel bodies on the block executor (planted_faults.cpp): races
-within a block and between blocks, and accesses outside of shared and of global memory. A right body passes."""
+"""The sanitizers report the mistakes of faulty kernels on the block executor (negative_tests.cpp): races within a block and
+between blocks, and accesses out of bounds of shared and global memory. A correct kernel passes."""
 import os
 import subprocess
 import sys
@@ -13,13 +13,13 @@ from common import COMPILERS, HERE, INCLUDE, WARNINGS
 
 TESTS = HERE.parent
 EXECUTOR = ("block_executor", "fiber", "fiber_team", "thread_team")
-SOURCES = [HERE / "planted_faults.cpp", *(TESTS / "executor" / f"{part}.cpp" for part in EXECUTOR)]
+SOURCES = [HERE / "negative_tests.cpp", *(TESTS / "executor" / f"{part}.cpp" for part in EXECUTOR)]
 RACE = "WARNING: ThreadSanitizer: data race"
-# Kind: flags, and for each environment what must be reported of each fault ("" is nothing).
+# By kind of sanitizer: flags, and for each environment the expected report of each fault ("": none).
 KINDS = {
     "thread": (["-fsanitize=thread"], [
         ({"TSAN_OPTIONS": "exitcode=66"}, {
-            "none": "", "missing barrier": RACE, "missing second barrier": RACE, "a warp's meeting for a barrier": RACE,
+            "none": "", "missing barrier": RACE, "missing second barrier": RACE, "a warp's reduction for a barrier": RACE,
             "copy before all have read": RACE, "between blocks": RACE})]),
     "address": (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], [
         ({}, {
@@ -53,7 +53,7 @@ def check(compiler: str, kind: str, folder: Path) -> tuple[int, list[str]]:
                              env={**os.environ, **environment})
         good = run.returncode == 0 and not run.stderr if not report else run.returncode != 0 and report in run.stderr
         if not good:
-            complaints.append(f"{compiler} {kind}, {fault} {environment or ''}: wanted '{report or 'no report'}', "
+            complaints.append(f"{compiler} {kind}, {fault} {environment or ''}: expected '{report or 'no report'}', "
                               f"exit status {run.returncode}\n{run.stdout[:300]}{run.stderr[:1500]}")
     return len(cases), complaints
 
@@ -66,7 +66,7 @@ def main() -> None:
     total = sum(n for n, _ in results)
     for complaint in complaints:
         print(complaint)
-    print(f"planted faults: {total - len(complaints)} passed, {len(complaints)} failed")
+    print(f"negative tests: {total - len(complaints)} passed, {len(complaints)} failed")
     sys.exit(1 if complaints or not total else 0)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: slicesort::bench: the operator needs forward(on, x, y) or forward(on, q, k, v, y)
+// expect: slicesort::bench: the operator needs forward(exec, x, y) or forward(exec, q, k, v, y)
 #include "../../../bench/include/slicesort/bench.hpp"
 
 #ifdef CORRECTED
@@ -14,4 +14,4 @@ struct identity {
   void forward(slicesort::exec::host, slicesort::tensor3<element const>,
                slicesort::tensor3<element>) const {}
 };
-slicesort::bench::contestant<float> const here("identity", identity{});
+slicesort::bench::entry<float> const registration("identity", identity{});

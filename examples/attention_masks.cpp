@@ -14,7 +14,7 @@ namespace ss = slicesort;
 
 namespace {
 
-// [snippet own]
+// [snippet custom]
 // Several documents are packed into a sequence; a query attends to the keys of its document.
 struct same_document {
   ss::tensor1<ss::index_t const> document;  // document of each row, ascending
@@ -38,7 +38,7 @@ struct same_document {
     return document.size() == keys ? nullptr : "same_document: each key must have a document";
   }
 };
-// [/snippet own]
+// [/snippet custom]
 
 // Draws a line for each of 16 queries, with a '#' for each key that it attends to.
 using lines = std::vector<std::string>;

@@ -77,7 +77,7 @@ numbers pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi
   return y;
 }
 
-// [snippet own]
+// [snippet custom]
 // relu(x)^2 as a feature map.
 struct squared_relu {
   ss::index_t features(ss::index_t channels) const { return channels; }
@@ -90,7 +90,7 @@ struct squared_relu {
     for (ss::index_t c = 0; c < row.channels; ++c) dx[c] = x[c] > 0 ? 2 * x[c] * dphi[c] : A(0);
   }
 };
-// [/snippet own]
+// [/snippet custom]
 
 // Two heads of six rows and four channels.
 ss::extents4 const shape{1, 2, 6, 4};

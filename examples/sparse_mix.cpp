@@ -71,7 +71,7 @@ void train() {
   print("y", y_data);
 }
 
-// [snippet own]
+// [snippet custom]
 // CHORD in both directions: 0, 1, -1, 2, -2, 4, -4, ..
 struct both_ways {
   ss::index_t reach;  // links in each direction
@@ -88,7 +88,7 @@ struct both_ways {
     return 0 <= reach && reach < 62 ? nullptr : "both_ways: reach must be in 0..61";
   }
 };
-// [/snippet own]
+// [/snippet custom]
 
 // Prints the number of paths from each row of x to `row` after 0, 1, 2, .. factors.
 template <class Topology>

@@ -135,7 +135,7 @@ class Calls(Tested):
             r"w.links is 6, must be 4 \(topology.links\)": lambda: sj.sparse_mix(x, jnp.ones((3, 2, 8, 6))),
             "max_exchange.forward: row": lambda: sj.max_exchange(x, 8),
             "sinkhorn_csp.*tau": lambda: sj.sinkhorn_csp(x, -1),
-            "the weights' that sums are formed in": lambda: sj.multi_permutation(x, jnp.ones(2, jnp.bfloat16)),
+            "state and weights: the accumulator's": lambda: sj.multi_permutation(x, jnp.ones(2, jnp.bfloat16)),
             'shift "far" is none of none, linear': lambda: sj.csp(x, shift="far"),
         }.items():
             with self.subTest(sentence):

@@ -233,14 +233,21 @@ void attention() {
   ss::extents4 const e{2, 1, 37, 6};
   array const q = wrap(x, {2, 1, 37, 6});
   host_call call;
-  bindings::linear_attention(call, {"relu{0.125}", "at_least{0.5}", "causal", {}, {}},
-                             {q, q, q, {}}, wrap(y, {2, 1, 37, 6}));
   ss::tensor4<float const> const in(x.data(), e);
   ss::scratch memory;
-  ss::linear_attention(ss::feature::relu{0.125}, ss::divisor::at_least{0.5},
-                       ss::direction::causal{})
-      .forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), memory);
-  check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, "linear_attention");
+  auto const compare = [&](char const* direction, auto const& op) {
+    bindings::linear_attention(call, {"relu{0.125}", "at_least{0.5}", direction, {}, {}},
+                               {q, q, q, {}}, wrap(y, {2, 1, 37, 6}));
+    op.forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), memory);
+    check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0,
+          std::string("linear_attention, ") + direction);
+  };
+  ss::feature::relu const feature{0.125};
+  ss::divisor::at_least const divisor{0.5};
+  ss::linear_attention const noncausal(feature, divisor, ss::direction::noncausal{});
+  compare("causal", ss::linear_attention(feature, divisor, ss::direction::causal{}));
+  compare("noncausal", noncausal);
+  compare("both", noncausal);  // deprecated name
 }
 
 // Texts, and the numbers that they are in every locale.

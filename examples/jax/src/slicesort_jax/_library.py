@@ -5,10 +5,10 @@ from pathlib import Path
 
 import jax
 
-_NAMES = ["slicing_sort", "permute", "permute_back", "multi_permutation", "multi_permutation_back", "max_exchange",
-          "max_exchange_back", "shuffle", "shuffle_back", "csp", "csp_back", "sinkhorn_csp", "sinkhorn_csp_back",
-          "sparse_mix", "sparse_mix_back", "softmax_attention", "softmax_attention_back", "merge_attention",
-          "linear_attention", "linear_attention_back"]
+_NAMES = ["slicing_sort", "permute", "permute_backward", "multi_permutation", "multi_permutation_backward", "max_exchange",
+          "max_exchange_backward", "shuffle", "shuffle_backward", "csp", "csp_backward", "sinkhorn_csp", "sinkhorn_csp_backward",
+          "sparse_mix", "sparse_mix_backward", "softmax_attention", "softmax_attention_backward", "merge_attention",
+          "linear_attention", "linear_attention_backward"]
 
 
 def _register(path: Path, platform: str) -> ctypes.CDLL:

@@ -15,7 +15,7 @@ def _csp_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
 
 def _csp_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
     order, lengths = saved
-    (dx,) = call("csp_back", [In(dy), In(order), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
+    (dx,) = call("csp_backward", [In(dy), In(order), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
     return dx, None
 
 
@@ -42,7 +42,7 @@ def _sinkhorn_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
 
 def _sinkhorn_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
     x, lengths = saved
-    (dx,) = call("sinkhorn_csp_back", [In(dy), In(x), In(lengths)], [Out(x.shape, x.dtype)], policies)
+    (dx,) = call("sinkhorn_csp_backward", [In(dy), In(x), In(lengths)], [Out(x.shape, x.dtype)], policies)
     return dx, None
 
 

@@ -16,7 +16,7 @@ def _exchange_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
 
 def _exchange_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
     maximum, lengths = saved
-    (dx,) = call("max_exchange_back", [In(dy), In(maximum), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
+    (dx,) = call("max_exchange_backward", [In(dy), In(maximum), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
     return dx, None
 
 
@@ -41,7 +41,7 @@ def _shuffle_forward(save: bool, policies: Any, x: Any, seed: Any, lengths: Any)
 def _unshuffle_forward(save: bool, policies: Any, dy: Any, seed: Any, lengths: Any) -> Any:
     if save:
         return _unshuffle(policies, dy, seed, lengths), (seed, lengths)
-    return *call("shuffle_back", [In(dy), In(seed, None), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
+    return *call("shuffle_backward", [In(dy), In(seed, None), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
 
 
 _shuffle = operator(_shuffle_forward,

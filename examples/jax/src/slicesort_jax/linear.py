@@ -14,7 +14,7 @@ def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, w: Any, *le
 
 def _backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
     q, k, v, w, *lengths = saved
-    gradients = call("linear_attention_back", [In(dy), In(q), In(k), In(v), In(w, None), *map(In, lengths)],
+    gradients = call("linear_attention_backward", [In(dy), In(q), In(k), In(v), In(w, None), *map(In, lengths)],
                      [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
                       Out(w.shape, w.dtype, None) if wanted[3] else None], policies)
     return (*gradients, None, None)

@@ -36,7 +36,7 @@ def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, 
 def _gradients(policies: Policies, dy: Any, saved: Any, of_bias: bool) -> list[Any]:
     q, k, v, bias, y, state, lengths, query_lengths, seed = saved
     axis = _bias_axis(q, bias)
-    return call("softmax_attention_back",
+    return call("softmax_attention_backward",
                 [In(dy), In(q), In(k), In(v), In(bias, axis), In(y), In(state), In(lengths), In(query_lengths),
                  In(seed, None)],
                 [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),

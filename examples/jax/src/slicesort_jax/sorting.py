@@ -23,7 +23,7 @@ def _permute_forward(save: bool, policies: Any, x: Any, perm: Any, lengths: Any)
 def _unpermute_forward(save: bool, policies: Any, dy: Any, perm: Any, lengths: Any) -> Any:
     if save:
         return _unpermute(policies, dy, perm, lengths), (perm, lengths)
-    return *call("permute_back", [In(dy), In(perm), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
+    return *call("permute_backward", [In(dy), In(perm), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
 
 
 _permute = operator(_permute_forward,
@@ -107,7 +107,7 @@ def _mix_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) 
 
 def _mix_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
     x, weights, perm, lengths = saved
-    dx, dweights = call("multi_permutation_back",
+    dx, dweights = call("multi_permutation_backward",
                         [In(dy), In(x), In(weights, None), In(perm), In(lengths)],
                         [Out(x.shape, x.dtype), Out(weights.shape, weights.dtype, None)])
     return dx, dweights, None

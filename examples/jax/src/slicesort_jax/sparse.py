@@ -16,7 +16,7 @@ def _mix_forward(save: bool, policies: Any, x: Any, w: Any, lengths: Any) -> Any
 
 def _mix_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
     x, w, states, lengths = saved
-    dx, dw = call("sparse_mix_back", [In(dy), In(x), In(w, 1), In(states, 1), In(lengths)],
+    dx, dw = call("sparse_mix_backward", [In(dy), In(x), In(w, 1), In(states, 1), In(lengths)],
                   [Out(x.shape, x.dtype), Out(w.shape, w.dtype, 1)], policies)
     return dx, dw, None
 

@@ -51,7 +51,7 @@ void with_element(array const& tensor, F const& f) {
              ": the dtype must be float32, float64, float16 or bfloat16");
   }
 }
-/// As `with_element`, for operators that take float and double only.
+/// Like `with_element`, for operators that take float and double only.
 template <class F>
 void with_float(array const& tensor, F const& f) {
   switch (tensor.type) {

@@ -98,8 +98,8 @@ void linear_attention(Call& call, linear_attention_arguments const& arguments,
   detail::with_linear_attention(arguments, [&](auto const& op) {
     with_element(arrays.q, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = detail::inputs<T>(arrays);
-      op.forward(call.exec, in, view4<T>(y), call.memory, arguments.valid());
+      auto const inputs = detail::inputs<T>(arrays);
+      op.forward(call.exec, inputs, view4<T>(y), call.memory, arguments.valid());
     });
   });
 }
@@ -111,11 +111,11 @@ void linear_attention_backward(Call& call, linear_attention_arguments const& arg
   detail::with_linear_attention(arguments, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = detail::inputs<T>(arrays);
+      auto const inputs = detail::inputs<T>(arrays);
       ss::linear_attention_gradients<T> const gradients{
           view4<T>(grads.q), view4<T>(grads.k), view4<T>(grads.v),
           view3_or_none<T>(grads.w, detail::random_axes)};
-      op.backward(call.exec, view4<T const>(dy), in, gradients, call.memory, arguments.valid());
+      op.backward(call.exec, view4<T const>(dy), inputs, gradients, call.memory, arguments.valid());
     });
   });
 }

@@ -64,13 +64,14 @@ void softmax_attention(Call& call, attention_arguments const& arguments,
   with_element(arrays.q, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const in = detail::inputs<T>(arrays);
+    auto const inputs = detail::inputs<T>(arrays);
     auto const out = view4<T>(y, detail::output_axes);
     ss::attention_options const options{arguments.valid(), arguments.drop()};
     if (state)
-      op.forward(call.exec, in, out, view4<A>(*state, detail::number_axes), call.memory, options);
+      op.forward(call.exec, inputs, out, view4<A>(*state, detail::number_axes), call.memory,
+                 options);
     else
-      op.forward(call.exec, in, out, ss::no_saved, call.memory, options);
+      op.forward(call.exec, inputs, out, ss::no_saved, call.memory, options);
   });
 }
 /// Computes `grads`; the gradient of the bias only if it has an array.
@@ -82,11 +83,11 @@ void softmax_attention_backward(Call& call, attention_arguments const& arguments
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const in = detail::inputs<T>(arrays);
+    auto const inputs = detail::inputs<T>(arrays);
     ss::attention_gradients<T> const gradients{
         view4<T>(grads.q, detail::query_axes), view4<T>(grads.k, detail::key_axes),
         view4<T>(grads.v, detail::value_axes), view4_or_none<T>(grads.bias, detail::bias_axes)};
-    op.backward(call.exec, view4<T const>(dy, detail::output_axes), in,
+    op.backward(call.exec, view4<T const>(dy, detail::output_axes), inputs,
                 view4<T const>(y, detail::output_axes), view4<A const>(state, detail::number_axes),
                 gradients, call.memory, {arguments.valid(), arguments.drop()});
   });

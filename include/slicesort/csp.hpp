@@ -217,15 +217,15 @@ class csp {
   }
   void check_order(detail::checker& c, detail::view_info const& order,
                    detail::view_info const& input, detail::view_info const& output) const {
-    if (!c.ok() || group(input.extents.each()) == 1) return;
+    if (!c.ok() || group(input.extents.tensor()) == 1) return;
     c.view(order);
-    c.same_extents(order, "saved_extents()", saved_extents(input.extents.each()));
-    auto const bytes = static_cast<index_t>(saved_width(input.extents.each()));
+    c.same_extents(order, "saved_extents()", saved_extents(input.extents.tensor()));
+    auto const bytes = static_cast<index_t>(saved_width(input.extents.tensor()));
     if (order.element_bytes != bytes)
       c.fail(error_kind::argument,
              "%s has %lld-bit elements, must have %lld-bit ones (groups of %lld rows)", order.name,
              static_cast<long long>(8 * order.element_bytes), static_cast<long long>(8 * bytes),
-             static_cast<long long>(group(input.extents.each())));
+             static_cast<long long>(group(input.extents.tensor())));
     c.no_overlap(order, input);
     c.no_overlap(order, output);
   }

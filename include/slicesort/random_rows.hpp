@@ -115,7 +115,7 @@ struct random_rows {
         double const norm = form == row_form::gaussian ? 1 : norm_of(first + r);
         for (index_t c = 0; c < columns; ++c)
           row[static_cast<std::size_t>(c)] =
-              detail::arithmetic_as_written{}.product(unscaled[c], norm);
+              detail::uncontracted_arithmetic{}.product(unscaled[c], norm);
         as_row(first + r, row.data());
       }
     }
@@ -124,7 +124,7 @@ struct random_rows {
     return detail::counter_normal(seed, stream, static_cast<std::uint64_t>(r * columns + c));
   }
   double norm_of(index_t r) const {
-    detail::arithmetic_as_written const ops;
+    detail::uncontracted_arithmetic const ops;
     double squares = static_cast<double>(columns);
     if (form == row_form::orthogonal_chi) {
       squares = 0;

@@ -36,33 +36,12 @@ class shuffle : public detail::sized_by_shape<detail::shuffle_op<Form>> {
 
   constexpr std::uint64_t seed() const { return seed_; }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
-  /// Rejects shapes that every call rejects.
-  template <class T, class Exec>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
-    detail::require_dtype<T>();
-    return detail::workspace_bytes<op, T>(
-        exec, "shuffle.workspace_bytes", x,
-        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
-  }
-  /// Overload that takes element type and shape from a view.
-  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
-  }
-
   /// Writes the rows of `x` in their shuffled order to `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, workspace memory = {},
                                 forward_options options = {}) const {
-    auto const views = detail::transfer_of(x, y);
-    using T = typename decltype(views)::element;
-    detail::shuffle_forward<T> const params{seed_, views.in, views.out, options.lengths};
-    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_transfer(c, detail::describe("x", views.in, false),
-                             detail::describe("y", views.out, true), options.lengths);
-    });
+    return detail::call<op>(exec, detail::make_forward_params<op>(x, y, options, config{seed_}),
+                            memory);
   }
 
   /// Writes the rows of `dy` to `dx` in the order before the shuffle, or adds them with
@@ -70,14 +49,8 @@ class shuffle : public detail::sized_by_shape<detail::shuffle_op<Form>> {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const views = detail::transfer_of(dy, dx);
-    using T = typename decltype(views)::element;
-    detail::shuffle_backward<T> const params{seed_, views.in, views.out, options.mode,
-                                             options.lengths};
-    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_transfer(c, detail::describe("dy", views.in, false),
-                             detail::describe("dx", views.out, true), options.lengths);
-    });
+    return detail::call<op>(exec, detail::make_backward_params<op>(dy, dx, options, config{seed_}),
+                            memory);
   }
 
   SLICESORT_REFUSE_OTHER_TRANSFERS("(exec, x, y, workspace, options)",

@@ -34,7 +34,7 @@ struct ragged_rows {
     }
   };
   SLICESORT_HD_INLINE column open(column_index index) const {
-    return {perm.open(index), rows_of(lengths, index.batch, length)};
+    return {perm.open(index), valid_rows(lengths, index.batch, length)};
   }
 };
 

@@ -35,13 +35,15 @@ struct device_implementation<shuffle_op<Form>> {
   }
 
   template <class Grid, class T>
-  static void forward(Grid const& grid, shuffle_forward<T> const& params, workspace w) {
-    run(grid, params.seed, column_transfer<T>{params.x, params.y, true, grad_mode::overwrite},
-        params.lengths, w);
+  static void forward(Grid const& grid, transfer_forward<shuffle_op<Form>, T> const& params,
+                      workspace w) {
+    run(grid, params.config.seed,
+        column_transfer<T>{params.x, params.y, true, grad_mode::overwrite}, params.lengths, w);
   }
   template <class Grid, class T>
-  static void backward(Grid const& grid, shuffle_backward<T> const& params, workspace w) {
-    run(grid, params.seed, column_transfer<T>{params.dy, params.dx, false, params.mode},
+  static void backward(Grid const& grid, transfer_backward<shuffle_op<Form>, T> const& params,
+                       workspace w) {
+    run(grid, params.config.seed, column_transfer<T>{params.dy, params.dx, false, params.mode},
         params.lengths, w);
   }
 

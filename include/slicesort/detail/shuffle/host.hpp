@@ -38,9 +38,11 @@ struct host_implementation<shuffle_op<Form>> {
   }
 
   template <class T>
-  static void forward(host_exec const& exec, shuffle_forward<T> const& params, workspace w);
+  static void forward(host_exec const& exec, transfer_forward<shuffle_op<Form>, T> const& params,
+                      workspace w);
   template <class T>
-  static void backward(host_exec const& exec, shuffle_backward<T> const& params, workspace w);
+  static void backward(host_exec const& exec, transfer_backward<shuffle_op<Form>, T> const& params,
+                       workspace w);
 
  private:
   static index_t permutations(extents3 extents) {
@@ -78,9 +80,14 @@ struct host_implementation<shuffle_op<Form>> {
           moving(memory, exec.threads, column_chunks(extents, tile_columns).count(), extents) {}
   };
 
-  template <bool Backward, class T>
-  static void run(host_exec const& exec, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
-                  tensor1<index_t const> lengths, grad_mode mode, workspace w) {
+  template <bool Backward, class Params>
+  static void run(host_exec const& exec, Params const& params, workspace w) {
+    using T = typename Params::element;
+    tensor3<T const> const from = params.source();
+    tensor3<T> const to = params.target();
+    tensor1<index_t const> const lengths = params.lengths;
+    grad_mode const mode = params.mode;
+    std::uint64_t const seed = params.config.seed;
     extents3 const extents = from.extents();
     arena memory(w);
     layout<T> const buffers(memory, exec, extents);
@@ -159,16 +166,15 @@ struct host_implementation<shuffle_op<Form>> {
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <class Form>
 template <class T>
-void host_implementation<shuffle_op<Form>>::forward(host_exec const& exec,
-                                                    shuffle_forward<T> const& params, workspace w) {
-  run<false>(exec, params.seed, params.x, params.y, params.lengths, grad_mode::overwrite, w);
+void host_implementation<shuffle_op<Form>>::forward(
+    host_exec const& exec, transfer_forward<shuffle_op<Form>, T> const& params, workspace w) {
+  run<false>(exec, params, w);
 }
 template <class Form>
 template <class T>
-void host_implementation<shuffle_op<Form>>::backward(host_exec const& exec,
-                                                     shuffle_backward<T> const& params,
-                                                     workspace w) {
-  run<true>(exec, params.seed, params.dy, params.dx, params.lengths, params.mode, w);
+void host_implementation<shuffle_op<Form>>::backward(
+    host_exec const& exec, transfer_backward<shuffle_op<Form>, T> const& params, workspace w) {
+  run<true>(exec, params, w);
 }
 
 SLICESORT_DETAIL_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validated arguments of a shuffle call, as a backend receives them.
+// Parameters and forms of shuffle.
 #pragma once
 
 #include <slicesort/detail/core/transfer_params.hpp>
@@ -23,12 +23,13 @@ SLICESORT_OPERATORS_END
 SLICESORT_DETAIL_BEGIN
 
 template <class Form>
-struct shuffle_op {
-  using shape = extents3;  // arguments of the workspace size
-  template <class T>
-  using forward = shuffle_forward<T>;
-  template <class T>
-  using backward = shuffle_backward<T>;
+struct shuffle_op : transfer_op<shuffle_op<Form>> {
+  static constexpr char const *forward_name = "shuffle.forward",
+                              *backward_name = "shuffle.backward",
+                              *workspace_bytes_name = "shuffle.workspace_bytes";
+  struct config {
+    std::uint64_t seed;
+  };
 };
 
 SLICESORT_DETAIL_END

@@ -43,7 +43,7 @@ struct csp_groups {
   SLICESORT_HD index_t count() const { return divide_up(extents.length, group); }
 
   SLICESORT_HD csp_column column(column_index column) const {
-    index_t const valid = rows_of(lengths, column.batch, extents.length);
+    index_t const valid = valid_rows(lengths, column.batch, extents.length);
     index_t shift = shifts != nullptr ? shifts[column.channel] : uniform_shift;
     // Divides only if it must: a division costs as much as a dozen elements.
     if (shift < 0 || shift >= valid) shift = wrapped(shift, valid);

@@ -47,7 +47,7 @@ struct groups_view {
   }
   SLICESORT_HD index_t valid(column_index index) const {
     index_t const remaining =
-        rows_of(groups.lengths, index.column.batch, groups.extents.length) - index.first;
+        valid_rows(groups.lengths, index.column.batch, groups.extents.length) - index.first;
     return remaining < 0 ? 0 : remaining < groups.group ? remaining : groups.group;
   }
   SLICESORT_HD bool ascending(column_index index) const {

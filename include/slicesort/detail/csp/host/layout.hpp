@@ -50,9 +50,9 @@ struct csp_layout {
         descending(memory.take<bool>(s.extents.empty() ? 0 : s.extents.channels)),
         aligned(aligned_groups),
         destinations(memory.take<std::uint16_t>(
-            aligned && !is_long_group(s.group) ? rows_of(s.extents) : 0)),
+            aligned && !is_long_group(s.group) ? row_count(s.extents) : 0)),
         long_destinations(
-            memory.take<std::uint32_t>(aligned && is_long_group(s.group) ? rows_of(s.extents) : 0)),
+            memory.take<std::uint32_t>(aligned && is_long_group(s.group) ? row_count(s.extents) : 0)),
         tasks(memory, exec.threads, tasks_of(s.extents), s.extents.length, s.group, aligned) {}
 
   void evaluate_policies(csp_config const& config, extents3 extents) {
@@ -77,7 +77,7 @@ struct csp_layout {
     tile.from = from.data(), tile.from_layout = operand(extents, from.strides(), chunk);
     tile.to = to.data(), tile.to_layout = operand(extents, to.strides(), chunk);
     tile.width = static_cast<int>(chunk.channels);
-    tile.rows = valid_rows(lengths, chunk.batch, extents.length);
+    tile.rows = detail::valid_rows(lengths, chunk.batch, extents.length);
     tile.group = group;
     for (int lane = 0; lane < tile.width; ++lane) {
       tile.shift[lane] = wrapped(shifts[chunk.channel + lane], tile.rows);
@@ -100,7 +100,7 @@ struct csp_layout {
   }
 
  private:
-  static std::size_t rows_of(extents3 extents) {
+  static std::size_t row_count(extents3 extents) {
     return static_cast<std::size_t>(extents.empty() ? 0 : extents.batch * extents.length);
   }
   static index_t tasks_of(extents3 extents) {

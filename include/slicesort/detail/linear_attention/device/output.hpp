@@ -105,8 +105,8 @@ struct linear_output_kernel {
   static_assert(half == 8, "for_each_lhs takes 8");
 
   SLICESORT_HD_INLINE index_t first_of(tile_position const& position,
-                                       linear_side const& rows_of) const {
-    return position.pair * rows_of.rows + position.row();
+                                       linear_side const& valid_rows) const {
+    return position.pair * valid_rows.rows + position.row();
   }
 
   template <class Block>

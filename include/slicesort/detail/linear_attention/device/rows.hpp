@@ -32,7 +32,7 @@ struct linear_side {
   index_t rows;
 
   SLICESORT_HD index_t tiles() const { return divide_up(rows, index_t{linear_tile}); }
-  SLICESORT_HD index_t valid(index_t sample) const { return rows_of(lengths, sample, rows); }
+  SLICESORT_HD index_t valid(index_t sample) const { return valid_rows(lengths, sample, rows); }
   // Rows of a tile, with and without padding.
   SLICESORT_HD int rows_of_tile(index_t tile) const {
     return within_tile(rows - tile * linear_tile);

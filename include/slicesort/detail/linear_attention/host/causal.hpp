@@ -54,7 +54,7 @@ class linear_causal : causal_tiles<T> {
 
  private:
   void compute_outputs(tensor4<T> y, index_t first) {
-    causal_rows const rows = base::rows_of(first, head.queries);
+    causal_rows const rows = base::valid_rows(first, head.queries);
     map_tile(rows, false);
     auto const values = base::load_values(params_.in.v, first, rows.keys, rows.keys);
     A const* const weighted = base::rescaled_queries(running_, rows);
@@ -90,7 +90,7 @@ class linear_causal : causal_tiles<T> {
   // Computes the maxima of a tile of keys that no query sees.
   void compute_maxima(index_t first) {
     if (!base::has_maximum()) return;
-    causal_rows const rows = base::rows_of(first, head.queries);
+    causal_rows const rows = base::valid_rows(first, head.queries);
     load_keys(rows);
     save_maxima(rows);
     running_.end_tile();
@@ -106,7 +106,7 @@ class linear_causal : causal_tiles<T> {
   }
   void compute_query_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
                                grad_mode mode, index_t first) {
-    causal_rows const rows = base::rows_of(first, head.queries);
+    causal_rows const rows = base::valid_rows(first, head.queries);
     auto const &q = memory.queries, &k = memory.keys;
     map_tile(rows, true);
     save_maxima(rows);
@@ -142,7 +142,7 @@ class linear_causal : causal_tiles<T> {
 
   void compute_key_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
                              grad_mode mode, index_t first) const {
-    causal_rows const rows = base::rows_of(first, head.queries);
+    causal_rows const rows = base::valid_rows(first, head.queries);
     auto const& k = memory.keys;
     causal_maxima<A> const running = base::maxima_of(rows);
     std::copy_n(memory.saved_inverse + first, rows.queries, memory.inverse);

@@ -52,7 +52,7 @@ class causal_tiles : protected linear_task<T> {
   causal_tiles(linear_context<T> const& context, linear_task_memory<A> const& memory, index_t pair)
       : base(context, memory, pair) {}
 
-  causal_rows rows_of(index_t first, index_t queries) const {
+  causal_rows valid_rows(index_t first, index_t queries) const {
     return {first, base::rows_of_tile(first, queries), base::rows_of_tile(first, head.keys)};
   }
   causal_maxima<A> no_maxima() const { return {nullptr}; }
@@ -141,7 +141,7 @@ class causal_tiles : protected linear_task<T> {
       return;
     }
     for (int i = 0; i < rows.queries; i += product_rows) {
-      product_call<A> product{
+      product_params<A> product{
           {pairs + i * tile, tile, 1},
           keys,
           {sums + i * pitch, pitch},
@@ -160,7 +160,7 @@ class causal_tiles : protected linear_task<T> {
       return;
     }
     for (int j = 0; j < std::min(rows.keys, rows.queries); j += product_rows) {
-      product_call<A> product{{pairs + j * tile + j, 1, tile},
+      product_params<A> product{{pairs + j * tile + j, 1, tile},
                               {queries + j * pitch, pitch},
                               {sums + j * pitch, pitch},
                               {product_rows, static_cast<int>(pitch), rows.queries - j}};

@@ -60,7 +60,7 @@ class feature_rows {
     constexpr A least = -std::numeric_limits<A>::infinity();
     index_t const whole = width / count * count;
     for (int i = 0; i < rows; ++i, from += pitch) {
-      V maximum = lanes::every(least);
+      V maximum = lanes::splat(least);
       for (index_t c = 0; c < whole; c += count) maximum = higher(maximum, load_lanes<V>(from + c));
       A lane[std::size_t{count}];
       store_lanes(lane, maximum);
@@ -110,12 +110,12 @@ class feature_rows {
     for (index_t c = 0; c < r.p.config->channels; c += count) {
       V const x = load_lanes<V>(r.x + c);
       store_lanes(r.phi + c,
-                  math::select(ops, ops.positive(x), math::sum(ops, x, lanes::every(A(1))),
+                  math::select(ops, ops.positive(x), math::sum(ops, x, lanes::splat(A(1))),
                                math::exponential(ops, x)));
     }
   }
   static SLICESORT_INLINE void relu(row const& r) {
-    V const eps = lanes::every(r.p.config->eps);
+    V const eps = lanes::splat(r.p.config->eps);
     for (index_t c = 0; c < r.p.config->channels; c += count)
       store_lanes(r.phi + c, math::sum(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), eps));
   }
@@ -125,16 +125,16 @@ class feature_rows {
   }
   static SLICESORT_INLINE void positive_part_times(row const& r, A factor, A* to) {
     index_t const channels = r.p.config->channels;
-    V const factors = lanes::every(factor);
+    V const factors = lanes::splat(factor);
     for (index_t c = 0; c < channels; c += count)
       store_below(to + c, math::product(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), factors),
                   channels - c);
   }
   static SLICESORT_INLINE void random_exp(row const& r) {
     lane_ops const ops{};
-    V const minus_maximum = lanes::every(-r.p.row->maximum[r.i]),
-            minus_half = lanes::every(-r.p.row->half_square[r.i]),
-            scale = lanes::every(r.p.config->scale), eps = lanes::every(r.p.config->scaled_eps);
+    V const minus_maximum = lanes::splat(-r.p.row->maximum[r.i]),
+            minus_half = lanes::splat(-r.p.row->half_square[r.i]),
+            scale = lanes::splat(r.p.config->scale), eps = lanes::splat(r.p.config->scaled_eps);
     for (index_t f = 0; f < r.p.config->rows_of_w; f += count) {
       V const power =
           math::sum(ops, math::sum(ops, load_lanes<V>(r.u + f), minus_maximum), minus_half);
@@ -145,7 +145,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void random_relu(row const& r) {
     lane_ops const ops{};
-    V const scale = lanes::every(r.p.config->scale), eps = lanes::every(r.p.config->eps);
+    V const scale = lanes::splat(r.p.config->scale), eps = lanes::splat(r.p.config->eps);
     for (index_t f = 0; f < r.p.config->rows_of_w; f += count) {
       V const a = math::product(ops, load_lanes<V>(r.u + f), scale);
       store_lanes(r.phi + f, math::sum(ops, higher(a, V{}), eps));
@@ -154,7 +154,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void random_fourier(row const& r) {
     lane_ops const ops{};
-    V const scale = lanes::every(r.p.config->scale);
+    V const scale = lanes::splat(r.p.config->scale);
     index_t const width = r.p.config->rows_of_w;
     for (index_t f = 0; f < width; f += count) {
       auto const turn = math::sincos(ops, load_lanes<V>(r.u + f));
@@ -171,7 +171,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void elu_plus_one_gradient(row const& r, A const* dphi, A* dx) {
     lane_ops const ops{};
-    V const unit = lanes::every(A(1));
+    V const unit = lanes::splat(A(1));
     for (index_t c = 0; c < r.p.config->channels; c += count) {
       V const slope =
           math::select(ops, ops.positive(load_lanes<V>(r.x + c)), unit, load_lanes<V>(r.phi + c));
@@ -186,7 +186,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void cosine_reweighted_gradient(row const& r, A const* dphi, A* dx) {
     lane_ops const ops{};
-    V const cosine = lanes::every(r.p.row->cosine[r.i]), sine = lanes::every(r.p.row->sine[r.i]);
+    V const cosine = lanes::splat(r.p.row->cosine[r.i]), sine = lanes::splat(r.p.row->sine[r.i]);
     for (index_t c = 0; c < r.p.config->channels; c += count) {
       V const d = ops.fused(load_lanes<V>(dphi + r.p.config->channels + c), sine,
                             math::product(ops, load_lanes<V>(dphi + c), cosine));

@@ -201,7 +201,7 @@ class tile_features {
     call.slope = slopes && random ? memory.slope : nullptr;
     return call;
   }
-  void multiply(product_call<A> const& product) const {
+  void multiply(product_params<A> const& product) const {
     if (product.size.rows > 0 && product.size.columns > 0) kernels_.multiply(product);
   }
 
@@ -241,7 +241,7 @@ class tile_features {
   }
 
   void add_w_gradient(feature_memory<A> const& memory, int rows) const {
-    product_call<A> product{{memory.du, 1, width_.w},
+    product_params<A> product{{memory.du, 1, width_.w},
                             {memory.x, width_.channels},
                             {w_.gradient, width_.channels},
                             {static_cast<int>(padded_rows(config_.rows_of_w)),

@@ -19,7 +19,7 @@ struct lane_numbers {
   SLICESORT_INLINE number fused(number const& a, number const& b, number const& c) const {
     return fused_lanes(a, b, c);
   }
-  SLICESORT_INLINE number splat(A a) const { return lanes::every(a); }
+  SLICESORT_INLINE number splat(A a) const { return lanes::splat(a); }
   SLICESORT_INLINE bits splat_bits(integer b) const { return broadcast<bits>(b); }
   SLICESORT_INLINE bits bits_of(number const& a) const { return load_lanes<bits>(&a); }
   SLICESORT_INLINE number number_of(bits const& b) const { return load_lanes<number>(&b); }

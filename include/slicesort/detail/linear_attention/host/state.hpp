@@ -93,7 +93,7 @@ class linear_task {
     scale({memory.g, width.values}, rows, memory.inverse, memory.g);
   }
 
-  void multiply(product_call<A> const& product) const {
+  void multiply(product_params<A> const& product) const {
     if (product.size.rows > 0 && product.size.columns > 0) kernels.multiply(product);
   }
   // c = a b, where a and c have the rows of a tile.
@@ -108,7 +108,7 @@ class linear_task {
   // weights.
   void add_tile(linear_sums<A> const& sums, A const* lhs, pitched_rows<A const> rhs,
                 A const* weights, int rows, A decay) const {
-    product_call<A> product{
+    product_params<A> product{
         {lhs, 1, width.features},
         rhs,
         {sums.matrix, width.values},
@@ -155,7 +155,7 @@ class linear_task {
   void store_divided(tensor4<T> y, index_t first, int rows) const {
     if (y.extents().channels == 0) return;
     T* const to = head.at(y, first);
-    auto const store = fit_streaming<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
+    auto const store = fits_streaming<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
     if (y.strides().channels == 1)
       return store(memory.results, width.values, rows, y.extents().channels, memory.inverse, to,
                    y.strides().length);

@@ -68,7 +68,7 @@ class tile_rows {
       V sum = load_lanes<V>(p.start + c);
       for (int i = 0; i < p.size.rows; ++i) {
         if (i < p.added.count) {
-          V const decay = lanes::every(p.added.decay == nullptr ? A(1) : p.added.decay[i]);
+          V const decay = lanes::splat(p.added.decay == nullptr ? A(1) : p.added.decay[i]);
           sum = fused_lanes(sum, decay, load_lanes<V>(p.from.data + i * p.from.pitch + c));
         }
         store_lanes(p.out + i * p.from.pitch + c, sum);
@@ -88,7 +88,7 @@ class tile_rows {
       int const diagonal = i / product_columns * product_columns;
       for (int c = only_masks ? diagonal : 0; c < diagonal + product_columns; c += count) {
         V weight = load_lanes<V>(row + c);
-        if (p.addends != nullptr) weight = math::sum(ops, weight, lanes::every(p.addends[i]));
+        if (p.addends != nullptr) weight = math::sum(ops, weight, lanes::splat(p.addends[i]));
         if (p.maxima != nullptr) {
           V const lower = math::sum(ops, load_lanes<V>(p.maxima + c), lanes::splat(-p.maxima[i]));
           weight = math::product(ops, weight, math::exponential(ops, lower));
@@ -191,7 +191,7 @@ class tile_rows {
         sum[n] = fused_lanes(load_lanes<V>(p.from.data + i * p.from.pitch + c + n * count), weight,
                              sum[n]);
     }
-    V const decay = lanes::every(p.decay);
+    V const decay = lanes::splat(p.decay);
     for (int n = 0; n < Vectors; ++n)
       store_lanes(p.sums + c + n * count,
                   fused_lanes(load_lanes<V>(p.sums + c + n * count), decay, sum[n]));

@@ -79,7 +79,7 @@ struct chained_columns {
     work.inside = inside;
     work.column = column;
     work.length = inside ? static_cast<row>(extents.length) : row{0};
-    work.valid = inside ? static_cast<row>(rows_of(lengths, column.batch, extents.length)) : row{0};
+    work.valid = inside ? static_cast<row>(valid_rows(lengths, column.batch, extents.length)) : row{0};
     work.first = static_cast<row>(walk.first_row);
     work.step = static_cast<row>(walk.step);
     return work;

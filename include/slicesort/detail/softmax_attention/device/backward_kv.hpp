@@ -144,8 +144,8 @@ struct attention_backward_kv_kernel {
     index_t const chunk = block.index() % depths, number = block.index() / depths;
     index_t const first_key = number % tiles() * rows, pair = number / tiles();
     head_index const head{pair / s.heads, pair % s.heads};
-    index_t const queries = rows_of(lengths.queries, head.sample, s.queries);
-    index_t const keys = rows_of(lengths.keys, head.sample, s.keys);
+    index_t const queries = valid_rows(lengths.queries, head.sample, s.queries);
+    index_t const keys = valid_rows(lengths.keys, head.sample, s.keys);
     if (block.rank() == 0) {
       *smem.task = {head, first_key, chunk * Width, queries, keys};
       smem.sources[0] = {in.k, head, keys};

@@ -105,8 +105,8 @@ struct dscore_tile {
                                  index_t channel) const {
     index_t const heads = in.q.extents().heads, rows = in.q.extents().length;
     head_index const head{pair / heads, pair % heads};
-    index_t const queries = rows_of(lengths.queries, head.sample, rows);
-    index_t const keys = rows_of(lengths.keys, head.sample, in.v.extents().length);
+    index_t const queries = valid_rows(lengths.queries, head.sample, rows);
+    index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
     if (block.rank() == 0) {
       *smem.task = {head, first, channel, queries, keys};
       smem.sources[0] = {in.q, head, queries};

@@ -130,8 +130,8 @@ struct attention_forward_kernel {
     // With a causal mask the last queries have the most keys: their blocks start first.
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
     head_index const head{pair / heads, pair % heads};
-    index_t const queries = rows_of(lengths.queries, head.sample, in.q.extents().length);
-    index_t const keys = rows_of(lengths.keys, head.sample, in.v.extents().length);
+    index_t const queries = valid_rows(lengths.queries, head.sample, in.q.extents().length);
+    index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
     if (block.rank() == 0) {
       *smem.task = {head, first, block.index() % chunks() * Width, queries, keys};
       smem.sources[0] = {in.q, head, queries};

@@ -107,7 +107,7 @@ struct multiply_heads_kernel {
  private:
   SLICESORT_HD index_t valid_of(matrix_side const& side) const {
     if (side.kind == axis_kind::channels) return side.size;
-    return rows_of(side.kind == axis_kind::queries ? lengths.queries : lengths.keys, sample,
+    return valid_rows(side.kind == axis_kind::queries ? lengths.queries : lengths.keys, sample,
                    side.size);
   }
   static SLICESORT_HD head_rows<T> rows_of_matrix(head_matrices<T const> const& matrices,

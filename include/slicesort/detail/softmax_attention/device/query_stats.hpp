@@ -37,7 +37,7 @@ struct query_stats_kernel {
     index_t const pair = block.index() / tiles();
     index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
     head_index const head{pair / e.heads, pair % e.heads};
-    bool const valid = row < rows_of(lengths.queries, head.sample, e.length);
+    bool const valid = row < valid_rows(lengths.queries, head.sample, e.length);
     A delta(0);
     if (valid)
       for (index_t c = block.rank() % 4; c < e.channels; c += 4)
@@ -78,8 +78,8 @@ struct query_bounds_kernel {
     index_t const sample = has_for_head<Mask> ? row / heads : row;
     head_index const head{sample, has_for_head<Mask> ? row % heads : 0};
     auto const& head_mask = mask_of(mask, head);
-    index_t const valid_keys = rows_of(lengths.keys, sample, keys);
-    index_t end = rows_of(lengths.queries, sample, queries);
+    index_t const valid_keys = valid_rows(lengths.keys, sample, keys);
+    index_t end = valid_rows(lengths.queries, sample, queries);
     if (end > first + queries_of_tile) end = first + queries_of_tile;
     range_bounds tile_bounds = range_bounds::empty(valid_keys);
     for (index_t i = first; i < end; ++i)

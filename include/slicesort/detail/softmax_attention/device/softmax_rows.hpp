@@ -79,8 +79,8 @@ struct softmax_rows_kernel {
     map_rows::position const pos = rows.position_of(block.index(), block.rank());
     int const lane = block.rank() % 32;
     constexpr A masked = least_score<A>;
-    bool const valid = pos.inside && pos.row < rows_of(lengths.queries, rows.sample, rows.queries);
-    index_t const keys = rows_of(lengths.keys, rows.sample, rows.keys);
+    bool const valid = pos.inside && pos.row < valid_rows(lengths.queries, rows.sample, rows.queries);
+    index_t const keys = valid_rows(lengths.keys, rows.sample, rows.keys);
     auto const& head_mask = mask_of(mask, head_index{rows.sample, rows.first_head + pos.head});
     key_range const range = valid ? range_of_keys(head_mask, pos.row, keys) : key_range{0, 0};
     A const* const row_products = products + (pos.head * rows.queries + pos.row) * rows.keys;

@@ -41,7 +41,7 @@ class attention_scratch {
   // Arguments of the product of keys [key][channel] and queries [channel][lane], both packed. With
   // a bias, `mask_scores` applies the scale.
   template <class T>
-  product_call<A> product(attention_kernels<T> const& kernels, double scale, tensor4<T const> bias,
+  product_params<A> product(attention_kernels<T> const& kernels, double scale, tensor4<T const> bias,
                           lane_range lanes, int rows, A const* keys, index_t pitch,
                           A const* queries, index_t channels) const {
     return {{keys, pitch, 1},

@@ -15,7 +15,7 @@ struct attention_rows {
     for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
       uint_lanes const first = load_lanes<uint_lanes>(call.mask.first + column),
                        last = load_lanes<uint_lanes>(call.mask.last + column);
-      V const scale = lanes::every(call.scale);
+      V const scale = lanes::splat(call.scale);
       A* s = call.scores + column;
       for (int j = 0; j < call.keys; ++j, s += pitch) {
         uint_lanes const row = broadcast<uint_lanes>(static_cast<lane_uint<A>>(j));
@@ -31,7 +31,7 @@ struct attention_rows {
   }
 
   static void add_bias(mask_scores_call<A> const& call) {
-    V const scale = lanes::every(call.scale);
+    V const scale = lanes::splat(call.scale);
     for (int j = 0; j < call.keys; ++j)
       for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
         A* const s = call.scores + j * pitch + column;
@@ -99,7 +99,7 @@ struct attention_rows {
         V dot = load_lanes<V>(products);
         if constexpr (HasDropout) {
           uint_lanes const keep = lane_mask(call.drop.keep[j] >> column);
-          dot = as<V>(as<uint_lanes>(product(dot, lanes::every(call.drop.scale))) & keep);
+          dot = as<V>(as<uint_lanes>(product(dot, lanes::splat(call.drop.scale))) & keep);
           store_lanes(s, as<V>(as<uint_lanes>(weight) & keep));
         } else {
           store_lanes(s, weight);
@@ -131,14 +131,14 @@ struct attention_rows {
     for (int j = 0; j < row_lanes; j += lanes::count) max = higher(max, load_lanes<V>(rest + j));
     A values[lanes::count];
     store_lanes(values, max);
-    for (A const value : values) max = higher(max, lanes::every(value));
+    for (A const value : values) max = higher(max, lanes::splat(value));
     V const minus = minus_finite(max);
     A sums[row_lanes] = {};
     for (index_t j = 0; j < whole; j += row_lanes) exponentials(row + j, minus, sums);
     exponentials(rest, minus, sums);
     for (index_t j = whole; j < count; ++j) row[j] = rest[j - whole];
-    V row_sum = lanes::every(sums[0]);
-    for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::every(sums[i]));
+    V row_sum = lanes::splat(sums[0]);
+    for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::splat(sums[i]));
     store_lanes(values, row_sum);
     return values[0];
   }
@@ -220,7 +220,7 @@ struct attention_rows {
       return so_far;
     else
       return horner<K - 1>(
-          r, fused_lanes(so_far, r, lanes::every(detail::reciprocal_factorial<A>(K))));
+          r, fused_lanes(so_far, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
   }
   // exp(x) for x <= 0, to two units in the last place. Subnormal results flush to 0; NaN
   // propagates. Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the
@@ -228,14 +228,14 @@ struct attention_rows {
   static SLICESORT_INLINE V exponential(V const& unclamped) {
     constexpr A whole = format::whole + static_cast<A>(format::bias);
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
-    V const x = higher(unclamped, lanes::every(least));
+    V const x = higher(unclamped, lanes::splat(least));
     V const biased =
-        fused_lanes(x, lanes::every(static_cast<A>(1.4426950408889634)), lanes::every(whole));
-    V const power = sum(biased, lanes::every(-whole));
-    V r = fused_lanes(power, lanes::every(-format::log2_high), x);
-    r = fused_lanes(power, lanes::every(-format::log2_low), r);
+        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(whole));
+    V const power = sum(biased, lanes::splat(-whole));
+    V r = fused_lanes(power, lanes::splat(-format::log2_high), x);
+    r = fused_lanes(power, lanes::splat(-format::log2_low), r);
     V const near_one = horner<format::exp_terms - 2>(
-        r, lanes::every(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
+        r, lanes::splat(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
     return product(near_one, as<V>(as<uint_lanes>(biased) << format::fraction_bits));
   }
 

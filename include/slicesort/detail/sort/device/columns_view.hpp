@@ -36,7 +36,7 @@ struct columns_view {
   }
   SLICESORT_HD index_t rows(column_index) const { return length(); }
   SLICESORT_HD index_t valid(column_index column) const {
-    return rows_of(lengths, column.batch, length());
+    return valid_rows(lengths, column.batch, length());
   }
   SLICESORT_HD bool ascending(column_index column) const {
     return ascends(order, column.channel, x.extents().channels);

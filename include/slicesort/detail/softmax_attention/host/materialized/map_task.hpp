@@ -29,7 +29,7 @@ class attention_map_task : attention_map_products<T> {
   using base = attention_map_products<T>;
   using base::config_, base::kernels_, base::in_, base::memory_, base::shape_, base::head_,
       base::io_;
-  using base::drop, base::into_map, base::into_rows, base::rows_of, base::sums_are_elements;
+  using base::drop, base::into_map, base::into_rows, base::valid_rows, base::sums_are_elements;
   using typename base::A, typename base::matrix;
 
  public:
@@ -51,8 +51,8 @@ class attention_map_task : attention_map_products<T> {
                   count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
     if (count == 0) return;
     total.extend(static_cast<int>(count), keys);
-    into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values}, rows_of(out.dy, query),
-             rows_of(in_.v).transposed());
+    into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values}, valid_rows(out.dy, query),
+             valid_rows(in_.v).transposed());
     dscores(state, out, query, memory_.map);
     for (index_t j = 0; j < keys; ++j)
       for (index_t i = 0; i < count; ++i)
@@ -64,21 +64,21 @@ class attention_map_task : attention_map_products<T> {
     attention_gradients<T> const& grads = out.grads;
     if (grads.dv.data() != nullptr)
       into_rows(grads.dv, 0, config_.drop.scale, out.mode, {keys, shape_.values, queries},
-                kept_weights(state).transposed(), rows_of(out.dy));
+                kept_weights(state).transposed(), valid_rows(out.dy));
     if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
     if (out.needs_dscores()) {
       index_t const pitch = shape_.keys;
-      into_map(memory_.map, pitch, 1, {queries, keys, shape_.values}, rows_of(out.dy),
-               rows_of(in_.v).transposed());
+      into_map(memory_.map, pitch, 1, {queries, keys, shape_.values}, valid_rows(out.dy),
+               valid_rows(in_.v).transposed());
       for (index_t query = 0; query < queries; query += attention_queries)
         dscores(state, out, query, memory_.map + query * pitch);
       matrix const map = matrix::of_sums(memory_.map, pitch, 1);
       if (grads.dq.data() != nullptr)
         into_rows(grads.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys}, map,
-                  rows_of(in_.k));
+                  valid_rows(in_.k));
       if (grads.dk.data() != nullptr)
         into_rows(grads.dk, 0, config_.scale, out.mode, {keys, shape_.channels, queries},
-                  map.transposed(), rows_of(in_.q));
+                  map.transposed(), valid_rows(in_.q));
       io_.clear(head_, grads.dbias, queries, shape_.queries, out.mode);
     }
     io_.clear(head_, grads.dq, queries, shape_.queries, out.mode);
@@ -90,7 +90,7 @@ class attention_map_task : attention_map_products<T> {
   // With dropout, the map in the workspace holds the dropped weights; the saved state keeps the
   // undropped ones.
   matrix kept_weights(tensor4<T const> state) const {
-    if (!config_.drop.drops()) return rows_of(state);
+    if (!config_.drop.drops()) return valid_rows(state);
     for (index_t i = 0; i < head_.queries; ++i)
       io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
                memory_.map + i * shape_.keys, 0);
@@ -115,8 +115,8 @@ class attention_map_task : attention_map_products<T> {
     if constexpr (sums_are_elements)
       if (state.data() != nullptr && state.strides().channels == 1)
         map = head_.at(state, query), pitch = state.strides().length, in_state = true;
-    into_map(map, pitch, config_.scale, {queries, keys, shape_.channels}, rows_of(in_.q, query),
-             rows_of(in_.k).transposed());
+    into_map(map, pitch, config_.scale, {queries, keys, shape_.channels}, valid_rows(in_.q, query),
+             valid_rows(in_.k).transposed());
     for (index_t i = 0; i < queries; i += attention_queries)
       mask_scores(map + i * pitch, pitch, query + i);
     for (index_t i = 0; i < queries; ++i) {
@@ -139,7 +139,7 @@ class attention_map_task : attention_map_products<T> {
     }
     drop(query, queries, map);
     into_rows(y, query, config_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
-              matrix::from_sums(map, pitch, 1), rows_of(in_.v));
+              matrix::from_sums(map, pitch, 1), valid_rows(in_.v));
   }
 
   // Adds the bias and masks the scores of a tile of queries.

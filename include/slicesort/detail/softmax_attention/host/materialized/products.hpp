@@ -46,7 +46,7 @@ class attention_map_products {
     index_t rows, columns, depth;
   };
 
-  matrix rows_of(tensor4<T const> t, index_t first = 0) const {
+  matrix valid_rows(tensor4<T const> t, index_t first = 0) const {
     return matrix::from_elements(head_.at(t, first), t.strides().length, t.strides().channels);
   }
 

@@ -136,7 +136,7 @@ class linear_attention {
       check_inputs(c, params, options.dropout);
       if (!c.ok()) return;
       detail::check_output(c, out, inputs);
-      inputs.each([&](detail::view_info const& input) { c.no_overlap(out, input); });
+      inputs.for_each([&](detail::view_info const& input) { c.no_overlap(out, input); });
     });
   }
 

@@ -179,7 +179,7 @@ struct divergent {
     block.sync();
     if (kind == divergence::some_return && block.rank() < 32) return;
     if (kind == divergence::wrong_kind && block.rank() == 5)
-      (void)block.any(true);
+      (void)block.sync_or(true);
     else
       block.sync();
     if (kind == divergence::extra_barrier && block.rank() == 63) block.sync();

@@ -39,7 +39,7 @@ attention_view describe(char const* name, tensor4<T> v, bool written, axis_names
 
 // True if the caller left the tensor out.
 template <class T>
-bool is_untested(tensor4<T> v) {
+bool is_omitted(tensor4<T> v) {
   return v.data() == nullptr && v.extents() == extents4{};
 }
 
@@ -93,8 +93,8 @@ struct attention_info {
         k(describe(other.written ? "dk" : "k", keys, other.written)),
         v(describe(other.written ? "dv" : "v", values, other.written)),
         extra(other),
-        has{!other.written || !is_untested(queries), !other.written || !is_untested(keys),
-            !other.written || !is_untested(values), has_other} {}
+        has{!other.written || !is_omitted(queries), !other.written || !is_omitted(keys),
+            !other.written || !is_omitted(values), has_other} {}
 
   // Calls f(view) for the tensors that the caller gave.
   template <class F>

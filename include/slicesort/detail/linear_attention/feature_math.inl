@@ -38,7 +38,7 @@ struct feature_math {
   // bias less one is part of the whole number n, so that its bits make 2^(n - 1), or 0 at the
   // cut-off for small x. The series computes twice the exponential.
   static SLICESORT_FEATURE_INLINE N exponential(Ops const& ops, N const& argument) {
-    constexpr A whole = format::whole + static_cast<A>(format::bias - 1);
+    constexpr A whole = format::integer_shift + static_cast<A>(format::bias - 1);
     constexpr A least = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
     N const x = ops.higher(argument, ops.splat(least));
     N const biased = ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(whole));
@@ -62,8 +62,8 @@ struct feature_math {
     N const x = ops.higher(below, ops.splat(-limit));
     // The number of quarter turns, rounded: the low bits of the sum.
     N const counted =
-        ops.fused(x, ops.splat(static_cast<A>(0.63661977236758134308)), ops.splat(format::whole));
-    N const quarters = sum(ops, counted, ops.splat(-format::whole));
+        ops.fused(x, ops.splat(static_cast<A>(0.63661977236758134308)), ops.splat(format::integer_shift));
+    N const quarters = sum(ops, counted, ops.splat(-format::integer_shift));
     // pi / 2 in three parts.
     N r = ops.fused(quarters, ops.splat(-static_cast<A>(wide ? 0x1.921fb54442d18p0 : 0x1.921fb6p0)),
                     x);

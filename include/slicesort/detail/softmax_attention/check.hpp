@@ -14,12 +14,12 @@ SLICESORT_DETAIL_BEGIN
 
 template <class T>
 attention_info info_of(attention_inputs<T> const& in) {
-  return {in.q, in.k, in.v, describe("bias", in.bias, false, pair_axes), !is_untested(in.bias)};
+  return {in.q, in.k, in.v, describe("bias", in.bias, false, pair_axes), !is_omitted(in.bias)};
 }
 template <class T>
 attention_info info_of(attention_gradients<T> const& grads) {
   return {grads.dq, grads.dk, grads.dv, describe("dbias", grads.dbias, true, pair_axes),
-          !is_left_out(grads.dbias)};
+          !is_omitted(grads.dbias)};
 }
 
 // A bias or its gradient, beside q and k whose rows can be counted.

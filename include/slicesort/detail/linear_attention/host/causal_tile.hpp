@@ -146,7 +146,7 @@ class causal_tiles : protected linear_task<T> {
           keys,
           {sums + i * pitch, pitch},
           {product_rows, static_cast<int>(pitch), std::min(i + product_rows, rows.keys)}};
-      product.end.adds = true;
+      product.epilogue.accumulate = true;
       base::multiply(product);
     }
   }
@@ -164,7 +164,7 @@ class causal_tiles : protected linear_task<T> {
                               {queries + j * pitch, pitch},
                               {sums + j * pitch, pitch},
                               {product_rows, static_cast<int>(pitch), rows.queries - j}};
-      product.end.adds = true;
+      product.epilogue.accumulate = true;
       base::multiply(product);
     }
   }

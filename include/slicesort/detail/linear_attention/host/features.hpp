@@ -246,7 +246,7 @@ class tile_features {
                             {w_.gradient, width_.channels},
                             {static_cast<int>(padded_rows(config_.rows_of_w)),
                              static_cast<int>(width_.channels), rows}};
-    product.end.adds = product.end.apart = true;
+    product.epilogue.accumulate = product.epilogue.separate_sum = true;
     multiply(product);
   }
   void product_gradients(feature_memory<A> const& memory, int padded) const {

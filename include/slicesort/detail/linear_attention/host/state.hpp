@@ -113,8 +113,8 @@ class linear_task {
         rhs,
         {sums.matrix, width.values},
         {static_cast<int>(padded_rows(shape.feature.count)), static_cast<int>(width.values), rows}};
-    product.end.adds = product.end.apart = true;
-    product.end.kept = decay;
+    product.epilogue.accumulate = product.epilogue.separate_sum = true;
+    product.epilogue.c_scale = decay;
     multiply(product);
     kernels.add_column_sums(
         {{lhs, width.features}, {rows, width.features}, weights, sums.row, decay});

@@ -110,7 +110,7 @@ class tile_rows {
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
         largest = higher(largest, load_lanes<bits>(matrix.data + i * matrix.pitch + c) & magnitude);
-    return any(greater(largest, ops.splat_bits(dtype_traits<A>::infinity - 1)));
+    return any_set(greater(largest, ops.splat_bits(dtype_traits<A>::infinity - 1)));
   }
 
   static void exponentials(A* x, index_t amount) {

@@ -216,7 +216,7 @@ class attention_backward_steps {
     index_t const q = key_pitch(), v = value_pitch(), words = kernels_.words(pitch);
     int const rows = static_cast<int>(padded_rows(keys)), lane = lanes.first;
     index_t const depth = kernels_.words(std::min(lanes.last, count) - lane);
-    typename product_params<A>::epilogue const add{true, nullptr, A(1)};
+    typename product_params<A>::epilogue_params const add{true, nullptr, A(1)};
     A *const weights = scratch_.scores.scores, *dscores_for_sums = scratch_.products;
     if (kernels_.native()) {  // segments span all lanes
       kernels_.pair_columns(weights, index_t{rows} * pitch, weights);

@@ -226,7 +226,7 @@ struct attention_rows {
   // propagates. Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the
   // lower clamp of x yields a power of two that is 0.
   static SLICESORT_INLINE V exponential(V const& unclamped) {
-    constexpr A whole = format::whole + static_cast<A>(format::bias);
+    constexpr A whole = format::integer_shift + static_cast<A>(format::bias);
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
     V const x = higher(unclamped, lanes::splat(least));
     V const biased =

@@ -163,7 +163,7 @@ struct sort_tile_kernel {
   template <class Block, class Tile>
   SLICESORT_HD_INLINE bool load(Block& block, Tile tile, thread_rows rows) const {
     bool const lossy = column_of_tile(block, rows.column).template load<Block>(*this, tile, rows);
-    if constexpr (has_lossy_keys<T>) return block.any(lossy);
+    if constexpr (has_lossy_keys<T>) return block.sync_or(lossy);
     block.sync();
     return false;
   }

@@ -28,8 +28,8 @@ SLICESORT_INLINE vec<Bits, Count> value_bits(vec<Bits, Count> const& key) {
 // key, by direction), zero, or padding past a column's end.
 template <class V, class Bits>
 SLICESORT_INLINE bool may_be_special(V const& key, Bits const* flip) {
-  return any(equal(key, V{}) | equal(key, ~V{}) |
-             equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
+  return any_set(equal(key, V{}) | equal(key, ~V{}) |
+                 equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
 }
 
 // Codec without indices, for sorts that save no permutation.

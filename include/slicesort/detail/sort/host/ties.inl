@@ -9,7 +9,7 @@
 template <class Row>
 SLICESORT_INLINE bool exchange_ties(Row& a, Row& b) {
   auto const swap = Row::inverted(a, b);
-  if (!any(swap)) return false;
+  if (!any_set(swap)) return false;
   Row::swap_indices(swap, a, b);
   return true;
 }
@@ -34,8 +34,8 @@ void adopt_indices(keys<Lane> const* composites, std::size_t n, int, pairs<Lane>
   using V = typename pairs<Lane>::vector;
   constexpr int half = 4 * sizeof(Lane);
   for (std::size_t i = 0; i < n; ++i)
-    rows[row_at<pairs<Lane>>(i)].index =
-        composites[row_at<keys<Lane>>(i)].key & broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
+    rows[row_at<pairs<Lane>>(i)].index = composites[row_at<keys<Lane>>(i)].key &
+                                         broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
 }
 // Number of parts into which the composites of a row are split.
 template <class Lane>

@@ -104,7 +104,7 @@ class tile_sorter {
       index_t pitch = lanes;
       if (tile_.x_layout.dense) {
         source = reinterpret_cast<bits const*>(tile_.x + tile_.x_layout.start[first] +
-                                             i * tile_.x_layout.pitch);
+                                               i * tile_.x_layout.pitch);
         pitch = tile_.x_layout.pitch;
       } else {
         gather_rows(tile_.x, tile_.x_layout, first, used_lanes(p), i, count, stage_, lanes);

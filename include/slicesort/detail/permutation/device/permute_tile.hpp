@@ -82,11 +82,11 @@ struct permute_tile_kernel {
     for_row_batches<in_flight>(rows, [&](auto batch) {
       T value[static_cast<std::size_t>(in_flight)];
       int to[static_cast<std::size_t>(in_flight)];
-      batch.each([&](int k, int row) {
+      batch.for_each([&](int k, int row) {
         value[k] = source.next();
         to[k] = Permuted ? static_cast<int>(index.next()) : row;
       });
-      batch.each([&](int k, int) { rows_of_thread[to[k]] = value[k]; });
+      batch.for_each([&](int k, int) { rows_of_thread[to[k]] = value[k]; });
     });
   }
 
@@ -100,8 +100,8 @@ struct permute_tile_kernel {
     for_row_batches<in_flight>(rows, [&](auto batch) {
       constexpr auto count = static_cast<std::size_t>(in_flight);
       T old[count] = {}, value[count];
-      if (mode == grad_mode::accumulate) batch.each([&](int k, int) { old[k] = source.next(); });
-      batch.each([&](int k, int row) {
+      if (mode == grad_mode::accumulate) batch.for_each([&](int k, int) { old[k] = source.next(); });
+      batch.for_each([&](int k, int row) {
         value[k] = rows_of_thread[Permuted ? static_cast<int>(index.next()) : row];
       });
       batch.for_each([&](int k, int) {

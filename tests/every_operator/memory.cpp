@@ -159,7 +159,7 @@ TEST_CASE("lengths that change after the check") {
         for (index_t value : {index_t{-1000}, index_t{0}, index_t{4}, index_t{1000},
                               std::numeric_limits<index_t>::max()}) {
           std::vector<index_t> lengths = {3, 2};
-          test_executor executor{test_executor::way::forwards, [&, calls = 0]() mutable {
+          test_executor executor{test_executor::schedule::forwards, [&, calls = 0]() mutable {
                                    if (calls++ == countdown) lengths = {value, value};
                                  }};
           any_exec const exec(executor, 2, set);

@@ -49,8 +49,9 @@ void run_type(byte_reader& in) {
   double const eps = least_eps(size, feature) + static_cast<double>(in.take()) / 16;
   auto p = normal_linear<T>(size, feature_number(std::min(feature, own_relu - 1), flags >> 6),
                             divisor_number(divisor, eps), causal, flags >> 16);
-  own_feature const own{feature == own_relu ? own_kind::relu : own_kind::by_place,
-                        (flags & 128) != 0 ? 0.25 : 0};
+  custom_feature const own{
+      feature == own_relu ? custom_feature_kind::relu : custom_feature_kind::positional,
+      (flags & 128) != 0 ? 0.25 : 0};
   if (feature >= own_relu) {
     p.feature = ss::feature::relu{own.eps};
     p.w.clear(), p.dw.clear(), p.shared_w = false;

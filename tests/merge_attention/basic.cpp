@@ -177,7 +177,7 @@ TEST_CASE_TEMPLATE("bits do not depend on threads", T, float, bfloat16) {
   auto const want = on_host(p);
   for (unsigned threads = 1; threads <= 5; ++threads)
     CHECK(same_results(run_merge(p, ss::exec::host{threads}), want));
-  for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
+  for (auto how : {test_executor::schedule::backwards, test_executor::schedule::scattered}) {
     test_executor executor{how};
     CHECK(same_results(run_merge(p, any_exec(executor, 5)), want));
   }

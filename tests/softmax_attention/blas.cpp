@@ -23,9 +23,11 @@ using namespace support;
 namespace {
 
 TEST_CASE_TEMPLATE("every layout that a BLAS knows", T, float, double) {
-  for (lie a : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-    for (lie b : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-      for (lie c : {lie::rows, lie::rows_apart})
+  for (matrix_layout a : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                          matrix_layout::columns_apart})
+    for (matrix_layout b : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                            matrix_layout::columns_apart})
+      for (matrix_layout c : {matrix_layout::rows, matrix_layout::rows_apart})
         for (double beta : {0.0, 1.0})
           CHECK(multiplies<T>(ss::cblas{}, 5, 7, 3, a, b, c, 0.5, beta));
 }
@@ -33,13 +35,17 @@ TEST_CASE_TEMPLATE("single rows and columns", T, float, double) {
   for (index_t rows : {1, 4})
     for (index_t columns : {1, 4})
       for (index_t depth : {1, 4})
-        for (lie how : {lie::rows, lie::columns_apart})
-          CHECK(multiplies<T>(ss::cblas{}, rows, columns, depth, how, how, lie::rows, 1.0, 0.0));
+        for (lie how : {matrix_layout::rows, matrix_layout::columns_apart})
+          CHECK(multiplies<T>(ss::cblas{}, rows, columns, depth, how, how, matrix_layout::rows, 1.0,
+                              0.0));
 }
 TEST_CASE("what a BLAS cannot be told is left alone") {
-  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, lie::both_apart, lie::rows, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, lie::rows, lie::both_apart, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, lie::rows, lie::rows, lie::columns, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, matrix_layout::strided, matrix_layout::rows,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, matrix_layout::rows, matrix_layout::strided,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                           matrix_layout::columns, 1.0, 0.0));
   ss::gemm_call call{2, 2, 2, 1, 1.0, 0.0, {}, {}, {}};
   call.a.kind = call.b.kind = call.c.kind = ss::element_kind::bf16;
   CHECK(!ss::cblas{}.multiply(nullptr, call));

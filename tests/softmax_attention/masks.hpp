@@ -109,7 +109,7 @@ template <class T, class Algorithm>
 std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm,
                               std::vector<unsigned> const& numbers_of_threads = {3}) {
   auto const serial = run_attention(p, ss::exec::host{}, algorithm);
-  test_executor executor{test_executor::way::scattered};
+  test_executor executor{test_executor::schedule::scattered};
   std::vector<any_exec> policies{any_exec(executor, 5)};
   for (unsigned threads : numbers_of_threads) policies.emplace_back(ss::exec::host{threads});
   for (ss::isa set : available_isas()) policies.emplace_back(ss::exec::host{2, set});

@@ -28,7 +28,7 @@ void say(attention_shares const& worst) {
 
 template <class T>
 T not_a_number() {
-  return from_bits<T>(format_of<T>().all() >> 1);
+  return from_bits<T>(format_of<T>().mask() >> 1);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ TEST_CASE("any number of threads, any executor") {
       CHECK(same_results(run_attention(p, exec, native), want));
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
-    test_executor executor{test_executor::way::scattered};
+    test_executor executor{test_executor::schedule::scattered};
     check(any_exec(executor, 5));
     ss::softmax_attention<ss::mask::full> const op{native}, exact;
     ss::exec::host const exec{3};

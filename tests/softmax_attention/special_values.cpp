@@ -27,7 +27,7 @@ T minus_infinity() {
 }
 template <class T>
 T not_a_number() {
-  return from_bits<T>(format_of<T>().all() >> 1);
+  return from_bits<T>(format_of<T>().mask() >> 1);
 }
 template <class T>
 bool any_nan(std::vector<T> const& values) {

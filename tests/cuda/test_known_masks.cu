@@ -67,10 +67,10 @@ void forward_and_backward(Op const& op, Exec const& exec, attention_memory<T, St
   ss::tensor4<State> const saved(m.state, m.state_shape);
   ss::attention_inputs<T> const in{m.from(0, q), m.from(1, k), m.from(2, k)};
   ss::tensor1<index_t const> const lengths(m.lengths, m.lengths == nullptr ? 0 : m.of.batch);
-  ss::attention_gradients<T> to{m.to(1, q), m.to(2, k), m.to(3, k), {}};
-  if (m.of.of_bias != dbias::none) to.dbias = m.to(4, m.of.of_dbias());
-  op.forward(exec, in, m.to(0, q), {saved}, scratch, {lengths, m.of.dropout});
-  op.backward(exec, m.from(3, q), in, m.to(0, q), {ss::tensor4<State const>(saved)}, to, scratch,
+  ss::attention_gradients<T> to{m.grads(1, q), m.grads(2, k), m.grads(3, k), {}};
+  if (m.of.of_bias != dbias::none) to.dbias = m.grads(4, m.of.of_dbias());
+  op.forward(exec, in, m.grads(0, q), {saved}, scratch, {lengths, m.of.dropout});
+  op.backward(exec, m.from(3, q), in, m.grads(0, q), {ss::tensor4<State const>(saved)}, to, scratch,
               {ss::grad_mode::overwrite, lengths, m.of.dropout});
 }
 

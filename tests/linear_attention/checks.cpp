@@ -2,7 +2,7 @@
 // The door of linear_attention: every rule refuses with its message (those of shapes are in
 // shapes.cpp), `check` says what the call throws, and a refused call has written nothing.
 #include "call.hpp"
-#include "support/own_feature.hpp"
+#include "support/custom_feature.hpp"
 
 #include <doctest/doctest.h>
 
@@ -141,9 +141,9 @@ TEST_CASE("numbers of policies") {
 }
 
 TEST_CASE("the number of features of a map of the caller's") {
-  linear_call<own_feature> c;
+  linear_call<custom_feature> c;
   c.without_w();
-  c.feature = {own_kind::counted, -1};
+  c.feature = {custom_feature_kind::counted, -1};
   CHECK(c.everywhere() == "feature.features is -1, must be in 0..2^31");
   c.feature.eps = 2147483649;
   CHECK(c.everywhere() == "feature.features is 2147483649, must be in 0..2^31");

@@ -19,7 +19,7 @@ namespace {
 
 using numbers = std::vector<double>;
 
-// Row i of q or k by the definition of own_kind::by_place.
+// Row i of q or k by the definition of custom_feature_kind::positional.
 numbers features_by_place(numbers const& x, index_t channels, index_t i, index_t length,
                           double eps) {
   double const a = static_cast<double>(i + 1) / static_cast<double>(2 * length);
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("a map of the library's, repeated", T, float, double, float16
         CAPTURE(p.describe());
         for_each_backend_once(p.number(), [&](any_exec const& exec) {
           CAPTURE(describe_exec(exec));
-          auto const got = run_own({own_kind::relu, eps}, p, exec);
+          auto const got = run_own({custom_feature_kind::relu, eps}, p, exec);
           CHECK(got.wrong == "");
           CHECK(same_results(got, run_linear(p, exec)));
         });
@@ -119,7 +119,7 @@ TEST_CASE("a map that looks at its row's place") {
                     dv = differences(&linear_problem<double>::v);
       for_each_backend_once(p.number(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        auto const got = run_own({own_kind::by_place, eps}, p, exec);
+        auto const got = run_own({custom_feature_kind::positional, eps}, p, exec);
         CHECK(farthest(got.y, want) < 1e-11);
         CHECK(farthest(every_seventh(got.dq), dq) < 1e-7);
         CHECK(farthest(every_seventh(got.dk), dk) < 1e-7);
@@ -129,8 +129,8 @@ TEST_CASE("a map that looks at its row's place") {
 }
 
 TEST_CASE("what a map says is wrong") {
-  auto const message = [](own_feature const& feature, index_t channels) {
-    ss::linear_attention<own_feature, ss::divisor::at_least> const op{feature};
+  auto const message = [](custom_feature const& feature, index_t channels) {
+    ss::linear_attention<custom_feature, ss::divisor::at_least> const op{feature};
     extents4 const e{1, 1, 2, channels};
     std::vector<float> memory(4 * static_cast<std::size_t>(e.size()), 1.0f);
     auto const at = [&](int i) { return memory.data() + i * e.size(); };
@@ -147,9 +147,11 @@ TEST_CASE("what a map says is wrong") {
     CHECK(two == "linear_attention.workspace_bytes: " + one.substr(first.size()));
     return one;
   };
-  CHECK(message({own_kind::relu, -1}, 3) ==
-        "linear_attention.forward: feature own_feature: eps must not be negative (channels is 3)");
-  CHECK(message({own_kind::by_place, 0}, 99) ==
-        "linear_attention.forward: feature own_feature: channels must not end with 99 (channels is "
-        "99)");
+  CHECK(
+      message({custom_feature_kind::relu, -1}, 3) ==
+      "linear_attention.forward: feature custom_feature: eps must not be negative (channels is 3)");
+  CHECK(
+      message({custom_feature_kind::positional, 0}, 99) ==
+      "linear_attention.forward: feature custom_feature: channels must not end with 99 (channels is "
+      "99)");
 }

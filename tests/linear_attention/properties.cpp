@@ -264,7 +264,7 @@ TEST_CASE_TEMPLATE("one NaN, the same everywhere", T, float, double, float16, bf
         for (int i = 0; i < 3; ++i) (*all)[random.below(all->size())] = random_special<T>(random);
       auto const want = run_linear(p, ss::exec::host{1, ss::isa::portable});
       for (auto const* list : {&want.y, &want.dq, &want.dk, &want.dv, &want.dw})
-        for (T const& x : *list) CHECK(same_bits(x, with_one_nan(x)));
+        for (T const& x : *list) CHECK(same_bits(x, with_canonical_nan(x)));
       for_each_backend(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(exec));

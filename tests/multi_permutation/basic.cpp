@@ -33,7 +33,7 @@ void poison_padding(variant_problem<T>& p) {
   for_each_position(p.x.extents(), [&](index_t b, index_t n, index_t c) {
     if (n < p.rows(b)) return;
     p.x(b, n, c) = from_bits<T>(format_of<T>().infinity() + 1 + static_cast<std::uint64_t>(n % 3));
-    p.dy(b, n, c) = from_bits<T>(format_of<T>().all());
+    p.dy(b, n, c) = from_bits<T>(format_of<T>().mask());
   });
 }
 

@@ -184,7 +184,7 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
         CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
         CHECK(same_bits(g.y.elements(), serial.y.elements()));
       });
-    test_executor backwards{test_executor::way::backwards};
+    test_executor backwards{test_executor::schedule::backwards};
     auto const g = gradients_of(m, p, any_exec(backwards, 3));
     CHECK(same_bits(g.dweights, serial.dweights));
     if (e.empty())

@@ -29,18 +29,22 @@ Pointer somewhere(int i) {
 
 // One product on a stream.
 bool multiply(cublasContext& handle, cudaStream_t stream) {
-  matrices<float> const a(2, 3, 1, lie::rows, 1), b(3, 4, 1, lie::rows, 2);
-  matrices<float> c(2, 4, 1, lie::rows, 3);
-  return ss::cublas{&handle}.multiply(stream, {2, 4, 3, 1, 1.0, 0.0, a.said, b.said, c.said});
+  matrices<float> const a(2, 3, 1, matrix_layout::rows, 1), b(3, 4, 1, matrix_layout::rows, 2);
+  matrices<float> c(2, 4, 1, matrix_layout::rows, 3);
+  return ss::cublas{&handle}.multiply(stream,
+                                      {2, 4, 3, 1, 1.0, 0.0, a.operand, b.operand, c.operand});
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("products in every layout", T, float, double, float16, bfloat16) {
   cublasContext handle;
-  for (lie a : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-    for (lie b : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-      for (lie c : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
+  for (matrix_layout a : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                          matrix_layout::columns_apart})
+    for (matrix_layout b : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                            matrix_layout::columns_apart})
+      for (matrix_layout c : {matrix_layout::rows, matrix_layout::rows_apart,
+                              matrix_layout::columns, matrix_layout::columns_apart})
         for (double beta : {0.0, 1.0}) {
           CHECK(multiplies<T>(ss::cublas{&handle}, 5, 7, 3, a, b, c, 0.5, beta));
           if constexpr (sizeof(T) == 2)
@@ -49,19 +53,24 @@ TEST_CASE_TEMPLATE("products in every layout", T, float, double, float16, bfloat
   for (index_t rows : {1, 4})
     for (index_t columns : {1, 4})
       for (index_t depth : {1, 4})
-        for (lie how : {lie::rows, lie::columns_apart})
-          CHECK(
-              multiplies<T>(ss::cublas{&handle}, rows, columns, depth, how, how, lie::rows, 1, 0));
+        for (lie how : {matrix_layout::rows, matrix_layout::columns_apart})
+          CHECK(multiplies<T>(ss::cublas{&handle}, rows, columns, depth, how, how,
+                              matrix_layout::rows, 1, 0));
 }
 
 TEST_CASE("what cuBLAS cannot be told is left alone") {
   cublasContext handle;
   ss::cublas const gemm{&handle};
-  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::both_apart, lie::rows, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::rows, lie::both_apart, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::rows, lie::rows, lie::both_apart, 1.0, 0.0));
-  CHECK(!multiplies<double, float>(gemm, 3, 4, 5, lie::rows, lie::rows, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(ss::cublas{}, 3, 4, 5, lie::rows, lie::rows, lie::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, matrix_layout::strided, matrix_layout::rows,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, matrix_layout::rows, matrix_layout::strided,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                           matrix_layout::strided, 1.0, 0.0));
+  CHECK(!multiplies<double, float>(gemm, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                                   matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cublas{}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                           matrix_layout::rows, 1.0, 0.0));
   CHECK(handle.products.empty());
 }
 
@@ -86,8 +95,8 @@ TEST_CASE("a handle that looks for factors on the device is told otherwise, and 
   for (auto mode : {CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE}) {
     cublasContext handle;
     handle.pointer_mode = mode;
-    CHECK(
-        multiplies<float>(ss::cublas{&handle}, 3, 4, 5, lie::rows, lie::rows, lie::rows, 0.5, 1.0));
+    CHECK(multiplies<float>(ss::cublas{&handle}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                            matrix_layout::rows, 0.5, 1.0));
     CHECK(handle.products.back().pointer_mode == CUBLAS_POINTER_MODE_HOST);
     CHECK(handle.pointer_mode == mode);
     handle.failing = "cublasGemmStridedBatchedEx";

@@ -10,7 +10,7 @@
 
 namespace bindings {
 
-/// The number of terms is that of the weights, `[terms]`, whose type is the accumulator's.
+/// The number of components is that of the weights, `[components]`, whose type is the accumulator's.
 template <class Call>
 void multi_permutation(Call& call, std::string const& order, array const& x, array const& weights,
                        array const& y, optional_array const& perm, optional_array const& lengths) {
@@ -18,7 +18,7 @@ void multi_permutation(Call& call, std::string const& order, array const& x, arr
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const w = view1<A const>(weights, "[terms]");
+    auto const w = view1<A const>(weights, "[components]");
     auto const in = view3<T const>(x);
     op.forward(call.exec, in, w, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
   });
@@ -32,10 +32,10 @@ void multi_permutation_backward(Call& call, array const& dy, array const& x, arr
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const w = view1<A const>(weights, "[terms]");
+    auto const w = view1<A const>(weights, "[components]");
     auto const in = view3<T const>(dy);
     op.backward(call.exec, in, view3<T const>(x), w, index_view(perm), view3<T>(dx),
-                view1<A>(dweights, "[terms]"), call.memory, lengths_of(lengths));
+                view1<A>(dweights, "[components]"), call.memory, lengths_of(lengths));
   });
 }
 

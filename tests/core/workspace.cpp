@@ -92,7 +92,7 @@ TEST_CASE("multi_permutation") {
           return op.forward(ss::exec::dry_run{exec}, x, ss::uniform_weights, y, ss::no_saved);
         },
         [&](extents3 e, bool) -> wide {
-          // 2^57 elements of 2^63 terms of 8 bytes are within 2^127.
+          // 2^57 elements of 2^63 components of 8 bytes are within 2^127.
           return wide{e.batch} * e.channels * terms * 8;
         });
   }
@@ -318,7 +318,7 @@ TEST_CASE("parameters that calls refuse have no size, by exception or status") {
   CHECK(refused(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==
         "slicing_sort.workspace_bytes: x.channels is -4, must not be negative");
   CHECK(refused(ss::multi_permutation{0}, e) ==
-        "multi_permutation.workspace_bytes: terms is 0, must be at least 1");
+        "multi_permutation.workspace_bytes: components is 0, must be at least 1");
   CHECK(refused(ss::multi_permutation{3, ss::half_half{3}}, e) ==
         "multi_permutation.workspace_bytes: order half_half: channels must be a multiple of heads "
         "(channels is 4)");

@@ -117,7 +117,7 @@ _mix = operator(_mix_forward, _mix_backward)
 
 
 def multi_permutation(x: Any, weights: Any, order: str = "ascending", lengths: Any = None) -> Any:
-    """`y = sum over k = 1 .. terms of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
-    multi-permutation). x, y: `[batch, length, channels]`; weights: `[terms]`, float32, for float64 float64."""
-    return _mix(policies(order=order), array("x", x), array("weights", weights, "[terms]"),
+    """`y = sum over k = 1 .. components of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
+    multi-permutation). x, y: `[batch, length, channels]`; weights: `[components]`, float32, for float64 float64."""
+    return _mix(policies(order=order), array("x", x), array("weights", weights, "[components]"),
                 as_lengths("lengths", lengths))

@@ -31,10 +31,10 @@ _multi_permutation_backward = register("multi_permutation_backward", fake=_fake_
 
 
 def multi_permutation(x, weights, order="ascending", lengths=None):
-    """`y = sum over k = 1 .. terms of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
+    """`y = sum over k = 1 .. components of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
     multi-permutation).
 
-    x, y: `[batch, length, channels]`; weights: `[terms]`, cast to float32, or to float64 where x is float64. Orders and
+    x, y: `[batch, length, channels]`; weights: `[components]`, cast to float32, or to float64 where x is float64. Orders and
     dtypes as in `slicing_sort`.
     """
     require_text("order", order)

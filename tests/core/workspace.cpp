@@ -317,7 +317,7 @@ TEST_CASE("parameters that calls refuse have no size, by exception or status") {
   CHECK(refused(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==
         "slicing_sort.workspace_bytes: x.channels is -4, must not be negative");
   CHECK(refused(ss::multi_permutation{0}, e) ==
-        "multi_permutation.workspace_bytes: terms is 0, must be at least 1");
+        "multi_permutation.workspace_bytes: components is 0, must be at least 1");
   CHECK(refused(ss::multi_permutation{3, ss::half_half{3}}, e) ==
         "multi_permutation.workspace_bytes: order half_half: channels must be a multiple of heads "
         "(channels is 4)");

@@ -37,7 +37,7 @@ void add_gradients(multi_case<T> const& m, any_exec const& exec, variant_problem
   m.with_weights([&](auto w) {
     op.forward(exec, p.x.view(), w, g.y.view(), {perm.view()}, scratch.get(), {view_of(p.lengths)});
     op.backward(exec, p.dy.view(), p.x.view(), w, {perm.view()}, g.dx.view(),
-                ss::tensor1<accumulator<T>>(g.dweights.data(), m.terms), scratch.get(),
+                ss::tensor1<accumulator<T>>(g.dweights.data(), m.components), scratch.get(),
                 {mode, view_of(p.lengths)});
   });
   CHECK(scratch.red_zones_intact());
@@ -46,7 +46,7 @@ template <class T>
 gradients<T> gradients_of(multi_case<T> const& m, variant_problem<T> const& p,
                           any_exec const& exec = ss::exec::host{}) {
   gradients<T> g{tensor<T>(p.x.extents()), tensor<T>(p.x.extents()),
-                 std::vector<accumulator<T>>(static_cast<std::size_t>(m.terms), 77)};
+                 std::vector<accumulator<T>>(static_cast<std::size_t>(m.components), 77)};
   add_gradients(m, exec, p, ss::grad_mode::overwrite, g);
   return g;
 }

@@ -7,7 +7,7 @@
 #include "fuzz_input.hpp"
 
 #include "linear_attention/oracle.hpp"
-#include "linear_attention/run_own.hpp"
+#include "linear_attention/run_custom.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -57,7 +57,7 @@ void run_type(byte_reader& in) {
   }
   if ((flags & 512) != 0) p.lengths = read_lengths(in, {size.batch, size.keys, 1});
   if ((flags & 1024) != 0) p.query_lengths = read_lengths(in, {size.batch, size.queries, 1});
-  p.wanted = static_cast<unsigned>(in.take() % 16);
+  p.gradients = static_cast<unsigned>(in.take() % 16);
   p.mode = (flags & 2048) != 0 ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
   memory_layout const layout{static_cast<int>(in.take() % memory_layout::count)};
   // NaN, infinities, denormals.
@@ -70,7 +70,7 @@ void run_type(byte_reader& in) {
   fuzzed_exec exec(flags >> 3);
   auto const exec = exec.get();
   auto const run = [&](auto const& how, memory_layout l) {
-    return feature >= own_relu ? run_own(own, p, how, l) : run_linear(p, how, l);
+    return feature >= own_relu ? run_custom(own, p, how, l) : run_linear(p, how, l);
   };
   auto const got = run(exec, layout);
   if (any_bits || feature >= own_relu) {

@@ -169,9 +169,9 @@ TEST_CASE("lengths and dropout") {
   }
   SUBCASE("dropout") {
     call.dropout.rate = 0.25;
-    CHECK(call.both_directions() == "dropout.rate is 0.25, must be 0: no weights are formed");
+    CHECK(call.both_directions() == "dropout.rate is 0.25, must be 0: no weights are computed");
     call.dropout.rate = -1;
-    CHECK(call.both_directions() == "dropout.rate is -1, must be 0: no weights are formed");
+    CHECK(call.both_directions() == "dropout.rate is -1, must be 0: no weights are computed");
   }
 }
 

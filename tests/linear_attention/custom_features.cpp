@@ -133,9 +133,9 @@ TEST_CASE("a map that refuses its parameters") {
     ss::linear_attention<own_feature, ss::divisor::at_least> const op{feature};
     extents4 const e{1, 1, 2, channels};
     std::vector<float> memory(4 * static_cast<std::size_t>(e.size()), 1.0f);
-    auto const at = [&](int i) { return memory.data() + i * e.size(); };
-    ss::linear_attention_inputs<float> const in{{at(0), e}, {at(1), e}, {at(2), e}, {}};
-    tensor4<float> const y(at(3), e);
+    auto const tensor = [&](int i) { return memory.data() + i * e.size(); };
+    ss::linear_attention_inputs<float> const in{{tensor(0), e}, {tensor(1), e}, {tensor(2), e}, {}};
+    tensor4<float> const y(tensor(3), e);
     ss::exec::host const exec;
     ss::workspace const none{};
     std::string const forward = refusal(op.forward(ss::exec::dry_run{exec}, in, y, none),

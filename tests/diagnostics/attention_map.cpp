@@ -165,5 +165,5 @@ TEST_CASE("attention: refusals") {
         "linear_attention.forward: w must be left out: the feature map has no matrix");
   CHECK(refusal([&] {
           equivalent_matrix(performer, in, 0, 0, ss::dropout{0.5, 1});
-        }) == "linear_attention.forward: dropout.rate is 0.5, must be 0: no weights are formed");
+        }) == "linear_attention.forward: dropout.rate is 0.5, must be 0: no weights are computed");
 }

@@ -36,7 +36,7 @@ struct custom_feature {
     if (kind == custom_feature_kind::positional) phi[2 * row.channels] = static_cast<A>(eps);
   }
   template <class A>
-  SLICESORT_HD void pull(slicesort::feature_row row, A const* x, A const* dphi, A* dx) const {
+  SLICESORT_HD void backward(slicesort::feature_row row, A const* x, A const* dphi, A* dx) const {
     A const a = share<A>(row);
     for (slicesort::index_t c = 0; c < row.channels; ++c)
       dx[c] = kind == custom_feature_kind::positional

@@ -70,7 +70,6 @@ class tile_sorter {
     for (int p = 0; p < used_parts(); ++p) any_part |= changed_[p];
     return any_part;
   }
-  // Turns keys into the bits of the values.
   void restore() {
     for (int p = 0; p < used_parts(); ++p) restore_part(p);
   }
@@ -104,7 +103,7 @@ class tile_sorter {
       index_t pitch = lanes;
       if (tile_.x_layout.dense) {
         source = reinterpret_cast<bits const*>(tile_.x + tile_.x_layout.start[first] +
-                                             i * tile_.x_layout.pitch);
+                                               i * tile_.x_layout.pitch);
         pitch = tile_.x_layout.pitch;
       } else {
         gather_rows(tile_.x, tile_.x_layout, first, used_lanes(p), i, count, stage_, lanes);

@@ -14,7 +14,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows: permutation of every column (permutation_rows.hpp).
 template <class T, class Rows>
 struct permute_tile_kernel {
   static constexpr int max_threads = 1024;
@@ -62,7 +61,6 @@ struct permute_tile_kernel {
   }
 
  private:
-  // Rows that a thread moves, all in one column.
   struct thread_column {
     T* tile;  // row n lies at tile[n * pitch]
     int pitch;

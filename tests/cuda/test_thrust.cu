@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's containers as views and as workspace, and its policies, as types and as results.
+// Thrust's containers as views and as workspace, and Thrust's execution policies.
 #include <slicesort/slicesort.hpp>
 #include <slicesort/thrust.hpp>
 
@@ -52,9 +52,9 @@ TEST_CASE("device vectors through an operator") {
   thrust::device_vector<std::uint16_t> perm(values.size());
 
   ss::slicing_sort<> const op;
-  auto const on = ss::on(thrust::cuda::par);
-  thrust::device_vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch,
+  auto const exec = ss::on(thrust::cuda::par);
+  thrust::device_vector<unsigned char> scratch(op.workspace_bytes<float>(exec, shape));
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch,
              {ss::view(lengths)});
 
   std::vector<float> sorted(y.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Biases of attention: ALiBi's and T5's, which depend on how far a key is from its query, and one
-// that all samples and heads share; with their gradients. And dropout.
+// Attention biases and their gradients: ALiBi and T5, which depend on the distance of key and
+// query, and a map that all samples and heads share. Also dropout.
 #include <slicesort/slicesort.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using ss::index_t;
 namespace {
 
 // [snippet alibi]
-// ALiBi: head h of H takes slope 2^(-8 (h + 1) / H) off for every step between query and key.
+// ALiBi: head h of H subtracts 2^(-8 (h + 1) / H) for each step between query and key.
 std::vector<float> alibi(index_t heads, index_t queries, index_t keys) {
   std::vector<float> bias;
   for (index_t h = 0; h < heads; ++h)
@@ -28,8 +28,8 @@ std::vector<float> alibi(index_t heads, index_t queries, index_t keys) {
 // [/snippet alibi]
 
 // [snippet t5]
-// T5: a learned table of 32 numbers for each head. The buckets of near distances are single steps,
-// those of far ones, up to 128, grow like powers; keys behind the query have the second half.
+// T5: a learned table of 32 numbers per head, 16 of them for keys after the query. Distances below
+// 8 have a bucket each; the buckets of larger ones, up to 128, grow geometrically.
 index_t bucket(index_t distance) {
   index_t const side = distance > 0 ? 16 : 0, far = std::abs(distance);
   if (far < 8) return side + far;
@@ -44,8 +44,7 @@ std::vector<float> t5(std::vector<float> const& table, index_t heads, index_t qu
       bias.push_back(table[static_cast<std::size_t>(32 * h + bucket(distance))]);
   return bias;
 }
-// The table's gradient from that of the bias, of the same shape: all pairs of a distance are
-// summed already.
+// Computes the table's gradient from the bias gradient, which already sums the pairs of a distance.
 std::vector<float> t5_gradient(std::vector<float> const& dbias, index_t heads, index_t queries,
                                index_t keys) {
   std::vector<float> dtable(static_cast<std::size_t>(32 * heads));
@@ -59,7 +58,7 @@ std::vector<float> t5_gradient(std::vector<float> const& dbias, index_t heads, i
 
 void print(char const* name, std::vector<float> const& y) {
   std::printf("%-8s", name);
-  for (float one : y) std::printf(" %7.4f", static_cast<double>(one));
+  for (float value : y) std::printf(" %7.4f", static_cast<double>(value));
   std::puts("");
 }
 
@@ -104,7 +103,7 @@ int main() {
   std::vector<float> const map = {0, 1, 0, 1, 2, 0, 0, 1, 0, 0, 1, 1};
   std::vector<float> dmap(map.size());
   // [snippet shared]
-  // One map for all samples and heads, learned: a Synthesizer's, beside which q and k are zero.
+  // One learned map for all samples and heads, as in Synthesizer, where q and k are zero.
   ss::extents4 const shared{1, 1, queries, keys};
   op.forward(exec, {q, k, v, {map.data(), shared}}, y, state, memory);
   op.backward(exec, dy, {q, k, v, {map.data(), shared}}, y, state,
@@ -114,7 +113,7 @@ int main() {
   print("dmap", dmap);
 
   // [snippet dropout]
-  // In training, with a new seed for every step; backward takes the same.
+  // Training takes a new seed for each step; backward takes the seed of its forward.
   ss::dropout const drop{0.25, 3};  // a quarter of the weights, seed 3
   op.forward(exec, {q, k, v}, y, state, memory, drop);
   // [/snippet dropout]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort as attention: it multiplies every channel by its own N x N permutation matrix, which
-// is sparse, of full rank and doubly stochastic. Nobody forms that matrix; here it is drawn to be
-// looked at. docs/operators/pictures/draw_attention.py makes the picture of the documentation from
-// this program's output.
+// Slicing-sort as attention: it multiplies each channel by an N x N permutation matrix, which is
+// sparse, of full rank and doubly stochastic. The operator never computes the matrix; this program
+// prints it, and docs/operators/pictures/draw_attention.py draws the output.
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/slicing_sort.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The masks of softmax attention, a mask of one's own among them: the program prints which of 16
-// keys each of 16 queries looks at. docs/masks/draw_masks.py draws its output.
+// Masks of softmax attention, one of them user-defined. Prints the keys that each of 16 queries
+// attends to; docs/masks/draw_masks.py draws the output.
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/softmax_attention.hpp>
 
@@ -14,33 +14,33 @@ namespace ss = slicesort;
 
 namespace {
 
-// [snippet own]
-// Several documents lie one after the other in a sequence, and a query looks at its own.
-struct own_document {
-  ss::tensor1<ss::index_t const> document;  // of each row, ascending
+// [snippet custom]
+// Several documents are packed into a sequence; a query attends to the keys of its document.
+struct same_document {
+  ss::tensor1<ss::index_t const> document;  // document of each row, ascending
 
-  // Whether a query looks at a key.
+  // True if the query attends to the key.
   bool allows(ss::index_t query, ss::index_t key) const { return document(query) == document(key); }
-  // Optional: false if none of these queries looks at any of these keys, which are left out then.
+  // Optional: false if no query of the range attends to a key of the range; such tiles are skipped.
   bool meets(ss::index_t first_query, ss::index_t last_query, ss::index_t first_key,
              ss::index_t last_key) const {
     return document(first_query) <= document(last_key - 1) &&
            document(first_key) <= document(last_query - 1);
   }
-  // Optional: true if each of them looks at each, so that no pair is asked about.
+  // Optional: true if every query attends to every key, so that `allows` is not called.
   bool covers(ss::index_t first_query, ss::index_t last_query, ss::index_t first_key,
               ss::index_t last_key) const {
     return document(first_query) == document(last_key - 1) &&
            document(first_key) == document(last_query - 1);
   }
-  // Optional: which parameters make no sense.
+  // Optional: the error of invalid parameters, or null.
   char const* validate(ss::index_t keys) const {
-    return document.size() == keys ? nullptr : "own_document: each key must have a document";
+    return document.size() == keys ? nullptr : "same_document: each key must have a document";
   }
 };
-// [/snippet own]
+// [/snippet custom]
 
-// A picture of which of 16 keys each of 16 queries looks at, a line for each query.
+// Draws a line for each of 16 queries, with a '#' for each key that it attends to.
 using lines = std::vector<std::string>;
 template <class Mask>
 lines picture(Mask mask) {
@@ -50,7 +50,7 @@ lines picture(Mask mask) {
   // [snippet map]
   ss::softmax_attention<Mask> const op{mask};
   ss::attention_inputs<float> const in{same, same, same, {}};
-  ss::dense_matrix const map = ss::equivalent_matrix(op, in, 0, 0);  // of sample 0, head 0
+  ss::dense_matrix const map = ss::equivalent_matrix(op, in, 0, 0);  // sample 0, head 0
   // [/snippet map]
   lines rows;
   for (ss::index_t i = 0; i < map.size; ++i) {
@@ -76,18 +76,18 @@ int main() {
   mask::either const longformer{mask::window{1, 1}, mask::globals{1}};
   mask::both const sparse_transformer{mask::causal{}, mask::fixed{4, 1}};
 
-  mask::bigbird bigbird;  // more numbers than anybody tells apart by place
+  mask::bigbird bigbird;
   bigbird.block = 2;
   bigbird.random = 1;
   bigbird.seed = 7;
   bigbird.keys = 16;
 
-  // Four blocks of four: rows are queries, bits are keys, the lowest is the first.
+  // Four blocks of four: an element per block of queries, a bit per block of keys, lowest first.
   std::uint8_t const bits[] = {0b0101, 0b0010, 0b1100, 0b1001};
   mask::block_pairs const pairs{ss::tensor1<std::uint8_t const>(bits, 4), 4, 16};
   // [/snippet compose]
   std::vector<ss::index_t> const documents = {0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2};
-  own_document const packed{ss::tensor1<ss::index_t const>(documents.data(), documents.size())};
+  same_document const packed{ss::tensor1<ss::index_t const>(documents.data(), documents.size())};
 
   print_beside(
       {"causal", "window{2, 2}", "block_local{4}"},
@@ -97,11 +97,11 @@ int main() {
                 picture(mask::fixed{4, 1})});
   print_beside({"chunk_back{4, true, 16}", "block_pairs", "bigbird, blocks of 2"},
                {picture(mask::chunk_back{4, true, 16}), picture(pairs), picture(bigbird)});
-  print_beside({"either window, globals", "both causal, fixed", "both causal, own_document"},
+  print_beside({"either window, globals", "both causal, fixed", "both causal, same_document"},
                {picture(longformer), picture(sparse_transformer),
                 picture(mask::both{mask::causal{}, packed})});
 
-  ss::softmax_attention<own_document> const op{packed};
+  ss::softmax_attention<same_document> const op{packed};
   float zero = 0;
   ss::tensor4<float const> const eight(&zero, {1, 1, 8, 1}, {0, 0, 0, 0});
   std::vector<float> y(8);
@@ -163,7 +163,7 @@ int main() {
 // ........########          ####........####          ##......########
 // ........########          ####........####          ################
 // ........########          ####........####          ################
-// either window, globals    both causal, fixed        both causal, own_document
+// either window, globals    both causal, fixed        both causal, same_document
 // ################          #...............          #...............
 // ###.............          ##..............          ##..............
 // ####............          ###.............          ###.............
@@ -180,4 +180,4 @@ int main() {
 // #...........###.          ...#...#...###..          ........######..
 // #............###          ...#...#...####.          ........#######.
 // #.............##          ...#...#...#####          ........########
-// softmax_attention.forward: mask own_document: each key must have a document (k.length is 8)
+// softmax_attention.forward: mask same_document: each key must have a document (k.length is 8)

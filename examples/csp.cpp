@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel-wise sample permutation: every channel is shifted along the sequence by its own number of
-// rows, then the rows of each group are put in order. As attention, every channel is multiplied by
-// a permutation matrix of its own, which nobody forms; `from` says where its ones are.
-// docs/operators/pictures/draw_attention.py makes the picture of the documentation from this
-// output.
+// Channel-wise sample permutation: shifts each channel along the sequence, then sorts the rows of
+// each group. As attention, it multiplies each channel by a permutation matrix; `from` prints the
+// column of each row's one. docs/operators/pictures/draw_attention.py draws the output.
 #include <slicesort/csp.hpp>
 
 #include <cstddef>
@@ -35,16 +33,16 @@ void show(char const* name, Op const& op, ss::tensor3<float const> x) {
     for (ss::index_t n = 0; n < shape.length; ++n) std::printf(" %d", static_cast<int>(y(0, n, c)));
     std::printf("  from");
     // [snippet map]
-    // y[n] = x[from]: row n of channel c's matrix has its one in column `from`.
+    // y[n] = x[source]: row n of channel c's matrix has its one in column `source`.
     ss::index_t const group = op.group(shape), shift = op.shift_of(c, shape, shape.length);
     for (ss::index_t n = 0; n < shape.length; ++n) {
       ss::index_t row = n;
       if (group == 2)
-        row = n ^ (order(0, n / 16, c) >> n / 2 % 8 & 1);  // the pair's bit: was it exchanged?
+        row = n ^ (order(0, n / 16, c) >> n / 2 % 8 & 1);  // the pair's bit: 1 if exchanged
       else if (group > 2)
         row = n / group * group + order(0, n, c);
-      ss::index_t const from = (row - shift + shape.length) % shape.length;
-      std::printf(" %d", static_cast<int>(from));
+      ss::index_t const source = (row - shift + shape.length) % shape.length;
+      std::printf(" %d", static_cast<int>(source));
     }
     // [/snippet map]
     std::printf("\n");
@@ -70,12 +68,12 @@ int main() {
   auto const y = ss::view(y_data, shape), dx = ss::view(dx_data, shape);
 
   // [snippet]
-  ss::csp const op{ss::group_size{4}};  // that is csp<ss::shift::linear, ss::reference>
-  auto const order = ss::view(order_data, op.saved_extents(shape));  // of std::uint8_t
+  ss::csp const op{ss::group_size{4}};  // csp<ss::shift::linear, ss::reference>
+  auto const order = ss::view(order_data, op.saved_extents(shape));  // std::uint8_t
   ss::exec::host const exec;
   ss::scratch memory;
   op.forward(exec, x, y, order, memory);
-  op.backward(exec, y, order, dx, memory);  // takes y back to where it came from
+  op.backward(exec, y, order, dx, memory);  // moves y back to the rows of x
   // [/snippet]
   std::printf("dx is x: %s\n", dx_data == x_data ? "yes" : "no");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shifts and alignments of CSP are types: use the library's, or write a few lines.
+// User-defined shifts and alignments of CSP: a policy is a type with one member function.
 #include <slicesort/csp.hpp>
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace ss = slicesort;
 
 // [snippet shift]
-// Even channels look back, odd ones ahead; channel 2k and 2k + 1 as far as `step` times k + 1.
-struct there_and_back {
+// Shifts channel 2k by (k + 1) * step rows and channel 2k + 1 by as many in the other direction.
+struct alternating {
   ss::index_t step;
 
   // Any integer: it is taken modulo the sample's length.
@@ -18,15 +18,15 @@ struct there_and_back {
     ss::index_t const rows = step * (channel / 2 + 1);
     return channel % 2 == 0 ? rows : -rows;
   }
-  // Optional: says which parameters make no sense. The operator refuses them with this sentence.
+  // Optional: the error that the operator reports for invalid parameters, or null.
   char const* validate(ss::index_t /*channels*/) const {
-    return step > 0 ? nullptr : "there_and_back: step must be positive";
+    return step > 0 ? nullptr : "alternating: step must be positive";
   }
 };
 // [/snippet shift]
 
 // [snippet alignment]
-// The rows of every group take the order of the last channel's.
+// Every group takes the order of the last channel.
 struct last_channel {
   ss::index_t reference_channel(ss::index_t channels) const { return channels - 1; }
 };
@@ -34,7 +34,7 @@ struct last_channel {
 
 namespace {
 
-// Prints by how many of 16 rows each of eight channels moves.
+// Prints the shift of each of eight channels with 16 rows.
 template <class Shift>
 void draw(char const* name, Shift shift) {
   ss::extents3 const shape{1, 16, 8};
@@ -43,7 +43,7 @@ void draw(char const* name, Shift shift) {
   auto const x = ss::view(data, shape);
   ss::exec::host const exec;
   ss::scratch memory;
-  op.forward(exec, x, x, ss::no_saved, memory);  // refuses bad parameters
+  op.forward(exec, x, x, ss::no_saved, memory);  // throws if parameters are invalid
 
   std::printf("%-26s", name);
   for (ss::index_t c = 0; c < shape.channels; ++c)
@@ -63,9 +63,9 @@ int main() {
   draw("power, layer 1 of 2", ss::shift::power{1, 2});
   draw("power_ceil, layer 0 of 2", ss::shift::power_ceil{0, 2});
   draw("power_ceil, layer 1 of 2", ss::shift::power_ceil{1, 2});
-  std::vector<std::int32_t> const own = {0, 3, -1, 5, 0, 0, 100, 8};
-  draw("table", ss::shift::table{ss::view(own)});
-  draw("there_and_back{2}", there_and_back{2});
+  std::vector<std::int32_t> const table = {0, 3, -1, 5, 0, 0, 100, 8};
+  draw("table", ss::shift::table{ss::view(table)});
+  draw("alternating{2}", alternating{2});
 
   ss::extents3 const shape{1, 4, 2};
   std::vector<float> data = {1, 20, 2, 40, 3, 10, 4, 30};
@@ -81,8 +81,8 @@ int main() {
 
   try {
     draw("", ss::shift::per_head{3});
-  } catch (ss::invalid_argument const& refused) {
-    std::printf("%s\n", refused.what());
+  } catch (ss::invalid_argument const& error) {
+    std::printf("%s\n", error.what());
   }
 }
 
@@ -97,6 +97,6 @@ int main() {
 // power_ceil, layer 0 of 2    1  2  2  2  2  3  3  4
 // power_ceil, layer 1 of 2    4  5  6  7  8 10 12 14
 // table                       0  3 15  5  0  0  4  8
-// there_and_back{2}           2 14  4 12  6 10  8  8
+// alternating{2}              2 14  4 12  6 10  8  8
 // last_channel                2 20  4 40  1 10  3 30
 // csp.forward: shift per_head: channels must be a multiple of heads (channels is 8)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// forward_backward.cpp on a GPU: the same operator, with another policy and with device memory.
-// Thrust's vectors are viewed like any container; raw device pointers do as well.
+// forward_backward.cpp on a GPU: another execution policy, and device memory. Views accept Thrust
+// vectors and raw device pointers.
 #include <slicesort/slicesort.hpp>
 
 #include <thrust/copy.h>

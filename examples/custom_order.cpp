@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which channels ascend is a type: use one of the library, or write three lines. The order is a
-// template parameter of the operator, because it changes the result.
+// User-defined order: a type that selects the ascending channels. It is a template parameter of the
+// operator, because it changes the result.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdio>
@@ -9,13 +9,13 @@
 namespace ss = slicesort;
 
 // [snippet]
-// Sorts the first `count` channels upwards and the rest downwards.
+// Sorts the first `count` channels in ascending order and the rest in descending order.
 struct first_channels_ascend {
   ss::index_t count;
 
   bool ascending(ss::index_t channel, ss::index_t /*channels*/) const { return channel < count; }
 
-  // Optional: says which parameters make no sense. The operator refuses them with this sentence.
+  // Optional: the error that the operator reports for invalid parameters, or null.
   char const* validate(ss::index_t channels) const {
     return count >= 0 && count <= channels ? nullptr : "first_channels_ascend: count out of range";
   }
@@ -24,7 +24,7 @@ struct first_channels_ascend {
 
 namespace {
 
-// Sorts eight equal columns 1 2 3 and draws each channel as '^' (ascends) or 'v' (descends).
+// Sorts eight equal columns 1 2 3 and prints each channel as '^' (ascending) or 'v' (descending).
 template <class Order>
 void draw(char const* name, Order order) {
   ss::extents3 const shape{1, 3, 8};
@@ -58,8 +58,8 @@ int main() {
 
   try {
     draw("", first_channels_ascend{9});
-  } catch (ss::invalid_argument const& refused) {
-    std::printf("%s\n", refused.what());
+  } catch (ss::invalid_argument const& error) {
+    std::printf("%s\n", error.what());
   }
 }
 

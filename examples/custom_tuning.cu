@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning of your own: a stateless selector on the policy gets a description of the device, the size
-// of an element and the default, and returns what to use. It changes how fast a call is, never a
-// bit of its result.
+// User-defined tuning: a stateless selector receives the device's properties, the element size and
+// the default, and returns the tuning to use. It changes speed, never a bit of the result.
 #include "support/device_array.hpp"
 
 #include <slicesort/slicesort.hpp>
@@ -13,8 +12,8 @@
 namespace ss = slicesort;
 
 // [snippet]
-// Narrow tiles of few threads, so that more blocks share a processor; and runs so short that
-// columns of a thousand rows are merged from them.
+// Small tiles, so that more blocks share a multiprocessor, and short runs, so that columns of a
+// thousand rows are merged.
 struct small_blocks {
   ss::sort_tuning operator()(ss::device_info device, std::size_t element_bytes,
                              ss::sort_tuning tuning) const {
@@ -25,7 +24,7 @@ struct small_blocks {
     }
     return tuning;
   }
-  // Merges need workspace: a small call takes less of it, and more launches.
+  // Merges in small chunks: less workspace, more launches.
   ss::grid_tuning operator()(ss::device_info, std::size_t, ss::grid_tuning tuning) const {
     tuning.chunk_elements = 2000;
     return tuning;

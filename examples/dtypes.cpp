@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types: float, double, float16, bfloat16, or a 16-bit type of your own that has the format
-// of one of these. The order is decided on the bits, so that values move unchanged: NaN with their
-// payload, zeros with their sign.
+// Element types: float, double, float16, bfloat16, or your 16-bit type in one of these formats.
+// Sorting compares bits and moves values unchanged: NaN keep their payload, zeros their sign.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 namespace ss = slicesort;
 
 // [snippet]
-// The bfloat16 of some framework: 16 bits, and conversions from and to float.
+// A framework's bfloat16: 16 bits, and conversions from and to float.
 struct their_bfloat16 {
   std::uint16_t bits;
   their_bfloat16() = default;

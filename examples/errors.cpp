@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mistake is refused before anything is written, with the argument, what it was and what it
-// must be. `check` takes the arguments of the call and returns the same status as a value.
+// Invalid arguments are rejected before anything is written. The message names the argument, its
+// value and the requirement. With exec::dry_run a call returns the message instead of throwing it.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
@@ -20,17 +20,20 @@ int main() {
 
   // [snippet]
   try {
-    op.forward(exec, x, y, perm);  // the workspace is forgotten
+    op.forward(exec, x, y, perm);  // no workspace
   } catch (ss::workspace_error const& e) {
     std::printf("%s\n", e.what());
   }
 
   ss::tensor3<float> const shorter(y_data.data(), {1, 3, 3});
-  if (ss::status const v = op.forward(ss::exec::dry_run{exec}, x, shorter, perm, memory); !v)
-    std::printf("%s\n", v.message);
+  if (ss::status const status = op.forward(ss::exec::dry_run{exec}, x, shorter, perm, memory);
+      !status)
+    std::printf("%s\n", status.message);
   // [/snippet]
 
-  auto const report = [](ss::status const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
+  auto const report = [](ss::status const& status) {
+    std::printf("%s\n", status ? "accepted" : status.message);
+  };
   report(op.forward(ss::exec::dry_run{exec}, x, y, perm, memory));
   report(op.forward(ss::exec::dry_run{exec}, x, x, perm, memory));  // in place
 
@@ -45,7 +48,7 @@ int main() {
   ss::tensor3<float const> const large(x_data.data(), {1, 65537, 1});
   ss::tensor3<std::uint16_t> const narrow(perm_data.data(), {1, 65537, 1});
   ss::tensor3<float> const elsewhere(x_data.data() + 65537,
-                                     {1, 65537, 1});  // check never touches data
+                                     {1, 65537, 1});  // a dry run never reads data
   report(op.forward(ss::exec::dry_run{exec}, large, elsewhere, narrow, memory));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The full form: views of your own memory, two threads, a saved permutation of 16 bits, and a
-// gradient that is added to one. Every buffer below could be reused every step.
+// A complete call: views of the caller's memory, two threads, a saved 16-bit permutation, and an
+// accumulated gradient. Every buffer can be reused in the next step.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
@@ -31,13 +31,13 @@ int main() {
   std::vector<float> const x = {3, 10, 1, 40, 2, 30, 0, 20, 7, 5, 7, 6, 9, 8, 7, 7};
   std::vector<float> const dy = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<float> y(x.size());
-  std::vector<float> dx(x.size(), 100.0f);  // a gradient that is there already
+  std::vector<float> dx(x.size(), 100.0f);  // a gradient to add to
   std::vector<std::uint16_t> perm(x.size());
 
   // [snippet]
   ss::slicing_sort<> const op;   // every channel ascends
   ss::exec::host const exec{2};  // two threads; `{}` is the calling thread alone
-  ss::scratch memory;            // grows to what the calls need
+  ss::scratch memory;            // grows to the size that the calls need
   op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
   op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory,
               ss::grad_mode::accumulate);  // dx += gradient

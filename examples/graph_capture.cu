@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls only enqueue, so a training step can be captured in a CUDA graph once and replayed with new
+// Calls only enqueue work, so a CUDA graph can capture a training step and replay it with new
 // values in the same memory.
 #include "support/device_array.hpp"
 
@@ -32,7 +32,7 @@ int main() {
   // [snippet]
   ss::slicing_sort<> const op;
   ss::exec::cuda const exec{stream};
-  // A replay uses the memory of the capture, so its size is settled before.
+  // A replay uses the memory of the capture, so the workspace is allocated first.
   device_array<unsigned char> const memory(op.workspace_bytes(exec, ss::view(x, shape)));
 
   cudaGraph_t graph = nullptr;

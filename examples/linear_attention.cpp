@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear attention: forward and backward, features of five papers, a direction, lengths, and a
-// feature map of one's own. What it prints is checked: against the weights of all pairs, and
-// gradients against difference quotients.
+// Linear attention: forward and backward, feature maps of five papers, directions, lengths, and a
+// user-defined feature map. Compares outputs with sums over all pairs, and gradients with
+// difference quotients.
 #include <slicesort/linear_attention.hpp>
 #include <slicesort/policies/products.hpp>
 #include <slicesort/random_rows.hpp>
@@ -19,32 +19,32 @@ using numbers = std::vector<double>;
 using const_heads = ss::tensor4<double const>;
 
 numbers zeros(ss::index_t size) { return numbers(static_cast<std::size_t>(size)); }
-// Numbers in -1 .. 1, each another.
-numbers made_up(ss::index_t size, int seed) {
+// Distinct test values in [-1, 1].
+numbers test_values(ss::index_t size, int seed) {
   numbers list = zeros(size);
   for (std::size_t i = 0; i < list.size(); ++i)
     list[i] = std::sin(static_cast<double>(i * 7) + 2.5 * seed);
   return list;
 }
 double difference(numbers const& a, numbers const& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::fmax(most, std::fabs(a[i] - b[i]));
-  return most;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::fmax(largest, std::fabs(a[i] - b[i]));
+  return largest;
 }
 double product(numbers const& a, numbers const& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
-// Whether a function changes along its gradient as fast as the gradient is long.
+// True if the slope of f along `gradient`, at x, is the gradient's squared norm.
 template <class F>
-bool is_gradient(numbers const& gradient, numbers const& at, F const& f) {
+bool is_gradient(numbers const& gradient, numbers const& x, F const& f) {
   double const step = 1e-4;
-  numbers ahead = at, behind = at;
-  for (std::size_t i = 0; i < at.size(); ++i)
-    ahead[i] += step * gradient[i], behind[i] -= step * gradient[i];
+  numbers forward = x, backward = x;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    forward[i] += step * gradient[i], backward[i] -= step * gradient[i];
   double const expected = product(gradient, gradient);
-  return std::fabs((f(ahead) - f(behind)) / (2 * step) - expected) < 1e-6 * expected;
+  return std::fabs((f(forward) - f(backward)) / (2 * step) - expected) < 1e-6 * expected;
 }
 void print(char const* name, numbers const& y, bool holds) {
   std::printf("%-28s", name);
@@ -52,22 +52,22 @@ void print(char const* name, numbers const& y, bool holds) {
   std::printf("   %s\n", holds ? "true" : "false");
 }
 
-// y of two heads as it is defined: a weight for each pair, and the divisor of their sum. phi(x, i)
-// are the features of row i.
+// Reference output: a weight for each pair of rows, divided by divisor(sum of the query's weights).
+// phi(x, i) returns the features of row i.
 template <class Phi, class Divisor>
 numbers pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi,
                      Divisor const& divisor, bool causal = false) {
-  ss::extents4 const e = q.extents();
-  ss::index_t const channels = e.channels, keys = k.extents().length;
+  ss::index_t const channels = q.extents().channels, keys = k.extents().length;
   numbers y;
-  for (ss::index_t head = 0; head < e.heads; ++head)
-    for (ss::index_t i = 0; i < e.length; ++i) {
-      numbers sums = zeros(channels), of_query = phi(&q(0, head, i, 0), i);
+  for (ss::index_t head = 0; head < q.extents().heads; ++head)
+    for (ss::index_t i = 0; i < q.extents().length; ++i) {
+      numbers sums = zeros(channels), query_features = phi(&q(0, head, i, 0), i);
       double d = 0;
       for (ss::index_t j = 0; j < (causal ? i + 1 : keys); ++j) {
-        numbers const of_key = phi(&k(0, head, j, 0), j);
+        numbers const key_features = phi(&k(0, head, j, 0), j);
         double weight = 0;
-        for (std::size_t f = 0; f < of_key.size(); ++f) weight += of_query[f] * of_key[f];
+        for (std::size_t f = 0; f < key_features.size(); ++f)
+          weight += query_features[f] * key_features[f];
         for (ss::index_t c = 0; c < channels; ++c)
           sums[static_cast<std::size_t>(c)] += weight * v(0, head, j, c);
         d += weight;
@@ -77,8 +77,8 @@ numbers pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi
   return y;
 }
 
-// [snippet own]
-// Squares of what is positive: a sharper relu.
+// [snippet custom]
+// relu(x)^2 as a feature map.
 struct squared_relu {
   ss::index_t features(ss::index_t channels) const { return channels; }
   template <class A>
@@ -90,23 +90,23 @@ struct squared_relu {
     for (ss::index_t c = 0; c < row.channels; ++c) dx[c] = x[c] > 0 ? 2 * x[c] * dphi[c] : A(0);
   }
 };
-// [/snippet own]
+// [/snippet custom]
 
 // Two heads of six rows and four channels.
 ss::extents4 const shape{1, 2, 6, 4};
-numbers const q_data = made_up(shape.size(), 1), k_data = made_up(shape.size(), 2),
-              v_data = made_up(shape.size(), 3), dy_data = made_up(shape.size(), 4);
+numbers const q_data = test_values(shape.size(), 1), k_data = test_values(shape.size(), 2),
+              v_data = test_values(shape.size(), 3), dy_data = test_values(shape.size(), 4);
 const_heads const q = ss::view(q_data, shape), k = ss::view(k_data, shape),
                   v = ss::view(v_data, shape), dy = ss::view(dy_data, shape);
 
 double elu_plus_one(double x) { return x > 0 ? x + 1 : std::exp(x); }
 double relu(double x) { return x > 0 ? x : 0; }
-// A function of each channel as a feature map.
+// Feature map that applies f to each channel.
 template <class F>
 auto each_channel(F const& f) {
   return [f](double const* x, ss::index_t) { return numbers{f(x[0]), f(x[1]), f(x[2]), f(x[3])}; };
 }
-double sum_plus_little(double d) { return d + 1e-6; }
+double sum_plus_eps(double d) { return d + 1e-6; }
 
 void call() {
   auto y_data = zeros(shape.size()), dq_data = y_data, dk_data = y_data, dv_data = y_data;
@@ -119,59 +119,59 @@ void call() {
   op.forward(exec, {q, k, v}, y, memory);
   op.backward(exec, dy, {q, k, v}, {dq, dk, dv}, memory);
   // [/snippet]
-  auto const expected = pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little);
+  auto const expected = pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps);
   print("linear_attention<>", y_data, difference(y_data, expected) < 1e-14);
 
-  auto const loss = [&](numbers const& q_at, numbers const& k_at, numbers const& v_at) {
-    return product(dy_data,
-                   pair_by_pair(ss::view(q_at, shape), ss::view(k_at, shape), ss::view(v_at, shape),
-                                each_channel(elu_plus_one), sum_plus_little));
+  auto const loss = [&](numbers const& q_values, numbers const& k_values, numbers const& v_values) {
+    return product(
+        dy_data, pair_by_pair(ss::view(q_values, shape), ss::view(k_values, shape),
+                              ss::view(v_values, shape), each_channel(elu_plus_one), sum_plus_eps));
   };
   print("dq", dq_data,
-        is_gradient(dq_data, q_data, [&](auto& at) { return loss(at, k_data, v_data); }));
+        is_gradient(dq_data, q_data, [&](auto& x) { return loss(x, k_data, v_data); }));
   print("dk", dk_data,
-        is_gradient(dk_data, k_data, [&](auto& at) { return loss(q_data, at, v_data); }));
+        is_gradient(dk_data, k_data, [&](auto& x) { return loss(q_data, x, v_data); }));
   print("dv", dv_data,
-        is_gradient(dv_data, v_data, [&](auto& at) { return loss(q_data, k_data, at); }));
+        is_gradient(dv_data, v_data, [&](auto& x) { return loss(q_data, k_data, x); }));
 
   // [snippet causal]
-  // Query i looks at keys 0 .. i.
+  // Query i attends to keys 0 .. i.
   ss::linear_attention const causal{ss::direction::causal{}};
   causal.forward(exec, {q, k, v}, y, memory);
   // [/snippet causal]
   print("causal", y_data,
-        difference(y_data, pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little,
-                                        true)) < 1e-14);
+        difference(y_data, pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps, true)) <
+            1e-14);
 
   // [snippet native]
-  // On a GPU, bfloat16 and float16 by tensor cores: faster, with bits of its own.
-  ss::linear_attention const quick{ss::direction::causal{}, ss::products::native};
+  // On a GPU, multiplies bfloat16 and float16 on tensor cores: faster, with other rounding.
+  ss::linear_attention const native{ss::direction::causal{}, ss::products::native};
   // [/snippet native]
   numbers const exact = y_data;
-  quick.forward(exec, {q, k, v}, y, memory);
+  native.forward(exec, {q, k, v}, y, memory);
   print("native products, in double", y_data, y_data == exact);
 
   // [snippet lengths]
-  // Of this sample three keys are valid, and four queries.
+  // Three keys and four queries of this sample are valid.
   ss::index_t const keys = 3, queries = 4;
   op.forward(exec, {q, k, v}, y, memory, ss::lengths(keys, queries));
   // [/snippet lengths]
   const_heads const first_k(k_data.data(), {1, 2, 3, 4}, k.strides()),
       first_v(v_data.data(), {1, 2, 3, 4}, v.strides());
-  numbers valid = pair_by_pair(q, first_k, first_v, each_channel(elu_plus_one), sum_plus_little);
+  numbers valid = pair_by_pair(q, first_k, first_v, each_channel(elu_plus_one), sum_plus_eps);
   for (std::size_t i = 0; i < valid.size(); ++i)
-    if (i % 24 >= 16) valid[i] = 0;  // queries 4 and 5 of each head
+    if (i % 24 >= 16) valid[i] = 0;  // queries 4 and 5 of a head
   print("3 keys, 4 queries", y_data, difference(y_data, valid) < 1e-14);
 }
 
-// The matrix of random features of two heads.
+// Random matrices of two heads.
 ss::index_t const features = 8;
 numbers random_features(ss::index_t rows) {
   numbers data = zeros(2 * rows * shape.channels);
   // [snippet rows]
-  ss::extents3 const of_w{2, rows, shape.channels};  // rows for each of two heads
+  ss::extents3 const w_shape{2, rows, shape.channels};  // rows for each of two heads
   ss::random_rows{7, 2 * rows, shape.channels, ss::row_form::orthogonal_chi}.write(
-      ss::view(data, of_w));
+      ss::view(data, w_shape));
   // [/snippet rows]
   return data;
 }
@@ -199,10 +199,10 @@ void papers() {
     print(name, y, difference(y, expected) < 1e-13);
   };
   check("Linear Transformer", forward(linear_transformer),
-        pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little));
+        pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps));
 
   numbers const w_data = random_features(features);
-  // Both heads with the first one's rows, so that features depend on no head.
+  // Both heads share the rows of the first, so that one reference serves both.
   auto const w = ss::tensor3<double const>(w_data.data(), {1, features, shape.channels});
   auto const products = [&](double const* x) {
     numbers u;
@@ -215,11 +215,11 @@ void papers() {
   auto const norm = [](double const* x) {
     return std::hypot(std::hypot(x[0], x[1]), std::hypot(x[2], x[3]));
   };
-  // Without the maxima, which the divisor takes out again, and without eps.
+  // FAVOR+ without eps, and without the maxima, which cancel in the division.
   auto const favor = [&](double const* x, ss::index_t) {
     numbers u = products(x);
     double const root = std::pow(4.0, 0.25);
-    for (double& one : u) one = std::exp(one / root - norm(x) * norm(x) / (2 * root * root));
+    for (double& value : u) value = std::exp(value / root - norm(x) * norm(x) / (2 * root * root));
     return u;
   };
   auto const sum = [](double d) { return d; };
@@ -230,8 +230,8 @@ void papers() {
   auto const cosine = [](double const* x, ss::index_t i) {
     double const t = std::acos(-1.0) * static_cast<double>(i + 1) / 12;
     numbers phi;
-    for (double const by : {std::cos(t), std::sin(t)})
-      for (int c = 0; c < 4; ++c) phi.push_back(relu(x[c]) * by);
+    for (double const factor : {std::cos(t), std::sin(t)})
+      for (int c = 0; c < 4; ++c) phi.push_back(relu(x[c]) * factor);
     return phi;
   };
   check("cosFormer", forward(cosformer),
@@ -248,10 +248,10 @@ void papers() {
         pair_by_pair(q, k, v, fourier, [](double d) { return d + 1; }));
   check("Long Range Arena's Performer", forward(lra_performer),
         pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) + 1e-3; }), sum));
-  ss::linear_attention const own{squared_relu{}};
-  check("squared_relu", forward(own),
+  ss::linear_attention const custom{squared_relu{}};
+  check("squared_relu", forward(custom),
         pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) * relu(x); }),
-                     sum_plus_little));
+                     sum_plus_eps));
 }
 
 void learn() {
@@ -261,14 +261,14 @@ void learn() {
   numbers dw_data = zeros(w.extents().size());
   auto const dw = ss::view(dw_data, w.extents());
   // [snippet gradient]
-  // Rows of w that are learned: their gradient alone.
+  // Learned rows of w: computes their gradient alone.
   ss::linear_attention const op{ss::feature::random_relu{}, ss::divisor::sum_plus{0}};
   ss::exec::host const exec;
   ss::scratch memory;
   op.backward(exec, dy, {q, k, v, w}, ss::grad_w(dw), memory);
   // [/snippet gradient]
-  print("dw", dw_data, is_gradient(dw_data, w_data, [&](auto& at) {
-          return product(dy_data, forward(op, ss::view(at, w.extents())));
+  print("dw", dw_data, is_gradient(dw_data, w_data, [&](auto& x) {
+          return product(dy_data, forward(op, ss::view(x, w.extents())));
         }));
 }
 

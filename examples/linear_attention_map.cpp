@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What linear attention amounts to: a matrix for each head, as in softmax attention, which nobody
-// forms. Here it is, beside softmax attention's, for features of several papers. Performer's comes
-// nearer to softmax attention's the more random features it has. This output is drawn by
-// docs/operators/pictures/draw_linear_attention.py.
+// The weights of linear attention as a matrix, for the feature maps of several papers, beside those
+// of softmax attention. Performer's matrix approaches softmax attention's as random features are
+// added. docs/operators/pictures/draw_linear_attention.py draws the output.
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/linear_attention.hpp>
 #include <slicesort/random_rows.hpp>
@@ -19,10 +18,10 @@ namespace {
 
 constexpr ss::index_t rows = 12, channels = 4;
 
-// Weights in percent, of two maps side by side.
-void print(char const* left, ss::dense_matrix const& a, char const* right,
+// Prints two maps side by side, in percent.
+void print(char const* name_a, ss::dense_matrix const& a, char const* name_b,
            ss::dense_matrix const& b) {
-  std::printf("%-38s%s\n", left, right);
+  std::printf("%-38s%s\n", name_a, name_b);
   for (ss::index_t i = 0; i < a.size; ++i) {
     for (ss::index_t j = 0; j < a.columns; ++j) std::printf("%3.0f", 100 * a(i, j));
     std::printf("  ");
@@ -30,8 +29,7 @@ void print(char const* left, ss::dense_matrix const& a, char const* right,
     std::printf("\n");
   }
 }
-// How far weights are off: the root of their mean square.
-double distance(ss::dense_matrix const& a, ss::dense_matrix const& b) {
+double rms_difference(ss::dense_matrix const& a, ss::dense_matrix const& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.elements.size(); ++i)
     sum += (a.elements[i] - b.elements[i]) * (a.elements[i] - b.elements[i]);
@@ -41,18 +39,18 @@ double distance(ss::dense_matrix const& a, ss::dense_matrix const& b) {
 }  // namespace
 
 int main() {
-  // Rows that turn around slowly: neighbors resemble each other, and so do rows far apart.
+  // Slow rotations: neighboring rows are similar, and so are rows a period apart.
   std::vector<double> data;
   for (ss::index_t i = 0; i < rows; ++i)
-    for (double const turn : {0.6, 1.2})
-      for (double const from : {0.0, 1.5})
-        data.push_back(1.2 * std::cos(turn * static_cast<double>(i) + from));
+    for (double const frequency : {0.6, 1.2})
+      for (double const phase : {0.0, 1.5})
+        data.push_back(1.2 * std::cos(frequency * static_cast<double>(i) + phase));
   ss::tensor4<double const> const x(data.data(), {1, 1, rows, channels});
 
   ss::dense_matrix const softmax = equivalent_matrix(
       ss::softmax_attention<>{}, ss::attention_inputs<double>{x, x, {}, {}}, 0, 0);
   // [snippet]
-  // Row i holds the weights of query i. Of sample 0 and head 0; v does not matter.
+  // Row i holds the weights of query i, for sample 0 and head 0. v may be empty.
   ss::linear_attention<> const op;
   ss::linear_attention_inputs<double> const in{x, x, {}, {}};
   ss::dense_matrix const map = ss::equivalent_matrix(op, in, 0, 0);
@@ -73,7 +71,7 @@ int main() {
   print("random_exp, 16 features", performer(16), "random_exp, 1024 features", performer(1024));
   for (ss::index_t const features : {16, 256, 4096, 65536})
     std::printf("%5d features: weights are off by %.4f\n", static_cast<int>(features),
-                distance(performer(features), softmax));
+                rms_difference(performer(features), softmax));
 }
 
 // output:

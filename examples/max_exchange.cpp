@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max-exchange: in every channel the first maximum changes places with one row, by default the
-// first.
+// Max-exchange: swaps the first maximum of each channel with one row, by default row 0.
 #include <slicesort/max_exchange.hpp>
 
 #include <cstdint>
@@ -26,7 +25,7 @@ int main() {
   std::vector<std::uint16_t> row(1);
 
   // [snippet]
-  ss::max_exchange const op;  // with row 0; max_exchange{row}: with another
+  ss::max_exchange const op;  // swaps with row 0; max_exchange{r} with row r
   ss::exec::host const exec;
   auto const maximum = ss::view(row, {1, 1, 1});  // std::uint16_t: each column's maximum
   op.forward(exec, ss::view(x, shape), ss::view(y, shape), maximum);  // needs no workspace

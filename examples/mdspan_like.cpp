@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any view with the shape of std::mdspan is taken as it is: rank(), extent(r), stride(r),
-// data_handle(). Here the values are a slice of one packed [batch, length, 3, channels] buffer that
-// a single matrix product wrote (queries, keys and values side by side), and are sorted without a
-// copy.
+// Views with the interface of std::mdspan are accepted: rank(), extent(r), stride(r),
+// data_handle(). This program sorts the values of a packed [batch, length, 3, channels] buffer
+// (queries, keys, values) without a copy.
 #include <slicesort/slicing_sort.hpp>
 
 #include <array>
@@ -13,8 +12,8 @@
 namespace ss = slicesort;
 
 // [snippet]
-// Stands for std::mdspan<T, std::dextents<std::size_t, 3>, std::layout_stride>, Kokkos' or CUDA's
-// mdspan, or the view class of your framework.
+// A stand-in for std::mdspan<T, std::dextents<std::size_t, 3>, std::layout_stride>, for the mdspan
+// of Kokkos or CUDA, or for your framework's view class.
 template <class T>
 struct strided_view {
   T* pointer;
@@ -49,7 +48,7 @@ int main() {
     std::printf("%g %g\n", static_cast<double>(sorted[n * channels]),
                 static_cast<double>(sorted[n * channels + 1]));
 
-  // The packed buffer itself may be the output: queries and keys stay as they are.
+  // In place: queries and keys of the packed buffer are unchanged.
   strided_view<float> const in_place{qkv.data() + 2 * channels, values.extents, values.strides};
   op.forward(exec, in_place, in_place, ss::no_saved, memory);
   std::printf("packed:");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-permutation: a weighted sum of the powers of one sorting permutation, with weights that
-// learn.
+// Multi-permutation: a sum of the powers of a sorting permutation with learned weights.
 #include <slicesort/multi_permutation.hpp>
 
 #include <cstdint>
@@ -37,7 +36,7 @@ int main() {
   op.backward(exec, ss::view(dy, shape), x, ss::view(a), perm, ss::view(dx, shape), ss::view(da),
               memory);  // without x and da: dx alone
   // [/snippet]
-  print("own weights", y_data);
+  print("learned weights", y_data);
   print("dx", dx);
   print("dweights", da);
 
@@ -48,7 +47,7 @@ int main() {
 }
 
 // output:
-// own weights      0.75     1     2  2.25
+// learned weights  0.75     1     2  2.25
 // dx               0.25     0     0  0.75
 // dweights            0     3
 // uniform weights   1.5     1     2   1.5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that uses OpenMP has a thread pool already: OpenMP keeps its threads from one parallel
-// region to the next. This is all that the library needs to work in them.
+// OpenMP as a thread pool: it keeps its threads between parallel regions, and a few lines run the
+// library on them.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdio>
@@ -32,7 +32,7 @@ int main() {
   };
 
   openmp pool;
-  ss::exec::host_on const exec(pool);  // as many parts as the machine has hardware threads
+  ss::exec::host_on const exec(pool);  // as many tasks as there are hardware threads
   sort(ss::exec::host{}, serial);
   sort(exec, parallel);
   std::printf("same as on one thread: %s\n", serial == parallel ? "yes" : "no");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permute: the permutation that a sort saved, applied to other tensors. That differentiates the
-// sort forward (along a tangent) and twice; difference quotients confirm both.
+// Permute: applies the permutation that a sort saved to other tensors. This gives the sort's
+// forward-mode derivative and its second derivative; difference quotients confirm both.
 #include <slicesort/permute.hpp>
 #include <slicesort/slicing_sort.hpp>
 
@@ -62,7 +62,7 @@ int main() {
   ss::permute const op;
   ss::exec::host const exec;
   ss::scratch memory;
-  // perm is what slicing_sort saved of x: row n of sorted x is row perm[n] of x.
+  // slicing_sort saved perm: row n of sorted x is row perm[n] of x.
   op.forward(exec, ss::view(t, shape), perm, ss::view(tangent, shape), memory);
   op.backward(exec, ss::view(tangent, shape), perm, ss::view(back, shape), memory);  // undoes it
   // [/snippet]
@@ -77,7 +77,7 @@ int main() {
   print("its difference quotient", quotient);
   print("and back", back);
 
-  // A loss <t, dx> of the gradient dx = sort.backward(dy): its gradient by dy is permuted t.
+  // The gradient of <t, dx> with respect to dy, where dx = sort.backward(dy), is permuted t.
   for (std::size_t i = 0; i < 5; ++i) {
     numbers unit(5);
     unit[i] = 1;

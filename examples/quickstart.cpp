@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sort a tensor along the sequence, and send a gradient back.
+// Sorts a tensor along the sequence and propagates a gradient back.
 // [snippet]
 #include <slicesort/slicing_sort.hpp>
 
@@ -13,12 +13,12 @@ int main() {
   ss::extents3 const shape{1, 4, 2};  // batch, length, channels
   std::vector<float> const data = {3, 1, 2, 0, 10, 40, 30, 20}, dy = {1, 1, 2, 2, 3, 3, 4, 4};
   std::vector<float> y(8), dx(8);
-  std::vector<std::uint16_t> perm(8);  // the row that each value came from
+  std::vector<std::uint16_t> perm(8);  // source row of each value
 
   ss::tensor3<float const> const x(data.data(), shape, {8, 1, 4});  // strides: channel by channel
   ss::slicing_sort<> const op;
-  ss::exec::host const exec;  // this thread; {4} runs on four
-  ss::scratch memory;         // grows to what the calls need
+  ss::exec::host const exec;  // the calling thread; exec{4}: four threads
+  ss::scratch memory;         // grows to the size that the calls need
   op.forward(exec, x, ss::view(y, shape), ss::view(perm, shape), memory);
   op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory);
 

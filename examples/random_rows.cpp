@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random rows, as features or rotations take them: gaussian, and orthogonal ones for two heads.
+// Random matrices for feature maps and rotations: Gaussian rows, and orthogonal rows of two heads.
 #include <slicesort/random_rows.hpp>
 #include <slicesort/view.hpp>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that average the rows of a sample make them all alike; layers that permute channels do
-// not.
+// Rank collapse: layers that average rows make them all equal; layers that permute channels do not.
 #include <slicesort/csp.hpp>
 #include <slicesort/rank_collapse.hpp>
 
@@ -44,9 +43,9 @@ int main() {
   std::printf("layers  attention     csp\n");
   for (int layer = 0; layer <= 6; ++layer) {
     // [snippet]
-    ss::rank_report const a = ss::rank_collapse(ss::view(mixed, shape));
-    ss::rank_report const b = ss::rank_collapse(ss::view(moved, shape));
-    std::printf("%6d  %9.4f  %6.4f\n", layer, a.relative(), b.relative());
+    ss::rank_report const averaged = ss::rank_collapse(ss::view(mixed, shape));
+    ss::rank_report const permuted = ss::rank_collapse(ss::view(moved, shape));
+    std::printf("%6d  %9.4f  %6.4f\n", layer, averaged.relative(), permuted.relative());
     // [/snippet]
     mixed = attention(mixed);
     op.forward(exec, ss::view(moved, shape), ss::view(next, shape), ss::no_saved, memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffle: rows in a random order that depends on the seed alone, the same on every machine.
+// Shuffle: permutes rows at random. The order depends on the seed alone, not on the machine.
 #include <slicesort/shuffle.hpp>
 
 #include <cstdio>
@@ -29,11 +29,11 @@ int main() {
              dx = ss::view(dx_data, shape);
 
   // [snippet]
-  ss::shuffle<ss::per_channel> const op(2024);  // a seed; shuffle<>: all channels in one order
+  ss::shuffle<ss::per_channel> const op(2024);  // seed; shuffle<>: one order for all channels
   ss::exec::host const exec;
   ss::scratch memory;
   op.forward(exec, x, y, memory);
-  op.backward(exec, y, dx, memory);  // nothing is saved: the seed says it all
+  op.backward(exec, y, dx, memory);  // needs no saved state: the seed defines the order
   // [/snippet]
   print("per_channel", y);
   print("and back", dx);

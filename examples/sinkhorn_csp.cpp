@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relaxed CSP: the colder, the nearer to the permutation, while the gradient reaches the
-// reference.
+// Relaxed CSP: approaches the permutation as tau falls, and has a gradient of the reference.
 #include <slicesort/csp.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 
@@ -24,7 +23,7 @@ void print(char const* name, std::vector<double> const& values, std::size_t chan
 
 int main() {
   ss::extents3 const shape{1, 4, 2};
-  // Channel 0 is the reference; channel 1 follows it.
+  // Channel 0 is the reference; channel 1 takes its order.
   std::vector<double> x_data = {0, 1, 2, 3, -1, 2, 1, 0}, dy_data = {0, 0, 0, 1, 0, 0, 0, 0};
   std::vector<double> y_data(8), dx_data(8);
   auto const x = ss::view(x_data, shape), y = ss::view(y_data, shape);
@@ -39,7 +38,7 @@ int main() {
     ss::exec::host const exec;
     ss::scratch memory;
     op.forward(exec, x, y, memory);
-    op.backward(exec, dy, x, dx, memory);  // needs x again, and nothing else
+    op.backward(exec, dy, x, dx, memory);  // needs x, but no saved state
     // [/snippet]
     std::printf("tau %g\n", tau);
     print("y", y_data, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention: heads of a packed tensor, forward and backward; a bias with its gradient; the
-// whole map in memory; lengths; native products of bfloat16. Masks are in attention_masks.cpp.
+// Softmax attention: heads of a packed tensor, forward and backward, a bias with its gradient, the
+// materialized map, lengths, and native bfloat16 products. attention_masks.cpp shows masks.
 #include <slicesort/softmax_attention.hpp>
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace {
 std::vector<float> elements(ss::index_t size, float value = 0) {
   return std::vector<float>(static_cast<std::size_t>(size), value);
 }
-// Small numbers, each another.
+// Test values in [-0.9, 1.1].
 std::vector<float> numbers(ss::index_t size, int seed) {
   auto list = elements(size);
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -30,8 +30,7 @@ void print(char const* name, std::vector<float> const& values, std::size_t count
 }
 
 void train() {
-  // Two heads of three channels in one tensor [batch, length, heads * channels], as it comes from a
-  // projection.
+  // Two heads of three channels in a projection's output, [batch, length, heads * channels].
   ss::extents3 const shape{1, 5, 6};
   auto const q_data = numbers(shape.size(), 1), k_data = numbers(shape.size(), 2),
              v_data = numbers(shape.size(), 5), dy_data = numbers(shape.size(), 7);
@@ -52,14 +51,14 @@ void train() {
   op.backward(exec, dy, {q, k, v}, y, state, {dq, dk, dv}, memory);
   // [/snippet]
   std::puts("                       head 0                  head 1");
-  print("y, query 0", y_data, 6);  // looks at one key
+  print("y, query 0", y_data, 6);  // attends to one key
   print("y, query 1", {y_data.begin() + 6, y_data.end()}, 6);
   print("dq, query 1", {dq_data.begin() + 6, dq_data.end()}, 6);
   print("dk, key 0", dk_data, 6);
   print("dv, key 0", dv_data, 6);
 
   // [snippet bias]
-  // A bias that all heads share, and its gradient, here of each head. The others are left out.
+  // A bias that all heads share, and its gradient per head. The other gradients are not computed.
   auto const bias_data = numbers(5 * 5, 3);
   auto dbias_data = elements(2 * 5 * 5);
   ss::tensor4<float const> const bias(bias_data.data(), {1, 1, 5, 5});
@@ -71,16 +70,17 @@ void train() {
   print("dbias", {dbias_data.begin() + 10, dbias_data.end()}, 5);
 
   // [snippet whole]
-  // The whole map in memory, by the library's own loops; with a BLAS: ss::materialized<ss::cblas>.
-  ss::softmax_attention<ss::mask::causal, ss::materialized<>> const whole;
-  ss::extents4 const pairs = whole.saved_extents(q.extents(), v.extents());  // [1, 2, 5, 5]
+  // Keeps the whole map in memory. Products use the library's loops; ss::materialized<ss::cblas>
+  // uses a BLAS.
+  ss::softmax_attention<ss::mask::causal, ss::materialized<>> const materialized;
+  ss::extents4 const pairs = materialized.saved_extents(q.extents(), v.extents());  // [1, 2, 5, 5]
   auto map_data = elements(pairs.size());
-  whole.forward(exec, {q, k, v}, y, ss::view(map_data, pairs), memory);
+  materialized.forward(exec, {q, k, v}, y, ss::view(map_data, pairs), memory);
   // [/snippet whole]
   print("weights", {map_data.begin() + 10, map_data.end()}, 5);
 
   // [snippet lengths]
-  // Of this sample three keys are valid, and four queries; nothing is kept for backward.
+  // Three keys and four queries of this sample are valid; nothing is saved for backward.
   ss::index_t const keys = 3, queries = 4;
   op.forward(exec, {q, k, v}, y, ss::no_saved, memory, ss::lengths(keys, queries));
   // [/snippet lengths]
@@ -92,17 +92,17 @@ void train() {
 void infer() {
   ss::extents4 const shape{1, 1, 5, 6};
   std::vector<ss::bfloat16> data, y_data(30);
-  for (float one : numbers(shape.size(), 1)) data.emplace_back(one);
+  for (float value : numbers(shape.size(), 1)) data.emplace_back(value);
   ss::tensor4<ss::bfloat16 const> const q(data.data(), shape), k = q, v = q;
   auto const y = ss::view(y_data, shape);
   ss::exec::host const exec;
   // [snippet native]
-  // bfloat16 by the processor's own products, where it has them: faster, with bits of its own.
-  ss::softmax_attention<ss::mask::causal> const quick{ss::products::native};
+  // Uses the processor's bfloat16 instruction where it has one: faster, with other rounding.
+  ss::softmax_attention<ss::mask::causal> const native{ss::products::native};
   ss::scratch memory;
-  quick.forward(exec, {q, k, v}, y, ss::no_saved, memory);
+  native.forward(exec, {q, k, v}, y, ss::no_saved, memory);
   // [/snippet native]
-  std::vector<float> first;  // of the query that looks at one key, which no rounding changes
+  std::vector<float> first;  // output of query 0, which copies its only value without rounding
   for (std::size_t c = 0; c < 6; ++c) first.push_back(static_cast<float>(y_data[c]));
   print("bfloat16: y, query 0", first, 6);
 }

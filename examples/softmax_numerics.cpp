@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What floating point does to softmax over long sequences (Sliceformer's first version, Algorithm 1
-// and Figure 2), and not to slicing-sort: for x ~ N(0, 1) of length N and a random permutation P,
-// how far softmax(P x) is from P softmax(x), in how many places the two agree to the last bit, and
-// how flat the output is. Docs: docs/softmax_numerics/README.md.
+// Rounding errors of softmax over long sequences, which slicing-sort does not have (Sliceformer's
+// first version, Algorithm 1 and Figure 2). For x ~ N(0, 1) of length N and a random permutation P,
+// prints the deviation of the outputs, the distance of softmax(P x) from P softmax(x), and the
+// share of equal elements. Docs: docs/softmax_numerics/README.md.
 //
-//   softmax_numerics [trials [longest]]      by default 20 and 1000; the figure: 100 1000000
+//   softmax_numerics [trials [longest]]      default: 20 1000; the figure: 100 1000000
 #include <slicesort/slicesort.hpp>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace ss = slicesort;
 
 namespace {
 
-// The n-th number of a stream depends on the seed and n alone.
+// Random stream whose n-th number depends on the seed and n alone.
 class stream {
  public:
   explicit stream(std::uint64_t seed) : seed_(mix(seed)) {}
@@ -43,15 +43,14 @@ class stream {
 using column = std::vector<float>;
 
 // [snippet]
-// The softmax of x as attention computes it: the map that one query saves. Its key is 1, so the
-// scores are x.
+// Softmax of x as attention computes it: the saved map of one query with value 1 and keys x.
 column softmax(column const& x) {
   ss::softmax_attention<ss::mask::full, ss::materialized<>> const op{ss::mask::full{}, 1.0};
   auto const n = static_cast<ss::index_t>(x.size());
-  float const one = 1, zero = 0;
+  float const query = 1, zero = 0;
   float mean = 0;
   column map(x.size());
-  ss::tensor4<float const> const q(&one, {1, 1, 1, 1}), k(x.data(), {1, 1, n, 1}),
+  ss::tensor4<float const> const q(&query, {1, 1, 1, 1}), k(x.data(), {1, 1, n, 1}),
       v(&zero, {1, 1, n, 1}, {0, 0, 0, 0});
   ss::exec::host const exec;
   ss::scratch memory;
@@ -63,48 +62,48 @@ column softmax(column const& x) {
 
 column sorted(column const& x) {
   ss::slicing_sort<> const op;
-  ss::extents3 const e{1, x.size(), 1};
+  ss::extents3 const shape{1, x.size(), 1};
   column y(x.size());
   ss::exec::host const exec;
   ss::scratch memory;
-  op.forward(exec, ss::view(x, e), ss::view(y, e), ss::no_saved, memory);
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
   return y;
 }
 
 // Means over the trials.
-struct measured {
+struct statistics {
   double deviation = 0, difference = 0, equal = 0;
 
-  // Adds the statistics of an output y, and of `same`, which should equal it.
-  void add(column const& y, column const& same, int trials) {
+  // Adds a trial's output y and `expected`, to which it is equal in exact arithmetic.
+  void add(column const& y, column const& expected, int trials) {
     auto const n = static_cast<double>(y.size());
-    double mean = 0, squares = 0, apart = 0, agree = 0;
+    double mean = 0, squares = 0, distance = 0, matches = 0;
     for (float v : y) mean += static_cast<double>(v) / n;
     for (std::size_t i = 0; i < y.size(); ++i) {
-      double const a = static_cast<double>(y[i]), b = static_cast<double>(same[i]);
-      squares += (a - mean) * (a - mean);
-      apart += std::fabs(a - b);
-      agree += y[i] == same[i] ? 1 : 0;
+      double const value = static_cast<double>(y[i]);
+      squares += (value - mean) * (value - mean);
+      distance += std::fabs(value - static_cast<double>(expected[i]));
+      matches += y[i] == expected[i] ? 1 : 0;
     }
     deviation += std::sqrt(squares / (n - 1)) / trials;
-    difference += apart / trials;
-    equal += agree / n / trials;
+    difference += distance / trials;
+    equal += matches / n / trials;
   }
 };
 
 void run(std::size_t n, int trials) {
-  measured attention, sort;
+  statistics attention, sort;
   for (int trial = 0; trial < trials; ++trial) {
     stream random(n * 1000 + static_cast<std::uint64_t>(trial));
     column x(n), shuffled(n), moved(n);
     for (float& v : x) v = static_cast<float>(random.normal());
-    std::vector<std::size_t> from(n);
-    for (std::size_t i = 0; i < n; ++i) from[i] = i;
-    for (std::size_t i = n; i > 1; --i) std::swap(from[i - 1], from[random.bits() % i]);
-    for (std::size_t i = 0; i < n; ++i) shuffled[i] = x[from[i]];
+    std::vector<std::size_t> perm(n);
+    for (std::size_t i = 0; i < n; ++i) perm[i] = i;
+    for (std::size_t i = n; i > 1; --i) std::swap(perm[i - 1], perm[random.bits() % i]);
+    for (std::size_t i = 0; i < n; ++i) shuffled[i] = x[perm[i]];
 
     column const map = softmax(x);
-    for (std::size_t i = 0; i < n; ++i) moved[i] = map[from[i]];
+    for (std::size_t i = 0; i < n; ++i) moved[i] = map[perm[i]];
     attention.add(moved, softmax(shuffled), trials);
     sort.add(sorted(x), sorted(shuffled), trials);
   }

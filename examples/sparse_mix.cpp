@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse factors: a chain with its gradients, with states saved and without; and what a row sees
-// after each factor of three topologies, one of them home-made.
-// docs/operators/pictures/draw_receptive_field.py draws it.
+// Sparse factors: a chain with its gradients, with saved and with recomputed states; and a row's
+// receptive field after each factor of three topologies, one of them user-defined.
+// docs/operators/pictures/draw_receptive_field.py draws the receptive fields.
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/sparse_mix.hpp>
 
@@ -26,15 +26,15 @@ void print(char const* name, std::vector<float> const& values) {
 void train() {
   ss::extents3 const shape{1, 8, 1};
   auto x_data = elements(shape.size()), y_data = x_data, dy_data = x_data, dx_data = x_data;
-  x_data[0] = 1;   // e_0
-  dy_data[7] = 1;  // the gradient of the last row alone
+  x_data[0] = 1;
+  dy_data[7] = 1;
   auto const x = ss::view(x_data, shape), dy = ss::view(dy_data, shape);
   auto const y = ss::view(y_data, shape), dx = ss::view(dx_data, shape);
   // [snippet weights]
   ss::index_t const factors = ss::ceil_log2(shape.length);
   ss::index_t const links = ss::topology::chord{}.links(factors);
 
-  // A weight for every factor, sample, row and link. (Here all are 1; in the paper MLPs make them.)
+  // A weight for every factor, sample, row and link. (All are 1; in the paper MLPs compute them.)
   ss::stack_extents const weights{factors, shape.batch, shape.length, links};
   auto w_data = elements(weights.size(), 1), dw_data = w_data;
   auto const w = ss::view(w_data, weights), dw = ss::view(dw_data, weights);
@@ -42,7 +42,7 @@ void train() {
   auto state_data = elements((factors - 1) * shape.size());
 
   // [snippet]
-  ss::sparse_mix<> const op;  // CHORD; every factor adds its input; backward gets all states
+  ss::sparse_mix<> const op;  // CHORD, a residual per factor, all states saved
   auto const states = ss::view(state_data, op.saved_extents(shape, weights));
   ss::exec::host const exec;
   ss::scratch memory;
@@ -51,11 +51,11 @@ void train() {
   // [/snippet]
   print("y", y_data);
   print("dx", dx_data);
-  print("dw", {dw_data.end() - 4, dw_data.end()});  // of the last row in the last factor
+  print("dw", {dw_data.end() - 4, dw_data.end()});  // the last row of the last factor
 
   auto const first = dw_data;
   // [snippet frugal]
-  // Saves nothing (`ss::save_every(2)`: every other state), and gives the same bits.
+  // Saves no state (`ss::save_every(2)`: every other one); results have the same bits.
   ss::sparse_mix const frugal{ss::topology::chord{}, ss::recompute};
   frugal.forward(exec, x, w, y, ss::no_saved, memory);
   frugal.backward(exec, dy, x, w, ss::no_saved, dx, dw, memory);
@@ -63,44 +63,44 @@ void train() {
   std::printf("the same dw: %s\n", dw_data == first ? "yes" : "no");
 
   // [snippet one]
-  // One factor, its weights a view of rank 3; without a residual.
-  ss::sparse_mix<ss::topology::cdil, ss::residual::none> const one{ss::topology::cdil{2}};
-  auto const five = elements(8 * 5, 1);
-  one.forward(exec, x, ss::view(five, {1, 8, 5}), y, ss::no_saved, memory);
+  // One factor without a residual; its weights are a view of rank 3.
+  ss::sparse_mix<ss::topology::cdil, ss::residual::none> const factor{ss::topology::cdil{2}};
+  auto const five_links = elements(8 * 5, 1);
+  factor.forward(exec, x, ss::view(five_links, {1, 8, 5}), y, ss::no_saved, memory);
   // [/snippet one]
   print("y", y_data);
 }
 
-// [snippet own]
+// [snippet custom]
 // CHORD in both directions: 0, 1, -1, 2, -2, 4, -4, ..
 struct both_ways {
-  ss::index_t reach;  // links to either side
+  ss::index_t reach;  // links in each direction
 
   // Any integer: it is taken modulo the sample's length.
   ss::index_t offset(ss::index_t link, ss::index_t /*factor*/) const {
     if (link == 0) return 0;
-    ss::index_t const far = ss::index_t{1} << (link - 1) / 2;
-    return link % 2 == 1 ? far : -far;
+    ss::index_t const distance = ss::index_t{1} << (link - 1) / 2;
+    return link % 2 == 1 ? distance : -distance;
   }
-  // Optional: how many links there are, and which parameters make no sense.
+  // Optional: the number of links, and the error of invalid parameters.
   ss::index_t links(ss::index_t /*factors*/) const { return 2 * reach + 1; }
   char const* validate(ss::index_t /*factors*/) const {
     return 0 <= reach && reach < 62 ? nullptr : "both_ways: reach must be in 0..61";
   }
 };
-// [/snippet own]
+// [/snippet custom]
 
-// On how many ways row `row` gets something of each row of x, after 0, 1, 2, .. factors.
+// Prints the number of paths from each row of x to `row` after 0, 1, 2, .. factors.
 template <class Topology>
 void print_field(char const* name, Topology topology, ss::index_t length, ss::index_t row) {
   std::printf("%s, ways to row %d\n", name, static_cast<int>(row));
   for (ss::index_t factors = 0; factors <= ss::ceil_log2(length); ++factors) {
     // [snippet field]
-    // The matrix that the chain stands for. Of weights 1 it counts ways.
+    // The chain's matrix. With weights of 1 it counts paths.
     ss::sparse_mix<Topology, ss::residual::none> const op{topology};
     ss::stack_extents const weights{factors, 1, length, topology.links(factors)};
-    float const one = 1;
-    ss::tensor_stack<float const> const w(&one, weights, {0, 0, 0, 0});
+    float const weight = 1;
+    ss::tensor_stack<float const> const w(&weight, weights, {0, 0, 0, 0});
     ss::dense_matrix const ways = ss::equivalent_matrix(op, w, 0);
     // [/snippet field]
     std::printf(" ");
@@ -119,14 +119,14 @@ int main() {
   print_field("cdil", ss::topology::cdil{}, 16, 8);
   print_field("both_ways", both_ways{3}, 16, 8);
 
-  // A wrong number of links is refused before anything is written.
+  // A wrong number of links is rejected before anything is written.
   ss::extents3 const shape{1, 16, 1};
   auto x = elements(16), y = x, six_links = elements(4 * 16 * 6);
   ss::sparse_mix<both_ways> const op{both_ways{3}};
-  ss::status const v = op.forward(ss::exec::dry_run{ss::exec::host{}}, ss::view(x, shape),
-                                  ss::view(six_links, ss::stack_extents{4, 1, 16, 6}),
-                                  ss::view(y, shape), ss::no_saved);
-  std::printf("%s\n", v.message);
+  ss::status const status = op.forward(ss::exec::dry_run{ss::exec::host{}}, ss::view(x, shape),
+                                       ss::view(six_links, ss::stack_extents{4, 1, 16, 6}),
+                                       ss::view(y, shape), ss::no_saved);
+  std::printf("%s\n", status.message);
 }
 
 // output:

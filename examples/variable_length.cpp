@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A padded batch: `lengths[b]` rows of sample b are valid. The padding takes no part, whatever it
-// holds, and is copied through; so is its gradient.
+// A padded batch: `lengths[b]` rows of sample b are valid. Padding of x and of the gradient is
+// copied through and never read for results.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
@@ -39,7 +39,7 @@ int main() {
   ss::scratch memory;
 
   // [snippet]
-  std::vector<ss::index_t> const rows = {5, 3, 1};  // of each sample
+  std::vector<ss::index_t> const rows = {5, 3, 1};  // valid rows per sample
   op.forward(exec, x, y, perm, memory, ss::lengths(rows));
   op.backward(exec, dy, perm, dx, memory, ss::lengths(rows));
   // [/snippet]

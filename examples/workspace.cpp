@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A workspace of a size that is asked for before, so that the call allocates nothing; and sizes for
-// other shapes, which are arithmetic: nothing is allocated or touched.
+// Workspace sizes: queries the size first, so that the call allocates nothing, and prints the sizes
+// of other shapes. A query is arithmetic and reads no tensor.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The masks of the attention cases, by name. The oracle asks the library's own, which tests/mask
-// holds against their definitions.
+// Masks of the attention cases, by name. The oracle uses the library's masks, which tests/mask
+// verifies.
 #pragma once
 
 #include "driver/case.hpp"
@@ -15,13 +15,13 @@
 
 namespace bench {
 
-// Sizes are those of the Long Range Arena's code, BigBird's those of its authors; short sequences,
-// which are there to run everything once, have small ones.
+// Sizes are those of the Long Range Arena's code, and for BigBird its authors'. The short sequences
+// of --smoke have smaller ones.
 class attention_mask {
  public:
   attention_mask(std::string name, ss::index_t length) : name_(std::move(name)), length_(length) {}
 
-  // Calls f with the library's mask, of the masks that are not sparse; or of all.
+  // Calls f with the library's mask: with_dense supports only masks that are not sparse.
   template <class F>
   auto with_dense(F const& f) const {
     if (name_ == "window") return f(window());
@@ -46,34 +46,34 @@ class attention_mask {
     return with_dense(f);
   }
 
-  // Returns a function that is true if a query of the head looks at a key.
-  std::function<bool(ss::index_t query, ss::index_t key)> of_head(ss::index_t head) const {
+  // Returns a predicate that is true if a query of the head sees a key.
+  std::function<bool(ss::index_t query, ss::index_t key)> visibility(ss::index_t head) const {
     return with([head](auto const& mask) -> std::function<bool(ss::index_t, ss::index_t)> {
       return [mask = ss::detail::mask_of_head(mask, head)](ss::index_t query, ss::index_t key) {
         return ss::detail::looks_at(mask, query, key);
       };
     });
   }
-  // The number of pairs that so many heads look at.
+  // The number of visible pairs of all heads.
   double pairs(ss::index_t heads) const {
     return with([&](auto const& mask) {
       using Mask = std::decay_t<decltype(mask)>;
       auto const n = static_cast<double>(length_);
       if (std::is_same_v<Mask, ss::mask::full>) return static_cast<double>(heads) * n * n;
-      // Heads differ in BigBird alone, and there all pairs of two blocks are alike.
+      // Only BigBird's heads differ; there, a pair of blocks is visible as a whole.
       ss::index_t step = 1;
       if constexpr (std::is_same_v<Mask, ss::mask::bigbird>) step = mask.block;
-      ss::index_t const different = ss::detail::has_for_head<Mask> ? heads : 1;
+      ss::index_t const distinct_heads = ss::detail::has_for_head<Mask> ? heads : 1;
       double sum = 0;
-      for (ss::index_t head = 0; head < different; ++head) {
-        auto const of_head = ss::detail::mask_of_head(mask, head);
+      for (ss::index_t head = 0; head < distinct_heads; ++head) {
+        auto const head_mask = ss::detail::mask_of_head(mask, head);
         for (ss::index_t query = 0; query < length_; query += step)
           for (ss::index_t key = 0; key < length_; key += step)
-            if (ss::detail::looks_at(of_head, query, key))
+            if (ss::detail::looks_at(head_mask, query, key))
               sum += static_cast<double>(std::min(step, length_ - query) *
                                          std::min(step, length_ - key));
       }
-      return sum * static_cast<double>(heads / different);
+      return sum * static_cast<double>(heads / distinct_heads);
     });
   }
 

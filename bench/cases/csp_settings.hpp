@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of csp's cases. Their policy is a name such as linear-reference-G:16: shift,
-// alignment and rows of a group, where N means all.
+// Settings of csp's cases. A policy such as linear-reference-G:16 names shift, alignment and rows
+// of a group, where N means all.
 #pragma once
 
 #include "driver/settings.hpp"
@@ -27,7 +27,7 @@ struct csp_policy {
   }
 };
 
-// Calls `f(fields)`, which adds the case, for every setting of one subject and direction.
+// Calls f(params) for every setting of one subject and direction.
 template <class T, class F>
 void for_each_csp_setting(std::string const& subject, std::string const& direction, F const& f) {
   std::set<std::string> names;
@@ -38,42 +38,41 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
         for (std::string const alignment : alignments)
           for (std::string const group : groups)
             for (unsigned const threads : {1u, 2u}) {
-              fields const at{subject,
-                              direction,
-                              ss::dtype_traits<T>::name,
-                              shift + '-' + alignment + "-G:" + group,
-                              input,
-                              e,
-                              threads};
-              if (names.insert(at.name()).second) f(at);
+              case_params const params{subject,
+                                       direction,
+                                       ss::dtype_traits<T>::name,
+                                       shift + '-' + alignment + "-G:" + group,
+                                       input,
+                                       e,
+                                       threads};
+              if (names.insert(params.name()).second) f(params);
             }
   };
   list const shifts{"none", "linear"}, alignments{"reference", "ascending"};
-  // One sample, wide: shift only, pairs, some sizes, and the complete sort.
+  // One wide sample: shift only, pairs, larger groups, and the complete sort.
   add({"linear"}, alignments, {"1", "2", "16", "64", "N"}, {"normal"}, {1, 4096, 512});
   if (std::is_same_v<T, float>) {
     add(shifts, alignments, {"1", "2", "16", "64", "N"}, {"normal", "uniform", "text"},
         {1, 4096, 512});
-    // For the picture of time against group size.
+    // Figure of time against group size.
     add({"linear"}, alignments,
         {"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "N"},
         {"normal"}, {1, 4096, 512});
     for (ss::index_t const n : {1000, 1024, 16384, 65536})
       add({"linear"}, {"reference"}, {"2", "16", "64"}, {"normal"}, {1, n, 512});
   }
-  // The model of the papers' text task: small groups, and the complete sort that the paper uses
-  // there.
+  // The text task: small groups, and the complete sort that the paper uses there.
   for_each_task_shape([&](std::string const& input, ss::extents3 e) {
     add({"linear"}, {"reference"}, {"2", "16"}, {input.c_str()}, e);
     add({"none"}, {"ascending"}, {"N"}, {input.c_str()}, e);
   });
-  // Several samples, so that two threads have work.
+  // Several samples for two threads.
   add({"linear"}, {"reference"}, {"2", "16"}, {"normal"}, {8, 4096, 512});
   for_each_sweep_shape([&](ss::extents3 e) {
     add({"linear"}, alignments, {"1", "2", "16", "64", "N"}, {"uniform"}, e);
     add({"none"}, {"ascending"}, {"2", "16"}, {"uniform"}, e);
   });
-  // Small enough to run everything once.
+  // Small shapes for --smoke.
   add(shifts, alignments, {"1", "2", "16", "N"}, {"normal"}, {2, 37, 24});
   add({"linear"}, {"reference"}, {"2"}, {"text"}, {2, 37, 24});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of linear attention. Their policy is a name such as elu_plus_one-causal-H:8: feature,
-// direction and heads; elu_plus_one-causal-native-H:8 has native products. Divisors are those of
-// the papers: `at_least` with cosine_reweighted, an eps of 0 with random_exp, of 1 with
+// Cases of linear attention. A policy such as elu_plus_one-causal-H:8 names feature, direction and
+// heads; elu_plus_one-causal-native-H:8 has native products. Divisors are those of the papers:
+// `at_least` for cosine_reweighted, else `sum_plus` with an eps of 0 for random_exp and 1 for
 // random_fourier. random_exp has D ln D orthogonal features, random_fourier D sines and D cosines.
 #pragma once
 
@@ -23,17 +23,17 @@ namespace bench {
 struct linear_policy {
   std::string feature;
   bool causal;
-  ss::products multiply;
+  ss::products products;
   ss::index_t heads;
 
   explicit linear_policy(std::string const& name)
       : feature(name.substr(0, name.find('-'))),
         causal(name.find("-causal-") != std::string::npos),
-        multiply(name.find("-native-") != std::string::npos ? ss::products::native
+        products(name.find("-native-") != std::string::npos ? ss::products::native
                                                             : ss::products::exact),
         heads(std::stol(name.substr(name.rfind(':') + 1))) {}
 
-  // Rows of w for heads of so many channels.
+  // Rows of w for heads of `channels` channels.
   ss::index_t random_features(ss::index_t channels) const {
     double const d = static_cast<double>(channels);
     if (feature == "random_exp")
@@ -47,83 +47,84 @@ struct linear_policy {
 
 // Calls `f` with the operator of the case.
 template <class F>
-void with_linear_attention(linear_policy const& p, F const& f) {
+void with_linear_attention(linear_policy const& policy, F const& f) {
   namespace feature = ss::feature;
   auto const directed = [&](auto map, auto divisor) {
     using Map = decltype(map);
     using Divisor = decltype(divisor);
-    if (p.causal)
-      f(ss::linear_attention<Map, Divisor, ss::direction::causal>{map, divisor, p.multiply});
+    if (policy.causal)
+      f(ss::linear_attention<Map, Divisor, ss::direction::causal>{map, divisor, policy.products});
     else
-      f(ss::linear_attention<Map, Divisor>{map, divisor, p.multiply});
+      f(ss::linear_attention<Map, Divisor>{map, divisor, policy.products});
   };
-  ss::divisor::sum_plus const plus{p.eps()};
-  if (p.feature == "cosine_reweighted")
-    directed(feature::cosine_reweighted{}, ss::divisor::at_least{p.eps()});
-  else if (p.feature == "random_exp")
+  ss::divisor::sum_plus const plus{policy.eps()};
+  if (policy.feature == "cosine_reweighted")
+    directed(feature::cosine_reweighted{}, ss::divisor::at_least{policy.eps()});
+  else if (policy.feature == "random_exp")
     directed(feature::random_exp{}, plus);
-  else if (p.feature == "random_fourier")
+  else if (policy.feature == "random_fourier")
     directed(feature::random_fourier{}, plus);
   else
     directed(feature::elu_plus_one{}, plus);
 }
 
-// Data, the calls, and the comparison of their results with the oracle.
-template <class T, class Place>
-class linear_attention_job final : public attention_tensors<T, Place> {
-  using base = attention_tensors<T, Place>;
-  using base::at, base::backward, base::channels, base::q, base::k, base::v, base::dy, base::y;
-  using base::placed_dy, base::placed_dq, base::placed_dk, base::placed_dv;
-  using base::split, base::placed_q, base::placed_k, base::placed_v, base::placed_y;
+template <class T, class Backend>
+class linear_attention_job final : public attention_tensors<T, Backend> {
+  using base = attention_tensors<T, Backend>;
+  using base::backend_dy, base::backend_dq, base::backend_dk, base::backend_dv;
+  using base::params, base::backward, base::channels, base::q, base::k, base::v, base::dy, base::y;
+  using base::split, base::backend_q, base::backend_k, base::backend_v, base::backend_y;
 
  public:
-  explicit linear_attention_job(fields const& f)
-      : base(f, linear_policy(f.policy).heads, false),
-        policy(f.policy),
+  explicit linear_attention_job(case_params const& params)
+      : base(params, linear_policy(params.policy).heads, false),
+        policy(params.policy),
         w(static_cast<std::size_t>(policy.random_features(channels) * channels)),
-        placed_w({1, policy.random_features(channels), channels}, drawn_w()) {
+        backend_w({1, policy.random_features(channels), channels}, drawn_w()) {
     with_linear_attention(policy, [&](auto const& op) {
-      auto const e = split(placed_q.view()).extents();
-      this->allocate(op.template workspace_bytes<T>(this->exec(), e, e, placed_w.view().extents()));
+      auto const e = split(backend_q.view()).extents();
+      this->allocate(
+          op.template workspace_bytes<T>(this->exec(), e, e, backend_w.view().extents()));
     });
-    this->traffic_bytes = (backward ? 7 : 4) * placed_q.bytes() + placed_w.bytes();
-    double const rows = static_cast<double>(f.extents.batch * f.extents.length * policy.heads);
+    this->traffic_bytes = (backward ? 7 : 4) * backend_q.bytes() + backend_w.bytes();
+    double const rows =
+        static_cast<double>(params.extents.batch * params.extents.length * policy.heads);
     double const features = static_cast<double>(oracle_of_feature().count());
-    double const each =
+    double const row_flops =
         4.0 * features + 4.0 * static_cast<double>(policy.random_features(channels));
-    this->flops = (backward ? 3.0 : 1.0) * rows * each * static_cast<double>(channels);
+    this->flops = (backward ? 3.0 : 1.0) * rows * row_flops * static_cast<double>(channels);
     this->tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
   }
 
   void run() override {
     with_linear_attention(policy, [&](auto const& op) {
-      ss::linear_attention_inputs<T> const in{split(placed_q.view()), split(placed_k.view()),
-                                              split(placed_v.view()), placed_w.view()};
+      ss::linear_attention_inputs<T> const inputs{split(backend_q.view()), split(backend_k.view()),
+                                                  split(backend_v.view()), backend_w.view()};
       if (backward)
-        op.backward(this->exec(), split(placed_dy.const_view()), in,
-                    {split(placed_dq.view()), split(placed_dk.view()), split(placed_dv.view())},
+        op.backward(this->exec(), split(backend_dy.const_view()), inputs,
+                    {split(backend_dq.view()), split(backend_dk.view()), split(backend_dv.view())},
                     this->scratch);
       else
-        op.forward(this->exec(), in, split(placed_y.view()), this->scratch);
+        op.forward(this->exec(), inputs, split(backend_y.view()), this->scratch);
     });
   }
 
-  // Checks the last head of the last sample: y relative to the sums of absolute values, and the
-  // gradients in one direction, against a difference quotient.
+  // Verifies the last head of the last sample: y relative to the sums of absolute values, or a
+  // directional derivative against a difference quotient.
   double max_error() override {
     if (!this->fetch()) return wrong;
     double const u = unit_roundoff<ss::detail::accumulator_t<T>>();
-    matrix const of_q = this->head_of(q->values), of_k = this->head_of(k->values),
-                 of_v = this->head_of(v->values);
-    if (backward) return gradient_error(of_q, of_k, of_v);
+    matrix const q_head = this->head_of(q->values), k_head = this->head_of(k->values),
+                 v_head = this->head_of(v->values);
+    if (backward) return gradient_error(q_head, k_head, v_head);
     double const sums = static_cast<double>(q->extents.length) / 64 + 64 +
                         static_cast<double>(oracle_of_feature().count());
     double const allowed = (4 * sums + 400) * u + 2 * unit_roundoff<T>();
-    linear_attention_oracle const oracle(oracle_of_feature(), of_q, of_k, of_v, policy.eps(),
+    linear_attention_oracle const oracle(oracle_of_feature(), q_head, k_head, v_head, policy.eps(),
                                          policy.causal);
     double error = 0.0;
-    for (std::size_t i = 0; i < of_q.rows; ++i)
-      error = worst(error, this->error_of_row(y, i, oracle.y(i)));
+    for (std::size_t i = 0; i < q_head.rows; ++i)
+      error = larger_error(error, this->error_of_row(y, i, oracle.y(i)));
     return error <= allowed ? error : wrong;
   }
 
@@ -136,79 +137,79 @@ class linear_attention_job final : public attention_tensors<T, Place> {
     return w;
   }
   feature_oracle oracle_of_feature() const {
-    feature_oracle of;
-    of.name = policy.feature;
-    of.channels = static_cast<std::size_t>(channels);
-    of.length = static_cast<std::size_t>(q->extents.length);
-    of.w = matrix(static_cast<std::size_t>(policy.random_features(channels)), of.channels);
-    for (std::size_t i = 0; i < of.w.values.size(); ++i) of.w.values[i] = decoded(w[i]);
-    return of;
+    feature_oracle feature;
+    feature.name = policy.feature;
+    feature.channels = static_cast<std::size_t>(channels);
+    feature.length = static_cast<std::size_t>(q->extents.length);
+    feature.w =
+        matrix(static_cast<std::size_t>(policy.random_features(channels)), feature.channels);
+    for (std::size_t i = 0; i < feature.w.values.size(); ++i) feature.w.values[i] = decoded(w[i]);
+    return feature;
   }
-  // The sum of dy * y where q, k and v are moved by `step` times their directions, and the sum of
-  // absolute values.
-  sized loss(feature_oracle const& of, matrix q_at, matrix k_at, matrix v_at,
-             matrix const (&along)[3], double step) const {
+  // The sum of dy * y after moving q, k and v by `step` times their directions.
+  tracked_sum loss(feature_oracle const& feature, matrix q_at, matrix k_at, matrix v_at,
+                   matrix const (&along)[3], double step) const {
     matrix* const moved[] = {&q_at, &k_at, &v_at};
     for (std::size_t t = 0; t < 3; ++t)
       for (std::size_t i = 0; i < along[t].values.size(); ++i)
         moved[t]->values[i] += step * along[t].values[i];
-    linear_attention_oracle const oracle(of, q_at, k_at, v_at, policy.eps(), policy.causal);
-    sized sum;
+    linear_attention_oracle const oracle(feature, q_at, k_at, v_at, policy.eps(), policy.causal);
+    tracked_sum sum;
     for (std::size_t i = 0; i < q_at.rows; ++i)
       for (std::size_t c = 0; c < v_at.columns; ++c)
-        sum += sized::exact(oracle.y(i)[c].value) * decoded(dy->values[this->start(i) + c]);
+        sum += tracked_sum::exact(oracle.y(i)[c].value) * decoded(dy->values[this->start(i) + c]);
     return sum;
   }
-  double gradient_error(matrix const& of_q, matrix const& of_k, matrix const& of_v) const {
-    matrix const all[] = {this->head_of(this->dq), this->head_of(this->dk),
-                          this->head_of(this->dv)};
-    feature_oracle of = oracle_of_feature();
-    if (of.random())
-      for (std::size_t i = 0; i < of_q.rows; ++i) {
-        of.maxima_of_q.push_back(of.maximum(of_q.row(i)));
-        of.maxima_of_k.push_back(of.maximum(of_k.row(i)));
+  double gradient_error(matrix const& q_head, matrix const& k_head, matrix const& v_head) const {
+    matrix const grads[] = {this->head_of(this->dq), this->head_of(this->dk),
+                            this->head_of(this->dv)};
+    feature_oracle feature = oracle_of_feature();
+    if (feature.random())
+      for (std::size_t i = 0; i < q_head.rows; ++i) {
+        feature.q_maxima.push_back(feature.maximum(q_head.row(i)));
+        feature.k_maxima.push_back(feature.maximum(k_head.row(i)));
       }
     double error = 0.0;
     for (std::size_t t = 0; t < 3; ++t) {
       matrix along[3];
-      along[t] = matrix(all[t].rows, all[t].columns);
-      sized computed;
-      for (std::size_t i = 0; i < all[t].values.size(); ++i) {
+      along[t] = matrix(grads[t].rows, grads[t].columns);
+      tracked_sum computed;
+      for (std::size_t i = 0; i < grads[t].values.size(); ++i) {
         along[t].values[i] = 2 * random_uniform(t, i) - 1;
-        computed += sized::exact(all[t].values[i]) * along[t].values[i];
+        computed += tracked_sum::exact(grads[t].values[i]) * along[t].values[i];
       }
       double const step = 1e-6;
-      sized const after = loss(of, of_q, of_k, of_v, along, step),
-                  before = loss(of, of_q, of_k, of_v, along, -step);
-      // Where keys are alike, gradients are differences of greater numbers, and hardly more than
-      // their roundings.
-      sized const want{(after.value - before.value) / (2 * step),
-                       computed.size + 0.01 * after.size};
-      error = worst(error, want.error_of(computed.value));
+      tracked_sum const after = loss(feature, q_head, k_head, v_head, along, step),
+                        before = loss(feature, q_head, k_head, v_head, along, -step);
+      // Adds a share of the loss to the magnitude: if keys are similar, gradients are differences
+      // of larger numbers and close to their rounding errors.
+      tracked_sum const expected{(after.value - before.value) / (2 * step),
+                                 computed.magnitude + 0.01 * after.magnitude};
+      error = larger_error(error, expected.error_of(computed.value));
     }
     return error <= 2e-3 + 8 * unit_roundoff<T>() ? error : wrong;
   }
 
   linear_policy const policy;
   buffer<T> w;
-  typename base::tensor placed_w;
+  typename base::tensor backend_w;
 };
 
 template <class T, class F>
 void for_each_linear_setting(F const& f) {
   auto const policies = [](std::string const& heads) {
-    std::vector<std::string> all;
-    for (char const* const form :
+    std::vector<std::string> names;
+    for (char const* const prefix :
          {"elu_plus_one-both-H:", "elu_plus_one-causal-H:", "random_exp-both-H:",
           "random_exp-causal-H:", "cosine_reweighted-both-H:", "random_fourier-both-H:"})
-      all.push_back(form + heads);
-    return all;
+      names.push_back(prefix + heads);
+    return names;
   };
   for_each_task_direction<T>("linear_attention", policies(""), f);
-  // The promised shape, and where softmax attention is left behind: heads of 64 channels.
+  // Heads of 64 channels: the shape of the targets, and lengths around the crossover with softmax.
   for (ss::index_t const n : {64, 128, 256, 512, 1024, 4096})
     for_each_direction<T>("linear_attention", policies("8"), "normal", {1, n, 512}, f);
-  // Small enough to run everything once.
+  // Small shape for --smoke.
   for (char const* const input : {"normal", "text"})
     for_each_direction<T>("linear_attention", policies("4"), input, {2, 37, 24}, f);
 }

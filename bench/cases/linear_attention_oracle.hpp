@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear attention of one head from its definition, in double, and beside every number a bound of
-// what its roundings may amount to: the same sums of absolute values. Its time is proportional to
-// the length: the tests' oracle computes every pair, which takes minutes at the lengths of the
-// benches.
+// Oracle of linear attention for one head, in double, with sums of absolute values that bound the
+// rounding errors. Takes time linear in the length; the tests' oracle computes every pair.
 #pragma once
 
 #include "attention_oracle.hpp"
@@ -17,13 +15,13 @@
 
 namespace bench {
 
-// A feature map by its name in a policy, with w of random features.
+// A feature map, by its name in a policy.
 struct feature_oracle {
   std::string name;
   matrix w;
   std::size_t channels = 0, length = 0;
-  // Where rows are moved, the maxima of random_exp stay what they were: constants in gradients.
-  std::vector<double> maxima_of_q = {}, maxima_of_k = {};
+  // Fixed maxima of random_exp for difference quotients, where they are constants; else empty.
+  std::vector<double> q_maxima = {}, k_maxima = {};
 
   bool random() const { return w.rows > 0; }
   std::size_t count() const {
@@ -31,7 +29,7 @@ struct feature_oracle {
     if (name == "random_exp") return w.rows;
     return name == "cosine_reweighted" ? 2 * channels : channels;
   }
-  // <w_f, z> of a row.
+  // <w_f, z> for every f, where z is the scaled row x.
   std::vector<double> products(double const* x) const {
     double scale = 1.0;
     if (name == "random_exp") scale = std::pow(static_cast<double>(channels), -0.25);
@@ -45,7 +43,7 @@ struct feature_oracle {
       for (std::size_t c = 0; c < channels; ++c) u[f] += w.row(f)[c] * x[c] * scale;
     return u;
   }
-  // The largest of them, which random_exp's features are relative to.
+  // The largest product, which random_exp subtracts.
   double maximum(double const* x) const {
     std::vector<double> const u = products(x);
     return *std::max_element(u.begin(), u.end());
@@ -74,66 +72,66 @@ struct feature_oracle {
   }
 };
 
-// y of every query.
 class linear_attention_oracle {
  public:
   linear_attention_oracle(feature_oracle feature, matrix const& q, matrix const& k, matrix const& v,
                           double eps, bool causal)
-      : of_(std::move(feature)), v_(v), eps_(eps) {
-    std::size_t const features = of_.count(), values = v.columns;
-    std::vector<sized> sums(features * values), z(features);
-    double most = -std::numeric_limits<double>::infinity();
-    bool const relative = of_.name == "random_exp";
-    auto const of_key = [&](std::size_t j) {
-      return of_.maxima_of_k.empty() ? of_.maximum(k.row(j)) : of_.maxima_of_k[j];
+      : feature_(std::move(feature)), v_(v), eps_(eps) {
+    std::size_t const features = feature_.count(), values = v.columns;
+    std::vector<tracked_sum> sums(features * values), z(features);
+    double maximum = -std::numeric_limits<double>::infinity();
+    bool const relative = feature_.name == "random_exp";
+    auto const key_maximum = [&](std::size_t j) {
+      return feature_.k_maxima.empty() ? feature_.maximum(k.row(j)) : feature_.k_maxima[j];
     };
-    auto const of_query = [&](std::size_t i) {
-      return of_.maxima_of_q.empty() ? of_.maximum(q.row(i)) : of_.maxima_of_q[i];
+    auto const query_maximum = [&](std::size_t i) {
+      return feature_.q_maxima.empty() ? feature_.maximum(q.row(i)) : feature_.q_maxima[i];
     };
     if (relative && !causal)
-      for (std::size_t j = 0; j < k.rows; ++j) most = std::max(most, of_key(j));
+      for (std::size_t j = 0; j < k.rows; ++j) maximum = std::max(maximum, key_maximum(j));
     auto const add = [&](std::size_t j) {
       if (relative && causal) {
-        double const next = std::max(most, of_key(j)), factor = std::exp(most - next);
-        for (std::vector<sized>* list : {&sums, &z})
-          for (sized& sum : *list) sum = sum * factor;
-        most = next;
+        double const next = std::max(maximum, key_maximum(j)), factor = std::exp(maximum - next);
+        for (std::vector<tracked_sum>* list : {&sums, &z})
+          for (tracked_sum& sum : *list) sum = sum * factor;
+        maximum = next;
       }
-      std::vector<double> const phi = of_.map(j, k.row(j), most);
+      std::vector<double> const phi = feature_.map(j, k.row(j), maximum);
       for (std::size_t f = 0; f < features; ++f) {
-        z[f] += sized::exact(phi[f]);
+        z[f] += tracked_sum::exact(phi[f]);
         for (std::size_t c = 0; c < values; ++c)
-          sums[f * values + c] += sized::exact(phi[f]) * v.row(j)[c];
+          sums[f * values + c] += tracked_sum::exact(phi[f]) * v.row(j)[c];
       }
     };
     if (!causal)
       for (std::size_t j = 0; j < k.rows; ++j) add(j);
     for (std::size_t i = 0; i < q.rows; ++i) {
       if (causal) add(i);
-      std::vector<double> const phi = of_.map(i, q.row(i), relative ? of_query(i) : 0.0);
-      sized d;
-      std::vector<sized> y(values);
+      std::vector<double> const phi = feature_.map(i, q.row(i), relative ? query_maximum(i) : 0.0);
+      tracked_sum d;
+      std::vector<tracked_sum> y(values);
       for (std::size_t f = 0; f < features; ++f) {
         d += z[f] * phi[f];
         for (std::size_t c = 0; c < values; ++c) y[c] += sums[f * values + c] * phi[f];
       }
-      double const by = of_.name == "cosine_reweighted" ? std::max(d.value, eps) : d.value + eps;
-      for (sized& one : y) {
-        one = one * (1 / by);
-        // A divisor that is a difference has lost digits.
-        one.size += std::abs(one.value) * d.size / std::abs(by);
+      double const divisor =
+          feature_.name == "cosine_reweighted" ? std::max(d.value, eps) : d.value + eps;
+      for (tracked_sum& value : y) {
+        value = value * (1 / divisor);
+        // A divisor that suffered cancellation has a larger relative error.
+        value.magnitude += std::abs(value.value) * d.magnitude / std::abs(divisor);
       }
       rows_.push_back(std::move(y));
     }
   }
 
-  std::vector<sized> const& y(std::size_t i) const { return rows_[i]; }
+  std::vector<tracked_sum> const& y(std::size_t i) const { return rows_[i]; }
 
  private:
-  feature_oracle of_;
+  feature_oracle feature_;
   matrix const& v_;
   double eps_;
-  std::vector<std::vector<sized>> rows_;
+  std::vector<std::vector<tracked_sum>> rows_;
 };
 
 }  // namespace bench

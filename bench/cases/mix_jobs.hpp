@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of sparse_mix. Their policy is a name such as chord-per_factor-M:12; weights are
-// random, and sums of absolute values bound the rounding errors.
+// Cases of sparse_mix. A policy such as chord-per_factor-M:12 names topology, residual and factors.
+// Weights are random; sums of absolute values bound the rounding errors.
 #pragma once
 
 #include "driver/case.hpp"
@@ -28,7 +28,7 @@ struct mix_policy {
 
   bool chord() const { return topology == "chord"; }
   ss::index_t links() const { return chord() ? factors + 1 : 3; }
-  // Written from the definition: 0, 1, 2, 4, .. or 0, 2^m, -2^m.
+  // The definition of chord: 0, 1, 2, 4, ..; and of cdil: 0, 2^m, -2^m.
   ss::index_t offset(ss::index_t link, ss::index_t factor) const {
     if (link == 0) return 0;
     if (chord()) return ss::index_t{1} << (link - 1);
@@ -38,8 +38,8 @@ struct mix_policy {
 
 // Calls `f` with the operator of the case.
 template <class F>
-auto with_mix(fields const& at, ss::checkpoints saved, F const& f) {
-  mix_policy const p(at.policy);
+auto with_mix(case_params const& params, ss::checkpoints saved, F const& f) {
+  mix_policy const p(params.policy);
   auto const with_residual = [&](auto topology, auto residual) {
     return f(ss::sparse_mix<decltype(topology), decltype(residual)>{topology, saved});
   };
@@ -51,34 +51,34 @@ auto with_mix(fields const& at, ss::checkpoints saved, F const& f) {
   return p.chord() ? with_topology(ss::topology::chord{}) : with_topology(ss::topology::cdil{1});
 }
 
-template <class T, class Place = host_place>
-class mix_job : public place_job<Place> {
+template <class T, class Backend = host_backend>
+class mix_job : public backend_job<Backend> {
  public:
-  explicit mix_job(fields const& f)
-      : place_job<Place>(f),
-        policy(f.policy),
-        backward(f.direction != "forward" && f.direction != "forward_values"),
-        x(get_dataset<T>(f.input, Place::held(f).extents)),
+  explicit mix_job(case_params const& params)
+      : backend_job<Backend>(params),
+        policy(params.policy),
+        backward(params.direction != "forward" && params.direction != "forward_values"),
+        x(get_dataset<T>(params.input, Backend::host_params(params).extents)),
         from(backward ? get_dataset<T>("uniform", x->extents) : x),
-        shape{policy.factors, f.extents.batch, f.extents.length, policy.links()},
-        held{policy.factors, x->extents.batch, f.extents.length, policy.links()},
-        weights(static_cast<std::size_t>(held.size())),
+        shape{policy.factors, params.extents.batch, params.extents.length, policy.links()},
+        host_shape{policy.factors, x->extents.batch, params.extents.length, policy.links()},
+        weights(static_cast<std::size_t>(host_shape.size())),
         to(from->values.size()),
-        placed_from(f.extents, from->values),
-        placed_to(f.extents, to),
-        placed_weights(shape, drawn(weights, held)) {
-    this->traffic_bytes = placed_from.bytes() + placed_to.bytes() + placed_weights.bytes();
-    // The gradient of the weights takes as many products again.
-    this->flops = 2.0 * static_cast<double>(f.extents.size()) *
+        backend_from(params.extents, from->values),
+        backend_to(params.extents, to),
+        backend_weights(shape, drawn(weights, host_shape)) {
+    this->traffic_bytes = backend_from.bytes() + backend_to.bytes() + backend_weights.bytes();
+    // The gradient of the weights doubles the operations.
+    this->flops = 2.0 * static_cast<double>(params.extents.size()) *
                   static_cast<double>(shape.outer * shape.channels) *
-                  (f.direction == "backward" ? 2.0 : 1.0);
+                  (params.direction == "backward" ? 2.0 : 1.0);
     // One rounding per link and factor, relative to the sums of absolute values.
     this->tolerance = static_cast<double>((shape.channels + 2) * shape.outer) * unit_roundoff<T>();
   }
 
   // Recomputes some columns of y or dx in double.
   double max_error() override {
-    if (!placed_to.fetch(to)) return wrong;
+    if (!backend_to.fetch(to)) return wrong;
     double error = 0;
     std::size_t const step = std::max<std::size_t>(1, x->verified.size() / 16);
     for (std::size_t k = 0; k < x->verified.size(); k += step)
@@ -90,10 +90,11 @@ class mix_job : public place_job<Place> {
   mix_policy const policy;
   bool const backward;
   std::shared_ptr<dataset<T>> x, from;
-  ss::stack_extents const shape, held;  // of the weights, of all samples and on the host
+  ss::stack_extents const shape,
+      host_shape;  // of the weights: all samples, and the copy on the host
   buffer<T> weights, to;
-  typename Place::template tensor<T> placed_from, placed_to;
-  typename Place::template stack<T> placed_weights;
+  typename Backend::template tensor<T> backend_from, backend_to;
+  typename Backend::template stack<T> backend_weights;
 
  private:
   static buffer<T> const& drawn(buffer<T> const& w, ss::stack_extents e) {
@@ -104,18 +105,18 @@ class mix_job : public place_job<Place> {
   }
   double weight(ss::index_t m, ss::index_t b, ss::index_t i, ss::index_t k) const {
     return decoded(weights[static_cast<std::size_t>(
-        ((m * held.batch + b) * held.length + i) * held.channels + k)]);
+        ((m * host_shape.batch + b) * host_shape.length + i) * host_shape.channels + k)]);
   }
   double error_of_column(std::size_t number) const {
     auto const n = shape.length;
-    ss::index_t const sample = static_cast<ss::index_t>(number) / this->at.extents.channels;
-    std::vector<sized> first;
-    for (double const value : from->column(number)) first.push_back(sized::exact(value));
-    std::vector<sized> v = first, next(v.size()), sum(v.size());  // sum: initial, backward
+    ss::index_t const sample = static_cast<ss::index_t>(number) / this->params.extents.channels;
+    std::vector<tracked_sum> first;
+    for (double const value : from->column(number)) first.push_back(tracked_sum::exact(value));
+    std::vector<tracked_sum> v = first, next(v.size()), sum(v.size());  // sum: residual::initial
     for (ss::index_t step = 0; step < shape.outer; ++step) {
       ss::index_t const m = backward ? shape.outer - 1 - step : step;
       for (std::size_t i = 0; i < v.size(); ++i) {
-        next[i] = policy.residual == "per_factor" ? v[i] : sized{};
+        next[i] = policy.residual == "per_factor" ? v[i] : tracked_sum{};
         if (policy.residual != "initial") continue;
         sum[i] += v[i];
         if (!backward) next[i] = first[i];
@@ -123,113 +124,113 @@ class mix_job : public place_job<Place> {
       }
       for (ss::index_t i = 0; i < n; ++i)
         for (ss::index_t k = 0; k < shape.channels; ++k) {
-          auto const one = static_cast<std::size_t>(i);
+          auto const row = static_cast<std::size_t>(i);
           auto const other = static_cast<std::size_t>(((i + policy.offset(k, m)) % n + n) % n);
-          next[backward ? other : one] += v[backward ? one : other] * weight(m, sample, i, k);
+          next[backward ? other : row] += v[backward ? row : other] * weight(m, sample, i, k);
         }
       v.swap(next);
     }
     double error = 0;
-    auto const channels = static_cast<std::size_t>(this->at.extents.channels);
+    auto const channels = static_cast<std::size_t>(this->params.extents.channels);
     for (std::size_t i = 0; i < v.size(); ++i)
-      error = worst(error, v[i].error_of(decoded(to[from->start(number) + i * channels])));
+      error = larger_error(error, v[i].error_of(decoded(to[from->start(number) + i * channels])));
     return error;
   }
 };
 
-// forward saves all states, forward_values none. backward reads them or, for sparse_mix_recompute,
-// recomputes them; backward_input is the gradient of x alone.
-template <class T, class Place>
-class mix_call_job : public mix_job<T, Place> {
+// forward saves all states, forward_values none. backward loads them or, for sparse_mix_recompute,
+// recomputes them. backward_input computes only the gradient of x.
+template <class T, class Backend>
+class mix_call_job : public mix_job<T, Backend> {
  public:
-  explicit mix_call_job(fields const& f)
-      : mix_job<T, Place>(f),
-        weighed_(f.direction == "backward"),
-        every_(f.subject == "sparse_mix_recompute" ? ss::recompute : ss::save_all),
-        gradients(weighed_ ? this->weights.size() : 0),
-        states(static_cast<std::size_t>(
-            weighed_ || f.direction == "forward" ? states_of(this->held.batch).size() : 0)),
-        placed_gradients(this->shape, gradients),
-        placed_states(states_of(f.extents.batch), states) {
-    with_mix(f, every_, [&](auto const& op) {
-      this->allocate(op.workspace_bytes(this->exec(), this->placed_from.const_view(),
-                                        this->placed_weights.view()));
+  explicit mix_call_job(case_params const& params)
+      : mix_job<T, Backend>(params),
+        with_weight_gradients_(params.direction == "backward"),
+        checkpoints_(params.subject == "sparse_mix_recompute" ? ss::recompute : ss::save_all),
+        gradients(with_weight_gradients_ ? this->weights.size() : 0),
+        states(static_cast<std::size_t>(with_weight_gradients_ || params.direction == "forward"
+                                            ? states_of(this->host_shape.batch).size()
+                                            : 0)),
+        backend_gradients(this->shape, gradients),
+        backend_states(states_of(params.extents.batch), states) {
+    with_mix(params, checkpoints_, [&](auto const& op) {
+      this->allocate(op.workspace_bytes(this->exec(), this->backend_from.const_view(),
+                                        this->backend_weights.view()));
     });
-    this->saved_bytes = placed_states.bytes();
-    this->traffic_bytes += placed_states.bytes() + placed_gradients.bytes();
-    if (!weighed_) return;
-    placed_x_ = typename Place::template tensor<T>(f.extents, this->x->values);
-    this->traffic_bytes += placed_x_.bytes();
-    with_mix(f, every_, [&](auto const& op) {
-      op.forward(this->exec(), placed_x_.const_view(), this->placed_weights.view(),
-                 this->placed_to.view(), placed_states.view(), this->scratch);
-      Place::wait();
+    this->saved_bytes = backend_states.bytes();
+    this->traffic_bytes += backend_states.bytes() + backend_gradients.bytes();
+    if (!with_weight_gradients_) return;
+    backend_x_ = typename Backend::template tensor<T>(params.extents, this->x->values);
+    this->traffic_bytes += backend_x_.bytes();
+    with_mix(params, checkpoints_, [&](auto const& op) {
+      op.forward(this->exec(), backend_x_.const_view(), this->backend_weights.view(),
+                 this->backend_to.view(), backend_states.view(), this->scratch);
+      Backend::wait();
     });
   }
   void run() override {
-    auto const in = this->placed_from.const_view();
-    auto const out = this->placed_to.view();
-    auto const w = this->placed_weights.view();
-    with_mix(this->at, every_, [&](auto const& op) {
-      if (this->at.direction == "forward")
-        op.forward(this->exec(), in, w, out, placed_states.view(), this->scratch);
-      else if (this->at.direction == "forward_values")
-        op.forward(this->exec(), in, w, out, ss::no_saved, this->scratch);
-      else if (this->at.direction == "backward_input")
-        op.backward(this->exec(), in, w, out, this->scratch);
+    auto const from = this->backend_from.const_view();
+    auto const to = this->backend_to.view();
+    auto const w = this->backend_weights.view();
+    with_mix(this->params, checkpoints_, [&](auto const& op) {
+      if (this->params.direction == "forward")
+        op.forward(this->exec(), from, w, to, backend_states.view(), this->scratch);
+      else if (this->params.direction == "forward_values")
+        op.forward(this->exec(), from, w, to, ss::no_saved, this->scratch);
+      else if (this->params.direction == "backward_input")
+        op.backward(this->exec(), from, w, to, this->scratch);
       else
-        op.backward(this->exec(), in, placed_x_.const_view(), w, placed_states.view(), out,
-                    placed_gradients.view(), this->scratch);
+        op.backward(this->exec(), from, backend_x_.const_view(), w, backend_states.view(), to,
+                    backend_gradients.view(), this->scratch);
     });
   }
 
-  // Checks the weights' gradients as well, where they can be recomputed.
+  // Also verifies the gradients of the weights.
   double max_error() override {
-    double const error = mix_job<T, Place>::max_error();
-    return weighed_ ? std::max(error, error_of_gradients()) : error;
+    double const error = mix_job<T, Backend>::max_error();
+    return with_weight_gradients_ ? std::max(error, error_of_gradients()) : error;
   }
 
  private:
   ss::stack_extents states_of(ss::index_t batch) const {
-    return {every_.states(this->shape.outer), batch, this->at.extents.length,
-            this->at.extents.channels};
+    return {checkpoints_.states(this->shape.outer), batch, this->params.extents.length,
+            this->params.extents.channels};
   }
 
-  // The error of the gradient of the last factor's weights, which are sums over channels. 0 if the
-  // factor's input was not saved.
+  // Error of the gradient of the last factor's weights; 0 if the factor's input was not saved.
   virtual double error_of_gradients() const {
-    if (!placed_gradients.fetch(gradients) || !placed_states.fetch(states)) return wrong;
+    if (!backend_gradients.fetch(gradients) || !backend_states.fetch(states)) return wrong;
     ss::index_t const m = this->shape.outer - 1;
-    if (m > 0 && every_.every != 1) return 0.0;
+    if (m > 0 && checkpoints_.every != 1) return 0.0;
     ss::extents3 const e = this->x->extents;
     auto const v = m == 0 ? const_view(this->x->values, e)
                           : ss::tensor3<T const>(ss::tensor_stack<T const>(
                                 states.data(), states_of(e.batch))[m - 1]);
     auto const dz = const_view(this->from->values, e);
-    auto const dw = ss::tensor_stack<T>(gradients.data(), this->held);
+    auto const dw = ss::tensor_stack<T>(gradients.data(), this->host_shape);
     double error = 0;
     ss::index_t const n = e.length, step = std::max<ss::index_t>(1, n / 64) | 1;
     for (ss::index_t b = 0; b < e.batch; ++b)
       for (ss::index_t i = 0; i < n; i += step)
-        for (ss::index_t k = 0; k < this->held.channels; ++k) {
+        for (ss::index_t k = 0; k < this->host_shape.channels; ++k) {
           ss::index_t const other = ((i + this->policy.offset(k, m)) % n + n) % n;
-          sized want;
+          tracked_sum expected;
           for (ss::index_t c = 0; c < e.channels; ++c)
-            want += sized::exact(decoded(dz(b, i, c))) * decoded(v(b, other, c));
-          error = worst(error, want.error_of(decoded(dw(m, b, i, k))));
+            expected += tracked_sum::exact(decoded(dz(b, i, c))) * decoded(v(b, other, c));
+          error = larger_error(error, expected.error_of(decoded(dw(m, b, i, k))));
         }
     return error;
   }
 
-  bool const weighed_;
-  ss::checkpoints const every_;
+  bool const with_weight_gradients_;
+  ss::checkpoints const checkpoints_;
 
  protected:
   buffer<T> gradients, states;
-  typename Place::template stack<T> placed_gradients, placed_states;
+  typename Backend::template stack<T> backend_gradients, backend_states;
 
  private:
-  typename Place::template tensor<T> placed_x_;
+  typename Backend::template tensor<T> backend_x_;
 };
 
 }  // namespace bench

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of the variants of slicing-sort: their results, for the comparison with the oracle, and
-// the calls.
+// Cases of max_exchange, shuffle and multi_permutation.
 #pragma once
 
 #include "sort_jobs.hpp"
@@ -20,42 +19,44 @@
 namespace bench {
 
 // max_exchange with readout row 0.
-template <class T, class Place>
-class exchange_job final : public move_job<T, Place> {
+template <class T, class Backend>
+class max_exchange_job final : public move_job<T, Backend> {
  public:
-  explicit exchange_job(fields const& f)
-      : move_job<T, Place>(f), maximum_(new_maximum()), placed_maximum_(f.extents.batch, maximum_) {
+  explicit max_exchange_job(case_params const& params)
+      : move_job<T, Backend>(params),
+        maximum_(new_maximum()),
+        backend_maximum_(params.extents.batch, maximum_) {
     this->allocate(op_.workspace_bytes(this->exec(), this->source()));
-    this->saved_bytes = placed_maximum_.bytes();
-    this->traffic_bytes += placed_maximum_.bytes();
+    this->saved_bytes = backend_maximum_.bytes();
+    this->traffic_bytes += backend_maximum_.bytes();
     if (!this->backward) return;
-    typename Place::template tensor<T> const in(f.extents, this->x->values);
-    op_.forward(this->exec(), in.const_view(), this->target(), placed_maximum_.view(),
+    typename Backend::template tensor<T> const backend_x(params.extents, this->x->values);
+    op_.forward(this->exec(), backend_x.const_view(), this->target(), backend_maximum_.view(),
                 this->scratch);
-    Place::wait();
+    Backend::wait();
   }
 
   void run() override {
     if (this->backward)
-      op_.backward(this->exec(), this->source(), placed_maximum_.view(), this->target(),
+      op_.backward(this->exec(), this->source(), backend_maximum_.view(), this->target(),
                    this->scratch);
     else
-      op_.forward(this->exec(), this->source(), this->target(), placed_maximum_.saved(),
+      op_.forward(this->exec(), this->source(), this->target(), backend_maximum_.saved(),
                   this->scratch);
   }
 
   double max_error() override {
-    double error = move_job<T, Place>::max_error();
-    if (!placed_maximum_.fetch(maximum_)) return wrong;
-    // The maxima are [batch, 1, channels], so a column's number is its index there.
+    double error = move_job<T, Backend>::max_error();
+    if (!backend_maximum_.fetch(maximum_)) return wrong;
+    // Maxima are [batch, 1, channels], indexed by the number of the column.
     if (maximum_.bytes() != 0)
       for (std::size_t const c : this->x->verified)
         if (maximum_[c] != first_maximum(c)) error = wrong;
     return error;
   }
 
-  std::vector<std::uint32_t> rows_of(std::size_t column) const override {
-    std::vector<std::uint32_t> rows(static_cast<std::size_t>(this->at.extents.length));
+  std::vector<std::uint32_t> source_rows(std::size_t column) const override {
+    std::vector<std::uint32_t> rows(static_cast<std::size_t>(this->params.extents.length));
     std::iota(rows.begin(), rows.end(), 0u);
     std::swap(rows[0], rows[first_maximum(column)]);
     return rows;
@@ -63,31 +64,31 @@ class exchange_job final : public move_job<T, Place> {
 
  private:
   index_buffer new_maximum() const {
-    if (this->at.direction == "forward_values") return {};
+    if (this->params.direction == "forward_values") return {};
     ss::extents3 const e = this->x->extents;
     return {{e.batch, 1, e.channels}, e.length};
   }
   std::uint32_t first_maximum(std::size_t column) const {
-    auto const channels = static_cast<std::size_t>(this->at.extents.channels);
+    auto const channels = static_cast<std::size_t>(this->params.extents.channels);
     T const* const values = this->x->values.data() + this->x->start(column);
     auto const value = [&](std::size_t n) { return support::decode(values[n * channels]); };
-    std::size_t best = 0;
-    for (std::size_t n = 1; n < static_cast<std::size_t>(this->at.extents.length); ++n)
-      if (support::less(value(best), value(n))) best = n;
-    return static_cast<std::uint32_t>(best);
+    std::size_t row = 0;
+    for (std::size_t n = 1; n < static_cast<std::size_t>(this->params.extents.length); ++n)
+      if (support::less(value(row), value(n))) row = n;
+    return static_cast<std::uint32_t>(row);
   }
 
   ss::max_exchange const op_{0};
   index_buffer maximum_;
-  typename Place::indices placed_maximum_;
+  typename Backend::indices backend_maximum_;
 };
 
 inline constexpr std::uint64_t shuffle_seed = 7;
 
-template <class T, class Form, class Place>
-class shuffle_job final : public move_job<T, Place> {
+template <class T, class Form, class Backend>
+class shuffle_job final : public move_job<T, Backend> {
  public:
-  explicit shuffle_job(fields const& f) : move_job<T, Place>(f) {
+  explicit shuffle_job(case_params const& params) : move_job<T, Backend>(params) {
     this->allocate(op_.workspace_bytes(this->exec(), this->source()));
   }
   void run() override {
@@ -97,12 +98,12 @@ class shuffle_job final : public move_job<T, Place> {
       op_.forward(this->exec(), this->source(), this->target(), this->scratch);
   }
 
-  // Rows are sorted by their hashes, stably.
-  std::vector<std::uint32_t> rows_of(std::size_t column) const override {
+  // A stable sort by hashes.
+  std::vector<std::uint32_t> source_rows(std::size_t column) const override {
     bool const shared = std::is_same_v<Form, ss::shared_by_channels>;
     std::uint64_t const channel =
-        shared ? 0 : column % static_cast<std::uint64_t>(this->at.extents.channels);
-    std::vector<double> hashes(static_cast<std::size_t>(this->at.extents.length));
+        shared ? 0 : column % static_cast<std::uint64_t>(this->params.extents.channels);
+    std::vector<double> hashes(static_cast<std::size_t>(this->params.extents.length));
     for (std::size_t n = 0; n < hashes.size(); ++n)
       hashes[n] = static_cast<double>(random_bits(random_bits(shuffle_seed, channel), n) >> 32);
     return support::argsort_by_stable_sort(hashes);
@@ -112,61 +113,62 @@ class shuffle_job final : public move_job<T, Place> {
   ss::shuffle<Form> const op_{shuffle_seed};
 };
 
-// multi_permutation with two terms of weight 1/2. Its tolerance is the largest rounding error of a
-// mean of two values below 8 in T.
-template <class T, class Place>
-class powers_job final : public sort_job<T, Place> {
+// multi_permutation with two components of weight 1/2. The tolerance is the largest rounding error
+// of a mean of two values below 8 in T.
+template <class T, class Backend>
+class multi_permutation_job final : public sort_job<T, Backend> {
  public:
-  explicit powers_job(fields const& f) : sort_job<T, Place>(f) {
-    this->allocate(op_.workspace_bytes(this->exec(), this->placed_x.const_view()));
+  explicit multi_permutation_job(case_params const& params) : sort_job<T, Backend>(params) {
+    this->allocate(op_.workspace_bytes(this->exec(), this->backend_x.const_view()));
     this->tolerance = 16 * unit_roundoff<T>();
-    this->flops = 2.0 * static_cast<double>(f.extents.size());
+    this->flops = 2.0 * static_cast<double>(params.extents.size());
   }
   void run() override {
-    op_.forward(this->exec(), this->placed_x.const_view(), ss::uniform_weights,
-                this->placed_y.view(), this->placed_perm.saved(), this->scratch);
+    op_.forward(this->exec(), this->backend_x.const_view(), ss::uniform_weights,
+                this->backend_y.view(), this->backend_perm.saved(), this->scratch);
   }
 
  private:
   double error_of_results() override {
-    auto const& in = this->x->values;
-    return worst_column(*this->x, expected_order(*this->x, this->at),
-                        [&](auto const& p, std::size_t n, auto const& cell) {
-                          double const want =
-                              (decoded(in[cell(p[n])]) + decoded(in[cell(p[p[n]])])) / 2;
-                          double const error = std::abs(decoded(this->y[cell(n)]) - want);
-                          return this->saving && this->perm[cell(n)] != p[n] ? wrong : error;
+    auto const& x = this->x->values;
+    return worst_column(*this->x, expected_order(*this->x, this->params),
+                        [&](auto const& p, std::size_t n, auto const& offset) {
+                          double const expected =
+                              (decoded(x[offset(p[n])]) + decoded(x[offset(p[p[n]])])) / 2;
+                          double const error = std::abs(decoded(this->y[offset(n)]) - expected);
+                          return this->saving && this->perm[offset(n)] != p[n] ? wrong : error;
                         });
   }
 
   ss::multi_permutation<> const op_{2};
 };
 
-template <class T, class Place>
-class inverse_powers_job final : public unsort_job<T, Place> {
+template <class T, class Backend>
+class multi_permutation_backward_job final : public unsort_job<T, Backend> {
  public:
-  explicit inverse_powers_job(fields const& f) : unsort_job<T, Place>(f) {
-    this->allocate(op_.workspace_bytes(this->exec(), this->placed_dy.const_view()));
+  explicit multi_permutation_backward_job(case_params const& params)
+      : unsort_job<T, Backend>(params) {
+    this->allocate(op_.workspace_bytes(this->exec(), this->backend_dy.const_view()));
     this->tolerance = 16 * unit_roundoff<T>();
-    this->flops = 2.0 * static_cast<double>(f.extents.size());
+    this->flops = 2.0 * static_cast<double>(params.extents.size());
   }
   void run() override {
-    op_.backward(this->exec(), this->placed_dy.const_view(), ss::uniform_weights,
-                 this->placed_perm.view(), this->placed_dx.view(), this->scratch);
+    op_.backward(this->exec(), this->backend_dy.const_view(), ss::uniform_weights,
+                 this->backend_perm.view(), this->backend_dx.view(), this->scratch);
   }
 
  private:
   double error_of_results() override {
-    auto const& order = expected_order(*this->x, this->at);
-    auto const& from = this->dy->values;
-    // Row n of the input went to row inverse[n], and from there to row inverse[inverse[n]].
+    auto const& order = expected_order(*this->x, this->params);
+    auto const& dy = this->dy->values;
+    // Row n of x moved to row inverse[n], and on to row inverse[inverse[n]].
     auto inverses = order;
     for (std::size_t k = 0; k < order.size(); ++k)
       for (std::size_t n = 0; n < order[k].size(); ++n)
         inverses[k][order[k][n]] = static_cast<std::uint32_t>(n);
-    return worst_column(*this->x, inverses, [&](auto const& p, std::size_t n, auto const& cell) {
-      double const want = (decoded(from[cell(p[n])]) + decoded(from[cell(p[p[n]])])) / 2;
-      return std::abs(decoded(this->dx[cell(n)]) - want);
+    return worst_column(*this->x, inverses, [&](auto const& p, std::size_t n, auto const& offset) {
+      double const expected = (decoded(dy[offset(p[n])]) + decoded(dy[offset(p[p[n]])])) / 2;
+      return std::abs(decoded(this->dx[offset(n)]) - expected);
     });
   }
 

@@ -23,15 +23,15 @@
 namespace bench {
 namespace {
 
-constexpr double long_call = 0.05;  // seconds of a call that needs no warm-up
+constexpr double long_call = 0.05;  // seconds; such calls need no warm-up
 
-struct contestant {
-  bench_case const* what = nullptr;
+struct arena_entry {
+  bench_case const* definition = nullptr;
   std::string name;
-  trial first;
+  cold_run cold;
   std::unique_ptr<job> work;
   unsigned calls = 1;
-  std::vector<double> seconds;  // of one call, round by round
+  std::vector<double> seconds;  // per call, by round
 };
 
 std::string quoted(std::string text) {
@@ -50,18 +50,18 @@ std::string number(double value) {
   return text;
 }
 
-void say(std::string const& line) {
+void print_line(std::string const& line) {
   std::puts(line.c_str());
   std::fflush(stdout);
 }
 
-void say_step(char const* step, std::string const& name, std::size_t done, std::size_t of) {
-  say("{\"step\": " + quoted(step) + ", \"case\": " + quoted(name) +
-      ", \"done\": " + std::to_string(done) + ", \"of\": " + std::to_string(of) + '}');
+void print_step(char const* step, std::string const& name, std::size_t done, std::size_t total) {
+  print_line("{\"step\": " + quoted(step) + ", \"case\": " + quoted(name) +
+             ", \"done\": " + std::to_string(done) + ", \"of\": " + std::to_string(total) + '}');
 }
 
-// Google Benchmark's own description of the machine, and what was added to it.
-void say_context() {
+// Prints Google Benchmark's description of the machine and the added context.
+void print_context() {
   std::ostringstream out;
   benchmark::JSONReporter reporter;
   reporter.SetOutputStream(&out);
@@ -69,103 +69,106 @@ void say_context() {
   reporter.ReportContext(benchmark::BenchmarkReporter::Context());
   std::string text = out.str() + "]}";
   std::replace(text.begin(), text.end(), '\n', ' ');
-  say(text);
+  print_line(text);
 }
 
-void say_result(contestant const& c) {
-  std::string line = "{\"name\": " + quoted(c.name);
+void print_result(arena_entry const& entry) {
+  std::string line = "{\"name\": " + quoted(entry.name);
   auto const field = [&](char const* key, double value) {
     line += std::string(", \"") + key + "\": " + number(value);
   };
-  if (!c.first.complaint.empty()) {
-    say(line + ", \"failed\": " + quoted(c.first.complaint) + '}');
+  if (!entry.cold.failure.empty()) {
+    print_line(line + ", \"failed\": " + quoted(entry.cold.failure) + '}');
     return;
   }
-  if (c.work->verified) field("max_error", c.first.error);
-  if (c.first.peak_bytes) field("peak_bytes", static_cast<double>(*c.first.peak_bytes));
-  field("saved_bytes", static_cast<double>(c.work->saved_bytes));
-  field("workspace_bytes", static_cast<double>(c.work->workspace_bytes));
-  field("traffic_bytes", static_cast<double>(c.work->traffic_bytes));
-  field("flops", c.work->flops);
-  field("copy_bytes_per_second", copy_bandwidth(c.what->at.threads));
-  field("peak_flops_per_second", arithmetic_peak(c.what->at.dtype, c.what->at.threads));
-  field("calls", c.calls);
+  case_params const& params = entry.definition->params;
+  job const& work = *entry.work;
+  if (work.verified) field("max_error", entry.cold.error);
+  if (entry.cold.peak_bytes) field("peak_bytes", static_cast<double>(*entry.cold.peak_bytes));
+  field("saved_bytes", static_cast<double>(work.saved_bytes));
+  field("workspace_bytes", static_cast<double>(work.workspace_bytes));
+  field("traffic_bytes", static_cast<double>(work.traffic_bytes));
+  field("flops", work.flops);
+  field("copy_bytes_per_second", copy_bandwidth(params.threads));
+  field("peak_flops_per_second", arithmetic_peak(params.dtype, params.threads));
+  field("calls", entry.calls);
   line += ", \"seconds\": [";
-  for (std::size_t i = 0; i < c.seconds.size(); ++i)
-    line += (i == 0 ? "" : ", ") + number(c.seconds[i]);
-  say(line + "]}");
+  for (std::size_t i = 0; i < entry.seconds.size(); ++i)
+    line += (i == 0 ? "" : ", ") + number(entry.seconds[i]);
+  print_line(line + "]}");
 }
 
-double time_in_round(contestant& c, double seconds_of_a_round) {
-  double const one = c.seconds.empty() ? c.first.seconds : c.seconds.front();
-  double const wanted = std::ceil(seconds_of_a_round / std::max(one, 1e-9));
-  c.calls = static_cast<unsigned>(std::min(std::max(wanted, 1.0), 10000.0));
-  if (one < long_call) c.work->run();  // the others have taken the caches
-  return time_calls(*c.work, c.calls);
+double time_in_round(arena_entry& entry, double seconds_per_round) {
+  double const call = entry.seconds.empty() ? entry.cold.seconds : entry.seconds.front();
+  double const calls = std::ceil(seconds_per_round / std::max(call, 1e-9));
+  entry.calls = static_cast<unsigned>(std::min(std::max(calls, 1.0), 10000.0));
+  if (call < long_call) entry.work->run();  // warms the caches, which other entries have used
+  return time_calls(*entry.work, entry.calls);
 }
 
-// Times those that fit in memory together and returns the others.
-std::vector<contestant*> compete(std::vector<contestant*> const& all, arena_options const& o,
-                                 std::mt19937& shuffled) {
-  std::vector<contestant*> here, left;
-  for (contestant* const c : all) try {
-      if (!c->work) c->work = c->what->make(c->what->at);
-      here.push_back(c);
+// Times the entries that fit in memory together and returns the rest.
+std::vector<arena_entry*> time_together(std::vector<arena_entry*> const& entries,
+                                        arena_options const& options, std::mt19937& random) {
+  std::vector<arena_entry*> fitting, deferred;
+  for (arena_entry* const entry : entries) try {
+      if (!entry->work) entry->work = entry->definition->make(entry->definition->params);
+      fitting.push_back(entry);
     } catch (std::bad_alloc const&) {
-      left.push_back(c);
+      deferred.push_back(entry);
     }
-  if (here.empty()) {
-    for (contestant* const c : left) c->first.complaint = "out of memory";
+  if (fitting.empty()) {
+    for (arena_entry* const entry : deferred) entry->cold.failure = "out of memory";
     return {};
   }
-  for (unsigned round = 0; round < o.rounds; ++round) {
-    if (o.wait_for_rounds) {
-      say("{\"step\": \"round\"}");
+  for (unsigned round = 0; round < options.rounds; ++round) {
+    if (options.wait_for_rounds) {
+      print_line("{\"step\": \"round\"}");
       std::string line;
       if (!std::getline(std::cin, line)) std::exit(1);
     }
-    std::shuffle(here.begin(), here.end(), shuffled);
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      say_step("timing", here[i]->name, round * here.size() + i, o.rounds * here.size());
-      here[i]->seconds.push_back(time_in_round(*here[i], o.seconds_of_a_round));
+    std::shuffle(fitting.begin(), fitting.end(), random);
+    for (std::size_t i = 0; i < fitting.size(); ++i) {
+      print_step("timing", fitting[i]->name, round * fitting.size() + i,
+                 options.rounds * fitting.size());
+      fitting[i]->seconds.push_back(time_in_round(*fitting[i], options.seconds_per_round));
     }
   }
-  return left;
+  return deferred;
 }
 
 }  // namespace
 
-std::size_t run_arena(std::string const& filter, arena_options const& o) {
-  bound_memory();
-  say_context();
-  std::vector<contestant> all;
-  for (bench_case const* const c : selected_cases(filter)) {
-    all.emplace_back();
-    all.back().what = c;
-    all.back().name = c->at.name();
-    // Measured once, before any case holds memory.
-    (void)copy_bandwidth(c->at.threads);
-    (void)arithmetic_peak(c->at.dtype, c->at.threads);
+std::size_t run_arena(std::string const& filter, arena_options const& options) {
+  limit_memory();
+  print_context();
+  std::vector<arena_entry> entries;
+  for (bench_case const* const definition : selected_cases(filter)) {
+    entries.emplace_back();
+    entries.back().definition = definition;
+    entries.back().name = definition->params.name();
+    // Measured and cached here, before any case holds memory.
+    (void)copy_bandwidth(definition->params.threads);
+    (void)arithmetic_peak(definition->params.dtype, definition->params.threads);
   }
-  std::vector<contestant*> waiting;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    say_step("comparing", all[i].name, i, all.size());
-    all[i].first = try_once(*all[i].what);
-    if (all[i].first.complaint.empty()) waiting.push_back(&all[i]);
+  std::vector<arena_entry*> waiting;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    print_step("comparing", entries[i].name, i, entries.size());
+    entries[i].cold = measure_cold_run(*entries[i].definition);
+    if (entries[i].cold.failure.empty()) waiting.push_back(&entries[i]);
   }
-  std::mt19937 shuffled(2024);
+  std::mt19937 random(2024);
   while (!waiting.empty()) {
-    std::vector<contestant*> left = compete(waiting, o, shuffled);
-    for (contestant* const c : waiting)
-      if (c->work) say_result(*c), c->work.reset();
-    waiting = std::move(left);
+    std::vector<arena_entry*> deferred = time_together(waiting, options, random);
+    for (arena_entry* const entry : waiting)
+      if (entry->work) print_result(*entry), entry->work.reset();
+    waiting = std::move(deferred);
   }
-  for (contestant const& c : all)
-    if (!c.first.complaint.empty()) {
-      if (c.first.complaint != "out of memory") note_failure(c.name, c.first.complaint);
-      say_result(c);
+  for (arena_entry const& entry : entries)
+    if (!entry.cold.failure.empty()) {
+      if (entry.cold.failure != "out of memory") note_failure(entry.name, entry.cold.failure);
+      print_result(entry);
     }
-  return all.size();
+  return entries.size();
 }
 
 }  // namespace bench

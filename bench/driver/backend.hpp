@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that differ between the two bench programs: driver/host times calls on the
-// processor, driver/cuda on a GPU.
+// Functions that the two bench programs implement differently: driver/host times calls on the CPU,
+// driver/cuda on a GPU.
 #pragma once
 
 #include "case.hpp"
@@ -13,49 +13,45 @@
 
 namespace bench {
 
-// Called first, with main's arguments. May replace the process by one with another environment.
+// Called first, with main's arguments. May restart the process with another environment.
 void prepare_process(char** argv);
 
-// Why nothing can be measured on this machine; empty if it can.
-std::string obstacle();
+// The reason why this machine cannot measure anything; empty if it can.
+std::string missing_requirement();
 
-// Whether this machine can run the case.
-bool possible(fields const& at);
+// True if this machine can run the case.
+bool supports(case_params const& params);
 
-// Whether `time_job` tells Google Benchmark the time of each iteration.
-bool keeps_time();
+// True if `time_job` reports the time of each iteration to Google Benchmark.
+bool uses_manual_time();
 
-// Runs the job as often as `state` wants and returns the seconds of one call. It may add counters.
-double time_job(benchmark::State& state, fields const& at, job& work);
+// Runs the job for `state` and returns the seconds of one call. May add counters.
+double time_job(benchmark::State& state, case_params const& params, job& work);
 
-// One call of a case from scratch, before the arena times it.
-struct trial {
-  double seconds = 0.0;                   // of the one, cold call
+// Result of one call of a case with cold caches, before the arena times it.
+struct cold_run {
+  double seconds = 0.0;
   double error = 0.0;                     // against the oracle
-  std::optional<std::size_t> peak_bytes;  // data and call together, measured; absent where the
-                                          // system does not tell
-  std::string complaint;                  // why the case cannot take part; empty if it can
+  std::optional<std::size_t> peak_bytes;  // data and call together; absent if not measurable
+  std::string failure;                    // empty if the case can be timed
 };
-trial try_once(bench_case const& c);
+cold_run measure_cold_run(bench_case const& c);
 
-// Seconds of one call, from `calls` calls one after the other.
+// Seconds per call, from `calls` consecutive calls.
 double time_calls(job& work, unsigned calls);
 
-// Called before the arena begins: makes allocations beyond the machine's memory fail, so that they
-// do not end the process.
-void bound_memory();
+// Limits the address space, so that allocations beyond the machine's memory throw std::bad_alloc.
+void limit_memory();
 
-// Additions and multiplications per second of values of `dtype` that are in registers already,
-// measured once per process: the ceiling of any operator that computes. On a GPU that is what its
-// matrix units do where operators can use them.
+// Measured peak in additions and multiplications per second of `dtype`, on values in registers. On
+// a GPU, 16-bit types use the tensor cores. Cached.
 double arithmetic_peak(std::string const& dtype, unsigned threads);
 
-// Bytes read plus bytes written per second by a plain copy, on `threads` threads where that means
-// something, in buffers far beyond any cache: the ceiling of any operator that only moves data.
-// Measured once per process and number of threads.
+// Measured bandwidth of a plain copy beyond the caches, in bytes read plus bytes written per
+// second. Cached per number of threads.
 double copy_bandwidth(unsigned threads);
 
-// Puts what a measurement depends on into the JSON's context.
+// Adds processor, compiler and BLAS to the context of the JSON.
 void describe_machine();
 
 }  // namespace bench

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One case: what is measured, under which name, and how to make it when it is about to run; and the
-// subjects, which add cases.
+// Cases of the bench: parameters, name and factory; and subjects, which register cases.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -20,8 +19,8 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// The fields of a case's name. A baseline carries those of the case it stands beside.
-struct fields {
+// Parameters of a case, which make up its name. A baseline has those of its operator.
+struct case_params {
   std::string subject, direction, dtype, policy = {}, input = {};
   ss::extents3 extents = {};
   unsigned threads = 1;  // on the host
@@ -33,38 +32,38 @@ struct fields {
                                : instructions == ss::isa::avx2   ? "@avx2"
                                : instructions == ss::isa::avx512 ? "@avx512"
                                                                  : "";
-    std::string const all = subject + forced + '/' + backend + '/' + direction + '/' + dtype + '/' +
-                            policy + '/' + input + "/B:" + std::to_string(extents.batch) +
-                            "/N:" + std::to_string(extents.length) +
-                            "/C:" + std::to_string(extents.channels);
-    return backend == "host" ? all + "/T:" + std::to_string(threads) : all;
+    std::string const name = subject + forced + '/' + backend + '/' + direction + '/' + dtype +
+                             '/' + policy + '/' + input + "/B:" + std::to_string(extents.batch) +
+                             "/N:" + std::to_string(extents.length) +
+                             "/C:" + std::to_string(extents.channels);
+    return backend == "host" ? name + "/T:" + std::to_string(threads) : name;
   }
   ss::exec::host exec() const { return {threads, instructions}; }
 };
 
-// A case with its data: made when the case is about to run, gone afterwards.
+// A case with its data, which exists only while the case runs.
 class job {
  public:
   virtual ~job() = default;
   virtual void run() = 0;
-  // Compares the results of `run` with the oracle: 0, or by how much a value is wrong.
+  // Returns the largest error of the results of `run` against the oracle.
   virtual double max_error() = 0;
 
-  std::size_t traffic_bytes = 0;    // that any implementation must move: inputs, outputs, indices
-  std::size_t saved_bytes = 0;      // kept from forward to backward
-  std::size_t workspace_bytes = 0;  // scratch of the call
-  double flops = 0.0;               // of sums and products of values; comparisons are none
-  double tolerance = 0.0;           // sums may round; whatever only moves values may not err
-  bool verified = true;             // false: there is no oracle, and `max_error` says nothing
+  std::size_t traffic_bytes = 0;  // lower bound: inputs, outputs, indices
+  std::size_t saved_bytes = 0;    // saved by forward for backward
+  std::size_t workspace_bytes = 0;
+  double flops = 0.0;      // without comparisons
+  double tolerance = 0.0;  // 0 if values only move
+  bool verified = true;    // false if there is no oracle
 };
 
-// The error of a result that rounding cannot explain.
+// Error of a result that rounding cannot explain.
 inline constexpr double wrong = std::numeric_limits<double>::infinity();
 
 struct bench_case {
-  fields at;
-  std::function<std::unique_ptr<job>(fields const&)> make;
-  // The forward and backward of a training case, whose peak memory is measured separately.
+  case_params params;
+  std::function<std::unique_ptr<job>(case_params const&)> make;
+  // Forward and backward of a training case; their peak memory is measured separately.
   std::vector<std::shared_ptr<bench_case const>> parts = {};
 };
 
@@ -74,16 +73,16 @@ inline std::vector<bench_case>& all_cases() {
 }
 
 template <class Job>
-void add_case(fields const& at) {
-  all_cases().push_back(
-      {at, [](fields const& f) -> std::unique_ptr<job> { return std::make_unique<Job>(f); }});
+void add_case(case_params const& params) {
+  all_cases().push_back({params, [](case_params const& f) -> std::unique_ptr<job> {
+                           return std::make_unique<Job>(f);
+                         }});
 }
 
-// Cases of one element type that a file of bench/cases adds. It is compiled once for each type and
-// registers itself, so nothing else lists subjects.
+// A file of bench/cases, compiled once per element type. Subjects register themselves.
 struct subject {
   std::string name, dtype;
-  std::function<void()> add;  // its cases
+  std::function<void()> add_cases;
 };
 
 inline std::vector<subject>& all_subjects() {
@@ -91,21 +90,21 @@ inline std::vector<subject>& all_subjects() {
   return subjects;
 }
 
-// `subject_of<T> const here("max_exchange", add_max_exchange<T>);`
+// Registers a subject: `subject_of<T> const registration("permute", add_permute<T>);`
 template <class T>
 struct subject_of {
-  subject_of(char const* name, void (*add)()) {
-    all_subjects().push_back({name, ss::dtype_traits<T>::name, add});
+  subject_of(char const* name, void (*add_cases)()) {
+    all_subjects().push_back({name, ss::dtype_traits<T>::name, add_cases});
   }
 };
 
-// Cases run in the order in which they are added; sorting makes it independent of the linker.
+// Adds the cases of all subjects, sorted so that their order does not depend on the linker.
 inline void add_all_subjects() {
-  auto& all = all_subjects();
-  std::sort(all.begin(), all.end(), [](subject const& a, subject const& b) {
+  auto& subjects = all_subjects();
+  std::sort(subjects.begin(), subjects.end(), [](subject const& a, subject const& b) {
     return std::tie(a.dtype, a.name) < std::tie(b.dtype, b.name);
   });
-  for (subject const& s : all) s.add();
+  for (subject const& s : subjects) s.add_cases();
 }
 
 }  // namespace bench

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input tensor and what the oracle says of it, made once and shared by the cases that follow
-// each other on it.
+// Input tensors and their oracle results, shared by consecutive cases.
 #pragma once
 
 #include "inputs.hpp"
@@ -18,8 +17,8 @@
 
 namespace bench {
 
-// Tensors of up to `verified_elements` are compared with the oracle completely; of larger ones, as
-// many columns as fill `sampled_elements`.
+// Tensors of up to `verified_elements` are compared with the oracle completely; larger ones in
+// columns with `sampled_elements` elements in total.
 inline constexpr std::size_t verified_elements = std::size_t{1} << 24;
 inline constexpr std::size_t sampled_elements = std::size_t{1} << 22;
 
@@ -31,32 +30,31 @@ class dataset {
     fill_input(input, values.data(), e);
     std::size_t const columns = static_cast<std::size_t>(e.batch * e.channels),
                       total = values.size(), rows = static_cast<std::size_t>(e.length);
-    std::size_t const wanted =
+    std::size_t const sampled =
         total <= verified_elements ? columns : std::max<std::size_t>(4, sampled_elements / rows);
-    std::size_t const step = std::max<std::size_t>(1, columns / wanted);
-    // An odd step reaches every position within a tile of columns.
+    std::size_t const step = std::max<std::size_t>(1, columns / sampled);
+    // An odd step covers every position within a tile of columns.
     for (std::size_t c = 0; c < columns; c += step | 1) verified.push_back(c);
   }
 
-  // Where column number `column` begins; its rows are `extents.channels` apart.
+  // Offset of the first row of a column; rows are `extents.channels` apart.
   std::size_t start(std::size_t column) const {
     auto const channels = static_cast<std::size_t>(extents.channels);
     return column / channels * channels * static_cast<std::size_t>(extents.length) +
            column % channels;
   }
 
-  // The oracle's permutations of the verified columns, from `make(column)`, computed once for each
-  // `policy`.
+  // The oracle's permutations `make(column)` of the verified columns, cached per policy.
   using permutations = std::vector<std::vector<std::uint32_t>>;
   template <class F>
-  permutations const& remembered(std::string const& policy, F const& make) {
-    auto const [at, fresh] = known_.try_emplace(policy);
-    if (fresh)
-      for (std::size_t const c : verified) at->second.push_back(make(c));
-    return at->second;
+  permutations const& permutations_for(std::string const& policy, F const& make) {
+    auto const [entry, inserted] = cache_.try_emplace(policy);
+    if (inserted)
+      for (std::size_t const c : verified) entry->second.push_back(make(c));
+    return entry->second;
   }
 
-  // The values of rows 0, 1, .. of a column.
+  // The values of a column, row by row.
   std::vector<double> column(std::size_t number) const {
     auto const channels = static_cast<std::size_t>(extents.channels);
     std::vector<double> rows(static_cast<std::size_t>(extents.length));
@@ -70,27 +68,27 @@ class dataset {
   std::vector<std::size_t> verified;
 
  private:
-  std::map<std::string, permutations> known_;
+  std::map<std::string, permutations> cache_;
 };
 
-// The dataset of that input and shape; the most recent ones are kept and shared.
+// Returns the dataset of an input and shape from a cache of the most recently used ones.
 template <class T>
 std::shared_ptr<dataset<T>> get_dataset(std::string const& input, ss::extents3 e) {
-  struct entry {
+  struct cached_dataset {
     std::string input;
     std::shared_ptr<dataset<T>> data;
   };
-  static std::list<entry> recent;
+  static std::list<cached_dataset> recent;
   constexpr std::size_t budget = std::size_t{512} << 20;
-  for (auto at = recent.begin(); at != recent.end(); ++at)
-    if (at->input == input && at->data->extents == e) {
-      recent.splice(recent.begin(), recent, at);
+  for (auto entry = recent.begin(); entry != recent.end(); ++entry)
+    if (entry->input == input && entry->data->extents == e) {
+      recent.splice(recent.begin(), recent, entry);
       return recent.front().data;
     }
-  std::size_t held = static_cast<std::size_t>(e.size()) * sizeof(T);
-  for (auto at = recent.begin(); at != recent.end();) {
-    held += at->data->values.bytes();
-    at = held > budget ? recent.erase(at) : std::next(at);
+  std::size_t host_params = static_cast<std::size_t>(e.size()) * sizeof(T);
+  for (auto entry = recent.begin(); entry != recent.end();) {
+    host_params += entry->data->values.bytes();
+    entry = host_params > budget ? recent.erase(entry) : std::next(entry);
   }
   recent.push_front({input, std::make_shared<dataset<T>>(input, e)});
   return recent.front().data;

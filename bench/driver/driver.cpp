@@ -43,32 +43,32 @@ void report_progress(std::string const& name) {
   std::fprintf(stderr, "  [%4.0f s] %s\n", seconds_since(program_start), name.c_str());
 }
 
-// How a case compared with the oracle: once, however often Google Benchmark times it.
+// Comparison of a case with the oracle, cached because Google Benchmark may time a case repeatedly.
 struct outcome {
   std::optional<double> error;
-  std::string complaint;
+  std::string failure;
 };
 std::map<std::string, outcome>& outcomes() {
-  static std::map<std::string, outcome> known;
-  return known;
+  static std::map<std::string, outcome> cache;
+  return cache;
 }
 
-// The case's outcome; compares now if it was not compared before. `work` may be null.
+// Returns the outcome of a case, computed at the first call. Creates `work` if it is null.
 outcome const& compared(bench_case const& c, std::string const& name, std::unique_ptr<job>& work) {
   outcome& o = outcomes()[name];
-  bool const first = !o.error && o.complaint.empty();
+  bool const first = !o.error && o.failure.empty();
   try {
-    if (!work) work = c.make(c.at);
+    if (!work) work = c.make(c.params);
     if (first) {
       work->run();
       o.error = work->max_error();
       if (!(*o.error <= work->tolerance))
-        o.complaint = "differs from the oracle by " + std::to_string(*o.error);
+        o.failure = "differs from the oracle by " + std::to_string(*o.error);
     }
   } catch (std::exception const& e) {
-    o.complaint = e.what();
+    o.failure = e.what();
   }
-  if (first && !o.complaint.empty()) note_failure(name, o.complaint);
+  if (first && !o.failure.empty()) note_failure(name, o.failure);
   return o;
 }
 
@@ -76,21 +76,21 @@ void time_case(benchmark::State& state, bench_case const& c, std::string const& 
   report_progress(name);
   std::unique_ptr<job> work;
   outcome const& o = compared(c, name, work);
-  if (!o.complaint.empty()) {
-    state.SkipWithError(o.complaint.c_str());
+  if (!o.failure.empty()) {
+    state.SkipWithError(o.failure.c_str());
     return;
   }
-  double const copy = copy_bandwidth(c.at.threads);
+  double const copy = copy_bandwidth(c.params.threads);
   double seconds = 0.0;
   try {
-    seconds = time_job(state, c.at, *work);
+    seconds = time_job(state, c.params, *work);
   } catch (std::exception const& e) {
     ++failures;
     state.SkipWithError(e.what());
     return;
   }
 
-  auto const elements = static_cast<double>(c.at.extents.size());
+  auto const elements = static_cast<double>(c.params.extents.size());
   double const rate = static_cast<double>(work->traffic_bytes) / seconds;
   state.counters["ns_per_element"] = seconds / elements * 1e9;
   state.counters["items_per_second"] = elements / seconds;
@@ -101,7 +101,7 @@ void time_case(benchmark::State& state, bench_case const& c, std::string const& 
   state.counters["workspace_bytes"] = static_cast<double>(work->workspace_bytes);
   if (work->verified) state.counters["max_error"] = *o.error;
   if (work->flops > 0.0) {
-    double const peak = arithmetic_peak(c.at.dtype, c.at.threads);
+    double const peak = arithmetic_peak(c.params.dtype, c.params.threads);
     state.counters["flops_per_second"] = work->flops / seconds;
     state.counters["peak_flops_per_second"] = peak;
     state.counters["share_of_peak"] = work->flops / seconds / peak;
@@ -109,36 +109,36 @@ void time_case(benchmark::State& state, bench_case const& c, std::string const& 
 }
 
 // A case on text needs a text of at least its length.
-bool can_run(fields const& at) {
+bool can_run(case_params const& params) {
   bool const too_long =
-      at.input == "text" && at.extents.length > static_cast<ss::index_t>(the_text().size());
-  return !too_long && possible(at);
+      params.input == "text" && params.extents.length > static_cast<ss::index_t>(corpus().size());
+  return !too_long && supports(params);
 }
 
-// The reporter that --benchmark_format asks for, without a warning that readers take for one of
-// slicesort: Debian's Google Benchmark is built with assertions, and what it does between two calls
-// that are timed makes no difference.
-class without_warning final : public benchmark::BenchmarkReporter {
+// The reporter of --benchmark_format, without the warning that Debian builds Google Benchmark with
+// assertions. They run outside the timed calls.
+class filtered_reporter final : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(Context const& context) override {
-    std::ostringstream said;
-    chosen_->SetErrorStream(&said);
-    bool const go_on = chosen_->ReportContext(context);
-    chosen_->SetErrorStream(&GetErrorStream());
-    std::istringstream lines(said.str());
+    std::ostringstream messages;
+    reporter_->SetErrorStream(&messages);
+    bool const proceed = reporter_->ReportContext(context);
+    reporter_->SetErrorStream(&GetErrorStream());
+    std::istringstream lines(messages.str());
     for (std::string line; std::getline(lines, line);)
       if (line.find("Library was built as DEBUG") == std::string::npos)
         GetErrorStream() << line << '\n';
-    return go_on;
+    return proceed;
   }
-  void ReportRuns(std::vector<Run> const& runs) override { chosen_->ReportRuns(runs); }
-  void Finalize() override { chosen_->Finalize(); }
+  void ReportRuns(std::vector<Run> const& runs) override { reporter_->ReportRuns(runs); }
+  void Finalize() override { reporter_->Finalize(); }
 
  private:
-  std::unique_ptr<benchmark::BenchmarkReporter> chosen_{benchmark::CreateDefaultDisplayReporter()};
+  std::unique_ptr<benchmark::BenchmarkReporter> reporter_{
+      benchmark::CreateDefaultDisplayReporter()};
 };
 
-// Backward reads what was saved when it was constructed: the same bytes that forward saves.
+// A training step: forward, then backward, which reads the state saved at its construction.
 class pair_job final : public job {
  public:
   pair_job(std::unique_ptr<job> forward, std::unique_ptr<job> backward)
@@ -148,7 +148,7 @@ class pair_job final : public job {
     workspace_bytes = std::max(forward_->workspace_bytes, backward_->workspace_bytes);
     flops = forward_->flops + backward_->flops;
     verified = forward_->verified && backward_->verified;
-    tolerance = std::numeric_limits<double>::max();  // each half has one of its own
+    tolerance = std::numeric_limits<double>::max();  // checked per half in max_error
   }
   void run() override {
     forward_->run();
@@ -171,78 +171,79 @@ class pair_job final : public job {
 }  // namespace
 
 void add_training_cases() {
-  auto& all = all_cases();
+  auto& cases = all_cases();
   std::map<std::string, bench_case const*> forwards;
-  for (bench_case const& c : all)
-    if (c.at.direction == "forward") forwards.emplace(c.at.name(), &c);
+  for (bench_case const& c : cases)
+    if (c.params.direction == "forward") forwards.emplace(c.params.name(), &c);
   std::vector<bench_case> found;
-  for (bench_case const& c : all) {
-    bool const on_task =
-        c.at.input == "text" || c.at.input == the_task().input_of(c.at.extents.length);
-    bool const takes_part = c.at.direction == "backward" && on_task &&
-                            c.at.instructions == ss::isa::best &&
-                            c.at.subject.rfind("baseline", 0) != 0;
+  for (bench_case const& c : cases) {
+    bool const on_task = c.params.input == "text" ||
+                         c.params.input == text_task_settings().input_of(c.params.extents.length);
+    bool const takes_part = c.params.direction == "backward" && on_task &&
+                            c.params.instructions == ss::isa::best &&
+                            c.params.subject.rfind("baseline", 0) != 0;
     if (!takes_part) continue;
-    fields at = c.at;
-    at.direction = "forward";
-    auto const forward = forwards.find(at.name());
+    case_params params = c.params;
+    params.direction = "forward";
+    auto const forward = forwards.find(params.name());
     if (forward == forwards.end()) continue;
-    at.direction = "training";
+    params.direction = "training";
     auto const first = std::make_shared<bench_case const>(*forward->second);
     auto const second = std::make_shared<bench_case const>(c);
-    auto const make = [first, second](fields const&) -> std::unique_ptr<job> {
-      return std::make_unique<pair_job>(first->make(first->at), second->make(second->at));
+    auto const make = [first, second](case_params const&) -> std::unique_ptr<job> {
+      return std::make_unique<pair_job>(first->make(first->params), second->make(second->params));
     };
-    found.push_back({at, make, {first, second}});
+    found.push_back({params, make, {first, second}});
   }
-  std::move(found.begin(), found.end(), std::back_inserter(all));
+  std::move(found.begin(), found.end(), std::back_inserter(cases));
 }
 
 void keep_cases(std::set<std::string> const& dtypes) {
   std::unordered_set<std::string> names;
   std::vector<bench_case> selected;
   for (bench_case& c : all_cases())
-    if ((dtypes.empty() || dtypes.count(c.at.dtype) != 0) && names.insert(c.at.name()).second)
+    if ((dtypes.empty() || dtypes.count(c.params.dtype) != 0) &&
+        names.insert(c.params.name()).second)
       selected.push_back(std::move(c));
   all_cases() = std::move(selected);
 }
 
 std::vector<bench_case const*> selected_cases(std::string const& filter) {
-  // Google Benchmark's filter (a leading "-" selects what does not match), applied to the driver's
-  // names: Google Benchmark itself appends "/manual_time" to some.
+  // Same syntax as Google Benchmark's filter, a leading "-" inverts it; but Google Benchmark would
+  // match names with "/manual_time" appended.
   bool const inverted = !filter.empty() && filter.front() == '-';
   std::regex const expression(filter == "all" ? "." : filter.substr(inverted ? 1 : 0),
                               std::regex::extended);
   std::vector<bench_case const*> found;
   for (bench_case const& c : all_cases())
-    if (can_run(c.at) && std::regex_search(c.at.name(), expression) != inverted)
+    if (can_run(c.params) && std::regex_search(c.params.name(), expression) != inverted)
       found.push_back(&c);
   return found;
 }
 
-void note_failure(std::string const& name, std::string const& complaint) {
+void note_failure(std::string const& name, std::string const& failure) {
   ++failures;
-  std::fprintf(stderr, "WRONG %s: %s\n", name.c_str(), complaint.c_str());
+  std::fprintf(stderr, "WRONG %s: %s\n", name.c_str(), failure.c_str());
 }
 
 std::size_t register_cases(std::string const& filter) {
   std::vector<bench_case const*> const selected = selected_cases(filter);
   for (bench_case const* const c : selected) {
-    std::string const name = c->at.name();
+    std::string const name = c->params.name();
     auto* const made = benchmark::RegisterBenchmark(
         name.c_str(), [c, name](benchmark::State& state) { time_case(state, *c, name); });
     made->Unit(benchmark::kMicrosecond);
-    if (keeps_time()) made->UseManualTime();
+    if (uses_manual_time()) made->UseManualTime();
   }
   return selected.size();
 }
 
 void list_cases(std::string const& filter) {
-  for (bench_case const* const c : selected_cases(filter)) std::puts(c->at.name().c_str());
+  for (bench_case const* const c : selected_cases(filter)) std::puts(c->params.name().c_str());
 }
 
 void run_cases() {
-  without_warning chosen;
+  filtered_reporter chosen;
   benchmark::RunSpecifiedBenchmarks(&chosen, "all");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of the benches, by name. A tensor is [batch, length, channels], channels fastest.
+// Inputs of the benches, by name. Tensors are [batch, length, channels], channels fastest.
 #pragma once
 
 #include "numbers.hpp"
@@ -18,7 +18,7 @@ namespace bench {
 
 inline constexpr std::uint64_t input_seed = 2024;
 
-// Fills every element from its position: f(position) -> double.
+// Fills element i with f(i).
 template <class T, class F>
 void fill_each(T* out, ss::extents3 e, F const& f) {
   std::size_t const size = static_cast<std::size_t>(e.size());
@@ -35,24 +35,23 @@ void fill_normal(T* out, ss::extents3 e, std::uint64_t seed, F const& f) {
   }
 }
 
-// A ramp along the rows, rising or falling, shifted a little from column to column.
+// Fills a ramp along the rows, rising or falling, with a random offset per channel.
 template <class T>
 void fill_ramp(T* out, ss::extents3 e, bool rising) {
   auto const rows = static_cast<std::size_t>(e.length),
              channels = static_cast<std::size_t>(e.channels);
   fill_each(out, e, [&](std::size_t i) {
-    std::size_t const row = i / channels % rows, at = rising ? row : rows - 1 - row;
+    std::size_t const row = i / channels % rows, step = rising ? row : rows - 1 - row;
     double const shift = random_uniform(input_seed, i % channels);
-    return -3.0 + 6.0 * (static_cast<double>(at) + shift) / static_cast<double>(rows);
+    return -3.0 + 6.0 * (static_cast<double>(step) + shift) / static_cast<double>(rows);
   });
 }
 
-// A token (one byte) becomes a row of a seeded normal table, plus the sinusoidal position. Samples
-// are windows of the text, spread evenly: the start slides, a window never wraps; or of the text
-// repeated without end.
+// Embeds bytes by a seeded normal table and adds a sinusoidal position. Samples are evenly spread
+// windows of the text, which wrap around only if `repeated`.
 template <class T>
 void fill_text(T* out, ss::extents3 e, std::uint64_t seed, bool repeated) {
-  auto const& text = the_text();
+  auto const& text = corpus();
   auto const batch = static_cast<std::size_t>(e.batch), rows = static_cast<std::size_t>(e.length),
              channels = static_cast<std::size_t>(e.channels);
   if (rows > text.size() && !repeated)
@@ -80,7 +79,7 @@ void fill_text(T* out, ss::extents3 e, std::uint64_t seed, bool repeated) {
     }
 }
 
-// `text#1` is the text embedded by another table, `normal#1` is other noise, and so on.
+// Fills the named input. A suffix #1, #2, .. selects another embedding or other noise.
 template <class T>
 void fill_input(std::string const& input, T* out, ss::extents3 e) {
   std::size_t const mark = input.find('#');

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main function of both bench programs; the cases and the backend that it is linked with make
-// it the host's or the GPU's. Takes Google Benchmark's own flags, and --text FILE; of the text task
-// --lengths N,N,.. (besides its own), --batch B, --channels N,N,.., --heads H,H,.., --input NAME;
-// --dtypes f32,.. (only these), --progress; --arena ROUNDS times the cases round by round
-// (driver.hpp), each for --round-seconds S, and with --wait-for-rounds waits for a line before
-// each.
+// Main function of both bench programs. Flags besides Google Benchmark's:
+//   --text FILE; --lengths N,N,.. (added to the default ones), --batch B, --channels N,N,..,
+//   --heads H,H,.., --input NAME of the text task; --dtypes f32,.. (only these); --progress
+//   --arena ROUNDS times the cases round by round (driver.hpp), each for --round-seconds S;
+//   --wait-for-rounds waits for a line on stdin before each round
 #include "backend.hpp"
 #include "driver.hpp"
 #include "settings.hpp"
@@ -27,26 +26,26 @@ namespace {
 struct arguments {
   std::string text = SLICESORT_BENCH_TEXT;
   bool list = false;
-  std::set<std::string> dtypes;  // all if it is empty
+  std::set<std::string> dtypes;  // empty: all
   bool in_arena = false;
   bench::arena_options arena;
 };
 
 template <class Number>
 Number parse_number(std::string const& flag, std::string const& text) {
-  std::istringstream in(text);
+  std::istringstream stream(text);
   Number number{};
-  if (!(in >> number) || in.peek() != EOF || !(0 < number && number < 1'000'000'000))
+  if (!(stream >> number) || stream.peek() != EOF || !(0 < number && number < 1'000'000'000))
     throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
   return number;
 }
 
-// Items such as 1024,4096.
+// Parses a list such as 1024,4096.
 template <class Item>
 std::vector<Item> parse_list(std::string const& flag, std::string const& list) {
   std::vector<Item> items;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, ',');)
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');)
     if constexpr (std::is_same_v<Item, std::string>)
       items.push_back(part);
     else
@@ -55,12 +54,12 @@ std::vector<Item> parse_list(std::string const& flag, std::string const& list) {
   return items;
 }
 
-// Takes the driver's flags out of argv and leaves Google Benchmark's.
+// Removes the driver's flags from argv and leaves Google Benchmark's.
 arguments take_arguments(int& argc, char** argv) {
   using slicesort::index_t;
   arguments a;
-  bench::text_task& task = bench::the_task();
-  int kept = 1;
+  bench::text_task& task = bench::text_task_settings();
+  int remaining = 1;
   for (int i = 1; i < argc; ++i) {
     std::string const flag = argv[i];
     auto const value = [&] {
@@ -84,17 +83,17 @@ arguments take_arguments(int& argc, char** argv) {
     else if (flag == "--arena")
       a.in_arena = true, a.arena.rounds = unsigned(parse_number<int>(flag, value()));
     else if (flag == "--round-seconds")
-      a.arena.seconds_of_a_round = parse_number<double>(flag, value());
+      a.arena.seconds_per_round = parse_number<double>(flag, value());
     else if (flag == "--wait-for-rounds")
       a.arena.wait_for_rounds = true;
     else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")
-      a.list = true;  // Google Benchmark's own is quadratic in the number of cases
+      a.list = true;  // Google Benchmark's listing takes quadratic time
     else if (flag == "--progress")
       bench::show_progress();
     else
-      argv[kept++] = argv[i];
+      argv[remaining++] = argv[i];
   }
-  argc = kept;
+  argc = remaining;
   return a;
 }
 
@@ -108,7 +107,7 @@ int run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (argc > 1) throw bench::usage_error(std::string("unknown flag ") + argv[1]);
 
-  bench::the_text() = bench::read_text(a.text);
+  bench::corpus() = bench::read_text(a.text);
   bench::add_all_subjects();
   bench::add_training_cases();
   bench::keep_cases(a.dtypes);
@@ -117,7 +116,7 @@ int run(int argc, char** argv) {
     bench::list_cases(filter);
     return 0;
   }
-  if (std::string const why = bench::obstacle(); !why.empty()) {
+  if (std::string const why = bench::missing_requirement(); !why.empty()) {
     std::printf("nothing measured: %s\n", why.c_str());
     return 0;
   }

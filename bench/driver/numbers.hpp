@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as doubles and their errors. Elements are read as the tests' oracles read them, and not
-// by the library's conversions.
+// Conversion of elements to double, and errors. Uses the decoder of the tests' oracles, not the
+// library's conversions.
 #pragma once
 
 #include "../../tests/support/inputs.hpp"
@@ -36,30 +36,32 @@ double unit_roundoff() {
 }
 
 // The larger error; NaN counts as the largest.
-inline double worst(double a, double b) { return b <= a ? a : b; }
+inline double larger_error(double a, double b) { return b <= a ? a : b; }
 
-// A sum of products, and the sum of their absolute values, which its rounding error is relative to.
-struct sized {
-  double value = 0.0, size = 0.0;
+// A sum of products, and the sum of their absolute values, which bounds its rounding error.
+struct tracked_sum {
+  double value = 0.0, magnitude = 0.0;
 
-  static sized exact(double x) { return {x, std::abs(x)}; }
-  sized& operator+=(sized b) {
-    value += b.value, size += b.size;
+  static tracked_sum exact(double x) { return {x, std::abs(x)}; }
+  tracked_sum& operator+=(tracked_sum b) {
+    value += b.value, magnitude += b.magnitude;
     return *this;
   }
-  friend sized operator*(sized a, double b) { return {a.value * b, a.size * std::abs(b)}; }
-  // The error of a computed value, relative to the size.
+  friend tracked_sum operator*(tracked_sum a, double b) {
+    return {a.value * b, a.magnitude * std::abs(b)};
+  }
+  // Error of a computed value, relative to the magnitude.
   double error_of(double computed) const {
-    return std::abs(computed - value) / (size + std::numeric_limits<double>::min());
+    return std::abs(computed - value) / (magnitude + std::numeric_limits<double>::min());
   }
 };
 
-// Zero for identical bits; otherwise the difference of the values, or infinity where a difference
-// says nothing (a zero of the other sign, a NaN, an infinity).
+// Error of a value that was only moved: 0 for identical bits, otherwise the difference, or infinity
+// if there is none (zeros of different sign, NaN, infinities).
 template <class T>
-double moved_value_error(T is, T want) {
-  if (std::memcmp(&is, &want, sizeof(T)) == 0) return 0.0;
-  double const difference = std::abs(decoded(is) - decoded(want));
+double moved_value_error(T actual, T expected) {
+  if (std::memcmp(&actual, &expected, sizeof(T)) == 0) return 0.0;
+  double const difference = std::abs(decoded(actual) - decoded(expected));
   return difference > 0.0 ? difference : std::numeric_limits<double>::infinity();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the byte-level task, and the settings that operators and baselines share, so that
-// every case has its baseline beside it. Several may name one case: it is there once.
+// The text task, and the settings that operators and baselines share, so that every case has its
+// baseline. Duplicate cases are dropped later (keep_cases).
 #pragma once
 
 #include "case.hpp"
@@ -18,7 +18,7 @@
 
 namespace bench {
 
-// A mistake on the command line: one message, exit status 2.
+// An error on the command line: one message, exit status 2.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -33,27 +33,27 @@ inline std::vector<std::uint8_t> read_text(std::string const& path) {
   return bytes;
 }
 
-// The text of this process; set once, before any case runs.
-inline std::vector<std::uint8_t>& the_text() {
+// Bytes of --text, read before any case runs.
+inline std::vector<std::uint8_t>& corpus() {
   static std::vector<std::uint8_t> text;
   return text;
 }
 
-// The byte-level text task of the papers, which the arena measures; options change it.
+// The byte-level text task of the papers, which the arena measures; flags change it.
 struct text_task {
   ss::index_t batch = 8;
   std::set<ss::index_t> lengths{64, 128, 256, 512, 1024, 2048, 3072, 4096, 8192, 16384};
   std::vector<ss::index_t> channels{256};
-  std::vector<ss::index_t> heads{4};  // of attention, where they divide the channels
+  std::vector<ss::index_t> heads{4};  // skipped if they do not divide the channels
   std::string input = "text";
 
-  // A text that is too short is repeated, and the name says so.
+  // Name of the input: a text shorter than `length` is repeated, under another name.
   std::string input_of(ss::index_t length) const {
-    bool const too_long = length > static_cast<ss::index_t>(the_text().size());
+    bool const too_long = length > static_cast<ss::index_t>(corpus().size());
     return input == "text" && too_long ? "repeated_text" : input;
   }
 };
-inline text_task& the_task() {
+inline text_task& text_task_settings() {
   static text_task task;
   return task;
 }
@@ -61,32 +61,32 @@ inline text_task& the_task() {
 // Calls `f(input, extents)` for every shape of the text task.
 template <class F>
 void for_each_task_shape(F const& f) {
-  for (ss::index_t const n : the_task().lengths)
-    for (ss::index_t const c : the_task().channels)
-      f(the_task().input_of(n), ss::extents3{the_task().batch, n, c});
+  for (ss::index_t const n : text_task_settings().lengths)
+    for (ss::index_t const c : text_task_settings().channels)
+      f(text_task_settings().input_of(n), ss::extents3{text_task_settings().batch, n, c});
 }
 
-// The sweep (bench/run --sweep; bench/report/sweep.py names these too): a power of two, at which
-// places a column apart can fall on the same few cache sets, between two lengths without that.
+// Shapes of --sweep, repeated in bench/report/sweep.py: a power of two, where the rows of a column
+// can map to a few cache sets, between two lengths where they do not.
 template <class F>
 void for_each_sweep_shape(F const& f) {
   for (ss::index_t const n : {4032, 4096, 4160}) f(ss::extents3{1, n, 256});
 }
 
-// Calls `f(fields)`, which adds the case, for every setting of one subject and direction.
+// Calls f(params) for every setting of one subject and direction.
 template <class T, class F>
 void for_each_setting(std::string const& subject, std::string const& direction, F const& f) {
   auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 e) {
     for (unsigned const threads : {1u, 2u})
-      f(fields{subject, direction, ss::dtype_traits<T>::name, policy, input, e, threads});
+      f(case_params{subject, direction, ss::dtype_traits<T>::name, policy, input, e, threads});
   };
-  // The model of the papers' text task: width 256, and noise of the same shape.
+  // The text task, and noise of the same shape.
   for_each_task_shape([&](std::string const& input, ss::extents3 e) {
     add("ascending", input, e);
     add("ascending", "normal", e);
     add("interleave", input, e);
   });
-  // One sample, wide: the channels are the columns.
+  // One wide sample.
   for (ss::index_t const n : {64, 256, 1000, 1024, 2001, 2048, 3072, 4001, 4096, 16384, 65536}) {
     for (char const* input :
          {"normal", "uniform", "few_unique", "relu", "sorted", "reversed", "constant", "text"})
@@ -95,22 +95,22 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
   }
   for (char const* input : {"normal", "few_unique", "sorted"})
     add("ascending", input, {1, ss::index_t{1} << 20, 64});
-  // The shape of a target: gigabytes, and a minute for the baseline.
+  // The shape of a target; takes gigabytes, and a minute for the baseline.
   add("ascending", "normal", {1, ss::index_t{1} << 20, 512});
-  // Several samples, so that two threads have work.
+  // Several samples for two threads.
   for (ss::index_t const n : {1024, 4096}) add("ascending", "normal", {8, n, 512});
   for_each_sweep_shape([&](ss::extents3 e) { add("ascending", "uniform", e); });
-  // Small enough to run everything once.
+  // Small shape for --smoke.
   for (char const* input : {"normal", "text"}) add("ascending", input, {2, 37, 24});
 }
 
-// True if a subject with a single policy takes part. Those that do not sort carry the field all the
-// same, so that their names pair with the baselines'.
-inline bool is_plain(fields const& at) { return at.policy == "ascending"; }
+// True for settings of subjects with a single policy. Subjects that do not sort have the same
+// field, so that their names match those of the baselines.
+inline bool is_plain(case_params const& params) { return params.policy == "ascending"; }
 template <class T, class F>
 void for_each_plain_setting(std::string const& subject, std::string const& direction, F const& f) {
-  for_each_setting<T>(subject, direction, [&](fields const& at) {
-    if (is_plain(at)) f(at);
+  for_each_setting<T>(subject, direction, [&](case_params const& params) {
+    if (is_plain(params)) f(params);
   });
 }
 

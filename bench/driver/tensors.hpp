@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as a user of the library would hold them: buffers of their own, workspace allocated once.
-// A place says where they lie and where the operator runs: the host's is here, the device's in
-// cuda/tensors.hpp. The host holds the samples that results are compared in.
+// Tensors of a case. A backend says where they are stored and where the operator runs: host_backend
+// is here, cuda_backend in cuda/tensors.hpp. Results are compared in copies on the host.
 #pragma once
 
 #include "case.hpp"
@@ -20,7 +19,7 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// Memory that starts at a cache line, as allocators of tensors give it.
+// Memory aligned to a cache line.
 template <class T>
 class buffer {
  public:
@@ -31,7 +30,7 @@ class buffer {
     data_ = static_cast<T*>(std::aligned_alloc(64, bytes));
     if (data_ == nullptr) throw std::bad_alloc();
     std::memset(static_cast<void*>(data_), 0xff,
-                bytes);  // its pages exist before anything is timed
+                bytes);  // touches the pages before timing
   }
   buffer(buffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -52,20 +51,19 @@ class buffer {
   std::size_t size_ = 0;
 };
 
-// Saved indices.
+// Saved indices of shape `e`.
 class index_buffer {
  public:
   index_buffer() = default;
-  // `e` is the shape of the indices.
   index_buffer(ss::extents3 e, ss::index_width width)
       : extents_(e),
         width_(width),
         bytes_(static_cast<std::size_t>(e.size()) * static_cast<std::size_t>(width)) {}
-  // Indices of rows below `length`, in the narrowest type that holds them.
+  // Chooses the narrowest width for row numbers below `length`.
   index_buffer(ss::extents3 e, ss::index_t length)
       : index_buffer(e, length > 65536 ? ss::index_width::bits32 : ss::index_width::bits16) {}
 
-  // Calls `f` with a pointer to the indices, of their type.
+  // Calls `f` with a typed pointer to the indices.
   template <class F>
   void visit(F const& f) const {
     if (width_ == ss::index_width::bits32)
@@ -80,7 +78,7 @@ class index_buffer {
     visit([&](auto* data) { v = ss::tensor3(data, extents_); });
     return v;
   }
-  // As an argument of forward; an empty buffer asks for nothing.
+  // Argument of forward: no_saved if the buffer is empty.
   ss::saved_permutation saved() const {
     if (bytes() == 0) return ss::no_saved;
     return view();
@@ -107,29 +105,29 @@ ss::tensor3<T const> const_view(buffer<T> const& b, ss::extents3 e) {
   return {b.data(), e};
 }
 
-struct host_place {
-  static constexpr bool every_policy = true;  // is compiled
-  // The case as the host holds it.
-  static fields const& held(fields const& f) { return f; }
-  static ss::exec::host exec(fields const& f) { return f.exec(); }
+struct host_backend {
+  static constexpr bool all_policies = true;  // false: compiles only some policies
+  // Parameters of the copy on the host.
+  static case_params const& host_params(case_params const& params) { return params; }
+  static ss::exec::host exec(case_params const& params) { return params.exec(); }
   static void wait() {}
 
   template <class T>
   using memory = buffer<T>;
 
-  // A buffer as a tensor; without elements it has no extents.
+  // A view of a buffer; empty buffers have empty extents.
   template <class View, class Extents>
-  class viewed {
+  class buffer_view {
    public:
     using value_type = typename View::value_type;
-    viewed() = default;
-    viewed(Extents e, buffer<value_type> const& b) : bytes_(b.bytes()) {
+    buffer_view() = default;
+    buffer_view(Extents e, buffer<value_type> const& b) : bytes_(b.bytes()) {
       if (b.size() != 0) view_ = {b.data(), e};
     }
     View view() const { return view_; }
     auto const_view() const { return ss::tensor3<value_type const>(view_); }
     std::size_t bytes() const { return bytes_; }
-    // Copies the held samples to the buffer; false if another sample differs.
+    // Copies the result to the buffer on the host; false if samples that must agree differ.
     bool fetch(buffer<value_type> const&) const { return true; }
 
    private:
@@ -137,12 +135,11 @@ struct host_place {
     std::size_t bytes_ = 0;
   };
   template <class T>
-  using tensor = viewed<ss::tensor3<T>, ss::extents3>;
-  // A stack of tensors for every sample.
+  using tensor = buffer_view<ss::tensor3<T>, ss::extents3>;
   template <class T>
-  using stack = viewed<ss::tensor_stack<T>, ss::stack_extents>;
+  using stack = buffer_view<ss::tensor_stack<T>, ss::stack_extents>;
 
-  // Saved indices of so many samples.
+  // View of saved indices.
   class indices {
    public:
     indices(ss::index_t, index_buffer const& b) : buffer_(b) {}
@@ -157,19 +154,19 @@ struct host_place {
   };
 };
 
-// A job whose operator runs in a place, and its workspace.
-template <class Place>
-class place_job : public job {
+// A job on a backend, with its workspace.
+template <class Backend>
+class backend_job : public job {
  protected:
-  explicit place_job(fields const& f) : at(f) {}
-  auto exec() const { return Place::exec(at); }
+  explicit backend_job(case_params const& params) : params(params) {}
+  auto exec() const { return Backend::exec(params); }
   void allocate(std::size_t bytes) {
-    scratch = typename Place::template memory<unsigned char>(bytes);
+    scratch = typename Backend::template memory<unsigned char>(bytes);
     workspace_bytes = bytes;
   }
 
-  fields const at;  // of all samples
-  typename Place::template memory<unsigned char> scratch;
+  case_params const params;
+  typename Backend::template memory<unsigned char> scratch;
 };
 
 }  // namespace bench

@@ -17,9 +17,9 @@ NOTES = {"causal": "keys up to the query", "window{2, 2}": "two keys to either s
          "fixed{4, 1}": "own block, last columns", "chunk_back{4, true, 16}": "own chunk, the one before",
          "block_pairs": "blocks by a table of bits", "bigbird, blocks of 2": "window, ends, one drawn",
          "either window, globals": "a window, a global token", "both causal, fixed": "fixed{4, 1}, causal",
-         "both causal, own_document": "three documents, causal"}
+         "both causal, same_document": "three documents, causal"}
 TITLES = {"either window, globals": "either{a, b}", "both causal, fixed": "both{a, b}",
-          "both causal, own_document": "a mask of your own"}
+          "both causal, same_document": "a mask of your own"}
 
 
 def patterns():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies checked before there is a tensor, with the parser that calls use.
+// Validates policies without a tensor, with the parser that calls use.
 #pragma once
 
 #include "named_mask.hpp"
@@ -11,33 +11,33 @@
 
 namespace bindings {
 
-/// Refuses a policy that no call takes. `kind` is the argument's name: order, shift, alignment or
-/// groups, with `extent` channels; topology, with `extent` factors; or mask. Returns the rows of a
-/// group, or minus the number of groups; the links of a topology; else 0.
+/// Throws if a policy is invalid. `kind` is the argument's name: order, shift, alignment or groups,
+/// for `extent` channels; topology, for `extent` factors; or mask. Returns the rows of a group, or
+/// minus the number of groups; the links of a topology; otherwise 0.
 inline index_t check_policy(std::string const& kind, std::string const& text, index_t extent) {
-  auto const accept = [&](char const* wrong) {
-    if (wrong != nullptr) refuse(kind + " \"" + text + "\": " + wrong);
+  auto const require = [&](char const* error) {
+    if (error != nullptr) refuse(kind + " \"" + text + "\": " + error);
   };
   if (kind == "order") {
-    accept(named_order(text).validate(extent));
+    require(named_order(text).validate(extent));
   } else if (kind == "shift") {
-    accept(named_shift(text).validate(extent));
+    require(named_shift(text).validate(extent));
   } else if (kind == "alignment") {
     if (is_reference(text))
-      accept(named_reference(text).validate(extent));
+      require(named_reference(text).validate(extent));
     else
-      accept(named_order(text, "alignment").validate(extent));
+      require(named_order(text, "alignment").validate(extent));
   } else if (kind == "groups") {
-    policy const p = grouping_policy(text);
-    accept(named_grouping(text).validate());
-    return p.form() == 0 ? p.integer(0) : -p.integer(0);
+    policy const groups = grouping_policy(text);
+    require(named_grouping(text).validate());
+    return groups.form() == 0 ? groups.integer(0) : -groups.integer(0);
   } else if (kind == "topology") {
     named_topology const topology(text);
-    accept(topology.validate(extent));
+    require(topology.validate(extent));
     return topology.links(extent);
   } else if (kind == "mask") {
-    constexpr index_t keys = 1;  // any number: masks whose parameters depend on it are made of it
-    accept(named_mask(text, keys).validate(keys));
+    constexpr index_t keys = 1;  // any number: parameters that depend on it are derived from it
+    require(named_mask(text, keys).validate(keys));
   } else {
     refuse("there is no kind of policy called \"" + kind + "\"");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp and sinkhorn_csp with types, ranks and policies of run time.
+// csp and sinkhorn_csp with run-time types, ranks and policies.
 #pragma once
 
 #include "named_order.hpp"
@@ -20,18 +20,18 @@ struct csp_policies {
 namespace detail {
 
 template <class F>
-auto with_csp(csp_policies const& p, F const& f) {
-  named_shift const shift(p.shift);
-  auto const groups = named_grouping(p.groups);
-  if (is_reference(p.alignment))
-    return f(ss::csp<named_shift, ss::reference>(groups, shift, named_reference(p.alignment)));
-  return f(ss::csp<named_shift, named_order>(groups, shift, named_order(p.alignment, "alignment")));
+auto with_csp(csp_policies const& policies, F const& f) {
+  named_shift const shift(policies.shift);
+  auto const groups = named_grouping(policies.groups);
+  auto const& alignment = policies.alignment;
+  if (is_reference(alignment))
+    return f(ss::csp<named_shift, ss::reference>(groups, shift, named_reference(alignment)));
+  return f(ss::csp<named_shift, named_order>(groups, shift, named_order(alignment, "alignment")));
 }
 
 }  // namespace detail
 
-/// Shape and dtype of the state that a call saves; groups of one row have none, and their array is
-/// neither read nor written.
+/// Shape and dtype of the saved state. Groups of one row save nothing, and ignore their array.
 struct csp_state {
   ss::extents3 extents;
   dtype type;
@@ -51,8 +51,8 @@ void csp(Call& call, csp_policies const& policies, array const& x, array const& 
   detail::with_csp(policies, [&](auto const& op) {
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(x);
-      op.forward(call.exec, in, view3<T>(y), saved(order), call.memory, lengths_of(lengths));
+      auto const x_view = view3<T const>(x);
+      op.forward(call.exec, x_view, view3<T>(y), saved(order), call.memory, lengths_of(lengths));
     });
   });
 }
@@ -62,13 +62,14 @@ void csp_backward(Call& call, csp_policies const& policies, array const& dy, arr
   detail::with_csp(policies, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(dy);
-      op.backward(call.exec, in, index_view(order), view3<T>(dx), call.memory, lengths_of(lengths));
+      auto const dy_view = view3<T const>(dy);
+      op.backward(call.exec, dy_view, index_view(order), view3<T>(dx), call.memory,
+                  lengths_of(lengths));
     });
   });
 }
 
-/// Policies of sinkhorn_csp: text, and the numbers of Sinkhorn's algorithm.
+/// Policies of sinkhorn_csp as text, and the parameters of Sinkhorn's algorithm.
 struct sinkhorn_policies {
   std::string groups, shift;
   double tau;
@@ -86,8 +87,8 @@ void sinkhorn_csp(Call& call, sinkhorn_policies const& policies, array const& x,
   auto const op = policies.op();
   with_float(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    op.forward(call.exec, in, view3<T>(y), call.memory, lengths_of(lengths));
+    auto const x_view = view3<T const>(x);
+    op.forward(call.exec, x_view, view3<T>(y), call.memory, lengths_of(lengths));
   });
 }
 template <class Call>
@@ -96,8 +97,9 @@ void sinkhorn_csp_backward(Call& call, sinkhorn_policies const& policies, array 
   auto const op = policies.op();
   with_float(dy, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(dy);
-    op.backward(call.exec, in, view3<T const>(x), view3<T>(dx), call.memory, lengths_of(lengths));
+    auto const dy_view = view3<T const>(dy);
+    op.backward(call.exec, dy_view, view3<T const>(x), view3<T>(dx), call.memory,
+                lengths_of(lengths));
   });
 }
 

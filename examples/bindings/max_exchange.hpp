@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange with types and ranks of run time.
+// max_exchange with run-time types and ranks.
 #pragma once
 
 #include "array.hpp"
@@ -14,8 +14,8 @@ void max_exchange(Call& call, index_t row, array const& x, array const& y,
   ss::max_exchange const op(row);
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    op.forward(call.exec, in, view3<T>(y), saved(maximum), call.memory, lengths_of(lengths));
+    auto const x_view = view3<T const>(x);
+    op.forward(call.exec, x_view, view3<T>(y), saved(maximum), call.memory, lengths_of(lengths));
   });
 }
 template <class Call>
@@ -24,8 +24,9 @@ void max_exchange_backward(Call& call, index_t row, array const& dy, array const
   ss::max_exchange const op(row);
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(dy);
-    op.backward(call.exec, in, index_view(maximum), view3<T>(dx), call.memory, lengths_of(lengths));
+    auto const dy_view = view3<T const>(dy);
+    op.backward(call.exec, dy_view, index_view(maximum), view3<T>(dx), call.memory,
+                lengths_of(lengths));
   });
 }
 

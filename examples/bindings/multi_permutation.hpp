@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation with types, ranks and policies of run time.
+// multi_permutation with run-time types, ranks and policies.
 #pragma once
 
 #include "named_order.hpp"
@@ -10,7 +10,7 @@
 
 namespace bindings {
 
-/// The number of terms is that of the weights, `[terms]`, whose type is the accumulator's.
+/// `weights` are `[terms]`, of the accumulator's type.
 template <class Call>
 void multi_permutation(Call& call, std::string const& order, array const& x, array const& weights,
                        array const& y, optional_array const& perm, optional_array const& lengths) {
@@ -19,11 +19,11 @@ void multi_permutation(Call& call, std::string const& order, array const& x, arr
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
-    auto const in = view3<T const>(x);
-    op.forward(call.exec, in, w, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
+    auto const x_view = view3<T const>(x);
+    op.forward(call.exec, x_view, w, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
   });
 }
-/// Forms both gradients; `x` is what forward read.
+/// Computes both gradients; `x` is forward's input.
 template <class Call>
 void multi_permutation_backward(Call& call, array const& dy, array const& x, array const& weights,
                                 array const& perm, array const& dx, array const& dweights,
@@ -33,8 +33,8 @@ void multi_permutation_backward(Call& call, array const& dy, array const& x, arr
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
-    auto const in = view3<T const>(dy);
-    op.backward(call.exec, in, view3<T const>(x), w, index_view(perm), view3<T>(dx),
+    auto const dy_view = view3<T const>(dy);
+    op.backward(call.exec, dy_view, view3<T const>(x), w, index_view(perm), view3<T>(dx),
                 view1<A>(dweights, "[terms]"), call.memory, lengths_of(lengths));
   });
 }

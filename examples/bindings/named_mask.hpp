@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's masks, chosen at run time. One type, so that attention is compiled once for all of
-// them.
+// Masks chosen at run time. One type represents all of them, so that attention is compiled once.
 #pragma once
 
 #include "named_order.hpp"
@@ -12,7 +11,7 @@
 
 namespace bindings {
 
-/// A mask (`slicesort/policies/mask.hpp`) by its name, of a call with `keys` keys.
+/// A mask of `slicesort/policies/mask.hpp` by name, for a call with `keys` keys.
 class named_mask {
   enum class kind {
     full,
@@ -27,8 +26,7 @@ class named_mask {
     bigbird
   };
 
-  // Calls f with the library's mask, of the parameters a_ to d_ and seed_. A kernel calls it with a
-  // function made in a kernel, `validate` with one of the host.
+  // Calls f with the library's mask. Kernels pass a device function, `validate` a host function.
 #ifdef __CUDACC__
 #  pragma nv_exec_check_disable
 #endif
@@ -52,7 +50,8 @@ class named_mask {
       case kind::chunk_back:
         return f(ss::mask::chunk_back{a_, b_ != 0, keys_});
       case kind::bigbird:
-        return f(ss::mask::bigbird{a_, b_, c_, d_, seed_, ss::mask::bigbird::all, keys_, head_});
+        return f(
+            ss::mask::bigbird{a_, b_, c_, d_, seed_, ss::mask::bigbird::unlimited, keys_, head_});
       default:
         return f(ss::mask::full{});
     }
@@ -60,25 +59,25 @@ class named_mask {
 
  public:
   named_mask(std::string const& text, index_t keys) : keys_(keys) {
-    policy const p("mask", text,
-                   {{"full"},
-                    {"causal", 0, 1, "causal{offset}"},
-                    {"window", 2, 2, "window{left, right}"},
-                    {"block_local", 1, 1, "block_local{size}"},
-                    {"strided", 1, 2, "strided{stride, near_by}"},
-                    {"fixed", 2, 3, "fixed{block, tail, first_column}"},
-                    {"dilated_window", 3, 3, "dilated_window{left, right, step}"},
-                    {"global_window", 2, 3, "global_window{left, right, globals}"},
-                    {"chunk_back", 1, 2, "chunk_back{size, circular}"},
-                    {"bigbird", 0, 5, "bigbird{block, window, ends, random, seed}"}});
-    kind_ = static_cast<kind>(p.form());
-    bool const random = kind_ == kind::bigbird;
-    ss::mask::bigbird const usual{};
-    a_ = p.integer(0, random ? usual.block : 0);
-    b_ = p.integer(1, random ? usual.window : 0);
-    c_ = p.integer(2, random ? usual.ends : kind_ == kind::global_window ? 1 : 0);
-    d_ = p.integer(3, usual.random);
-    seed_ = p.bits(4);
+    policy const parsed("mask", text,
+                        {{"full"},
+                         {"causal", 0, 1, "causal{offset}"},
+                         {"window", 2, 2, "window{left, right}"},
+                         {"block_local", 1, 1, "block_local{size}"},
+                         {"strided", 1, 2, "strided{stride, near_by}"},
+                         {"fixed", 2, 3, "fixed{block, tail, first_column}"},
+                         {"dilated_window", 3, 3, "dilated_window{left, right, step}"},
+                         {"global_window", 2, 3, "global_window{left, right, globals}"},
+                         {"chunk_back", 1, 2, "chunk_back{size, circular}"},
+                         {"bigbird", 0, 5, "bigbird{block, window, ends, random, seed}"}});
+    kind_ = static_cast<kind>(parsed.form());
+    bool const bigbird = kind_ == kind::bigbird;
+    ss::mask::bigbird const defaults{};
+    a_ = parsed.integer(0, bigbird ? defaults.block : 0);
+    b_ = parsed.integer(1, bigbird ? defaults.window : 0);
+    c_ = parsed.integer(2, bigbird ? defaults.ends : kind_ == kind::global_window ? 1 : 0);
+    d_ = parsed.integer(3, defaults.random);
+    seed_ = parsed.bits(4);
   }
 
   BINDINGS_HD named_mask for_head(index_t head) const {
@@ -87,28 +86,30 @@ class named_mask {
     return mask;
   }
   BINDINGS_HD ss::key_range range(index_t query, index_t keys) const {
-    return visit([&](auto const& m) { return ss::detail::range_of_keys(m, query, keys); });
+    return visit([&](auto const& mask) { return ss::detail::range_of_keys(mask, query, keys); });
   }
   BINDINGS_HD bool allows(index_t query, index_t key) const {
-    return visit([&](auto const& m) { return ss::detail::allows_key(m, query, key); });
+    return visit([&](auto const& mask) { return ss::detail::allows_key(mask, query, key); });
   }
   BINDINGS_HD bool meets(index_t first_query, index_t last_query, index_t first_key,
                          index_t last_key) const {
     return visit(
-        [&](auto const& m) { return m.meets(first_query, last_query, first_key, last_key); });
+        [&](auto const& mask) { return mask.meets(first_query, last_query, first_key, last_key); });
   }
   BINDINGS_HD bool covers(index_t first_query, index_t last_query, index_t first_key,
                           index_t last_key) const {
-    return visit(
-        [&](auto const& m) { return m.covers(first_query, last_query, first_key, last_key); });
+    return visit([&](auto const& mask) {
+      return mask.covers(first_query, last_query, first_key, last_key);
+    });
   }
   char const* validate(ss::mask_call call) const {
-    return visit([&](auto const& m) { return ss::detail::what_is_wrong(m, call); });
+    return visit([&](auto const& mask) { return ss::detail::what_is_wrong(mask, call); });
   }
 
  private:
   kind kind_;
-  index_t a_, b_, c_, d_, keys_, head_ = 0;
+  index_t a_, b_, c_, d_;  // parameters in the order of the text
+  index_t keys_, head_ = 0;
   std::uint64_t seed_;
 };
 

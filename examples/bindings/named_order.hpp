@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any of the library's orders, chosen at run time. One type, so that operators are compiled once
-// for all of them.
+// Orders chosen at run time. One type represents all of them, so that operators are compiled once.
 #pragma once
 
 #include "policy.hpp"
@@ -18,20 +17,20 @@
 
 namespace bindings {
 
-/// An order policy (`slicesort/policies/order.hpp`) by its name.
+/// An order of `slicesort/policies/order.hpp` by name.
 class named_order {
  public:
   named_order() = default;
-  explicit named_order(std::string const& text, char const* what = "order") {
-    policy const p(what, text,
-                   {{"ascending"},
-                    {"descending"},
-                    {"half_half", 0, 1, "half_half{heads}"},
-                    {"interleave", 2, 2, "interleave{layer, layers}"},
-                    {"haar_interleave", 1, 2, "haar_interleave{level, heads}"}});
-    kind_ = static_cast<kind>(p.form());
-    a_ = p.integer(0, 1);
-    b_ = p.integer(1, 1);
+  explicit named_order(std::string const& text, char const* argument = "order") {
+    policy const parsed(argument, text,
+                        {{"ascending"},
+                         {"descending"},
+                         {"half_half", 0, 1, "half_half{heads}"},
+                         {"interleave", 2, 2, "interleave{layer, layers}"},
+                         {"haar_interleave", 1, 2, "haar_interleave{level, heads}"}});
+    kind_ = static_cast<kind>(parsed.form());
+    a_ = parsed.integer(0, 1);
+    b_ = parsed.integer(1, 1);
   }
 
   BINDINGS_HD bool ascending(index_t channel, index_t channels) const {
@@ -64,10 +63,10 @@ class named_order {
  private:
   enum class kind { ascending, descending, half_half, interleave, haar_interleave };
   kind kind_ = kind::ascending;
-  index_t a_ = 1, b_ = 1;  // its parameters
+  index_t a_ = 1, b_ = 1;  // parameters in the order of the text
 };
 
-/// Alignments are orders, or `reference{channel}`.
+/// True for the alignment `reference{channel}`; the others are orders.
 inline bool is_reference(std::string const& alignment) {
   return alignment.find("reference") != std::string::npos;
 }

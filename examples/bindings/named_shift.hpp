@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any of the library's shifts and groupings, chosen at run time.
+// Shifts and groupings chosen at run time.
 #pragma once
 
 #include "policy.hpp"
@@ -15,8 +15,7 @@
 
 namespace bindings {
 
-/// A shift policy (`slicesort/policies/shift.hpp`) by its name. Shifts are asked for on the host
-/// alone.
+/// A shift of `slicesort/policies/shift.hpp` by name. Only the host evaluates shifts.
 class named_shift {
   enum class kind { none, linear, linear_step, per_head, modular, power, power_ceil, table };
 
@@ -44,21 +43,21 @@ class named_shift {
 
  public:
   explicit named_shift(std::string const& text) {
-    policy const p("shift", text,
-                   {{"none"},
-                    {"linear"},
-                    {"linear_step", 1, 1, "linear_step{step}"},
-                    {"per_head", 1, 1, "per_head{heads}"},
-                    {"modular"},
-                    {"power", 2, 2, "power{layer, layers}"},
-                    {"power_ceil", 2, 2, "power_ceil{layer, layers}"},
-                    {"table", 0, 1000000, "table{shift, ..}"}});
-    kind_ = static_cast<kind>(p.form());
+    policy const parsed("shift", text,
+                        {{"none"},
+                         {"linear"},
+                         {"linear_step", 1, 1, "linear_step{step}"},
+                         {"per_head", 1, 1, "per_head{heads}"},
+                         {"modular"},
+                         {"power", 2, 2, "power{layer, layers}"},
+                         {"power_ceil", 2, 2, "power_ceil{layer, layers}"},
+                         {"table", 0, 1000000, "table{shift, ..}"}});
+    kind_ = static_cast<kind>(parsed.form());
     if (kind_ == kind::table) {
-      table_ = std::make_shared<std::vector<std::int32_t> const>(p.integers<std::int32_t>());
+      table_ = std::make_shared<std::vector<std::int32_t> const>(parsed.integers<std::int32_t>());
     } else {
-      a_ = p.integer(0);
-      b_ = p.integer(1);
+      a_ = parsed.integer(0);
+      b_ = parsed.integer(1);
     }
   }
 
@@ -76,7 +75,7 @@ class named_shift {
 
  private:
   kind kind_;
-  index_t a_ = 0, b_ = 0;  // its parameters
+  index_t a_ = 0, b_ = 0;  // parameters in the order of the text
   std::shared_ptr<std::vector<std::int32_t> const> table_;
 };
 
@@ -87,9 +86,9 @@ inline policy grouping_policy(std::string const& text) {
           {{"group_size", 1, 1, "group_size{rows}"}, {"group_count", 1, 1, "group_count{groups}"}}};
 }
 inline ss::grouping named_grouping(std::string const& text) {
-  policy const p = grouping_policy(text);
-  if (p.form() == 0) return ss::group_size{p.integer(0)};
-  return ss::group_count{p.integer(0)};
+  policy const parsed = grouping_policy(text);
+  if (parsed.form() == 0) return ss::group_size{parsed.integer(0)};
+  return ss::group_count{parsed.integer(0)};
 }
 
 }  // namespace bindings

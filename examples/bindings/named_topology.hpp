@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any of the library's topologies, chosen at run time.
+// Topologies chosen at run time.
 #pragma once
 
 #include "policy.hpp"
@@ -12,8 +12,7 @@
 
 namespace bindings {
 
-/// A topology (`slicesort/policies/topology.hpp`) by its name. Offsets are asked for on the host
-/// alone.
+/// A topology of `slicesort/policies/topology.hpp` by name. Only the host evaluates offsets.
 class named_topology {
   enum class kind { chord, cdil, offsets };
 
@@ -31,25 +30,25 @@ class named_topology {
 
  public:
   explicit named_topology(std::string const& text) {
-    policy const p("topology", text,
-                   {{"chord", 0, 1, "chord{links}"},
-                    {"cdil", 0, 1, "cdil{half}"},
-                    {"offsets", 0, 1000000, "offsets{offset, ..}"}});
-    kind_ = static_cast<kind>(p.form());
+    policy const parsed("topology", text,
+                        {{"chord", 0, 1, "chord{links}"},
+                         {"cdil", 0, 1, "cdil{half}"},
+                         {"offsets", 0, 1000000, "offsets{offset, ..}"}});
+    kind_ = static_cast<kind>(parsed.form());
     if (kind_ == kind::offsets)
-      list_ = std::make_shared<std::vector<index_t> const>(p.integers<index_t>());
+      list_ = std::make_shared<std::vector<index_t> const>(parsed.integers<index_t>());
     else
-      parameter_ = p.integer(0, kind_ == kind::cdil ? 1 : 0);
+      parameter_ = parsed.integer(0, kind_ == kind::cdil ? 1 : 0);
   }
 
   index_t links(index_t factors) const {
-    return visit([&](auto const& t) { return t.links(factors); });
+    return visit([&](auto const& topology) { return topology.links(factors); });
   }
   index_t offset(index_t link, index_t factor) const {
-    return visit([&](auto const& t) { return t.offset(link, factor); });
+    return visit([&](auto const& topology) { return topology.offset(link, factor); });
   }
   char const* validate(index_t factors) const {
-    return visit([&](auto const& t) { return t.validate(factors); });
+    return visit([&](auto const& topology) { return topology.validate(factors); });
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies as text, written as in C++: a name, and numbers in braces if there are any: `ascending`,
-// `half_half{4}`, `power{0, 12}`. The program's locale plays no part.
+// Policies as text in C++ syntax, a name and optional numbers in braces: `ascending`,
+// `half_half{4}`, `power{0, 12}`. Parsing does not depend on the locale.
 #pragma once
 
 #include "array.hpp"
@@ -21,17 +21,18 @@
 
 namespace bindings {
 
-/// A name that a kind of policy has, with the least and the greatest number of its parameters.
+/// A valid name of a kind of policy, and the number of its parameters.
 struct policy_form {
   char const* name;
-  std::size_t least = 0, most = 0;
-  char const* usage = nullptr;  // what messages show; the name if null
+  std::size_t min_numbers = 0, max_numbers = 0;
+  char const* usage = nullptr;  // syntax in error messages; the name if null
 };
 
-/// A policy that was read: which form it has, and its numbers.
+/// A parsed policy: the index of its form, and its numbers.
 class policy {
  public:
-  /// `kind` is what messages call it. Refuses a name that no form has, and wrong parameters.
+  /// Throws for a name that no form has, and for a wrong number of parameters. Error messages begin
+  /// with `kind`.
   policy(char const* kind, std::string const& text, std::initializer_list<policy_form> forms)
       : kind_(kind), text_(text) {
     std::size_t const brace = text.find('{');
@@ -39,7 +40,7 @@ class policy {
     for (policy_form const& form : forms) {
       if (name == form.name) {
         if (brace != std::string::npos) read_numbers(brace + 1);
-        if (numbers_.size() < form.least || numbers_.size() > form.most)
+        if (numbers_.size() < form.min_numbers || numbers_.size() > form.max_numbers)
           refuse(quoted() + ": write it as " + usage(form));
         return;
       }
@@ -50,21 +51,21 @@ class policy {
     refuse(quoted() + " is none of " + known);
   }
 
-  /// The place of its form in the list.
+  /// Index of the form in the constructor's list.
   std::size_t form() const { return form_; }
   std::size_t size() const { return numbers_.size(); }
 
-  double real(std::size_t i, double otherwise) const {
-    return i < numbers_.size() ? numbers_[i].real : otherwise;
+  double real(std::size_t i, double fallback) const {
+    return i < numbers_.size() ? numbers_[i].real : fallback;
   }
-  index_t integer(std::size_t i, index_t otherwise = 0) const {
-    if (i >= numbers_.size()) return otherwise;
+  index_t integer(std::size_t i, index_t fallback = 0) const {
+    if (i >= numbers_.size()) return fallback;
     number const& n = numbers_[i];
     if (!n.whole || (n.bits >> 63 != 0) != n.negative)
       refuse(quoted() + ": its numbers must be integers in -2^63..2^63-1");
     return static_cast<index_t>(n.bits);
   }
-  /// 64 bits of a seed: up to 2^64 - 1, or a negative number in two's complement.
+  /// A 64-bit seed: up to 2^64 - 1, or a negative number in two's complement.
   std::uint64_t bits(std::size_t i) const {
     if (i >= numbers_.size()) return 0;
     number const& n = numbers_[i];
@@ -84,14 +85,14 @@ class policy {
   }
 
  private:
-  /// A number, and its 64 bits if it is an integer that they hold.
+  /// A number, and its two's complement if it is a 64-bit integer.
   struct number {
     double real;
     std::uint64_t bits;
     bool whole, negative;
   };
 
-  /// The policy as messages show it; a NUL would end them.
+  /// The policy as error messages show it. Escapes NUL, which would end the message.
   std::string quoted() const {
     std::string shown;
     for (char const c : text_) shown += c == '\0' ? std::string("\\0") : std::string(1, c);
@@ -107,17 +108,17 @@ class policy {
     return s;
   }
 
-  // Reads "1, 2.5}" from a position of the text to its end.
+  // Parses "1, 2.5}", from the position `first` to the end of the text.
   void read_numbers(std::size_t first) {
     std::string_view const rest = trimmed(std::string_view(text_).substr(first));
-    if (rest.empty() || rest.back() != '}') unreadable();
+    if (rest.empty() || rest.back() != '}') refuse_syntax();
     std::string_view list = trimmed(rest.substr(0, rest.size() - 1));
     while (!list.empty()) {
       std::size_t const comma = list.find(',');
       numbers_.push_back(number_of(trimmed(list.substr(0, comma))));
       if (comma == std::string_view::npos) return;
       list = trimmed(list.substr(comma + 1));
-      if (list.empty()) unreadable();
+      if (list.empty()) refuse_syntax();
     }
   }
   number number_of(std::string_view word) const {
@@ -129,8 +130,7 @@ class policy {
     if (std::uint64_t high; whole_word(std::from_chars(first, last, high), last))
       return {static_cast<double>(high), high, true, false};
     double const real = real_of(word);
-    constexpr double exact =
-        9007199254740992;  // 2^53: integers in other forms, such as 4.0 and 1e3
+    constexpr double exact = 9007199254740992;  // 2^53, for integers such as 4.0 and 1e3
     bool const whole = real == std::floor(real) && std::abs(real) <= exact;
     auto const value = whole ? static_cast<std::int64_t>(real) : 0;
     return {real, static_cast<std::uint64_t>(value), whole, negative && value != 0};
@@ -144,15 +144,15 @@ class policy {
     bool const read = whole_word(std::from_chars(word.data(), word.data() + word.size(), value),
                                  word.data() + word.size());
 #else
-    // libc++ before LLVM 20 has no from_chars of floating-point numbers.
+    // libc++ before LLVM 20 has no from_chars for floating-point numbers.
     std::istringstream stream{std::string(word)};
     stream.imbue(std::locale::classic());
     bool const read = (stream >> std::noskipws >> value) && stream.peek() == EOF;
 #endif
-    if (!read || !std::isfinite(value)) unreadable();
+    if (!read || !std::isfinite(value)) refuse_syntax();
     return value;
   }
-  [[noreturn]] void unreadable() const {
+  [[noreturn]] void refuse_syntax() const {
     refuse(quoted() + " is not a name with numbers in braces");
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle with types, ranks and forms of run time.
+// shuffle with run-time types, ranks and forms.
 #pragma once
 
 #include "policy.hpp"
@@ -14,9 +14,9 @@ namespace detail {
 
 template <class F>
 void with_shuffle(index_t seed, std::string const& form, F const& f) {
-  policy const p("form", form, {{"shared_by_channels"}, {"per_channel"}});
+  policy const parsed("form", form, {{"shared_by_channels"}, {"per_channel"}});
   auto const bits = static_cast<std::uint64_t>(seed);
-  if (p.form() == 0) return f(ss::shuffle<ss::shared_by_channels>(bits));
+  if (parsed.form() == 0) return f(ss::shuffle<ss::shared_by_channels>(bits));
   f(ss::shuffle<ss::per_channel>(bits));
 }
 
@@ -28,8 +28,8 @@ void shuffle(Call& call, index_t seed, std::string const& form, array const& x, 
   detail::with_shuffle(seed, form, [&](auto const& op) {
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(x);
-      op.forward(call.exec, in, view3<T>(y), call.memory, lengths_of(lengths));
+      auto const x_view = view3<T const>(x);
+      op.forward(call.exec, x_view, view3<T>(y), call.memory, lengths_of(lengths));
     });
   });
 }
@@ -39,8 +39,8 @@ void shuffle_backward(Call& call, index_t seed, std::string const& form, array c
   detail::with_shuffle(seed, form, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(dy);
-      op.backward(call.exec, in, view3<T>(dx), call.memory, lengths_of(lengths));
+      auto const dy_view = view3<T const>(dy);
+      op.backward(call.exec, dy_view, view3<T>(dx), call.memory, lengths_of(lengths));
     });
   });
 }

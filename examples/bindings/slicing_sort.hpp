@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort and permute with types, ranks and policies of run time. A `Call` says where and with
-// what memory: `exec`, an execution policy, and `memory`, a slicesort::scratch or one like it. A
-// wrong input is refused first, in whatever order a compiler evaluates arguments.
+// slicing_sort and permute with run-time types, ranks and policies. A `Call` has the members `exec`,
+// an execution policy, and `memory`, a scratch object. The view of the input is a variable, so that
+// its error is reported first: the order in which arguments are evaluated is unspecified.
 #pragma once
 
 #include "named_order.hpp"
@@ -21,8 +21,8 @@ void slicing_sort(Call& call, std::string const& order, array const& x, array co
   ss::slicing_sort<named_order> const op{named_order(order)};
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    op.forward(call.exec, in, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
+    auto const x_view = view3<T const>(x);
+    op.forward(call.exec, x_view, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
   });
 }
 /// Also the backward pass of `permute`.
@@ -32,13 +32,14 @@ void slicing_sort_backward(Call& call, array const& dy, array const& perm, array
   ss::slicing_sort<> const op;
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(dy);
-    op.backward(call.exec, in, index_view(perm), view3<T>(dx), call.memory, lengths_of(lengths));
+    auto const dy_view = view3<T const>(dy);
+    op.backward(call.exec, dy_view, index_view(perm), view3<T>(dx), call.memory,
+                lengths_of(lengths));
   });
 }
 
-/// Refuses a valid row of perm that names none of its sample's rows. Reads perm and lengths, which
-/// must be the host's. What `permute` itself refuses is left to it.
+/// Throws if a valid index of perm is not a row of its sample. `perm` and `lengths` must be in host
+/// memory. Ignores arguments that `permute` rejects.
 inline void require_rows(array const& perm, optional_array const& lengths) {
   auto const list = lengths_of(lengths);
   if (perm.rank != 3 || (lengths && list.size() != perm.extents[0])) return;
@@ -66,8 +67,8 @@ void permute(Call& call, array const& x, array const& perm, array const& y,
   ss::permute const op;
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    op.forward(call.exec, in, index_view(perm), view3<T>(y), call.memory, lengths_of(lengths));
+    auto const x_view = view3<T const>(x);
+    op.forward(call.exec, x_view, index_view(perm), view3<T>(y), call.memory, lengths_of(lengths));
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention and merge_attention with types, ranks and policies of run time.
+// softmax_attention and merge_attention with run-time types, ranks and policies.
 #pragma once
 
 #include "named_mask.hpp"
@@ -15,7 +15,7 @@
 
 namespace bindings {
 
-/// What a call of attention is given beside its tensors.
+/// Arguments of attention besides its tensors.
 struct attention_arguments {
   std::string mask;
   std::optional<double> scale;
@@ -23,7 +23,7 @@ struct attention_arguments {
   double dropout;
   index_t seed;
 
-  /// The operator of a call with these keys, `[batch, heads, keys, channels]`.
+  /// The operator for keys of shape `[batch, heads, keys, channels]`.
   ss::softmax_attention<named_mask> op(array const& k) const {
     return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2]), scale);
   }
@@ -31,7 +31,7 @@ struct attention_arguments {
   ss::dropout drop() const { return {dropout, static_cast<std::uint64_t>(seed)}; }
 };
 
-/// Inputs of attention; the bias is optional.
+/// Inputs or gradients of attention; the bias is optional.
 struct attention_arrays {
   array q, k, v;
   optional_array bias;
@@ -48,50 +48,52 @@ inline constexpr char const* bias_axes =
 inline constexpr char const* number_axes = "[batch, heads, queries, 2]";
 
 template <class T>
-ss::attention_inputs<T> inputs(attention_arrays const& a) {
-  return {view4<T const>(a.q, query_axes), view4<T const>(a.k, key_axes),
-          view4<T const>(a.v, value_axes), view4_or_none<T const>(a.bias, bias_axes)};
+ss::attention_inputs<T> inputs(attention_arrays const& arrays) {
+  return {view4<T const>(arrays.q, query_axes), view4<T const>(arrays.k, key_axes),
+          view4<T const>(arrays.v, value_axes), view4_or_none<T const>(arrays.bias, bias_axes)};
 }
 
 }  // namespace detail
 
-/// `state`: `[batch, heads, queries, 2]`, of the accumulator's type, or none.
+/// `state` is `[batch, heads, queries, 2]`, of the accumulator's type; not saved if missing.
 template <class Call>
-void softmax_attention(Call& call, attention_arguments const& arguments, attention_arrays const& a,
-                       array const& y, optional_array const& state) {
-  auto const op = arguments.op(a.k);
-  with_element(a.q, [&](auto zero) {
+void softmax_attention(Call& call, attention_arguments const& arguments,
+                       attention_arrays const& arrays, array const& y,
+                       optional_array const& state) {
+  auto const op = arguments.op(arrays.k);
+  with_element(arrays.q, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const in = detail::inputs<T>(a);
+    auto const inputs = detail::inputs<T>(arrays);
     auto const out = view4<T>(y, detail::output_axes);
     ss::attention_options const options{arguments.valid(), arguments.drop()};
     if (state)
-      op.forward(call.exec, in, out, view4<A>(*state, detail::number_axes), call.memory, options);
+      op.forward(call.exec, inputs, out, view4<A>(*state, detail::number_axes), call.memory,
+                 options);
     else
-      op.forward(call.exec, in, out, ss::no_saved, call.memory, options);
+      op.forward(call.exec, inputs, out, ss::no_saved, call.memory, options);
   });
 }
-/// Forms the gradients of `to`; a bias without an array there gets none.
+/// Computes `grads`; the gradient of the bias only if it has an array.
 template <class Call>
 void softmax_attention_backward(Call& call, attention_arguments const& arguments, array const& dy,
-                                attention_arrays const& a, array const& y, array const& state,
-                                attention_arrays const& to) {
-  auto const op = arguments.op(a.k);
+                                attention_arrays const& arrays, array const& y, array const& state,
+                                attention_arrays const& grads) {
+  auto const op = arguments.op(arrays.k);
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const in = detail::inputs<T>(a);
+    auto const inputs = detail::inputs<T>(arrays);
     ss::attention_gradients<T> const gradients{
-        view4<T>(to.q, detail::query_axes), view4<T>(to.k, detail::key_axes),
-        view4<T>(to.v, detail::value_axes), view4_or_none<T>(to.bias, detail::bias_axes)};
-    op.backward(call.exec, view4<T const>(dy, detail::output_axes), in,
+        view4<T>(grads.q, detail::query_axes), view4<T>(grads.k, detail::key_axes),
+        view4<T>(grads.v, detail::value_axes), view4_or_none<T>(grads.bias, detail::bias_axes)};
+    op.backward(call.exec, view4<T const>(dy, detail::output_axes), inputs,
                 view4<T const>(y, detail::output_axes), view4<A const>(state, detail::number_axes),
                 gradients, call.memory, {arguments.valid(), arguments.drop()});
   });
 }
 
-/// Merges attention over several sets of keys: `ys[p]` and `states[p]` belong together.
+/// Merges the results of attention over several sets of keys; set i has `ys[i]` and `states[i]`.
 template <class Call>
 void merge_attention(Call& call, std::vector<array> const& ys, std::vector<array> const& states,
                      array const& y, array const& state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix with types, ranks and policies of run time.
+// sparse_mix with run-time types, ranks and policies.
 #pragma once
 
 #include "named_topology.hpp"
@@ -10,10 +10,10 @@
 
 namespace bindings {
 
-/// Policies of sparse_mix as text, and which states are saved (`slicesort::checkpoints`).
+/// Policies of sparse_mix as text, and the distance of saved states (`slicesort::checkpoints`).
 struct mix_policies {
   std::string topology, residual;
-  index_t every;
+  index_t checkpoint_every;
 };
 
 namespace detail {
@@ -22,10 +22,10 @@ inline constexpr char const* weight_axes = "[factors, batch, length, links]";
 inline constexpr char const* state_axes = "[states, batch, length, channels]";
 
 template <class F>
-void with_mix(mix_policies const& p, F const& f) {
-  named_topology const links(p.topology);
-  ss::checkpoints const saved{p.every};
-  policy const residual("residual", p.residual, {{"per_factor"}, {"none"}, {"initial"}});
+void with_mix(mix_policies const& policies, F const& f) {
+  named_topology const links(policies.topology);
+  ss::checkpoints const saved{policies.checkpoint_every};
+  policy const residual("residual", policies.residual, {{"per_factor"}, {"none"}, {"initial"}});
   switch (residual.form()) {
     case 0:
       return f(ss::sparse_mix<named_topology, ss::residual::per_factor>(links, saved));
@@ -38,25 +38,25 @@ void with_mix(mix_policies const& p, F const& f) {
 
 }  // namespace detail
 
-/// `states`: `[checkpoints.states(factors), batch, length, channels]`, or none.
+/// `states` are `[checkpoints.states(factors), batch, length, channels]`; not saved if missing.
 template <class Call>
 void sparse_mix(Call& call, mix_policies const& policies, array const& x, array const& w,
                 array const& y, optional_array const& states, optional_array const& lengths) {
   detail::with_mix(policies, [&](auto const& op) {
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(x);
+      auto const x_view = view3<T const>(x);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
       ss::forward_options const options = lengths_of(lengths);
       if (states)
-        op.forward(call.exec, in, weights, view3<T>(y),
+        op.forward(call.exec, x_view, weights, view3<T>(y),
                    view4<T, ss::tensor_stack>(*states, detail::state_axes), call.memory, options);
       else
-        op.forward(call.exec, in, weights, view3<T>(y), ss::no_saved, call.memory, options);
+        op.forward(call.exec, x_view, weights, view3<T>(y), ss::no_saved, call.memory, options);
     });
   });
 }
-/// Forms both gradients; `x` is what forward read.
+/// Computes both gradients; `x` is forward's input.
 template <class Call>
 void sparse_mix_backward(Call& call, mix_policies const& policies, array const& dy, array const& x,
                          array const& w, array const& states, array const& dx, array const& dw,
@@ -65,8 +65,8 @@ void sparse_mix_backward(Call& call, mix_policies const& policies, array const& 
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
-      auto const in = view3<T const>(dy);
-      op.backward(call.exec, in, view3<T const>(x), weights,
+      auto const dy_view = view3<T const>(dy);
+      op.backward(call.exec, dy_view, view3<T const>(x), weights,
                   view4<T const, ss::tensor_stack>(states, detail::state_axes), view3<T>(dx),
                   view4<T, ss::tensor_stack>(dw, detail::weight_axes), call.memory,
                   lengths_of(lengths));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any C++17 compiler builds this file, without CUDA's headers; one .cu file beside it instantiates
-// the operator for the GPU. Host and GPU work in one program, and their results agree bit for bit.
+// Separate compilation: a C++17 compiler builds this file without CUDA headers, and sort_on_gpu.cu
+// instantiates the operator for the GPU. Host and GPU results agree bit for bit.
 #include "sort_on_gpu.hpp"
 
 #include <slicesort/slicing_sort.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one file that a CUDA compiler builds.
+// Sorts on the GPU. The only file that needs a CUDA compiler.
 #include "sort_on_gpu.hpp"
 
 #include "../support/device_array.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rest of the program sees: no CUDA header, no template.
+// Interface of sort_on_gpu.cu: no CUDA header, no template.
 #pragma once
 
 #include <slicesort/exec.hpp>
@@ -8,7 +8,7 @@
 
 #include <vector>
 
-// Sorts every channel of device tensors on the policy's stream, with scratch memory of its own.
+// Sorts every channel of device tensors on the policy's stream.
 void sort_on_gpu(slicesort::exec::cuda exec, slicesort::tensor3<float const> x,
                  slicesort::tensor3<float> y, slicesort::index_tensor3 perm);
 

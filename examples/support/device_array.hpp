@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little that the CUDA examples need of CUDA's own: errors, and memory that frees itself.
-// Device memory of any other origin serves as well.
+// Error checks and RAII device memory for the CUDA examples. The library accepts device memory of
+// any origin.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@ inline void check(cudaError_t status) {
   std::exit(1);
 }
 
-// The exit status that tells the tests "skipped" is 77.
+// Exits with status 77, which tests count as skipped, if there is no CUDA device.
 inline void skip_without_device() {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return;
@@ -26,7 +26,7 @@ inline void skip_without_device() {
 }
 
 // [snippet scratch]
-// Device memory that is allocated and freed in the order of a stream: earlier calls still have it.
+// Stream-ordered device memory: calls enqueued earlier may still use memory that is freed.
 class stream_bytes {
  public:
   explicit stream_bytes(cudaStream_t stream) : memory_(nullptr, {stream}) {}
@@ -64,14 +64,14 @@ class device_array {
   T* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  void upload(std::vector<T> const& from, cudaStream_t stream) const {
-    check(cudaMemcpyAsync(data_, from.data(), size_ * sizeof(T), cudaMemcpyHostToDevice, stream));
+  void upload(std::vector<T> const& host, cudaStream_t stream) const {
+    check(cudaMemcpyAsync(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice, stream));
   }
   std::vector<T> download(cudaStream_t stream) const {  // waits for the stream
-    std::vector<T> to(size_);
-    check(cudaMemcpyAsync(to.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost, stream));
+    std::vector<T> host(size_);
+    check(cudaMemcpyAsync(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost, stream));
     check(cudaStreamSynchronize(stream));
-    return to;
+    return host;
   }
 
  private:

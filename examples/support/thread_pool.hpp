@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread pool for the examples and the models that train, whose thousands of short loops a second
-// start no thread and allocate nothing. exec::host has threads, too, but starts them for each call.
+// Thread pool of the examples and the training program, which run thousands of short loops a
+// second. A loop starts no thread and allocates nothing; exec::host starts threads for each call.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// An executor of `slicesort::exec::host_on` for one calling thread at a time, which works too and
-/// counts as one of `threads`. If the system has no more threads, the pool works with fewer.
+/// Executor of `slicesort::exec::host_on` for one calling thread at a time, which counts as one of
+/// `threads`. The pool has fewer threads if the system cannot start more.
 class thread_pool {
  public:
   explicit thread_pool(unsigned threads) {
@@ -32,11 +32,11 @@ class thread_pool {
     for (std::thread& t : threads_) t.join();
   }
 
-  /// Optional for an executor: into how many parts an operator cuts its work.
+  /// Optional for an executor: the number of tasks that an operator cuts its work into.
   unsigned concurrency() const { return static_cast<unsigned>(threads_.size()) + 1; }
 
   /// Calls f(i) once for every i below `count` and returns when all calls are done. Rethrows the
-  /// first exception of theirs.
+  /// first exception.
   template <class F>
   void parallel_for(unsigned count, F const& f) {
     if (count <= 1 || threads_.empty()) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""setuptools, seen from within pip's isolated build together with the torch that is already installed: nothing is
-downloaded, and the extension is built against the torch that will load it."""
+"""Build backend: setuptools with the installed packages visible in pip's isolated build. Nothing is downloaded, and the
+extension is compiled against the torch that will load it."""
 import site
 import sys
 
@@ -10,7 +10,7 @@ from setuptools.build_meta import *  # noqa: E402,F403
 
 
 def get_requires_for_build_wheel(config_settings=None):
-    """Nothing, which setuptools older than 70.1 would answer with a package to download."""
+    """Returns no requirements, where setuptools before 70.1 would request the download of wheel."""
     try:
         from setuptools.command import bdist_wheel  # noqa: F401
     except ImportError:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microseconds of slicing_sort's forward and backward in C++, on [1, 64, 64] of float and one
-// thread: what speed.py measures the cost of a call from torch against.
+// Prints the microseconds of slicing_sort's forward and backward on [1, 64, 64] floats and one
+// thread: the C++ baseline of the call overhead that speed.py measures.
 #include <slicesort/slicing_sort.hpp>
 
 #include <algorithm>

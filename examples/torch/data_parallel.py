@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Sliceformer on two processes by torch's own DistributedDataParallel (gloo, on the CPU): each has half of the batch,
-and the gradients are those of one process with all of it."""
+"""Trains a Sliceformer on two processes with DistributedDataParallel (gloo, on the CPU). Each process has half of the
+batch; the gradients equal those of one process with the whole batch."""
 import os
 
 import torch
@@ -29,11 +29,11 @@ def work(rank):
     model, batch = model_and_batch()
     whole = gradients(model_and_batch()[0], batch)
     parts = gradients(DistributedDataParallel(model), batch.chunk(PROCESSES)[rank])
-    worst = max((a - b).abs().max().item() for a, b in zip(parts, whole))
-    assert worst < 1e-14, f"gradients differ by {worst}"  # the sum over the batch was formed in two parts
+    error = max((a - b).abs().max().item() for a, b in zip(parts, whole))
+    assert error < 1e-14, f"gradients differ by {error}"  # the sum over the batch has another order
     if rank == 0:
-        print(f"two processes: the gradients of one, to {worst:.1e}")
-    dist.barrier()  # torch 2.15 may abort where one process leaves before the other
+        print(f"two processes: the gradients of one, to {error:.1e}")
+    dist.barrier()  # torch 2.15 may abort if one process exits before the other
     dist.destroy_process_group()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without installing anything: torch compiles the operators on the first run, and finds them compiled on the next.
-Copy this into your program, with `root` where this repository lies."""
+"""Uses the operators without installation: torch compiles them on the first run and caches the result. Copy this into
+your program and set `root` to your clone of this repository."""
 import sys
 from pathlib import Path
 

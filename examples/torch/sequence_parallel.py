@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax attention over a sequence whose rows lie on two processes (gloo, on the CPU). Keys and values of one process
-after the other go round, as in ring attention; `merge_attention` makes one attention of the parts, and no process ever
-has the keys of all."""
+"""Softmax attention over a sequence that is split between two processes (gloo, on the CPU). As in ring attention, each
+process attends to the keys of one process after the other, and `merge_attention` merges the results. No process holds
+all keys at once."""
 import os
 
 import torch
@@ -13,7 +13,7 @@ PROCESSES, BATCH, HEADS, ROWS, CHANNELS = 2, 2, 3, 64, 8
 
 
 def shared(tensor, owner):
-    """The owner's tensor, on every process."""
+    """Returns the owner's tensor on every process."""
     tensor = tensor.contiguous() if dist.get_rank() == owner else torch.empty(tensor.shape, dtype=tensor.dtype)
     dist.broadcast(tensor, owner)
     return tensor
@@ -30,17 +30,17 @@ class RingAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         q, k, v, y, state = ctx.saved_tensors
-        dq, mine = torch.zeros_like(q), None
+        dq, dk_and_dv = torch.zeros_like(q), None
         for owner in range(PROCESSES):
-            # The merged output and state make each part's backward form its share of the whole gradient.
+            # With the merged output and state, backward over some of the keys computes its share of the gradient.
             dq_part, dk, dv, _ = torch.ops.slicesort.softmax_attention_backward(
                 dy, q, shared(k, owner), shared(v, owner), None, y, state, "full", None, None, None, 0.0, 0, False)
             dq += dq_part
             for gradient in (dk, dv):
                 dist.reduce(gradient, owner)
             if owner == dist.get_rank():
-                mine = dk, dv
-        return dq, *mine
+                dk_and_dv = dk, dv
+        return dq, *dk_and_dv
 
 
 def work(rank):
@@ -54,11 +54,11 @@ def work(rank):
     y.backward(dy)
     part.backward(dy.chunk(PROCESSES, dim=2)[rank].contiguous())
     pairs = [(part, y), *((a.grad, b.grad) for a, b in zip(parts, whole))]
-    worst = max((a - b.chunk(PROCESSES, dim=2)[rank]).abs().max().item() for a, b in pairs)
-    assert worst < 1e-13, f"results differ by {worst}"
+    error = max((a - b.chunk(PROCESSES, dim=2)[rank]).abs().max().item() for a, b in pairs)
+    assert error < 1e-13, f"results differ by {error}"
     if rank == 0:
-        print(f"two processes: output and gradients of one, to {worst:.1e}")
-    dist.barrier()  # torch 2.15 may abort where one process leaves before the other
+        print(f"two processes: output and gradients of one, to {error:.1e}")
+    dist.barrier()  # torch 2.15 may abort if one process exits before the other
     dist.destroy_process_group()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators beside torch's own, on the CPU, with one thread and two: milliseconds of a forward and backward pass,
-and what a call costs. `python examples/torch/speed.py`, for some minutes on a machine with nothing else to do. Each
-result is compared with torch's first; times are medians, ours and torch's in turns."""
+"""Compares the operators with torch's on the CPU, with one thread and two: milliseconds of forward and backward, and
+the overhead of a call. `python examples/torch/speed.py` takes some minutes on an idle machine. Results are compared
+with torch's first; times are medians, ours and torch's interleaved."""
 import argparse
 import platform
 import statistics
@@ -16,22 +16,22 @@ from slicesort_torch import functional as F
 HERE = Path(__file__).parent
 
 
-def seconds(*calls, least=0.5):
-    """The median time of each call. The calls take turns, so that a disturbance meets all of them."""
+def seconds(*calls, min_seconds=0.5):
+    """Returns the median time of each call. The calls are interleaved, so that noise affects all of them."""
     for call in calls:
         call()
     times = [[] for _ in calls]
     start = time.perf_counter()
-    while len(times[0]) < 5 or time.perf_counter() - start < least * len(calls):
-        for call, of in zip(calls, times):
+    while len(times[0]) < 5 or time.perf_counter() - start < min_seconds * len(calls):
+        for call, samples in zip(calls, times):
             began = time.perf_counter()
             call()
-            of.append(time.perf_counter() - began)
-    return [statistics.median(of) for of in times]
+            samples.append(time.perf_counter() - began)
+    return [statistics.median(samples) for samples in times]
 
 
 def step(call, tensors, dy):
-    """A forward and backward pass."""
+    """Returns a function that runs forward and backward."""
     leaves = [x.detach().requires_grad_() for x in tensors]
     return lambda: torch.autograd.grad(call(*leaves), leaves, dy)
 
@@ -54,8 +54,8 @@ def row(name, ours, theirs, tensors, dtype, tolerance):
     torch.testing.assert_close(y.float(), expected.float(), rtol=tolerance, atol=tolerance)
     dy = torch.randn_like(expected)
     forward = seconds(lambda: ours(*tensors), lambda: theirs(*tensors))
-    both = seconds(step(ours, tensors, dy), step(theirs, tensors, dy))
-    cells = [f"{1e3 * a:.1f} | {1e3 * b:.1f} | {b / a:.1f}" for a, b in (forward, both)]
+    with_backward = seconds(step(ours, tensors, dy), step(theirs, tensors, dy))
+    cells = [f"{1e3 * a:.1f} | {1e3 * b:.1f} | {b / a:.1f}" for a, b in (forward, with_backward)]
     print(f"| {name} | {str(dtype)[6:]} | {torch.get_num_threads()} | {' | '.join(cells)} |", flush=True)
 
 
@@ -92,13 +92,13 @@ def cpp_call():
 
 
 def microseconds(call, repeats=20, calls=500):
-    def once():
+    def mean_time():
         began = time.perf_counter()
         for _ in range(calls):
             call()
         return (time.perf_counter() - began) / calls
-    once()
-    return 1e6 * min(once() for _ in range(repeats))
+    mean_time()
+    return 1e6 * min(mean_time() for _ in range(repeats))
 
 
 def overhead():

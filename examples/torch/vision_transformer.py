@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slicing-sort in the blocks of a vision transformer: the three lines under "ours", and a few steps on random images.
-The model has the shape of timm's: a patch embedding, a class token, `blocks`, a norm and a head."""
+"""Replaces the blocks of a vision transformer by Sliceformer's, and trains it for some steps on random images. The
+model has the structure of timm's: a patch embedding, a class token, `blocks`, a norm and a head."""
 import torch
 from slicesort_torch.nn import SliceformerBlock
 from torch import nn
@@ -26,7 +26,7 @@ class VisionTransformer(nn.Module):
 torch.manual_seed(0)
 model = VisionTransformer()
 
-# ours
+# The replacement of the blocks.
 layers, width = len(model.blocks), model.norm.normalized_shape[0]
 for i in range(layers):
     model.blocks[i] = SliceformerBlock(width, order=f"interleave{{{i + 1}, {layers}}}")
@@ -40,4 +40,4 @@ for step in range(30):
     optimizer.step()
     if step % 10 == 0 or step == 29:
         print(f"step {step}: loss {loss.item():.3f}")
-assert loss.item() < 0.5, "the images were not learned by heart"
+assert loss.item() < 0.5, "the model did not memorize the images"

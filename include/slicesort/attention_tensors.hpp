@@ -87,7 +87,7 @@ struct attention_part {
 template <class T>
 class attention_parts {
  public:
-  static constexpr std::size_t most = 16;
+  static constexpr std::size_t max_parts = 16, most [[deprecated("use max_parts")]] = max_parts;
 
   SLICESORT_ABI_TAG attention_parts(std::initializer_list<attention_part<T>> parts)
       : attention_parts(parts.begin(), parts.size()) {}
@@ -98,16 +98,16 @@ class attention_parts {
   SLICESORT_ABI_TAG attention_parts(C const& parts) : attention_parts(parts.data(), parts.size()) {}
   SLICESORT_ABI_TAG attention_parts(attention_part<T> const* first, std::size_t count)
       : size_(count) {
-    for (std::size_t i = 0; i < count && i < most; ++i) parts_[i] = first[i];
+    for (std::size_t i = 0; i < count && i < max_parts; ++i) parts_[i] = first[i];
   }
 
   /// How many there are, also if they are too many.
   SLICESORT_ABI_TAG std::size_t size() const { return size_; }
   /// The first `most` of them.
-  SLICESORT_ABI_TAG std::array<attention_part<T>, most> const& views() const { return parts_; }
+  SLICESORT_ABI_TAG std::array<attention_part<T>, max_parts> const& views() const { return parts_; }
 
  private:
-  std::array<attention_part<T>, most> parts_{};
+  std::array<attention_part<T>, max_parts> parts_{};
   std::size_t size_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The CUDA backend: with this header, every operator takes `exec::cuda{stream}`. Needs a CUDA
-/// compiler; `slicesort.hpp` includes it when one reads it.
+/// The CUDA backend: lets every operator run on `exec::cuda{stream}`. Needs a CUDA compiler, with
+/// which `slicesort.hpp` includes it.
 #pragma once
 
 #include <slicesort/detail/cuda/launch.cuh>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Element types: `float`, `double`, and the 16-bit storage types `float16` (IEEE binary16) and
-/// `bfloat16`. Another type of the same format joins by specializing `dtype_traits`.
+/// `bfloat16`. To add a type of the same format, specialize `dtype_traits`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -10,7 +10,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// By value: copying bytes out of a reference to device memory would load them one by one.
+// Takes its argument by value: through a reference to device memory, nvcc would load single bytes.
 template <class To, class From>
 SLICESORT_HD inline To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast: sizes differ");
@@ -19,8 +19,7 @@ SLICESORT_HD inline To bit_cast(From from) {
   return to;
 }
 
-// Round to nearest, ties to even; a NaN stays a NaN (its quiet bit is set, its sign and high
-// payload kept).
+// Rounds to nearest, ties to even. A NaN keeps its sign and high payload and becomes quiet.
 SLICESORT_HD inline std::uint16_t float_to_bfloat16_bits(float value) {
   std::uint32_t const u = bit_cast<std::uint32_t>(value);
   if ((u & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((u >> 16) | 0x40u);
@@ -34,21 +33,21 @@ SLICESORT_HD inline std::uint16_t float_to_float16_bits(float value) {
   if (magnitude > 0x7f800000u)
     return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
   if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // rounds to inf
-  std::uint32_t kept, lost, half;
+  std::uint32_t result, dropped, half;
   if (magnitude >= 0x38800000u) {  // normal: drop 13 bits, rebias the exponent
-    kept = (magnitude - 0x38000000u) >> 13;
-    lost = magnitude & 0x1fffu;
+    result = (magnitude - 0x38000000u) >> 13;
+    dropped = magnitude & 0x1fffu;
     half = 0x1000u;
   } else {  // subnormal or zero: shift the significand with its hidden bit
     std::uint32_t const shift = 126u - (magnitude >> 23);
     if (shift > 24u) return static_cast<std::uint16_t>(sign);
     std::uint32_t const significand = (magnitude & 0x7fffffu) | 0x800000u;
-    kept = significand >> shift;
-    lost = significand & ((1u << shift) - 1u);
+    result = significand >> shift;
+    dropped = significand & ((1u << shift) - 1u);
     half = 1u << (shift - 1u);
   }
-  if (lost > half || (lost == half && (kept & 1u))) ++kept;
-  return static_cast<std::uint16_t>(sign | kept);
+  if (dropped > half || (dropped == half && (result & 1u))) ++result;
+  return static_cast<std::uint16_t>(sign | result);
 }
 
 SLICESORT_HD inline float float16_bits_to_float(std::uint16_t bits) {
@@ -57,7 +56,7 @@ SLICESORT_HD inline float float16_bits_to_float(std::uint16_t bits) {
   if (magnitude >= 0x7c00u)
     return bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
   if (magnitude >= 0x0400u) return bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
-  // A subnormal is magnitude * 2^-24; an integer below 1024 is exact in float.
+  // Subnormals are magnitude * 2^-24, which is exact in float.
   float const scaled = static_cast<float>(magnitude) * 5.9604644775390625e-8f;
   return bit_cast<float>(sign | bit_cast<std::uint32_t>(scaled));
 }
@@ -66,7 +65,7 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// IEEE 754 binary16, storage only: arithmetic happens in `float`.
+/// IEEE 754 binary16, for storage only: arithmetic is in `float`.
 struct float16 {
   std::uint16_t bits;
 
@@ -77,7 +76,7 @@ struct float16 {
   }
 };
 
-/// bfloat16 (the upper half of a binary32), storage only: arithmetic happens in `float`.
+/// bfloat16 (the upper half of a binary32), for storage only: arithmetic is in `float`.
 struct bfloat16 {
   std::uint16_t bits;
 
@@ -89,15 +88,15 @@ struct bfloat16 {
   }
 };
 
-/// What an operator must know of an element type. `half_types.hpp` has the 16-bit types of
-/// compilers and of CUDA. To use a type of your own (a framework's bfloat16), derive a
-/// specialization from the one of the same format:
+/// Properties of an element type. `half_types.hpp` adds the 16-bit types of compilers and of CUDA.
+/// To use another type, such as a framework's bfloat16, derive a specialization from the one of the
+/// same format:
 /// `template <> struct slicesort::dtype_traits<my_half> :
 /// slicesort::dtype_traits<slicesort::float16> {};` The type must be trivially copyable, of that
 /// format's size, and convertible from and to `float` by `static_cast`.
 ///
-/// Members: `bits` (the unsigned integer of the same size), `accumulator` (the type that sums are
-/// formed in), `infinity` (the bits of +inf; any larger magnitude is a NaN), `name`.
+/// Members: `bits` (the unsigned integer of the same size), `accumulator` (the type of sums),
+/// `infinity` (the bits of +inf; any larger magnitude is a NaN), `name`.
 template <class T>
 struct dtype_traits;
 

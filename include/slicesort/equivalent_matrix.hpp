@@ -98,7 +98,7 @@ const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 all, 
 template <class T>
 tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t head,
                                    std::vector<double>& copy) {
-  if (is_untested(in.w)) return {};
+  if (is_omitted(in.w)) return {};
   checker c("equivalent_matrix");
   check_w(c, describe_w("w", in.w, false), describe("q", in.q, false));
   enforce(c.result());
@@ -249,7 +249,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   detail::matrix_head<T> const mine(in.q, in.k, batch, head, options);
   std::vector<double> bias;
   attention_inputs<double> one{mine.q, mine.k, {}, {}};
-  if (!detail::is_untested(in.bias)) one.bias = mine.copied(detail::bias_of_pairs(in), bias);
+  if (!detail::is_omitted(in.bias)) one.bias = mine.copied(detail::bias_of_pairs(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
   // A channel of zeros, and their means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),

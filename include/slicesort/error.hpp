@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Errors. Every mistake of the caller is reported before anything is written: as an exception, or,
-/// with `-fno-exceptions`, to a handler that the program can replace.
+/// Errors. Invalid arguments are reported before anything is written: as an exception, or, with
+/// `-fno-exceptions`, to a handler that the program can replace.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,15 +13,15 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Kind of mistake that a `status` reports.
+/// Kind of error that a `status` reports.
 enum class error_kind { none, argument, workspace, cuda };
 
-/// The outcome of an operator's checks: true when the call would be accepted. `message` names the
-/// argument, what it was and what it must be; it is empty when there is nothing to report.
+/// Result of an operator's checks: true if the call is accepted. `message` names the argument, its
+/// value and the required one; it is empty without an error.
 struct [[nodiscard]] status {
   error_kind kind = error_kind::none;
   char message[256] = {};
-  int code = 0;  ///< the `cudaError_t`, where kind is `cuda`
+  int code = 0;  ///< the `cudaError_t`, if kind is `cuda`
 
   SLICESORT_ABI_TAG status() = default;
   SLICESORT_ABI_TAG explicit operator bool() const noexcept { return kind == error_kind::none; }
@@ -29,7 +29,7 @@ struct [[nodiscard]] status {
 
 using verdict [[deprecated("slicesort: renamed to status")]] = status;
 
-/// A view, extent, stride, dtype, alias or option that an operator cannot accept.
+/// An invalid view, extent, stride, dtype, alias or option.
 struct invalid_argument : std::invalid_argument {
   SLICESORT_ABI_TAG explicit invalid_argument(char const* message)
       : std::invalid_argument(message) {}
@@ -39,7 +39,7 @@ struct invalid_argument : std::invalid_argument {
   SLICESORT_ABI_TAG invalid_argument& operator=(invalid_argument const&) = default;
 };
 
-/// A workspace smaller than `workspace_bytes` says, or in a tensor of the call.
+/// A workspace that is smaller than `workspace_bytes` or overlaps a tensor of the call.
 struct workspace_error : std::invalid_argument {
   SLICESORT_ABI_TAG explicit workspace_error(char const* message)
       : std::invalid_argument(message) {}
@@ -58,22 +58,21 @@ struct cuda_error : std::runtime_error {
   SLICESORT_ABI_TAG cuda_error& operator=(cuda_error const&) = default;
 };
 
-/// Called in place of a throw in code built with `-fno-exceptions`. It must not return; if it does,
-/// the program is aborted.
+/// Function that code built with `-fno-exceptions` calls instead of throwing. The program aborts if
+/// it returns.
 using failure_handler = void (*)(status const&);
 
-/// The failure handler of the program, which all its units share; null: the default.
+/// Failure handler of the whole program; null selects the default.
 inline std::atomic<failure_handler> current_failure_handler{nullptr};
 
 SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-inline void print_and_abort(status const& v) {
-  std::fprintf(stderr, "slicesort: %s\n", v.message);
+inline void print_and_abort(status const& failure) {
+  std::fprintf(stderr, "slicesort: %s\n", failure.message);
   std::abort();
 }
-// The handler that is called.
 inline failure_handler handler_or_default(failure_handler handler) {
   return handler ? handler : &print_and_abort;
 }
@@ -82,8 +81,8 @@ SLICESORT_DETAIL_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// Replaces the failure handler of the program and returns the one before. The default prints the
-/// message to stderr and aborts.
+/// Replaces the failure handler of the program and returns the previous one. The default handler
+/// prints the message to stderr and aborts.
 inline failure_handler set_failure_handler(failure_handler handler) noexcept {
   return detail::handler_or_default(current_failure_handler.exchange(handler));
 }
@@ -92,15 +91,15 @@ SLICESORT_OPERATORS_END
 
 SLICESORT_DETAIL_BEGIN
 
-/// Throws the exception of a failed status, or calls the failure handler.
-inline void enforce(status const& v) {
-  if (v) return;
+// Throws the exception of a failed status, or calls the failure handler.
+inline void enforce(status const& result) {
+  if (result) return;
 #if SLICESORT_EXCEPTIONS
-  if (v.kind == error_kind::workspace) throw workspace_error(v.message);
-  if (v.kind == error_kind::cuda) throw cuda_error(v.code, v.message);
-  throw invalid_argument(v.message);
+  if (result.kind == error_kind::workspace) throw workspace_error(result.message);
+  if (result.kind == error_kind::cuda) throw cuda_error(result.code, result.message);
+  throw invalid_argument(result.message);
 #else
-  handler_or_default(current_failure_handler.load())(v);
+  handler_or_default(current_failure_handler.load())(result);
   std::abort();
 #endif
 }

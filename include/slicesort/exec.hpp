@@ -20,7 +20,7 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-// `host_memory`: whether the calling thread may read what the views point to.
+// `host_memory`: true if the calling thread may read the memory of the views.
 struct host_backend {
   static constexpr bool host_memory = true;
 };
@@ -53,27 +53,25 @@ SLICESORT_TYPES_BEGIN
 
 namespace exec {
 
-/// The calling thread, or `threads` threads (0 is an error), but no more than the call has tasks:
-/// any number is accepted, and a very large one starts a thread for every task. The workspace grows
-/// with `threads` up to the same limit; results do not depend on it. Threads beyond the first are
-/// started for each call, which allocates and may throw `std::system_error`. `host_on` with a pool
-/// of yours does neither.
+/// Runs on the calling thread, or on `threads` threads (0 is an error), at most one per task. The
+/// workspace grows with `threads` up to the same limit; results do not depend on it. Threads beyond
+/// the first are started for each call, which allocates and may throw `std::system_error`. To avoid
+/// both, pass your own pool to `host_on`.
 struct host {
   using backend = detail::host_backend;
 
   unsigned threads = 1;
   isa instructions = isa::best;
 
-  /// Calls `f(slot)` for every slot in `[0, slots)`, each once.
+  /// Calls `f(thread)` once for every thread in `[0, thread_count)`.
   template <class F>
-  SLICESORT_ABI_TAG void parallel_for(unsigned slots, F const& f) const;
+  SLICESORT_ABI_TAG void parallel_for(unsigned thread_count, F const& f) const;
 };
 
-/// The caller's own thread pool: anything with `parallel_for(n, f)` that calls `f(i)` once for
+/// Runs on the caller's thread pool: a type with `parallel_for(n, f)`, which calls `f(i)` once for
 /// every `i` in `[0, n)`, in any order, on any threads, and returns when all are done. `threads` is
-/// how many parts the work is cut into (and how many slots the workspace has); by default
-/// `executor.concurrency()` where that exists, else the number of hardware threads.
-/// The executor is held by reference and must outlive the policy.
+/// the `n` of these calls; by default `executor.concurrency()` if that exists, else the number of
+/// hardware threads. The executor is held by reference and must outlive the policy.
 template <class Executor>
 struct host_on {
   using backend = detail::host_backend;
@@ -83,33 +81,32 @@ struct host_on {
 
   SLICESORT_ABI_TAG explicit host_on(Executor& executor)
       : threads(detail::concurrency_of(executor)), executor_(&executor) {}
-  SLICESORT_ABI_TAG host_on(Executor& executor, unsigned parts, isa set = isa::best)
-      : threads(parts), instructions(set), executor_(&executor) {}
+  SLICESORT_ABI_TAG host_on(Executor& executor, unsigned thread_count, isa set = isa::best)
+      : threads(thread_count), instructions(set), executor_(&executor) {}
 
   template <class F>
-  SLICESORT_ABI_TAG void parallel_for(unsigned slots, F const& f) const {
-    executor_->parallel_for(slots, f);
+  SLICESORT_ABI_TAG void parallel_for(unsigned n, F const& f) const {
+    executor_->parallel_for(n, f);
   }
 
  private:
   Executor* executor_;
 };
 
-/// A CUDA stream (`cudaStream_t`; null is the default stream). It can be named, stored and passed
-/// without any CUDA header; an operator called with it needs `slicesort/cuda.cuh` and a CUDA
-/// compiler. Every view, lengths and workspace included, must lie in memory that the stream's
-/// device can read. A call enqueues its work on the stream and returns: it never allocates, waits,
-/// or looks at device memory, so it can be captured in a graph. Lengths are therefore not checked;
-/// one out of range is clamped.
+/// Runs on a CUDA stream (`cudaStream_t`; null is the default stream). The policy itself needs no
+/// CUDA header; a call with it needs `slicesort/cuda.cuh` and a CUDA compiler. Every view, lengths
+/// and workspace included, must lie in memory that the stream's device can read. A call enqueues
+/// its work on the stream and returns. It never allocates, waits, or reads device memory on the
+/// host, so it can be captured in a graph. Lengths are therefore clamped instead of checked.
 template <class... Selectors>
 struct basic_cuda {
   using backend = detail::cuda_backend;
 
   CUstream_st* stream = nullptr;
 
-  /// This stream with selectors of tuning added. A selector is a stateless type whose call operator
-  /// takes `(device_info, std::size_t element_bytes, Tuning)` and returns the tuning to use (see
-  /// `tuning.hpp`). Tuning never changes a result.
+  /// Returns this stream with tuning selectors added. A selector is a stateless type whose call
+  /// operator takes `(device_info, std::size_t element_bytes, Tuning)` and returns the tuning to
+  /// use (see `tuning.hpp`). Tuning never changes a result.
   template <class... More>
   SLICESORT_ABI_TAG constexpr basic_cuda<Selectors..., More...> tune(More...) const {
     return {stream};
@@ -117,9 +114,9 @@ struct basic_cuda {
 };
 using cuda = basic_cuda<>;
 
-/// A call with this policy is checked and not run: it returns the `status` that a call with `exec`
-/// would report, true if it would be accepted. `op.forward(exec::dry_run{exec}, x, y, memory)`, and
-/// `op.workspace_bytes<T>(exec::dry_run{exec}, extents)` likewise.
+/// Checks a call without running it: `op.forward(exec::dry_run{exec}, x, y, memory)` returns the
+/// `status` that the call with `exec` would report, true if it would be accepted. So does
+/// `op.workspace_bytes<T>(exec::dry_run{exec}, extents)`.
 template <class Exec>
 struct dry_run {
   using backend = typename Exec::backend;
@@ -132,23 +129,23 @@ dry_run(Exec) -> dry_run<Exec>;
 }  // namespace exec
 
 template <class F>
-SLICESORT_ABI_TAG void exec::host::parallel_for(unsigned slots, F const& f) const {
-  if (slots <= 1) {
-    if (slots == 1) f(0u);
+SLICESORT_ABI_TAG void exec::host::parallel_for(unsigned thread_count, F const& f) const {
+  if (thread_count <= 1) {
+    if (thread_count == 1) f(0u);
     return;
   }
-  // Threads are joined before returning, whatever happens while the others start.
+  // Joins the started threads on every way out, also when starting another one throws.
   struct team {
-    std::thread* threads;
+    std::thread* members;
     unsigned started = 0;
     ~team() {
-      for (unsigned i = 0; i < started; ++i) threads[i].join();
-      delete[] threads;
+      for (unsigned i = 0; i < started; ++i) members[i].join();
+      delete[] members;
     }
-  } t{new std::thread[slots - 1]};
-  for (unsigned slot = 1; slot < slots; ++slot) {
-    t.threads[t.started] = std::thread([&f, slot] { f(slot); });
-    ++t.started;
+  } workers{new std::thread[thread_count - 1]};
+  for (unsigned thread = 1; thread < thread_count; ++thread) {
+    workers.members[workers.started] = std::thread([&f, thread] { f(thread); });
+    ++workers.started;
   }
   f(0u);
 }

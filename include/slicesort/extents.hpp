@@ -22,18 +22,18 @@ template <class... Integer>
 using require_integers =
     std::enable_if_t<((std::is_integral_v<Integer> && sizeof(Integer) <= sizeof(index_t)) && ...)>;
 
-// What index_t cannot hold becomes its largest value, which every operator refuses as too large; it
-// would be negative if it were cast.
+// Converts to index_t. A value that does not fit saturates, and every operator rejects it as too
+// large; a cast would make it negative.
 template <class Integer>
 SLICESORT_HD constexpr index_t to_index(Integer value) {
-  constexpr index_t largest = INT64_MAX;  // numeric_limits is not for device code
+  constexpr index_t largest = INT64_MAX;  // numeric_limits has no device functions
   if constexpr (std::is_unsigned_v<Integer> && sizeof(Integer) == sizeof(index_t))
     return value > static_cast<std::uint64_t>(largest) ? largest : static_cast<index_t>(value);
   else
     return static_cast<index_t>(value);
 }
 
-// The product modulo 2^64: a shape may be asked for it before its check has refused it.
+// The product modulo 2^64. Wraps, since shapes are multiplied before they are checked.
 SLICESORT_HD constexpr index_t product(index_t a, index_t b) {
   return static_cast<index_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
@@ -42,11 +42,11 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// Kinds of numbers along axes: extents, and distances in elements between neighbors.
+/// Tags of numbers along axes: extents, or strides in elements.
 struct extents_kind {};
 struct strides_kind {};
 
-/// Numbers along the axes of `[batch, length, channels]`. Integers of any type make them.
+/// Numbers along the axes of `[batch, length, channels]`, from integers of any type.
 template <class Kind>
 struct axes3 {
   index_t batch = 0, length = 0, channels = 0;
@@ -61,7 +61,7 @@ struct axes3 {
   }
   friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(axes3 a, axes3 b) { return !(a == b); }
 
-  /// `batch * length * channels` of extents, in 64 bits. Operators check that it fits.
+  /// Number of elements, modulo 2^64; operators check that it fits.
   SLICESORT_HD_ABI_TAG constexpr index_t size() const {
     static_assert(std::is_same_v<Kind, extents_kind>, "strides have no size");
     return detail::product(detail::product(batch, length), channels);
@@ -89,7 +89,7 @@ struct axes4 {
   }
   friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(axes4 a, axes4 b) { return !(a == b); }
 
-  /// The axes of one sample, whose heads are its batch.
+  /// Axes of one sample, with its heads as batch.
   SLICESORT_HD_ABI_TAG constexpr axes3<Kind> sample() const { return {heads, length, channels}; }
   SLICESORT_HD_ABI_TAG constexpr index_t size() const {
     return detail::product(batch, sample().size());
@@ -111,27 +111,27 @@ struct stack_axes {
         channels(detail::to_index(c)) {}
 
   friend SLICESORT_HD_ABI_TAG constexpr bool operator==(stack_axes a, stack_axes b) {
-    return a.outer == b.outer && a.each() == b.each();
+    return a.outer == b.outer && a.tensor() == b.tensor();
   }
   friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(stack_axes a, stack_axes b) {
     return !(a == b);
   }
 
-  /// The axes of one tensor of the stack.
-  SLICESORT_HD_ABI_TAG constexpr axes3<Kind> each() const { return {batch, length, channels}; }
+  /// Axes of one tensor of the stack.
+  SLICESORT_HD_ABI_TAG constexpr axes3<Kind> tensor() const { return {batch, length, channels}; }
   SLICESORT_HD_ABI_TAG constexpr index_t size() const {
-    return detail::product(outer, each().size());
+    return detail::product(outer, tensor().size());
   }
-  SLICESORT_HD_ABI_TAG constexpr bool empty() const { return outer == 0 || each().empty(); }
+  SLICESORT_HD_ABI_TAG constexpr bool empty() const { return outer == 0 || tensor().empty(); }
 };
 
-/// Shape and strides of a tensor of rows.
+/// Shape and strides of `tensor3`.
 using extents3 = axes3<extents_kind>;
 using strides3 = axes3<strides_kind>;
-/// Shape and strides of a tensor of attention.
+/// Shape and strides of `tensor4`.
 using extents4 = axes4<extents_kind>;
 using strides4 = axes4<strides_kind>;
-/// Shape and strides of `outer` tensors of one shape, such as the weights of a chain's factors.
+/// Shape and strides of `tensor_stack`, such as the weights of a chain's factors.
 using stack_extents = stack_axes<extents_kind>;
 using stack_strides = stack_axes<strides_kind>;
 
@@ -144,8 +144,8 @@ SLICESORT_HD_ABI_TAG constexpr strides4 row_major(extents4 e) {
   return {e.sample().size(), s.batch, s.length, s.channels};
 }
 SLICESORT_HD_ABI_TAG constexpr stack_strides row_major(stack_extents e) {
-  strides3 const s = row_major(e.each());
-  return {e.each().size(), s.batch, s.length, s.channels};
+  strides3 const s = row_major(e.tensor());
+  return {e.tensor().size(), s.batch, s.length, s.channels};
 }
 
 SLICESORT_TYPES_END

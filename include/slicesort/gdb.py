@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How gdb prints views, extents, strides and 16-bit types. In gdb, or a line of ~/.gdbinit:
+"""Pretty printers for gdb: views, extents, strides and 16-bit types. In gdb, or in ~/.gdbinit:
     source include/slicesort/gdb.py
-It lies beside the headers so that it is where they are: installed, vendored or fetched."""
+Installed beside the headers."""
 import struct
 
 import gdb
 import gdb.printing
 
-ENDS = 3  # of a longer axis as many positions are shown at each end
+ENDS = 3  # positions shown at each end of a long axis
 AXES = ("outer", "batch", "heads", "length", "channels")
 
 
@@ -22,7 +22,7 @@ def in_brackets(numbers: list[int]) -> str:
 
 
 def number_of(value: gdb.Value) -> str:
-    """An element as a number."""
+    """Text of an element."""
     name = value.type.strip_typedefs().unqualified().name or ""
     if name.endswith("::float16"):
         return f"{struct.unpack('<e', struct.pack('<H', int(value['bits'])))[0]:g}"
@@ -56,7 +56,7 @@ def view(type_name: str, data: gdb.Value, extents: list[int], strides: list[int]
         return f"{text}\nnull"
     try:
         return f"{text}\n{values(data, extents, strides)}"
-    except gdb.MemoryError:  # a device's, for one
+    except gdb.MemoryError:  # for example, device memory
         return f"{text}\nat {int(data):#x}, which gdb cannot read"
 
 
@@ -67,9 +67,9 @@ class Tensor:
     def to_string(self) -> str:
         v = self.value
         element = v.type.strip_typedefs().template_argument(0)
-        one = "size_" in [field.name for field in v.type.fields()]
-        extents = [int(v["size_"])] if one else axes(v["extents_"])
-        strides = [int(v["stride_"])] if one else axes(v["strides_"])
+        one_axis = "size_" in [field.name for field in v.type.fields()]
+        extents = [int(v["size_"])] if one_axis else axes(v["extents_"])
+        strides = [int(v["stride_"])] if one_axis else axes(v["strides_"])
         return view(str(element), v["data_"], extents, strides)
 
 

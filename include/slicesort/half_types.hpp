@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The 16-bit types of others as element types: `_Float16`, C++23's `std::float16_t` and
-/// `std::bfloat16_t`, CUDA's `__half` and `__nv_bfloat16`. Results have the bits that `float16` and
-/// `bfloat16` have. Includes no header of CUDA's: whoever has these types includes their headers,
+/// Makes more 16-bit types element types: `_Float16`, C++23's `std::float16_t` and
+/// `std::bfloat16_t`, CUDA's `__half` and `__nv_bfloat16`. Results have the same bits as those of
+/// `float16` and `bfloat16`. CUDA's types are only declared here: include their headers yourself,
 /// before or after this one.
 #pragma once
 
@@ -21,7 +21,7 @@ struct dtype_traits<__half> : dtype_traits<float16> {};
 template <>
 struct dtype_traits<__nv_bfloat16> : dtype_traits<bfloat16> {};
 
-// Where there are both, std::float16_t is another name of _Float16.
+// std::float16_t, if it exists, is the same type as _Float16.
 #if defined(__STDCPP_FLOAT16_T__)
 template <>
 struct dtype_traits<std::float16_t> : dtype_traits<float16> {};

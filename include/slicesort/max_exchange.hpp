@@ -3,18 +3,9 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/max_exchange/host.hpp>
 #include <slicesort/detail/max_exchange/params.hpp>
-#include <slicesort/dtype.hpp>
-#include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
-
-#include <cstddef>
 
 SLICESORT_TYPES_BEGIN
 
@@ -48,7 +39,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   row: `0 <= row < length`, unless the length is 0.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
 /// - **Cost** one pass over the tensor, forward and backward. No workspace.
-class max_exchange {
+class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
  public:
   using saved = saved_maximum;
   using const_saved = const_saved_maximum;
@@ -57,37 +48,16 @@ class max_exchange {
 
   constexpr index_t row() const { return row_; }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape that every call refuses is refused here.
-  template <class T, class Exec>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
-    detail::require_dtype<T>();
-    return detail::workspace_bytes<op, T>(
-        exec, "max_exchange.workspace_bytes", x,
-        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
-  }
-  /// The same for the view of an x of this element type and shape.
-  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
-  }
-
   /// Writes `x` with the exchange to `y`, and the maxima's rows, unless `state` is `no_saved`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    detail::max_exchange_forward<typename decltype(v)::element> params{};
-    params.row = row_;
-    params.x = v.in;
-    params.y = v.out;
-    params.maximum = state.view;
+    auto params = detail::make_forward_params<op>(x, y, options, op::config{row_});
+    params.state = state.view;
     params.saving = state.saving;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
-      check_rows(c, in, out, options.lengths);
+      auto const [in, out] = detail::check_transfer(c, params);
+      check_row(c, in, params.lengths);
       if (state.saving) check_maximum(c, detail::describe("maximum", state.view, true), in, out);
     });
   }
@@ -97,26 +67,24 @@ class max_exchange {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    detail::max_exchange_backward<T> const params{row_, v.in, state.view, v.out, options.mode};
+    auto params = detail::make_backward_params<op>(dy, dx, options, op::config{row_});
+    params.state = state.view;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("dy", v.in, false),
-                 out = detail::describe("dx", v.out, true);
-      check_rows(c, in, out, options.lengths);
+      auto const [in, out] = detail::check_transfer(c, params);
+      check_row(c, in, params.lengths);
       check_maximum(c, detail::describe("maximum", state.view, false), in, out);
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, maximum or slicesort::no_saved, workspace, options)",
-                               "(exec, dy, maximum, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_TRANSFERS(
+      "(exec, x, y, maximum or slicesort::no_saved, workspace, options)",
+      "(exec, dy, maximum, dx, workspace, options)");
 
  private:
   using op = detail::max_exchange_op;
 
-  void check_rows(detail::checker& c, detail::view_info const& in, detail::view_info const& out,
-                  tensor1<index_t const> lengths) const {
-    detail::check_transfer(c, in, out, lengths);
+  void check_row(detail::checker& c, detail::view_info const& in,
+                 tensor1<index_t const> lengths) const {
     index_t const length = in.extents.length;
     if (row_ < 0 || (length > 0 && row_ >= length))
       c.fail(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",

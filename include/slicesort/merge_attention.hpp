@@ -90,14 +90,15 @@ class merge_attention {
     detail::require_dtype<T>();
     detail::merge_attention_forward<T> params{};
     params.parts = parts.views();
-    params.count = static_cast<int>(parts.size() < parts.most ? parts.size() : parts.most);
+    params.count =
+        static_cast<int>(parts.size() < parts.max_parts ? parts.size() : parts.max_parts);
     params.y = detail::output_heads<T>(y);
     params.state = state.view;
     params.saving = state.saving;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      if (parts.size() < 1 || parts.size() > parts.most)
+      if (parts.size() < 1 || parts.size() > parts.max_parts)
         c.fail(error_kind::argument, "parts.size is %llu, must be in 1..%d",
-               static_cast<unsigned long long>(parts.size()), static_cast<int>(parts.most));
+               static_cast<unsigned long long>(parts.size()), static_cast<int>(parts.max_parts));
       else
         check_views(c, params);
     });
@@ -117,38 +118,38 @@ class merge_attention {
   static constexpr extents4 state_extents(extents4 y) { return {y.batch, y.heads, y.length, 2}; }
 
   template <class T>
-  static void check_views(detail::checker& c, detail::merge_attention_forward<T> const& p) {
-    extents4 const e = p.shape();
-    auto const out = detail::describe("y", p.y, true, value_axes);
-    auto const saved = detail::describe("state", p.state, true, number_axes);
-    detail::attention_view values[most], states[most];
-    for (int i = 0; i < p.count; ++i) {
-      auto const& part = p.parts[static_cast<std::size_t>(i)];
+  static void check_views(detail::checker& c, detail::merge_attention_forward<T> const& params) {
+    extents4 const e = params.shape();
+    auto const out = detail::describe("y", params.y, true, value_axes);
+    auto const saved = detail::describe("state", params.state, true, number_axes);
+    detail::attention_view values[max_parts], states[max_parts];
+    for (int i = 0; i < params.count; ++i) {
+      auto const& part = params.parts[static_cast<std::size_t>(i)];
       values[i] = detail::describe(part_names[i].y, part.y, false, value_axes);
       states[i] = detail::describe(part_names[i].state, part.state, false, number_axes);
-      check_one(c, values[i], e);
-      check_one(c, states[i], state_extents(e));
+      check_view(c, values[i], e);
+      check_view(c, states[i], state_extents(e));
     }
-    check_one(c, out, e);
-    if (p.saving) check_one(c, saved, state_extents(e));
-    for (int i = 0; i < p.count; ++i) {
+    check_view(c, out, e);
+    if (params.saving) check_view(c, saved, state_extents(e));
+    for (int i = 0; i < params.count; ++i) {
       c.no_overlap(out, values[i], i == 0);
       c.no_overlap(out, states[i]);
-      if (!p.saving) continue;
+      if (!params.saving) continue;
       c.no_overlap(saved, values[i]);
       c.no_overlap(saved, states[i], i == 0);
     }
-    if (p.saving) c.no_overlap(saved, out);
+    if (params.saving) c.no_overlap(saved, out);
   }
   // One view, whose shape follows from that of part 0's y.
-  static void check_one(detail::checker& c, detail::attention_view const& v, extents4 want) {
+  static void check_view(detail::checker& c, detail::attention_view const& v, extents4 expected) {
     c.view(v);
-    c.extent(v, "batch", v.shape.batch, "parts[0].y", want.batch);
-    c.extent(v, "heads", v.shape.heads, "parts[0].y", want.heads);
-    c.extent(v, "queries", v.shape.length, "parts[0].y", want.length);
+    c.extent(v, "batch", v.shape.batch, "parts[0].y", expected.batch);
+    c.extent(v, "heads", v.shape.heads, "parts[0].y", expected.heads);
+    c.extent(v, "queries", v.shape.length, "parts[0].y", expected.length);
     if (v.axes.channels == value_axes.channels)
-      c.extent(v, "values", v.shape.channels, "parts[0].y", want.channels);
-    else if (v.shape.channels != want.channels)
+      c.extent(v, "values", v.shape.channels, "parts[0].y", expected.channels);
+    else if (v.shape.channels != expected.channels)
       c.fail(error_kind::argument, "%s.%s is %lld, must be 2", v.name, v.axes.channels,
              static_cast<long long>(v.shape.channels));
   }
@@ -157,8 +158,8 @@ class merge_attention {
   struct part_name {
     char const *y, *state;
   };
-  static constexpr int most = 16;
-  static constexpr part_name part_names[most] = {
+  static constexpr int max_parts = 16;
+  static constexpr part_name part_names[max_parts] = {
       {"parts[0].y", "parts[0].state"},   {"parts[1].y", "parts[1].state"},
       {"parts[2].y", "parts[2].state"},   {"parts[3].y", "parts[3].state"},
       {"parts[4].y", "parts[4].state"},   {"parts[5].y", "parts[5].state"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Options of a call, which are always its last argument: one of them, or several in braces, in any
-/// order. `op.backward(exec, dy, perm, dx, memory, {lengths(rows), grad_mode::accumulate})`.
+/// Options of a call, its last argument: a single option, or several in braces, in any order.
+/// `op.backward(exec, dy, perm, dx, memory, {lengths(rows), grad_mode::accumulate})`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -13,58 +13,59 @@
 SLICESORT_TYPES_BEGIN
 
 /// `overwrite`: `dx = gradient` (the default). `accumulate`: `dx += gradient`; 16-bit types add in
-/// float, and a sum that is no number is one and the same NaN.
+/// float, and every NaN sum becomes the same NaN.
 enum class grad_mode { overwrite, accumulate };
 
-/// Dropout of attention's weights: one becomes 0 with probability `rate`, in `[0, 1)`, or is
-/// divided by `1 - rate`; the sum that normalizes them still counts all. Which ones are kept
-/// follows from the seed, the sample, the head, the query and the key alone, the same on every
-/// backend, instruction set and thread. Another step of training takes another seed (Srivastava et
-/// al., *Dropout*, 2014).
+/// Dropout of attention weights (Srivastava et al., *Dropout*, 2014): a weight becomes 0 with
+/// probability `rate`, in `[0, 1)`, otherwise it is divided by `1 - rate`. The sum that normalizes
+/// the weights counts all of them. The choice depends on the seed, the sample, the head, the query
+/// and the key alone, and is the same on every backend. Use another seed for each training step.
 ///
-/// A call on a part of a batch, or of its heads, keeps the weights that a call on the whole keeps
-/// if it says where the part begins, and, for a part of the heads, how many there are.
+/// To split a batch or its heads over several calls with the same choice, set `first_sample` and
+/// `first_head`, and, if the heads are split, `heads`.
 struct dropout {
   double rate = 0;
   std::uint64_t seed = 0;
-  index_t first_sample = 0, first_head = 0;  ///< of the call, counted in the whole
-  index_t heads = 0;                         ///< of the whole; 0: those of the call
+  index_t first_sample = 0, first_head = 0;  ///< position of the call in the whole batch
+  index_t heads = 0;                         ///< heads of the whole; 0: those of the call
 };
 
 SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-// Arguments in any order, each known by its type: true if each is exactly one of the `Wanted`, and
-// none of these is given twice.
-template <class Argument, class... Wanted>
-inline constexpr int times_wanted = (0 + ... + int{std::is_convertible_v<Argument const&, Wanted>});
-template <class Wanted, class... Arguments>
-inline constexpr int times_given = (0 + ... + int{std::is_convertible_v<Arguments const&, Wanted>});
-template <class... Wanted>
+// `fit` is true if each argument, in any order, converts to exactly one of the options, and no two
+// to the same.
+template <class Argument, class... Options>
+inline constexpr int matching_options = (0 + ... +
+                                         int{std::is_convertible_v<Argument const&, Options>});
+template <class Option, class... Arguments>
+inline constexpr int matching_arguments = (0 + ... +
+                                           int{std::is_convertible_v<Arguments const&, Option>});
+template <class... Options>
 struct in_any_order {
   template <class... Arguments>
-  static constexpr bool fit = ((times_wanted<Arguments, Wanted...> == 1) && ...) &&
-                              ((times_given<Wanted, Arguments...> <= 1) && ...);
+  static constexpr bool fit = ((matching_options<Arguments, Options...> == 1) && ...) &&
+                              ((matching_arguments<Options, Arguments...> <= 1) && ...);
 };
 
-// The argument that is the `Wanted` one, or its default.
-template <class Wanted>
-constexpr Wanted choose() {
-  return Wanted{};
+// Returns the argument that converts to `Option`, or the option's default.
+template <class Option>
+constexpr Option choose() {
+  return Option{};
 }
-template <class Wanted, class First, class... Rest>
-constexpr Wanted choose(First const& first, Rest const&... rest) {
-  if constexpr (std::is_convertible_v<First const&, Wanted>)
+template <class Option, class First, class... Rest>
+constexpr Option choose(First const& first, Rest const&... rest) {
+  if constexpr (std::is_convertible_v<First const&, Option>)
     return first;
   else
-    return choose<Wanted>(rest...);
+    return choose<Option>(rest...);
 }
 
 template <class View>
 using if_lengths = std::enable_if_t<std::is_convertible_v<View, tensor1<index_t const>>, int>;
 
-// The first of some types that is one of these, or the default.
+// The first of `Types` for which `Is` is true, or the default.
 template <template <class> class Is, class Default, class... Types>
 struct first_that {
   using type = Default;
@@ -76,18 +77,27 @@ struct first_that<Is, Default, First, Rest...>
 template <template <class> class Is, class Default, class... Types>
 using first_that_t = typename first_that<Is, Default, Types...>::type;
 
-// Lengths in a view, in a container that has a name, or of a batch of one.
-template <class Given>
-constexpr tensor1<index_t const> lengths_of(std::remove_reference_t<Given>& given) {
-  if constexpr (std::is_convertible_v<Given, tensor1<index_t const>>) {
-    return given;
+// The number of valid leading rows of a sample. Clamped, because device memory is not checked and
+// another thread may write to host memory.
+SLICESORT_HD inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch,
+                                       index_t length) {
+  if (lengths.data() == nullptr) return length;
+  index_t const n = lengths(batch);
+  return n < 0 ? 0 : n > length ? length : n;
+}
+
+// Views lengths in a view, in an lvalue container, or in one lvalue index_t.
+template <class Lengths>
+constexpr tensor1<index_t const> lengths_of(std::remove_reference_t<Lengths>& lengths) {
+  if constexpr (std::is_convertible_v<Lengths, tensor1<index_t const>>) {
+    return lengths;
   } else {
-    static_assert(std::is_lvalue_reference_v<Given>,
+    static_assert(std::is_lvalue_reference_v<Lengths>,
                   "slicesort: lengths are read by the call: give them a name before it.");
-    if constexpr (std::is_same_v<std::decay_t<Given>, index_t>)
-      return {&given, 1};
+    if constexpr (std::is_same_v<std::decay_t<Lengths>, index_t>)
+      return {&lengths, 1};
     else
-      return {data_of(given), static_cast<index_t>(std::size(given))};
+      return {data_of(lengths), static_cast<index_t>(std::size(lengths))};
   }
 }
 
@@ -95,8 +105,8 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// `lengths[b]` leading rows of sample `b` are valid, `0 <= lengths[b] <= length`; without lengths
-/// every row is. Made by `lengths(rows)`, or a view of them.
+/// The number of leading rows of each sample that are valid, `0 <= lengths[b] <= length`; all rows
+/// without lengths. Converts from `lengths(rows)` or a view.
 struct row_lengths {
   tensor1<index_t const> lengths{};
 
@@ -105,8 +115,8 @@ struct row_lengths {
   SLICESORT_ABI_TAG constexpr row_lengths(Rows const& rows) : lengths(rows) {}
 };
 
-/// `lengths[b]` leading keys and values of sample `b` are valid, and `query_lengths[b]` queries.
-/// Made by `lengths(keys, queries)`, or of keys alone as `row_lengths` are.
+/// The number of leading keys and values (`lengths[b]`) and queries (`query_lengths[b]`) of each
+/// sample that are valid. Converts from `lengths(keys, queries)`, or from `row_lengths`.
 struct key_and_query_lengths {
   tensor1<index_t const> lengths{}, query_lengths{};
 
@@ -118,8 +128,8 @@ struct key_and_query_lengths {
       : lengths(keys), query_lengths(queries) {}
 };
 
-/// The lengths of a call, each a view `tensor1<index_t const>`, a container of `index_t`, or the
-/// `index_t` of a batch of one, read where it is.
+/// The lengths of a call: a view `tensor1<index_t const>`, a container of `index_t`, or one
+/// `index_t` for a batch of one. They are not copied, and must live until the call has read them.
 template <class Rows>
 SLICESORT_ABI_TAG constexpr row_lengths lengths(Rows&& rows) {
   return detail::lengths_of<Rows>(rows);
@@ -129,7 +139,7 @@ SLICESORT_ABI_TAG constexpr key_and_query_lengths lengths(Keys&& keys, Queries&&
   return {detail::lengths_of<Keys>(keys), detail::lengths_of<Queries>(queries)};
 }
 
-/// The `grad_mode` of a call, which holds for all its gradients.
+/// The `grad_mode` of all gradients of a call.
 struct mode_option {
   grad_mode mode;
   SLICESORT_ABI_TAG constexpr mode_option(grad_mode m = grad_mode::overwrite) : mode(m) {}
@@ -140,21 +150,21 @@ struct dropout_option {
   SLICESORT_ABI_TAG constexpr dropout_option(slicesort::dropout d = {}) : dropout(d) {}
 };
 
-/// Options that a call takes: some of these, in any order. Their fields are its own, too.
+/// Any of `Options`, in any order; the others have their defaults. Inherits their fields.
 template <class... Options>
 struct options_of : Options... {
-  template <class... Given,
-            std::enable_if_t<detail::in_any_order<Options...>::template fit<Given...>, int> = 0>
-  SLICESORT_ABI_TAG constexpr options_of(Given const&... given)
-      : Options(detail::choose<Options>(given...))... {}
+  template <class... Arguments,
+            std::enable_if_t<detail::in_any_order<Options...>::template fit<Arguments...>, int> = 0>
+  SLICESORT_ABI_TAG constexpr options_of(Arguments const&... arguments)
+      : Options(detail::choose<Options>(arguments...))... {}
 };
 
-/// Options of forward. Permutation operators copy the rows past a length through.
+/// Options of forward. Permutation operators copy rows past a length unchanged.
 using forward_options = options_of<row_lengths>;
 /// Options of backward; lengths must be those of forward.
 using backward_options = options_of<mode_option, row_lengths>;
-/// Options of attention's forward. Rows past a length are not read. The output of a query past its
-/// length is zero.
+/// Options of attention's forward. Rows past a length are not read; outputs of queries past their
+/// length are zero.
 using attention_options = options_of<key_and_query_lengths, dropout_option>;
 /// Options of attention's backward; lengths and dropout must be those of forward.
 using attention_backward_options = options_of<mode_option, key_and_query_lengths, dropout_option>;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// `stream << x` for views, extents, strides and the 16-bit types. A view prints its type and
-/// shape, its strides if it has gaps or another order, and its values, of a long axis the first and
-/// last three:
+/// `stream << x` for views, extents, strides and the 16-bit types. A view prints its type, its
+/// shape, its strides unless it is dense, and its values; of long axes the first and last three:
 ///
 ///     f32 [1, 4, 2]
 ///     [[[ 0 10]
@@ -9,8 +8,7 @@
 ///       [ 2 30]
 ///       [ 3 40]]]
 ///
-/// That reads the memory behind the view, which must therefore be the host's; a view cannot know.
-/// Of device memory print `shape_only(x)`.
+/// The memory of the view must be readable on the host. For device memory, print `shape_only(x)`.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -29,25 +27,24 @@
 
 SLICESORT_OPERATORS_BEGIN
 
-/// A view that prints its type, shape and strides and leaves its memory alone.
+/// Wraps a view to print its type, shape and strides without reading its memory.
 template <class View>
 struct shape_only {
   View view;
-  explicit shape_only(View of) : view(of) {}
+  explicit shape_only(View v) : view(v) {}
 };
 
 SLICESORT_OPERATORS_END
 
 SLICESORT_DETAIL_BEGIN
 
-// A view of any rank, and how it is printed.
+// Printer of a view of any rank.
 template <class T>
-class printed_view {
+class view_printer {
  public:
-  printed_view(T const* data, std::vector<index_t> extents, std::vector<index_t> strides)
+  view_printer(T const* data, std::vector<index_t> extents, std::vector<index_t> strides)
       : data_(data), extents_(std::move(extents)), strides_(std::move(strides)) {}
 
-  // The first line.
   std::string heading() const {
     std::string text = type_name() + ' ' + list(extents_);
     if (!dense()) text += " strides " + list(strides_);
@@ -55,13 +52,13 @@ class printed_view {
   }
   std::string text() const {
     std::size_t width = 0;
-    each_cell(data_, 0, [&](std::string const& cell) { width = std::max(width, cell.size()); });
-    std::string to = heading() + '\n';
+    for_each_cell(data_, 0, [&](std::string const& cell) { width = std::max(width, cell.size()); });
+    std::string output = heading() + '\n';
     if (data_ == nullptr && !empty())
-      to += "null";
+      output += "null";
     else
-      write(to, data_, 0, width);
-    return to;
+      write(output, data_, 0, width);
+    return output;
   }
 
   static std::string cell(T value) {
@@ -97,9 +94,9 @@ class printed_view {
     return true;
   }
 
-  // Calls f(n) for the positions of an axis that are shown, and f(-1) where some are left out.
+  // Calls f(n) for the printed positions of an axis, and f(-1) for the gap between them.
   template <class F>
-  static void each_shown(index_t extent, F const& f) {
+  static void for_each_shown(index_t extent, F const& f) {
     constexpr index_t ends = 3;
     for (index_t n = 0; n < extent; ++n) {
       if (n == ends && extent > 2 * ends) {
@@ -110,33 +107,33 @@ class printed_view {
     }
   }
   template <class F>
-  void each_cell(T const* at, std::size_t axis, F const& f) const {
+  void for_each_cell(T const* element, std::size_t axis, F const& f) const {
     if (data_ == nullptr || empty()) return;
-    if (axis == extents_.size()) return f(cell(*at));
-    each_shown(extents_[axis], [&](index_t n) {
-      if (n >= 0) each_cell(at + n * strides_[axis], axis + 1, f);
+    if (axis == extents_.size()) return f(cell(*element));
+    for_each_shown(extents_[axis], [&](index_t n) {
+      if (n >= 0) for_each_cell(element + n * strides_[axis], axis + 1, f);
     });
   }
-  void write(std::string& to, T const* at, std::size_t axis, std::size_t width) const {
+  void write(std::string& output, T const* element, std::size_t axis, std::size_t width) const {
     if (axis == extents_.size()) {
-      std::string const text = cell(*at);
-      to.append(width - text.size(), ' ') += text;
+      std::string const text = cell(*element);
+      output.append(width - text.size(), ' ') += text;
       return;
     }
     bool const columns = axis + 1 == extents_.size();
-    to += '[';
+    output += '[';
     if (!empty())
-      each_shown(extents_[axis], [&](index_t n) {
+      for_each_shown(extents_[axis], [&](index_t n) {
         if (n != 0 && columns)
-          to += ' ';
+          output += ' ';
         else if (n != 0)
-          (to += '\n').append(axis + 1, ' ');
+          (output += '\n').append(axis + 1, ' ');
         if (n < 0)
-          to += "...";
+          output += "...";
         else
-          write(to, at + n * strides_[axis], axis + 1, width);
+          write(output, element + n * strides_[axis], axis + 1, width);
       });
-    to += ']';
+    output += ']';
   }
 
   T const* data_;
@@ -144,41 +141,41 @@ class printed_view {
 };
 
 template <class T>
-auto printed(tensor1<T> v) {
-  return printed_view<std::remove_const_t<T>>(v.data(), {v.size()}, {v.stride()});
+auto printer_of(tensor1<T> v) {
+  return view_printer<std::remove_const_t<T>>(v.data(), {v.size()}, {v.stride()});
 }
 template <class Kind>
-std::vector<index_t> listed(axes3<Kind> const& a) {
+std::vector<index_t> axes_list(axes3<Kind> const& a) {
   return {a.batch, a.length, a.channels};
 }
 template <class Kind>
-std::vector<index_t> listed(axes4<Kind> const& a) {
+std::vector<index_t> axes_list(axes4<Kind> const& a) {
   return {a.batch, a.heads, a.length, a.channels};
 }
 template <class Kind>
-std::vector<index_t> listed(stack_axes<Kind> const& a) {
+std::vector<index_t> axes_list(stack_axes<Kind> const& a) {
   return {a.outer, a.batch, a.length, a.channels};
 }
 template <class T, class Extents, class Strides>
-auto printed(strided_view<T, Extents, Strides> v) {
-  return printed_view<std::remove_const_t<T>>(v.data(), listed(v.extents()), listed(v.strides()));
+auto printer_of(strided_view<T, Extents, Strides> v) {
+  return view_printer<std::remove_const_t<T>>(v.data(), axes_list(v.extents()),
+                                              axes_list(v.strides()));
 }
-// f(view with a type) for an index view, whose type is known at run time; unsigned, which indices
-// are whatever type they were saved as.
+// Calls f(printer) with an index view's element type; unsigned, whatever type saved the indices.
 template <bool Const, class F>
-std::string typed(basic_index_tensor3<Const> v, F const& f) {
-  auto const as = [&](auto const* data) {
-    return f(printed(tensor3(data, v.extents(), v.strides())));
+std::string with_index_type(basic_index_tensor3<Const> v, F const& f) {
+  auto const print = [&](auto const* data) {
+    return f(printer_of(tensor3(data, v.extents(), v.strides())));
   };
   switch (v.width()) {
     case index_width::bits8:
-      return as(static_cast<std::uint8_t const*>(v.data()));
+      return print(static_cast<std::uint8_t const*>(v.data()));
     case index_width::bits16:
-      return as(static_cast<std::uint16_t const*>(v.data()));
+      return print(static_cast<std::uint16_t const*>(v.data()));
     case index_width::bits32:
       break;
   }
-  return as(static_cast<std::uint32_t const*>(v.data()));
+  return print(static_cast<std::uint32_t const*>(v.data()));
 }
 
 SLICESORT_DETAIL_END
@@ -186,42 +183,31 @@ SLICESORT_DETAIL_END
 SLICESORT_OPERATORS_BEGIN
 
 template <bool Const>
-std::ostream& operator<<(std::ostream& to, basic_index_tensor3<Const> view) {
-  return to << detail::typed(view, [](auto const& known) { return known.text(); });
+std::ostream& operator<<(std::ostream& stream, basic_index_tensor3<Const> view) {
+  return stream << detail::with_index_type(view, [](auto const& known) { return known.text(); });
 }
-inline std::ostream& operator<<(std::ostream& to, float16 value) {
-  return to << detail::printed_view<float16>::cell(value);
+inline std::ostream& operator<<(std::ostream& stream, float16 value) {
+  return stream << detail::view_printer<float16>::cell(value);
 }
-inline std::ostream& operator<<(std::ostream& to, bfloat16 value) {
-  return to << detail::printed_view<bfloat16>::cell(value);
+inline std::ostream& operator<<(std::ostream& stream, bfloat16 value) {
+  return stream << detail::view_printer<bfloat16>::cell(value);
 }
-template <class Kind>
-std::ostream& operator<<(std::ostream& to, axes3<Kind> const& axes) {
-  return to << detail::printed_view<float>::list(detail::listed(axes));
+template <class Axes, class = decltype(detail::axes_list(std::declval<Axes const&>()))>
+std::ostream& operator<<(std::ostream& stream, Axes const& axes) {
+  return stream << detail::view_printer<float>::list(detail::axes_list(axes));
 }
-template <class Kind>
-std::ostream& operator<<(std::ostream& to, axes4<Kind> const& axes) {
-  return to << detail::printed_view<float>::list(detail::listed(axes));
-}
-template <class Kind>
-std::ostream& operator<<(std::ostream& to, stack_axes<Kind> const& axes) {
-  return to << detail::printed_view<float>::list(detail::listed(axes));
-}
-template <class T>
-std::ostream& operator<<(std::ostream& to, tensor1<T> view) {
-  return to << detail::printed(view).text();
-}
-template <class T, class Extents, class Strides>
-std::ostream& operator<<(std::ostream& to, strided_view<T, Extents, Strides> view) {
-  return to << detail::printed(view).text();
+template <class View, class Printer = decltype(detail::printer_of(std::declval<View>()))>
+std::ostream& operator<<(std::ostream& stream, View view) {
+  return stream << detail::printer_of(view).text();
 }
 template <class View>
-std::ostream& operator<<(std::ostream& to, shape_only<View> of) {
-  return to << detail::printed(of.view).heading();
+std::ostream& operator<<(std::ostream& stream, shape_only<View> wrapped) {
+  return stream << detail::printer_of(wrapped.view).heading();
 }
 template <bool Const>
-std::ostream& operator<<(std::ostream& to, shape_only<basic_index_tensor3<Const>> of) {
-  return to << detail::typed(of.view, [](auto const& known) { return known.heading(); });
+std::ostream& operator<<(std::ostream& stream, shape_only<basic_index_tensor3<Const>> wrapped) {
+  return stream << detail::with_index_type(wrapped.view,
+                                           [](auto const& known) { return known.heading(); });
 }
 
 SLICESORT_OPERATORS_END

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shuffle, the ablation of slicing-sort: a seeded permutation that does not look at the values.
+/// Shuffle, the ablation of slicing-sort: a seeded permutation that ignores the values.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/shuffle/host.hpp>
 #include <slicesort/detail/shuffle/params.hpp>
-#include <slicesort/dtype.hpp>
-#include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 SLICESORT_OPERATORS_BEGIN
@@ -29,7 +21,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Saved** nothing: backward computes the permutation again.
 /// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
 ///   copied through.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** a pure function of seed, form, length and channel: the same on every backend,
 ///   for any thread count, instruction set and split of the batch.
@@ -38,39 +30,18 @@ SLICESORT_OPERATORS_BEGIN
 ///
 /// @tparam Form `shared_by_channels` (the default) or `per_channel`.
 template <class Form = shared_by_channels>
-class shuffle {
+class shuffle : public detail::sized_by_shape<detail::shuffle_op<Form>> {
  public:
   constexpr explicit shuffle(std::uint64_t seed = 0) : seed_(seed) {}
 
   constexpr std::uint64_t seed() const { return seed_; }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape that every call refuses is refused here.
-  template <class T, class Exec>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
-    detail::require_dtype<T>();
-    return detail::workspace_bytes<op, T>(
-        exec, "shuffle.workspace_bytes", x,
-        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
-  }
-  /// The same for the view of an x of this element type and shape.
-  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
-  }
-
   /// Writes the rows of `x` in their shuffled order to `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, workspace memory = {},
                                 forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    detail::shuffle_forward<T> const params{seed_, v.in, v.out, options.lengths};
-    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_transfer(c, detail::describe("x", v.in, false),
-                             detail::describe("y", v.out, true), options.lengths);
-    });
+    return detail::call<op>(exec, detail::make_forward_params<op>(x, y, options, config{seed_}),
+                            memory);
   }
 
   /// Writes the rows of `dy` to `dx` in the order before the shuffle, or adds them with
@@ -78,20 +49,16 @@ class shuffle {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    detail::shuffle_backward<T> const params{seed_, v.in, v.out, options.mode, options.lengths};
-    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_transfer(c, detail::describe("dy", v.in, false),
-                             detail::describe("dx", v.out, true), options.lengths);
-    });
+    return detail::call<op>(exec, detail::make_backward_params<op>(dy, dx, options, config{seed_}),
+                            memory);
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, workspace, options)",
-                               "(exec, dy, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_TRANSFERS("(exec, x, y, workspace, options)",
+                                   "(exec, dy, dx, workspace, options)");
 
  private:
   using op = detail::shuffle_op<Form>;
+  using config = typename op::config;
 
   std::uint64_t seed_;
 };

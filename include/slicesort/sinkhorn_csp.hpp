@@ -167,7 +167,7 @@ class sinkhorn_csp {
       auto const in = detail::describe("x", params.x, false);
       c.view(grads);
       c.view(in);
-      c.same_extents(grads, in.name, in.extents.each());
+      c.same_extents(grads, in.name, in.extents.tensor());
       check_mixing(c, grads, in, detail::describe("dx", v.out, true), options.lengths);
     });
   }
@@ -203,10 +203,10 @@ class sinkhorn_csp {
   void check_mixing(detail::checker& c, detail::view_info const& in, detail::view_info const& x,
                     detail::view_info const& out, tensor1<index_t const> lengths) const {
     c.view(out);
-    c.same_extents(out, x.name, x.extents.each());
+    c.same_extents(out, x.name, x.extents.tensor());
     c.no_overlap(out, in);
     c.no_overlap(out, x);
-    c.lengths(lengths, x.extents.each());
+    c.lengths(lengths, x.extents.tensor());
     c.rows_countable(x);
     check_policies(c, x);
   }

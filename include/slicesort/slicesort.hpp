@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Everything: the words, the policies and every operator; the CUDA backend when a CUDA compiler
-/// reads it.
+/// Includes the basic types, the policies and all operators; with a CUDA compiler, the CUDA backend
+/// too.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

@@ -138,11 +138,12 @@ class softmax_attention {
   /// `backward` takes them.
   template <class Exec, class View, std::size_t Count, detail::if_policy<Exec> = 0,
             detail::if_view_of_heads<View> = 0>
-  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&in)[Count],
-                                             gradients_of<View> const& to = {}) const {
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&inputs)[Count],
+                                             gradients_of<View> const& grads = {}) const {
     static_assert(Count == 3 || Count == 4, "slicesort: these are {q, k, v} or {q, k, v, bias}.");
-    auto const q = detail::view_of_heads_t<View>(in[0]), v = detail::view_of_heads_t<View>(in[2]);
-    return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), to.dbias.extents());
+    auto const q = detail::view_of_heads_t<View>(inputs[0]),
+               v = detail::view_of_heads_t<View>(inputs[2]);
+    return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), grads.dbias.extents());
   }
 
   /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state, unless
@@ -155,44 +156,43 @@ class softmax_attention {
     params.y = detail::output_heads<element_of<Y>>(y);
     params.state = state.view;
     params.saving = state.saving;
-    return call(exec, params, memory,
-                [&](detail::checker& c, detail::attention_info const& inputs) {
-                  auto const out = detail::describe("y", params.y, true);
-                  auto const saved = detail::describe("state", params.state, true, state_axes);
-                  detail::check_output(c, out, inputs);
-                  if (state.saving)
-                    detail::check_attention_state(c, saved, inputs, numbers_saved(in));
-                  inputs.each([&](detail::view_info const& other) { c.no_overlap(out, other); });
-                  if (!state.saving) return;
-                  inputs.each([&](detail::view_info const& other) { c.no_overlap(saved, other); });
-                  c.no_overlap(saved, out);
-                });
+    return call(
+        exec, params, memory, [&](detail::checker& c, detail::attention_info const& inputs) {
+          auto const out = detail::describe("y", params.y, true);
+          auto const saved = detail::describe("state", params.state, true, state_axes);
+          detail::check_output(c, out, inputs);
+          if (state.saving) detail::check_attention_state(c, saved, inputs, numbers_saved(in));
+          inputs.for_each([&](detail::view_info const& other) { c.no_overlap(out, other); });
+          if (!state.saving) return;
+          inputs.for_each([&](detail::view_info const& other) { c.no_overlap(saved, other); });
+          c.no_overlap(saved, out);
+        });
   }
 
   /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left
   /// out. `in` and `y` are what forward read and wrote, `state` what it saved.
   template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, inputs_of<DY> const& in,
-                                 Y const& y, const_saved_of<DY> state, gradients_of<DY> const& to,
-                                 workspace memory = {},
+                                 Y const& y, const_saved_of<DY> state,
+                                 gradients_of<DY> const& grads, workspace memory = {},
                                  attention_backward_options options = {}) const {
     auto params = params_of<typename op::template backward<element_of<DY>>>(in, options);
     params.dy = detail::input_heads_of<element_of<DY>>(dy);
     params.y = detail::input_heads_of<element_of<DY>>(y);
     params.state = state.view;
-    params.to = to;
+    params.grads = grads;
     params.mode = options.mode;
     return call(exec, params, memory,
                 [&](detail::checker& c, detail::attention_info const& inputs) {
-                  auto const grads = detail::info_of(to);
+                  auto const outputs = detail::info_of(grads);
                   auto const dout = detail::describe("dy", params.dy, false);
                   auto const out = detail::describe("y", params.y, false);
                   auto const saved = detail::describe("state", params.state, false, state_axes);
                   detail::check_output(c, dout, inputs);
                   detail::check_output(c, out, inputs);
                   detail::check_attention_state(c, saved, inputs, numbers_saved(in));
-                  detail::check_attention_gradients(c, grads, inputs);
-                  detail::check_overlaps(c, grads, inputs, dout, out, saved);
+                  detail::check_attention_gradients(c, outputs, inputs);
+                  detail::check_overlaps(c, outputs, inputs, dout, out, saved);
                 });
   }
 
@@ -223,15 +223,15 @@ class softmax_attention {
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::info_of(params.in);
-      detail::check_attention<detail::accumulator_t<typename Params::element>>(c, in, params.scale,
-                                                                               params.lengths);
-      rules(c, in);
-      if (c.ok()) detail::check_dropout(c, params.drop, in.q.shape.heads);
+      auto const inputs = detail::info_of(params.in);
+      detail::check_attention<detail::accumulator_t<typename Params::element>>(
+          c, inputs, params.scale, params.lengths);
+      rules(c, inputs);
+      if (c.ok()) detail::check_dropout(c, params.drop, inputs.q.shape.heads);
       if (c.ok())
         detail::check_mask(
             c, mask_,
-            {in.v.shape.length, in.q.shape.length, params.lengths.keys.data() != nullptr});
+            {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr});
       if (c.ok()) params.in.bias = detail::bias_of_pairs(params.in);
     });
   }

@@ -111,7 +111,7 @@ class sparse_mix {
             detail::if_view_of_rank3<X> = 0, detail::if_view_of_stack<W> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x, W const& w) const {
     return workspace_bytes<detail::element_of_rank3<X>>(
-        exec, detail::view_of_rank3_t<X>(x).extents(), detail::view_of_stack<W>::of(w).extents());
+        exec, detail::view_of_rank3_t<X>(x).extents(), detail::to_stack(w).extents());
   }
 
   /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is
@@ -214,7 +214,7 @@ class sparse_mix {
     auto const states = detail::describe("states", p.states, false, state_axes);
     auto const dw = detail::describe("dw", p.dweights, true, weight_axes);
     c.view(x);
-    c.same_extents(x, in.name, in.extents.each());
+    c.same_extents(x, in.name, in.extents.tensor());
     check_states(c, states, w, in);
     c.view(dw);
     c.extent(dw, "factors", dw.extents.outer, w.name, w.extents.outer);
@@ -234,8 +234,8 @@ class sparse_mix {
     c.view(in);
     c.view(w);
     c.view(out);
-    c.same_extents(out, in.name, in.extents.each());
-    c.lengths(lengths, in.extents.each());
+    c.same_extents(out, in.name, in.extents.tensor());
+    c.lengths(lengths, in.extents.tensor());
     check_factors(c, in, w);
     for (auto const& other : {in, w}) c.no_overlap(out, other);
   }
@@ -263,7 +263,7 @@ class sparse_mix {
     if (!c.ok() || saved_.states(w.extents.outer) == 0) return;
     c.view(states);
     c.extent(states, "states", states.extents.outer, "checkpoints", saved_.states(w.extents.outer));
-    c.same_extents(states, in.name, in.extents.each());
+    c.same_extents(states, in.name, in.extents.tensor());
   }
 
   Topology topology_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Non-owning strided views: `tensor1<T>`, `tensor3<T>` = `[batch, length, channels]`, `tensor4<T>`
 /// = `[batch, heads, length, channels]` of attention, and `tensor_stack<T>`, a stack of `tensor3`
-/// = `[outer, batch, length, channels]`. Trivially copyable, passed by value, never dereferenced by
-/// the library outside an operator call. Strides count elements.
-/// `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert implicitly.
+/// = `[outer, batch, length, channels]`. Views are trivially copyable and passed by value; only
+/// operator calls access the memory. Strides count elements. `std::mdspan`, `cuda::std::mdspan` and
+/// types with the same members convert implicitly.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,7 +15,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The shape of std::mdspan: rank, extent(r), stride(r), data_handle().
+// True for types with the members of std::mdspan: rank, extent(r), stride(r), data_handle().
 template <class M, class = void>
 inline constexpr bool is_mdspan_like = false;
 template <class M>
@@ -33,7 +33,7 @@ inline constexpr bool is_mdspan_of_rank<M, Rank, std::enable_if_t<is_mdspan_like
 template <class M>
 using mdspan_element = std::remove_reference_t<decltype(*std::declval<M const&>().data_handle())>;
 
-// U* converts to T* without slicing: U is T, or T is U with const added.
+// True if T is U, or U with const added. Excludes derived classes, whose pointers convert too.
 template <class U, class T>
 inline constexpr bool adds_const = std::is_convertible_v<U (*)[], T (*)[]>;
 template <class U, class T>
@@ -76,7 +76,7 @@ class tensor1 {
   index_t stride_ = 1;
 };
 
-/// Base of the strided views of several axes.
+/// Base of the strided views with several axes.
 template <class T, class Extents, class Strides>
 class strided_view {
  public:
@@ -129,7 +129,7 @@ class tensor3 : public strided_view<T, extents3, strides3> {
   }
 };
 
-/// A strided view `[batch, heads, length, channels]` of a tensor of attention.
+/// A strided view `[batch, heads, length, channels]` of an attention tensor.
 template <class T>
 class tensor4 : public strided_view<T, extents4, strides4> {
   using base = strided_view<T, extents4, strides4>;
@@ -170,15 +170,16 @@ class tensor_stack : public strided_view<T, stack_extents, stack_strides> {
   template <class M, detail::if_mdspan_of_rank<M, 4> = 0>
   SLICESORT_ABI_TAG constexpr tensor_stack(M const& m) : base(m, std::make_index_sequence<4>()) {}
   template <class U, std::enable_if_t<detail::adds_const<U, T>, int> = 0>
-  SLICESORT_HD_ABI_TAG constexpr tensor_stack(tensor3<U> one)
-      : base(one.data(), {1, one.extents().batch, one.extents().length, one.extents().channels},
-             {0, one.strides().batch, one.strides().length, one.strides().channels}) {}
+  SLICESORT_HD_ABI_TAG constexpr tensor_stack(tensor3<U> tensor)
+      : base(tensor.data(),
+             {1, tensor.extents().batch, tensor.extents().length, tensor.extents().channels},
+             {0, tensor.strides().batch, tensor.strides().length, tensor.strides().channels}) {}
 
   /// One tensor of the stack.
   SLICESORT_HD_ABI_TAG constexpr tensor3<T> operator[](index_t outer) const {
     T* const first = this->data_;
-    return {first == nullptr ? first : first + outer * this->strides_.outer, this->extents_.each(),
-            this->strides_.each()};
+    return {first == nullptr ? first : first + outer * this->strides_.outer,
+            this->extents_.tensor(), this->strides_.tensor()};
   }
   SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t outer, index_t batch, index_t row,
                                                index_t channel) const {
@@ -188,98 +189,88 @@ class tensor_stack : public strided_view<T, stack_extents, stack_strides> {
 };
 
 /// The heads of `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without
-/// a copy. `heads` must divide the channels; else every operator refuses the view.
+/// a copy. `heads` must divide the channels; otherwise every operator rejects the view.
 template <class T>
 SLICESORT_HD_ABI_TAG constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
   extents3 const e = x.extents();
   strides3 const s = x.strides();
-  index_t const each = heads > 0 && e.channels % heads == 0 ? e.channels / heads : -1;
+  index_t const channels = heads > 0 && e.channels % heads == 0 ? e.channels / heads : -1;
   return {x.data(),
-          {e.batch, heads, e.length, each},
-          {s.batch, detail::product(each, s.channels), s.length, s.channels}};
+          {e.batch, heads, e.length, channels},
+          {s.batch, detail::product(channels, s.channels), s.length, s.channels}};
 }
 
 SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
+// Tensor<..>: the view of the library that an argument of type View converts to.
+template <class View, template <class> class Tensor>
+struct converted_view {
+  using type = Tensor<mdspan_element<View>>;
+};
+template <class T, template <class> class Tensor>
+struct converted_view<Tensor<T>, Tensor> {
+  using type = Tensor<T>;
+};
 template <class T>
-struct view_of_rank3 {
-  static_assert(is_mdspan_of_rank<T, 3>,
+struct converted_view<tensor3<T>, tensor_stack> {
+  using type = tensor_stack<T>;
+};
+
+// True if an argument of type View can be the operator's view of that form.
+template <class View, template <class> class Tensor, std::size_t Rank>
+inline constexpr bool is_view = is_mdspan_of_rank<View, Rank>;
+template <class T, template <class> class Tensor, std::size_t Rank>
+inline constexpr bool is_view<Tensor<T>, Tensor, Rank> = true;
+template <class View>
+inline constexpr bool is_view_of_rank3 = is_view<View, tensor3, 3>;
+template <class View>
+inline constexpr bool is_view_of_heads = is_view<View, tensor4, 4>;
+template <class View>
+inline constexpr bool is_view_of_stack = is_view_of_rank3<View> || is_view<View, tensor_stack, 4>;
+template <class View>
+using if_view_of_rank3 = std::enable_if_t<is_view_of_rank3<View>, int>;
+template <class View>
+using if_view_of_heads = std::enable_if_t<is_view_of_heads<View>, int>;
+template <class View>
+using if_view_of_stack = std::enable_if_t<is_view_of_stack<View>, int>;
+
+template <class View>
+struct view_of_rank3 : converted_view<View, tensor3> {
+  static_assert(is_view_of_rank3<View>,
                 "slicesort: this argument must be a view [batch, length, channels]: "
                 "slicesort::tensor3<T>, or an mdspan of rank 3.");
-  using type = tensor3<mdspan_element<T>>;
 };
-template <class T>
-struct view_of_rank3<tensor3<T>> {
-  using type = tensor3<T>;
-};
-template <class T>
-using view_of_rank3_t = typename view_of_rank3<T>::type;
-
-template <class T>
-using element_of_rank3 = typename view_of_rank3_t<T>::value_type;
-
-// True for a view that an argument of this form takes.
-template <class T>
-inline constexpr bool is_view_of_rank3 = is_mdspan_of_rank<T, 3>;
-template <class T>
-inline constexpr bool is_view_of_rank3<tensor3<T>> = true;
-template <class T>
-inline constexpr bool is_view_of_heads = is_mdspan_of_rank<T, 4>;
-template <class T>
-inline constexpr bool is_view_of_heads<tensor4<T>> = true;
-template <class T>
-inline constexpr bool is_view_of_stack = is_view_of_rank3<T> || is_mdspan_of_rank<T, 4>;
-template <class T>
-inline constexpr bool is_view_of_stack<tensor_stack<T>> = true;
-template <class T>
-using if_view_of_rank3 = std::enable_if_t<is_view_of_rank3<T>, int>;
-template <class T>
-using if_view_of_heads = std::enable_if_t<is_view_of_heads<T>, int>;
-template <class T>
-using if_view_of_stack = std::enable_if_t<is_view_of_stack<T>, int>;
-
-template <class T>
-struct view_of_heads {
-  static_assert(is_mdspan_of_rank<T, 4>,
+template <class View>
+struct view_of_heads : converted_view<View, tensor4> {
+  static_assert(is_view_of_heads<View>,
                 "slicesort: this argument must be a view [batch, heads, length, channels]: "
                 "slicesort::tensor4<T>, or an mdspan of rank 4.");
-  using type = tensor4<mdspan_element<T>>;
 };
-template <class T>
-struct view_of_heads<tensor4<T>> {
-  using type = tensor4<T>;
-};
-template <class T>
-using view_of_heads_t = typename view_of_heads<T>::type;
-
-// A stack, or a view of rank 3 as a stack of one.
-template <class T>
-struct view_of_stack {
-  static_assert(is_mdspan_of_rank<T, 3> || is_mdspan_of_rank<T, 4>,
+template <class View>
+struct view_of_stack : converted_view<View, tensor_stack> {
+  static_assert(is_view_of_stack<View>,
                 "slicesort: this argument must be a view [outer, batch, length, channels]: "
                 "slicesort::tensor_stack<T>, or an mdspan of rank 4; or one of rank 3, if outer "
                 "is 1.");
-  using type = tensor_stack<mdspan_element<T>>;
-  static constexpr type of(T const& view) {
-    if constexpr (is_mdspan_of_rank<T, 3>)
-      return tensor3<mdspan_element<T>>(view);
-    else
-      return view;
-  }
 };
-template <class T>
-struct view_of_stack<tensor_stack<T>> {
-  using type = tensor_stack<T>;
-  static constexpr type of(type view) { return view; }
-};
-template <class T>
-struct view_of_stack<tensor3<T>> {
-  using type = tensor_stack<T>;
-  static constexpr type of(tensor3<T> view) { return view; }
-};
-template <class T>
-using view_of_stack_t = typename view_of_stack<T>::type;
+template <class View>
+using view_of_rank3_t = typename view_of_rank3<View>::type;
+template <class View>
+using view_of_heads_t = typename view_of_heads<View>::type;
+template <class View>
+using view_of_stack_t = typename view_of_stack<View>::type;
+template <class View>
+using element_of_rank3 = typename view_of_rank3_t<View>::value_type;
+
+// Converts a view to a stack; one of rank 3 becomes a stack of one tensor.
+template <class View>
+constexpr view_of_stack_t<View> to_stack(View const& view) {
+  if constexpr (is_mdspan_of_rank<View, 3>)
+    return tensor3<mdspan_element<View>>(view);
+  else
+    return view;
+}
 
 SLICESORT_DETAIL_END

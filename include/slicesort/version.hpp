@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The version: the only place that states it (CMake, the namespace and the docs are checked
-/// against it).
+/// The version. CMake, the namespace and the docs are checked against these numbers.
 #pragma once
 
 #define SLICESORT_VERSION_MAJOR 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Scratch memory of a call: of a fixed size, or of the size that the calls turn out to need.
+/// Scratch memory of a call: of fixed size, or growing with the needs of the calls.
 #pragma once
 
 #include <slicesort/view.hpp>
@@ -13,16 +13,15 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Scratch memory at any address, with any contents, of at least as many bytes as the operator's
-/// `workspace_bytes` says, and apart from the call's tensors. When the call's work is done it may
-/// serve the next call. `{}` will do when that size is 0. A container converts: pass the
-/// `std::vector<std::byte>` itself. A `scratch` converts too, and grows where a call needs more.
+/// Scratch memory of at least `workspace_bytes` bytes, of any alignment and contents, that overlaps
+/// no tensor of the call. After the call's work is done it can be reused. `{}` suffices if the size
+/// is 0. Containers such as `std::vector<std::byte>` convert. A `scratch` converts too, and grows
+/// if a call needs more.
 struct workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
-  /// Enlarges the memory of `owner` to `bytes`, and returns all of it. Null: the size is fixed. The
-  /// function belongs to the unit that made the workspace, so that a unit that was compiled
-  /// differently enlarges the memory with the owner's own code.
+  /// Enlarges the memory of `owner` to `bytes` and returns it; null if the size is fixed. A
+  /// pointer, so units compiled with other flags run the owner's code.
   workspace (*grow)(void* owner, std::size_t bytes) = nullptr;
   void* owner = nullptr;
 
@@ -42,12 +41,11 @@ SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// Memory of a container that calls enlarge: one object, of yours, for calls of any operator in
-/// both directions. `Container` has `data()`, `size()` and `resize(n)`; for exec::cuda its memory
-/// is the device's, such as `thrust::device_vector<unsigned char>`. It grows to what the largest
-/// call needed, when the checks of that call are done. Calls that share it may not run at the same
-/// time; memory that is given up may still be in use on a stream, so that a container of device
-/// memory must wait for it or free it in the stream's order.
+/// Workspace that grows, for forward and backward calls of any operators. `Container` has `data()`,
+/// `size()` and `resize(n)`; for exec::cuda it must own device memory, such as
+/// `thrust::device_vector<unsigned char>`. A call enlarges it after the call's checks. Calls that
+/// share it must not run at the same time. Freed memory may still be in use on a stream: a
+/// container of device memory must wait, or free in stream order.
 template <class Container>
 class basic_scratch {
  public:
@@ -65,7 +63,7 @@ class basic_scratch {
   static workspace grow(void* owner, std::size_t bytes) {
     Container& memory = static_cast<basic_scratch*>(owner)->memory_;
     constexpr std::size_t element = sizeof(detail::element_of<Container>);
-    memory.resize(0);  // the contents mean nothing: no container copies them
+    memory.resize(0);  // avoids a copy of the old contents
     memory.resize(bytes / element + (bytes % element != 0));
     return memory;
   }
@@ -73,7 +71,7 @@ class basic_scratch {
   Container memory_;
 };
 
-/// Uninitialized bytes of the heap. Where there are not so many, there are none.
+/// Uninitialized bytes on the heap; empty if the allocation fails.
 class host_bytes {
  public:
   void resize(std::size_t size) {

@@ -103,7 +103,7 @@ static_assert(has_four_axes<ss::extents4, ss::strides4>());
 static_assert(has_four_axes<ss::stack_extents, ss::stack_strides>());
 static_assert(ss::extents4{7, 2, 3, 5}.heads == 2 && ss::strides4{7, 2, 3, 5}.heads == 2, "heads");
 static_assert(ss::extents4{7, 2, 3, 5}.sample() == extents3{2, 3, 5}, "one sample");
-static_assert(ss::stack_extents{7, 2, 3, 5}.each() == extents3{2, 3, 5}, "one of the stack");
+static_assert(ss::stack_extents{7, 2, 3, 5}.tensor() == extents3{2, 3, 5}, "one of the stack");
 static_assert(extents3{2, 3, 5}.size() == 30 && !extents3{2, 3, 5}.empty(), "size");
 static_assert(extents3{2, 0, 5}.empty() && extents3{2, 0, 5} != extents3{2, 5, 0}, "empty");
 

@@ -30,8 +30,8 @@ static_assert(std::is_convertible_v<thrust::device_vector<unsigned char>&, ss::w
 
 TEST_CASE("a Thrust policy becomes its stream") {
   auto const stream = reinterpret_cast<cudaStream_t>(0x40);  // never used
-  CHECK(ss::on(thrust::cuda::par.on(stream)).stream == stream);
-  CHECK(ss::on(thrust::cuda::par_nosync.on(stream)).stream == stream);
+  CHECK(ss::cuda_exec(thrust::cuda::par.on(stream)).stream == stream);
+  CHECK(ss::cuda_exec(thrust::cuda::par_nosync.on(stream)).stream == stream);
 }
 
 TEST_CASE("an empty vector is an empty view and no workspace") {
@@ -52,7 +52,7 @@ TEST_CASE("device vectors through an operator") {
   thrust::device_vector<std::uint16_t> perm(values.size());
 
   ss::slicing_sort<> const op;
-  auto const exec = ss::on(thrust::cuda::par);
+  auto const exec = ss::cuda_exec(thrust::cuda::par);
   thrust::device_vector<unsigned char> scratch(op.workspace_bytes<float>(exec, shape));
   op.forward(exec, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch,
              {ss::view(lengths)});

@@ -151,7 +151,7 @@ class host_block {
   int size() const { return team_.size(); }
   index_t index() const { return cluster_ * team_.blocks() + cluster_rank(); }
   void sync() { team_.arrive(thread_, arrival::sync, false); }
-  bool any(bool predicate) { return team_.arrive(thread_, arrival::any, predicate); }
+  bool sync_or(bool predicate) { return team_.arrive(thread_, arrival::sync_or, predicate); }
 
   int cluster_rank() const { return thread_ / team_.size(); }
   void sync_cluster() { team_.arrive(thread_, arrival::cluster, false); }

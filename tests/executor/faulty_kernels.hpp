@@ -51,7 +51,7 @@ struct reverse_and_sum {
       if (i < half) arrays.partial[i] += arrays.partial[i + half];
       block.sync();
     }
-    bool const negative = block.any(x[first + i] < 0);
+    bool const negative = block.sync_or(x[first + i] < 0);
     if (i == 0) {
       sums[block.index()] = static_cast<int>(arrays.partial[0]);
       any_negative[block.index()] = negative;
@@ -179,7 +179,7 @@ struct divergent {
     block.sync();
     if (kind == divergence::some_return && block.rank() < 32) return;
     if (kind == divergence::wrong_kind && block.rank() == 5)
-      (void)block.any(true);
+      (void)block.sync_or(true);
     else
       block.sync();
     if (kind == divergence::extra_barrier && block.rank() == 63) block.sync();

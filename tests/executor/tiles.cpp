@@ -268,6 +268,6 @@ TEST_CASE("lengths in device memory are clamped") {
   index_t const lengths[] = {-1, 0, 3, 5, 6};
   slicesort::tensor1<index_t const> const view(lengths, 5);
   index_t const expected[] = {0, 0, 3, 5, 5};
-  for (index_t i = 0; i < 5; ++i) CHECK(slicesort::detail::rows_of(view, i, 5) == expected[i]);
-  CHECK(slicesort::detail::rows_of({}, 0, 5) == 5);
+  for (index_t i = 0; i < 5; ++i) CHECK(slicesort::detail::valid_rows(view, i, 5) == expected[i]);
+  CHECK(slicesort::detail::valid_rows({}, 0, 5) == 5);
 }

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator with its plain form: what the general tests go through."""
+"""Every operator with its reference implementation, for the tests of all operators."""
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
-import plain
+import reference
 from common import jnp, random, sj
 
 
 class Case(NamedTuple):
     name: str
     call: Callable[..., Any]
-    plain: Callable[..., Any]
+    reference: Callable[..., Any]
     shapes: tuple[tuple[int, ...], ...]
-    axes: tuple[int | None, ...] = (0,)  # where each array has the batch
-    moves: bool = False  # every value is moved, none computed
+    axes: tuple[int | None, ...] = (0,)  # batch axis of each array
+    moves: bool = False  # only moves values, so results are exact
     halves: bool = True  # takes 16-bit types
-    own: tuple[int, ...] = ()  # arrays of the accumulator's type
+    accumulators: tuple[int, ...] = ()  # indices of the arrays of the accumulator's type
 
     def arrays(self, dtype: str, seed: int = 0) -> list[Any]:
         wider = "float64" if dtype == "float64" else "float32"
-        return [random(seed * 10 + i, shape, wider if i in self.own else dtype)
+        return [random(seed * 10 + i, shape, wider if i in self.accumulators else dtype)
                 for i, shape in enumerate(self.shapes)]
 
 
@@ -29,7 +29,7 @@ SQUARE = ((2, 3, 7, 4), (2, 3, 7, 4), (2, 3, 7, 5))
 
 
 def shuffled(x: Any, form: str) -> Any:
-    """Gathers by the permutation that the shuffle makes of row numbers."""
+    """Gathers rows with the permutation that the shuffle applies to row indices."""
     rows = sj.shuffle(jnp.broadcast_to(jnp.arange(x.shape[1], dtype=jnp.float32)[None, :, None], x.shape), 7, form)
     return jnp.take_along_axis(x, rows.astype(jnp.int32), axis=1)
 
@@ -48,31 +48,32 @@ CASES = [
     Case("sort", lambda x: sj.sort(x)[0], partial(jnp.sort, axis=1), X, moves=True),
     Case("permute", lambda x: sj.permute(x, sj.sort(-x)[1]),
          lambda x: jnp.take_along_axis(x, jnp.argsort(-x, axis=1), axis=1), X, moves=True),
-    Case("multi_permutation", sj.multi_permutation, plain.multi_permutation, (*X, (3,)), (0, None), own=(1,)),
-    Case("max_exchange", sj.max_exchange, plain.max_exchange, X, moves=True),
+    Case("multi_permutation", sj.multi_permutation, reference.multi_permutation, (*X, (3,)), (0, None),
+         accumulators=(1,)),
+    Case("max_exchange", sj.max_exchange, reference.max_exchange, X, moves=True),
     Case("shuffle", partial(sj.shuffle, seed=7), partial(shuffled, form="shared_by_channels"), X, moves=True),
     Case("shuffle per_channel", partial(sj.shuffle, seed=7, form="per_channel"),
          partial(shuffled, form="per_channel"), X, moves=True),
-    Case("csp", sj.csp, plain.csp, X, moves=True),
-    Case("csp of 5 rows", partial(sj.csp, groups="group_size{5}"), partial(plain.csp, rows=5), X, moves=True),
+    Case("csp", sj.csp, reference.csp, X, moves=True),
+    Case("csp of 5 rows", partial(sj.csp, groups="group_size{5}"), partial(reference.csp, rows=5), X, moves=True),
     Case("csp ascending", partial(sj.csp, groups="group_size{4}", alignment="ascending"),
-         partial(plain.csp_ascending, rows=4), X, moves=True),
-    Case("csp of one row", partial(sj.csp, groups="group_size{1}"), partial(plain.csp, rows=1), X, moves=True),
+         partial(reference.csp_ascending, rows=4), X, moves=True),
+    Case("csp of one row", partial(sj.csp, groups="group_size{1}"), partial(reference.csp, rows=1), X, moves=True),
     Case("sinkhorn_csp", partial(sj.sinkhorn_csp, tau=0.7, iterations=4, groups="group_size{5}"),
-         partial(plain.sinkhorn_csp, tau=0.7, rows=5, iterations=4), X, halves=False),
-    Case("sparse_mix", sj.sparse_mix, plain.sparse_mix, (*X, (4, 3, 12, 5)), (0, 1)),
+         partial(reference.sinkhorn_csp, tau=0.7, rows=5, iterations=4), X, halves=False),
+    Case("sparse_mix", sj.sparse_mix, reference.sparse_mix, (*X, (4, 3, 12, 5)), (0, 1)),
     Case("sparse_mix initial", partial(sj.sparse_mix, residual="initial", checkpoint_every=2),
-         partial(plain.sparse_mix, residual="initial"), (*X, (4, 3, 12, 5)), (0, 1)),
+         partial(reference.sparse_mix, residual="initial"), (*X, (4, 3, 12, 5)), (0, 1)),
     Case("sparse_mix none", partial(sj.sparse_mix, residual="none", checkpoint_every=0),
-         partial(plain.sparse_mix, residual="none"), (*X, (4, 3, 12, 5)), (0, 1)),
-    Case("softmax_attention", sj.softmax_attention, plain.softmax_attention, HEADS, (0, 0, 0)),
+         partial(reference.sparse_mix, residual="none"), (*X, (4, 3, 12, 5)), (0, 1)),
+    Case("softmax_attention", sj.softmax_attention, reference.softmax_attention, HEADS, (0, 0, 0)),
     Case("softmax_attention causal, bias", partial(sj.softmax_attention, mask="causal"),
-         partial(plain.softmax_attention, causal=True), (*SQUARE, (2, 3, 7, 7)), (0, 0, 0, 0)),
-    Case("softmax_attention shared bias", sj.softmax_attention, plain.softmax_attention, (*HEADS, (1, 3, 9, 7)),
+         partial(reference.softmax_attention, causal=True), (*SQUARE, (2, 3, 7, 7)), (0, 0, 0, 0)),
+    Case("softmax_attention shared bias", sj.softmax_attention, reference.softmax_attention, (*HEADS, (1, 3, 9, 7)),
          (0, 0, 0, None)),
-    Case("linear_attention", sj.linear_attention, plain.linear_attention, HEADS, (0, 0, 0)),
+    Case("linear_attention", sj.linear_attention, reference.linear_attention, HEADS, (0, 0, 0)),
     Case("linear_attention causal", partial(sj.linear_attention, direction="causal"),
-         partial(plain.linear_attention, causal=True), SQUARE, (0, 0, 0)),
+         partial(reference.linear_attention, causal=True), SQUARE, (0, 0, 0)),
     Case("linear_attention random_relu", partial(sj.linear_attention, feature="random_relu"),
-         plain.random_relu_attention, (*HEADS, (3, 6, 4)), (0, 0, 0, None)),
+         reference.random_relu_attention, (*HEADS, (3, 6, 4)), (0, 0, 0, None)),
 ]

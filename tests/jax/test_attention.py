@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attention has beside its values: merging, dropout, masks, scales, features."""
+"""Merging, dropout, masks, scales and features of attention. test_every_operator checks values."""
 import unittest
 from functools import partial
 from typing import Any
 
-import plain
+import reference
 from common import Tested, jax, jnp, np, random, sj, wide
 
 
@@ -20,10 +20,10 @@ class Merge(Tested):
                 cuts = [(0, 3), (3, 4), (4, 7)]
                 parts = [sj.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b]) for a, b in cuts]
                 y, state = sj.merge_attention(*zip(*parts))
-                whole, its_state = sj.softmax_attention_with_state(q, k, v)
+                whole, whole_state = sj.softmax_attention_with_state(q, k, v)
                 self.assertEqual(str(state.dtype), "float64" if dtype == "float64" else "float32")
                 self.close(y, whole, dtype)
-                self.close(state, its_state, dtype)
+                self.close(state, whole_state, dtype)
 
     def test_gradients(self) -> None:
         with wide():
@@ -34,7 +34,7 @@ class Merge(Tested):
             y, state = sj.merge_attention(*zip(*parts))
             back = [sj.softmax_attention_backward(dy, q, k[:, :, a:b], v[:, :, a:b], y, state) for a, b in cuts]
             self.assertTrue(all(dbias is None for *_, dbias in back))
-            dq, dk, dv = jax.vjp(plain.softmax_attention, q, k, v)[1](dy)
+            dq, dk, dv = jax.vjp(reference.softmax_attention, q, k, v)[1](dy)
             self.close(sum(b[0] for b in back), dq, "float64")
             self.close(jnp.concatenate([b[1] for b in back], 2), dk, "float64")
             self.close(jnp.concatenate([b[2] for b in back], 2), dv, "float64")
@@ -43,8 +43,8 @@ class Merge(Tested):
         def loss(q: Any, k: Any, v: Any) -> Any:
             y, state = sj.softmax_attention_with_state(q, k, v)
             return (y**2).sum() + state.sum()
-        got = jax.grad(loss)(*inputs())
-        self.same(got, jax.grad(lambda *a: (sj.softmax_attention(*a)**2).sum())(*inputs()))
+        gradient = jax.grad(loss)(*inputs())
+        self.same(gradient, jax.grad(lambda *a: (sj.softmax_attention(*a)**2).sum())(*inputs()))
 
     def test_vmap(self) -> None:
         parts = [sj.softmax_attention_with_state(*inputs(keys)) for keys in (3, 4)]
@@ -69,15 +69,15 @@ class Softmax(Tested):
         ones = jnp.ones_like(v)
         self.same(drop(3, v), sj.softmax_attention(q, k, v, dropout=0.5, seed=3))
         self.assertFalse(np.array_equal(drop(3, v), drop(4, v)))
-        self.assertEqual(drop._cache_size(), 1)  # a new seed is no new compilation
+        self.assertEqual(drop._cache_size(), 1)  # a new seed compiles nothing
         mean = np.mean([drop(seed, ones) for seed in range(300)])
         self.assertAlmostEqual(mean, 1, delta=0.02)  # 300 * 54 sums, deviation of each below 0.8
-        # y is linear in v, so its gradient undoes nothing but the weights that were kept.
+        # y is linear in v, so the gradient uses the same kept weights.
         y, back = jax.vjp(partial(drop, 3), v)
         self.close((back(y)[0] * v).sum(), (y * y).sum())
 
     def test_vmap_of_dropout_is_the_loop(self) -> None:
-        """Which weights are kept follows from a sample's number, which a larger batch would change."""
+        """The kept weights depend on the sample index, which folding into the batch would change."""
         arrays = [jnp.stack([a, 2 * a, a[::-1]]) for a in inputs()]
 
         def attend(*arrays: Any) -> Any:
@@ -88,11 +88,11 @@ class Softmax(Tested):
         for f in (attend, gradients):
             expected = [f(*(a[i] for a in arrays)) for i in range(3)]
             for g in (jax.vmap(f), jax.jit(jax.vmap(f))):
-                for got, alone in zip(g(*arrays), zip(*expected)):
-                    self.same(got, jnp.stack(alone))
+                for result, slices in zip(g(*arrays), zip(*expected)):
+                    self.same(result, jnp.stack(slices))
             first = jax.vmap(f, in_axes=(0, None, None))(arrays[0], *(a[0] for a in arrays[1:]))
-            for got, alone in zip(first, f(arrays[0][2], *(a[0] for a in arrays[1:]))):
-                self.same(got[2], alone)
+            for result, last in zip(first, f(arrays[0][2], *(a[0] for a in arrays[1:]))):
+                self.same(result[2], last)
 
     def test_a_seed_is_required(self) -> None:
         with self.assertRaisesRegex(ValueError, "seed is None, must be given beside dropout"):
@@ -110,24 +110,24 @@ class Softmax(Tested):
             self.same(attend(seed=2**40 + 5), attend(seed=jnp.int64(2**40 + 5)))
         attend(seed=jax.random.key_data(key))
         self.refused("seed must be an integer", lambda: attend(seed=0.5))
-        many = jnp.arange(3)
-        self.same(jax.vmap(lambda s: attend(seed=s))(many), jnp.stack([attend(seed=int(s)) for s in many]))
+        seeds = jnp.arange(3)
+        self.same(jax.vmap(lambda s: attend(seed=s))(seeds), jnp.stack([attend(seed=int(s)) for s in seeds]))
 
     def test_scale_and_mask(self) -> None:
         q, k, v = inputs()
         self.same(sj.softmax_attention(q, k, v, scale=0.5), sj.softmax_attention(q, k, v))
-        self.close(sj.softmax_attention(q, k, v, scale=1), plain.softmax_attention(2 * q, k, v))
+        self.close(sj.softmax_attention(q, k, v, scale=1), reference.softmax_attention(2 * q, k, v))
         window = np.abs(np.arange(9)[:, None] - np.arange(7)) <= 2
         self.close(sj.softmax_attention(q, k, v, mask="window{2, 2}"),
-                   plain.softmax_attention(q, k, v, np.where(window, 0, -np.inf)))
+                   reference.softmax_attention(q, k, v, np.where(window, 0, -np.inf)))
 
     def test_bias_by_distance(self) -> None:
         q, k, v = inputs()
         bias = random(5, (1, 3, 1, 15))
         rows = np.arange(7) - np.arange(9)[:, None] + 8  # key - query + queries - 1
-        self.close(sj.softmax_attention(q, k, v, bias), plain.softmax_attention(q, k, v, bias[:, :, 0][:, :, rows]))
+        self.close(sj.softmax_attention(q, k, v, bias), reference.softmax_attention(q, k, v, bias[:, :, 0][:, :, rows]))
         for a, b in zip(jax.grad(lambda *a: (sj.softmax_attention(*a)**2).sum(), (0, 3))(q, k, v, bias),
-                        jax.grad(lambda q, k, v, b: (plain.softmax_attention(q, k, v, b[:, :, 0][:, :, rows])**2)
+                        jax.grad(lambda q, k, v, b: (reference.softmax_attention(q, k, v, b[:, :, 0][:, :, rows])**2)
                                  .sum(), (0, 3))(q, k, v, bias)):
             self.close(a, b)
 
@@ -146,6 +146,11 @@ class Linear(Tested):
         y = sj.linear_attention(q, k, v, feature="relu{0.001}", divisor="sum_plus{0}")
         weights = jnp.einsum("bhic,bhjc->bhij", *(jax.nn.relu(a) + 1e-3 for a in (q, k)))
         self.close(y, jnp.einsum("bhij,bhjd->bhid", weights / weights.sum(3, keepdims=True), v))
+
+    def test_both_is_a_deprecated_name_of_noncausal(self) -> None:
+        with self.assertWarnsRegex(DeprecationWarning, '"both" is deprecated: use "noncausal"'):
+            y = sj.linear_attention(*inputs(), direction="both")
+        self.same(y, sj.linear_attention(*inputs(), direction="noncausal"))
 
     def test_refused(self) -> None:
         q, k, v = inputs()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved states, further derivatives, threads, and what is refused."""
+"""Saved states, second derivatives, threads, and errors."""
 import unittest
 from functools import partial
 from typing import Any
@@ -49,7 +49,7 @@ class Sorting(Tested):
             self.refused(r"perm\[0, 0, 0\] is 8", lambda: jax.jit(sj.permute)(x, far))
 
     def test_further_derivatives(self) -> None:
-        """A gradient of a sort is linear in dy, and has gradients itself."""
+        """The gradient of a sort is linear in dy and differentiable."""
         with wide():
             x, t = random(0, (2, 9, 3), "float64"), random(1, (2, 9, 3), "float64")
 
@@ -72,7 +72,7 @@ class Sorting(Tested):
         self.assertTrue(np.isnan(y[5]))
 
     def test_shuffle_is_that_of_the_library(self) -> None:
-        """The rows that docs/operators/shuffle.md prints."""
+        """Compares with the rows in docs/operators/shuffle.md."""
         x = jnp.broadcast_to(jnp.arange(8.0)[None, :, None], (2, 8, 2))
         first, second = [7, 4, 2, 6, 1, 0, 3, 5], [5, 7, 4, 2, 1, 0, 3, 6]
         for sample in range(2):
@@ -98,15 +98,15 @@ class Calls(Tested):
         self.assertEqual(f._cache_size(), 1)
         self.refused("at least 1", lambda: sj.set_num_threads(0))
 
-    def test_what_is_not_asked_for_is_not_formed(self) -> None:
-        """Of a bias and of random features, which cost more than the rest."""
+    def test_gradients_that_are_not_needed_are_not_computed(self) -> None:
+        """Checks the gradients of a bias and of random features, which are the most expensive."""
         q, bias, w = jnp.ones((1, 2, 5, 4)), jnp.ones((1, 2, 5, 5)), jnp.ones((2, 3, 4))
         for f, last in ((sj.softmax_attention, bias), (partial(sj.linear_attention, feature="random_relu"), w)):
-            for wanted, formed in ((0, False), (3, True)):
-                text = str(jax.make_jaxpr(jax.grad(lambda *a: f(*a).sum(), wanted))(q, q, q, last))
+            for argument, computed in ((0, False), (3, True)):
+                text = str(jax.make_jaxpr(jax.grad(lambda *a: f(*a).sum(), argument))(q, q, q, last))
                 backward = [line for line in text.splitlines() if "ffi_call" in line][-1]
-                missing = "bool[0]" in backward.split("=")[0]  # what is left of the equals sign are results
-                self.assertEqual(missing, not formed, backward)
+                missing = "bool[0]" in backward.split("=")[0]  # the results are left of the equals sign
+                self.assertEqual(missing, not computed, backward)
 
     def test_scan(self) -> None:
         x = random(0, (4, 2, 9, 3))
@@ -135,7 +135,7 @@ class Calls(Tested):
             r"w.links is 6, must be 4 \(topology.links\)": lambda: sj.sparse_mix(x, jnp.ones((3, 2, 8, 6))),
             "max_exchange.forward: row": lambda: sj.max_exchange(x, 8),
             "sinkhorn_csp.*tau": lambda: sj.sinkhorn_csp(x, -1),
-            "the weights' that sums are formed in": lambda: sj.multi_permutation(x, jnp.ones(2, jnp.bfloat16)),
+            "state and weights: the accumulator's": lambda: sj.multi_permutation(x, jnp.ones(2, jnp.bfloat16)),
             'shift "far" is none of none, linear': lambda: sj.csp(x, shift="far"),
         }.items():
             with self.subTest(sentence):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator beside its plain form: values, gradients, jit and vmap. Needs `pip install ./examples/jax`:
+"""Compares every operator with its reference: values, gradients, jit and vmap. Needs `pip install ./examples/jax`:
 `python3 -m unittest discover -s tests/jax`."""
 import functools
 import re
@@ -12,7 +12,7 @@ from jax.test_util import check_grads
 
 
 def weighted(f: Any) -> Any:
-    """A scalar whose gradient is another number for every element of f's."""
+    """Returns a scalar function whose gradient differs for every element of f."""
     def loss(*arrays: Any) -> Any:
         y = f(*arrays)
         return (y * jnp.cos(jnp.arange(y.size, dtype=y.dtype)).reshape(y.shape)).sum()
@@ -20,27 +20,27 @@ def weighted(f: Any) -> Any:
 
 
 def stacked(case: Case, dtype: str, count: int = 3) -> list[Any]:
-    """The case's arrays `count` times, along a new first axis."""
-    return [jnp.stack(some) for some in zip(*(case.arrays(dtype, seed) for seed in range(count)))]
+    """Stacks `count` versions of the case's arrays along a new first axis."""
+    return [jnp.stack(slices) for slices in zip(*(case.arrays(dtype, seed) for seed in range(count)))]
 
 
-def each(test: Any) -> Any:
+def for_every_case(test: Any) -> Any:
     @functools.wraps(test)
-    def every(self: Any) -> None:
+    def run(self: Any) -> None:
         for case in CASES:
             with self.subTest(case.name):
                 test(self, case)
-    return every
+    return run
 
 
 class EveryHandler(Tested):
     def test_none_is_forgotten(self) -> None:
-        """Every handler that is registered with XLA is called by a case or its gradient, so that all tests below hold
-        for it. The gradient of merge_attention is refused (test_attention)."""
+        """Every registered handler is called by a case or its gradient, so that the tests below cover it. merge_attention,
+        which has no gradient, is tested in test_attention."""
         called = {"merge_attention"}
         for case in CASES:
-            arrays, every = case.arrays("float32"), tuple(range(len(case.shapes)))
-            text = str(jax.make_jaxpr(jax.value_and_grad(weighted(case.call), every))(*arrays))
+            arrays, arguments = case.arrays("float32"), tuple(range(len(case.shapes)))
+            text = str(jax.make_jaxpr(jax.value_and_grad(weighted(case.call), arguments))(*arrays))
             called |= set(re.findall(r"target_name=slicesort_(\w+)", text))
         self.assertEqual(sorted(called), sorted(sj._library._NAMES))
 
@@ -52,7 +52,7 @@ class EveryHandler(Tested):
 
 
 class EveryOperator(Tested):
-    @each
+    @for_every_case
     def test_values(self, case: Case) -> None:
         for dtype in ("float32", "float64", *(("float16", "bfloat16") if case.halves else ())):
             with self.subTest(dtype=dtype), wide(dtype):
@@ -60,51 +60,51 @@ class EveryOperator(Tested):
                 y = case.call(*arrays)
                 self.assertEqual(str(y.dtype), dtype)
                 if case.moves:
-                    self.same(y, case.plain(*arrays))
+                    self.same(y, case.reference(*arrays))
                 elif y.dtype.itemsize > 2:
-                    self.close(y, case.plain(*arrays), dtype)
+                    self.close(y, case.reference(*arrays), dtype)
                 else:
-                    self.near(y, case.plain(*(a.astype("float32") for a in arrays)), dtype)
+                    self.near(y, case.reference(*(a.astype("float32") for a in arrays)), dtype)
 
-    @each
+    @for_every_case
     def test_gradients(self, case: Case) -> None:
         with wide():
-            arrays, every = case.arrays("float64"), tuple(range(len(case.shapes)))
-            got = jax.grad(weighted(case.call), every)(*arrays)
-            for a, b in zip(got, jax.grad(weighted(case.plain), every)(*arrays)):
+            arrays, arguments = case.arrays("float64"), tuple(range(len(case.shapes)))
+            actual = jax.grad(weighted(case.call), arguments)(*arrays)
+            for a, b in zip(actual, jax.grad(weighted(case.reference), arguments)(*arrays)):
                 self.close(a, b, "float64")
 
-    @each
+    @for_every_case
     def test_gradients_are_difference_quotients(self, case: Case) -> None:
         with wide():
             # Steps are far smaller than the distances between values, so no order changes.
             check_grads(case.call, case.arrays("float64"), order=1, modes=["rev"], eps=1e-5, atol=1e-6, rtol=1e-6)
 
-    @each
+    @for_every_case
     def test_gradients_of_16_bit_types(self, case: Case) -> None:
         for dtype in ("float16", "bfloat16") if case.halves else ():
             with self.subTest(dtype=dtype):
-                arrays, every = case.arrays(dtype), tuple(range(len(case.shapes)))
+                arrays, arguments = case.arrays(dtype), tuple(range(len(case.shapes)))
                 y = case.call(*arrays)
                 dy = jnp.cos(jnp.arange(y.size)).reshape(y.shape).astype(dtype)
-                got = jax.vjp(case.call, *arrays)[1](dy)
+                actual = jax.vjp(case.call, *arrays)[1](dy)
                 wider = [a.astype("float32") for a in arrays]
-                reference = jax.vjp(case.plain, *wider)[1](dy.astype("float32"))
-                for array, a, b in zip(arrays, got, reference):
+                reference = jax.vjp(case.reference, *wider)[1](dy.astype("float32"))
+                for array, a, b in zip(arrays, actual, reference):
                     self.assertEqual(a.dtype, array.dtype)
                     self.near(a, b, dtype)
 
-    @each
+    @for_every_case
     def test_jit(self, case: Case) -> None:
         arrays = case.arrays("float32")
-        f = jax.jit(lambda *some: case.call(*some))
+        f = jax.jit(lambda *inputs: case.call(*inputs))
         self.same(f(*arrays), case.call(*arrays))
         f(*case.arrays("float32", seed=1))
         self.assertEqual(f._cache_size(), 1)
         gradient = jax.jit(jax.grad(weighted(case.call)))
         self.same(gradient(*arrays), jax.grad(weighted(case.call))(*arrays))
 
-    @each
+    @for_every_case
     def test_vmap(self, case: Case) -> None:
         arrays = stacked(case, "float32")
         one_by_one = [case.call(*(a[i] for a in arrays)) for i in range(3)]
@@ -115,7 +115,7 @@ class EveryOperator(Tested):
         twice = jax.vmap(jax.vmap(case.call))(*(jnp.stack([a, a]) for a in arrays))
         self.same(twice[1], jnp.stack(one_by_one))
 
-    @each
+    @for_every_case
     def test_vmap_of_some(self, case: Case) -> None:
         for mapped in range(len(case.shapes)) if len(case.shapes) > 1 else ():
             arrays = case.arrays("float32")
@@ -123,46 +123,46 @@ class EveryOperator(Tested):
             axes = tuple(0 if i == mapped else None for i in range(len(arrays)))
             y = jax.vmap(case.call, in_axes=axes)(*arrays)
             for i in range(3):
-                its = [a[i] if n == mapped else a for n, a in enumerate(arrays)]
-                self.same(y[i], case.call(*its))
+                slices = [a[i] if n == mapped else a for n, a in enumerate(arrays)]
+                self.same(y[i], case.call(*slices))
 
-    @each
+    @for_every_case
     def test_vmap_of_grad_and_grad_of_vmap(self, case: Case) -> None:
-        arrays, every = stacked(case, "float32"), tuple(range(len(case.shapes)))
-        gradient = jax.grad(weighted(case.call), every)
+        arrays, arguments = stacked(case, "float32"), tuple(range(len(case.shapes)))
+        gradient = jax.grad(weighted(case.call), arguments)
         one_by_one = [gradient(*(a[i] for a in arrays)) for i in range(3)]
-        expected = [jnp.stack(some) for some in zip(*one_by_one)]
+        expected = [jnp.stack(slices) for slices in zip(*one_by_one)]
         for f in (jax.vmap(gradient), jax.jit(jax.vmap(gradient)),
-                  jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), every)):
+                  jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), arguments)):
             for a, b in zip(f(*arrays), expected):
                 self.same(a, b)
-        # What is not mapped gets the sum over what is.
+        # The gradient of an array that is not mapped is the sum over the slices.
         first = jax.grad(lambda x, *rest: jax.vmap(weighted(case.call), in_axes=(0, *[None] * len(rest)))(
-            x, *rest).sum(), every)(arrays[0], *(a[0] for a in arrays[1:]))
+            x, *rest).sum(), arguments)(arrays[0], *(a[0] for a in arrays[1:]))
         parts = [gradient(arrays[0][i], *(a[0] for a in arrays[1:])) for i in range(3)]
         self.same(first[0], jnp.stack([p[0] for p in parts]))
-        for n in every[1:]:
+        for n in arguments[1:]:
             self.close(first[n], sum(p[n] for p in parts))
 
-    @each
+    @for_every_case
     def test_gradients_of_others_do_not_change_a_gradient(self, case: Case) -> None:
-        """JAX keeps what it has traced: gradients by all arrays, by the first alone, and mapped by all again."""
-        arrays, every = case.arrays("float32"), tuple(range(len(case.shapes)))
-        expected = jax.grad(weighted(case.call), every)(*arrays)
-        jax.make_jaxpr(jax.value_and_grad(weighted(case.call), every))(*arrays)
-        for argument in reversed(every):
+        """Traces that JAX caches do not mix: gradients with respect to all arrays, to one, and mapped to all again."""
+        arrays, arguments = case.arrays("float32"), tuple(range(len(case.shapes)))
+        expected = jax.grad(weighted(case.call), arguments)(*arrays)
+        jax.make_jaxpr(jax.value_and_grad(weighted(case.call), arguments))(*arrays)
+        for argument in reversed(arguments):
             self.same(jax.jit(jax.grad(weighted(case.call), argument))(*arrays), expected[argument])
         mapped = [a[None] for a in arrays]
-        for f in (jax.vmap(jax.grad(weighted(case.call), every)),
-                  jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), every)):
+        for f in (jax.vmap(jax.grad(weighted(case.call), arguments)),
+                  jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), arguments)):
             for a, b in zip(f(*mapped), expected):
                 self.same(a[0], b)
 
-    @each
+    @for_every_case
     def test_empty(self, case: Case) -> None:
         for axis in range(3 if len(case.shapes[0]) == 3 else 1):
             if axis == 2 and "sparse_mix" not in case.name:
-                continue  # plain forms divide by the channels
+                continue  # references divide by the number of channels
             shapes = list(case.shapes)
             for i, batch in enumerate(case.axes):
                 if batch is not None and (axis < 2 or i == 0):
@@ -173,7 +173,7 @@ class EveryOperator(Tested):
             gradients = jax.grad(lambda *a: case.call(*a).sum(), tuple(range(len(shapes))))(*arrays)
             self.assertEqual([g.shape for g in gradients], shapes)
 
-    @each
+    @for_every_case
     def test_refused(self, case: Case) -> None:
         arrays = case.arrays("float32")
         self.refused("must be .*, has 5 axes", lambda: case.call(jnp.zeros((1, 2, 3, 4, 5)), *arrays[1:]))

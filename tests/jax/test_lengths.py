@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths: a sample is treated as if its rows past the length were not there."""
+"""Lengths: rows past a sample's length have no effect."""
 import unittest
 from functools import partial
 from typing import Any
@@ -51,24 +51,24 @@ class Lengths(Tested):
                 alone = (q[:1], k[:1, :, :5], v[:1, :, :5])
                 self.same(y[0], attend(*alone)[0])
                 self.same(y[1], jnp.zeros_like(y[1]))
-                its = jax.vjp(attend, *alone)[1](y[:1].at[0, 0, 0, 0].add(1))
-                for gradient, its_gradient in zip(gradients, its):
-                    rows = its_gradient.shape[2]
-                    self.same(gradient[0, :, :rows], its_gradient[0])
+                expected = jax.vjp(attend, *alone)[1](y[:1].at[0, 0, 0, 0].add(1))
+                for gradient, valid in zip(gradients, expected):
+                    rows = valid.shape[2]
+                    self.same(gradient[0, :, :rows], valid[0])
                     self.same(gradient[0, :, rows:], jnp.zeros_like(gradient[0, :, rows:]))
                     self.same(gradient[1], jnp.zeros_like(gradient[1]))
 
     def test_vmap(self) -> None:
-        """Mapped or not, and both with mapped and with common rows."""
+        """Maps x, the lengths, or both."""
         x, lengths = random(0, (3, 2, 12, 5)), np.array([[12, 3], [0, 1], [7, 5]], np.int32)
         for name, call in ROWS.items():
             with self.subTest(name):
                 def f(x: Any, lengths: Any) -> Any:
                     return jax.vjp(lambda a: call(a, lengths=lengths), x)[1](x)[0] + call(x, lengths=lengths)
-                for of_x, of_lengths in ((0, 0), (0, None), (None, 0)):
-                    a, n = x if of_x == 0 else x[0], lengths if of_lengths == 0 else lengths[0]
-                    expected = [f(a[i] if of_x == 0 else a, n[i] if of_lengths == 0 else n) for i in range(3)]
-                    self.same(jax.vmap(f, in_axes=(of_x, of_lengths))(a, n), jnp.stack(expected))
+                for x_axis, lengths_axis in ((0, 0), (0, None), (None, 0)):
+                    a, n = x if x_axis == 0 else x[0], lengths if lengths_axis == 0 else lengths[0]
+                    expected = [f(a[i] if x_axis == 0 else a, n[i] if lengths_axis == 0 else n) for i in range(3)]
+                    self.same(jax.vmap(f, in_axes=(x_axis, lengths_axis))(a, n), jnp.stack(expected))
 
     def test_refused(self) -> None:
         x = random(0, (4, 12, 5))
@@ -76,8 +76,8 @@ class Lengths(Tested):
         self.refused(r"lengths must be \[batch\], has 2 axes", lambda: sj.slicing_sort(x, lengths=jnp.ones((2, 2))))
         for wrong in ([1, 2, 3], [], [1, 2, 3, 13], [-1, 2, 3, 4]):
             with self.subTest(lengths=wrong):
-                given = np.array(wrong, np.int32)
-                self.refused("slicing_sort.forward: .*lengths", lambda: sj.slicing_sort(x, lengths=given))
+                lengths = np.array(wrong, np.int32)
+                self.refused("slicing_sort.forward: .*lengths", lambda: sj.slicing_sort(x, lengths=lengths))
 
 
 if __name__ == "__main__":

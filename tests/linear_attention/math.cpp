@@ -198,14 +198,15 @@ TEST_CASE_TEMPLATE("the angle of a row", A, float, double) {
 TEST_CASE_TEMPLATE("divisors", A, float, double) {
   using config = ss::detail::divisor_config;
   auto const divide = [](config const& r, double d) {
-    return ss::detail::divide_by(arithmetic, r, static_cast<A>(d));
+    return ss::detail::evaluate_divisor(arithmetic, r, static_cast<A>(d));
   };
-  auto const is = [](ss::detail::divided<A> got, double inverse, double slope) {
+  auto const is = [](ss::detail::divisor_terms<A> got, double inverse, double slope) {
     return same_bits(got.inverse, static_cast<A>(inverse)) &&
            same_bits(got.slope, static_cast<A>(slope));
   };
-  config const none = config::of(ss::divisor::none{}), sum = config::of(ss::divisor::sum_plus{2}),
-               least = config::of(ss::divisor::at_least{2});
+  config const none = config::make(ss::divisor::none{}),
+               sum = config::make(ss::divisor::sum_plus{2}),
+               least = config::make(ss::divisor::at_least{2});
   CHECK(is(divide(none, 0), 1, 0));
   CHECK(is(divide(none, 8), 1, 0));
   CHECK(is(divide(sum, 6), 0.125, 0.125));
@@ -214,6 +215,6 @@ TEST_CASE_TEMPLATE("divisors", A, float, double) {
   CHECK(is(divide(least, 4), 0.25, 0.25));
   CHECK(is(divide(least, 2), 0.5, 0));  // not above eps
   CHECK(is(divide(least, 0), 0.5, 0));
-  CHECK(is(divide(config::of(ss::divisor::sum_plus{0}), 0), 0, 0));
-  CHECK(is(divide(config::of(ss::divisor::at_least{0}), 0), 0, 0));
+  CHECK(is(divide(config::make(ss::divisor::sum_plus{0}), 0), 0, 0));
+  CHECK(is(divide(config::make(ss::divisor::at_least{0}), 0), 0, 0));
 }

@@ -38,7 +38,7 @@ RETIRED = {
     r"row_io|row_transfer|row_moves": "rows",
     r"product_block|linear_block|sort_block": "micro_kernel, row_block, sort_rows",
 }
-RETIRED_WORD = re.compile("|".join(rf"(?P<r{i}>\b(?:{word})\b)" for i, word in enumerate(RETIRED)), re.I)
+RETIRED_WORD = re.compile("|".join(rf"(?P<r{i}>(?<!--)\b(?:{word})\b)" for i, word in enumerate(RETIRED)), re.I)
 CPP = re.compile(r"(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>R\"(\w*)\(.*?\)\3\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+')"
                  r"|(?P<name>[A-Za-z_]\w*)|(?P<other>\d[\w.']*|\n|[^\s\w])", re.S)
 KEYWORDS = {"return", "case", "else", "delete", "new", "throw", "goto", "typename", "not", "and", "or", "sizeof", "co_return"}
@@ -59,7 +59,7 @@ def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
             continue
         if not typed or after not in (";", ",", "=", ")", "{", "[", "(", ":"):
             continue
-        if word == "at" and after == "(" or word in ("from", "to") and {"from", "to"} <= words:
+        if word in ("at", "what") and after == "(" or word in ("from", "to") and {"from", "to"} <= words:
             continue
         if word == "in" and any("input" in token[1] for token in code[max(i - 12, 0):i]):
             continue
@@ -67,7 +67,8 @@ def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
 
 
 def of_cpp(text: str) -> Iterator[Finding]:
-    tokens, line, inside = [], 1, False
+    tokens, line = [], 1
+    deprecated = {name for pair in re.findall(r"(\w+) \[\[deprecated|\[\[deprecated\([^)]*\)\]\] (\w+)", text) for name in pair}
     for match in CPP.finditer(text):
         kind, token = match.lastgroup or "text", match.group(0)
         kind = "text" if match.group("text") else kind
@@ -79,7 +80,7 @@ def of_cpp(text: str) -> Iterator[Finding]:
             starts = previous != line - 1 or token.startswith("/*")
             previous = line + token.count("\n")
             yield from of_prose(token, line, starts)
-        elif kind == "name":
+        elif kind == "name" and token not in deprecated:
             yield from retired(token, line)
     yield from declared(tokens)
 

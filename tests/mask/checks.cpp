@@ -66,7 +66,7 @@ constexpr index_t distant = index_t{1} << 40;
 
 template <class Mask>
 std::string refused(Mask const& m, ss::mask_call call) {
-  char const* const what = ss::detail::what_is_wrong(m, call);
+  char const* const what = ss::detail::mask_error(m, call);
   return what == nullptr ? "" : what;
 }
 
@@ -156,7 +156,8 @@ TEST_CASE("BigBird's blocks") {
       CHECK(with(member, wrong) == "bigbird: ends and random must be in 0..2^40");
   CHECK(with(&mask::bigbird::pool, 0) == "");
   CHECK(with(&mask::bigbird::pool, -1) == "bigbird: pool must be in 0..2^62");
-  CHECK(with(&mask::bigbird::pool, mask::bigbird::all + 1) == "bigbird: pool must be in 0..2^62");
+  CHECK(with(&mask::bigbird::pool, mask::bigbird::unlimited + 1) ==
+        "bigbird: pool must be in 0..2^62");
   mask::bigbird m;
   m.block = 2, m.keys = index_t{1} << 32;
   CHECK(refused(m, m.keys) == "");

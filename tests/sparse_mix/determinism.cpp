@@ -203,7 +203,7 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
           guarded_workspace scratch(
               op.template workspace_bytes<T>(exec, one.e, one.weight_extents()));
           // A view of rank 3 is the weights of one factor.
-          tensor3<T const> const w(one.w.data(), one.weight_extents().each());
+          tensor3<T const> const w(one.w.data(), one.weight_extents().tensor());
           f(op, w, scratch.get(), one);
         });
       };
@@ -222,8 +222,8 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
           tensor<T> dv(p.e);
           std::vector<T> part(one.w.size());
           op.backward(exec, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
-                      ss::no_saved, dv.view(), tensor3<T>(part.data(), one.weight_extents().each()),
-                      scratch, options);
+                      ss::no_saved, dv.view(),
+                      tensor3<T>(part.data(), one.weight_extents().tensor()), scratch, options);
           dw.insert(dw.begin(), part.begin(), part.end());
           dz = dv;
         });

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For every operator of examples/torch: a call, its tensors, and the same computation written in torch alone."""
+"""For every operator of examples/torch: a call, its tensors, and a reference implementation in torch."""
 import unittest
 
 try:
@@ -12,7 +12,7 @@ BATCH, LENGTH, CHANNELS = 2, 13, 6
 
 
 def distinct(*shape, dtype=torch.float64):
-    """Numbers without ties, a hundredth apart at least, so that differences of 1e-6 change no order."""
+    """Returns numbers at least 0.01 apart, so that differences of 1e-6 change no order."""
     count = torch.Size(shape).numel()
     return ((torch.randperm(count) - count / 2) / 100).reshape(shape).to(dtype)
 
@@ -30,9 +30,9 @@ def multi_permutation(x, weights):
 
 
 def max_exchange(x, row):
-    at = torch.max(x, dim=1, keepdim=True).indices
-    y = x.scatter(1, at, x[:, row:row + 1])
-    return torch.cat((y[:, :row], torch.gather(x, 1, at), y[:, row + 1:]), dim=1)
+    maximum = torch.max(x, dim=1, keepdim=True).indices
+    y = x.scatter(1, maximum, x[:, row:row + 1])
+    return torch.cat((y[:, :row], torch.gather(x, 1, maximum), y[:, row + 1:]), dim=1)
 
 
 def shifted(x, reference=None):
@@ -78,7 +78,7 @@ def attention(q, k, v, allowed=None, bias=0.0):
 
 
 def merged(q, k, v):
-    """Attention over keys in three places."""
+    """Merges attention over three sets of keys."""
     parts = [F.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b]) for a, b in ((0, 2), (2, 3), (3, 9))]
     return F.merge_attention(*zip(*parts))[0]
 
@@ -111,16 +111,17 @@ def sequence():
 
 
 class Case:
-    """`call(*tensors)`, what it must equal, and makers of its tensors in float64. `keeps`: places of tensors that are of
-    the accumulator's type whatever the others are. `floats`: no 16-bit types."""
+    """A call, its reference, and functions that make its tensors in float64. `accumulators`: indices of the tensors of
+    the accumulator's type. `floats`: takes no 16-bit types."""
 
-    def __init__(self, name, call, same, *makers, keeps=(), floats=False):
-        self.name, self.call, self.same, self.makers, self.keeps, self.floats = name, call, same, makers, keeps, floats
+    def __init__(self, name, call, reference, *makers, accumulators=(), floats=False):
+        self.name, self.call, self.reference, self.makers = name, call, reference, makers
+        self.accumulators, self.floats = accumulators, floats
 
     def tensors(self, dtype=torch.float64, grad=False):
         torch.manual_seed(0)
         made = [make() for make in self.makers]
-        return [x.to(torch.float32 if i in self.keeps and dtype != torch.float64 else dtype).requires_grad_(grad)
+        return [x.to(torch.float32 if i in self.accumulators and dtype != torch.float64 else dtype).requires_grad_(grad)
                 for i, x in enumerate(made)]
 
 
@@ -131,7 +132,7 @@ CASES = [
     Case("slicing_sort half_half", lambda x: F.slicing_sort(x, "half_half{2}"),
          lambda x: torch.stack([torch.sort(x[..., c], dim=1, descending=c % 3 >= 1).values for c in range(6)], 2), sequence),
     Case("multi_permutation", F.multi_permutation, multi_permutation, sequence,
-         lambda: torch.randn(3, dtype=torch.float64), keeps=(1,)),
+         lambda: torch.randn(3, dtype=torch.float64), accumulators=(1,)),
     Case("permute", lambda x: F.permute(x, F.slicing_sort_with_permutation(-x)[1]),
          lambda x: gathered(x, torch.sort(-x, dim=1).indices), sequence),
     Case("max_exchange", lambda x: F.max_exchange(x, 2), lambda x: max_exchange(x, 2), sequence),

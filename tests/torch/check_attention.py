@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's scaled_dot_product_attention as a second oracle: check_attention.py PROGRAM host|cuda. Masks are written from
-their definitions a second time. Exit status 77: there is no torch."""
+"""Compares attention with PyTorch's scaled_dot_product_attention: check_attention.py PROGRAM host|cuda. Implements the
+masks from their definitions. Exits with 77 without torch."""
 import functools
 import itertools
 import struct
@@ -23,7 +23,7 @@ FORMS["host"] = FORMS["cuda"] + [(kind, (NO_BIAS, RELATIVE)[kind % 2]) for kind 
 
 
 def by_torch(inputs: list, dy, scale: float, mask, dtype) -> list:
-    """y and the gradients of q, k, v and the bias, where there is one."""
+    """Returns y and the gradients of q, k, v and, if there is one, the bias."""
     leaves = [t.detach().clone().to(dtype).requires_grad_() for t in inputs]
     extra = by_pairs(leaves[3], dy.shape[2], inputs[1].shape[2]) if len(leaves) > 3 else None
     if mask is not None:
@@ -35,15 +35,15 @@ def by_torch(inputs: list, dy, scale: float, mask, dtype) -> list:
 
 
 def by_pairs(bias, queries: int, keys: int):
-    """A bias of any shape with a number for each pair."""
+    """Expands a bias of any shape to a number per pair."""
     if bias.shape[2] == queries:
         return bias
     distance = torch.arange(keys)[None, :] - torch.arange(queries)[:, None]
     return bias[:, :, 0, distance + queries - 1]
 
 
-def looks_of(kind: int, h: int, n: int, m: int):
-    """Which keys the queries look at, [heads or 1, queries, keys], with the numbers of attention_file.cpp."""
+def visible_keys(kind: int, h: int, n: int, m: int):
+    """Returns the mask of visible keys, [heads or 1, queries, keys]. `kind` is that of attention_file.cpp."""
     i, j = torch.arange(n)[:, None], torch.arange(m)[None, :]
     if kind == BIGBIRD:
         return torch.tensor([[[big_blocks_meet(head, q // 16, k // 16, (n - 1) // 16, (m - 1) // 16) for k in range(m)]
@@ -61,19 +61,19 @@ def looks_of(kind: int, h: int, n: int, m: int):
 
 def hash32(seed: int, stream: int, counter: int) -> int:
     """SplitMix64, twice."""
-    every = 2**64 - 1
+    bits = 2**64 - 1
 
     def mixed(start: int, number: int) -> int:
-        z = (start + 0x9E3779B97F4A7C15 * (number + 1)) & every
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & every
-        z = (z ^ z >> 27) * 0x94D049BB133111EB & every
+        z = (start + 0x9E3779B97F4A7C15 * (number + 1)) & bits
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & bits
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & bits
         return z ^ z >> 31
     return mixed(mixed(seed, stream), counter) >> 32
 
 
 @functools.lru_cache(maxsize=None)
 def big_blocks_meet(head: int, row: int, column: int, last_row: int, last: int) -> bool:
-    """One block at each end, a window of three, and two more of the others, which a shuffle draws."""
+    """True for one block at each end, a window of three blocks, and two other blocks that a shuffle draws."""
     if row in (0, last_row) or column in (0, last) or abs(row - column) <= 1:
         return True
     others = [b for b in range(1, last) if abs(row - b) > 1]
@@ -86,29 +86,29 @@ def big_blocks_meet(head: int, row: int, column: int, last_row: int, last: int) 
 
 
 def main() -> int:
-    program, where = sys.argv[1:]
+    program, backend = sys.argv[1:]
     torch.manual_seed(1)
-    found = Comparison()
+    comparison = Comparison()
     with tempfile.TemporaryDirectory() as scratch:
-        for shape, dtype, materialized, (kind, bias) in itertools.product(SHAPES, DTYPES, (0, 1), FORMS[where]):
+        for shape, dtype, materialized, (kind, bias) in itertools.product(SHAPES, DTYPES, (0, 1), FORMS[backend]):
             b, h, n, m, d, e = shape
             scale = 1 / d ** 0.5
-            of_bias = {OF_PAIRS: [(b, h, n, m)], RELATIVE: [(1, h, 1, n + m - 1)], SHARED: [(1, 1, n, m)]}
-            sizes = [(b, h, n, d), (b, h, m, d), (b, h, m, e)] + of_bias.get(bias, [])
+            bias_shapes = {OF_PAIRS: [(b, h, n, m)], RELATIVE: [(1, h, 1, n + m - 1)], SHARED: [(1, 1, n, m)]}
+            sizes = [(b, h, n, d), (b, h, m, d), (b, h, m, e)] + bias_shapes.get(bias, [])
             inputs = [torch.randn(s, dtype=torch.float64).to(dtype) for s in sizes]
             dy = torch.randn((b, h, n, e), dtype=torch.float64).to(dtype)
-            mask = looks_of(kind, h, n, m) if kind != FULL else None
+            mask = visible_keys(kind, h, n, m) if kind != FULL else None
             if mask is not None and not mask.any(dim=-1).all():
-                continue  # torch makes NaNs of queries that look at nothing
-            right = by_torch(inputs, dy, scale, mask, torch.float64)
-            beside = by_torch(inputs, dy, scale, mask, dtype)
+                continue  # torch returns NaN for queries without keys
+            expected = by_torch(inputs, dy, scale, mask, torch.float64)
+            theirs = by_torch(inputs, dy, scale, mask, dtype)
             header = (DTYPES.index(dtype), materialized, kind, 0, bias, *shape)
             request = struct.pack("=11qd", *header, scale)
-            ours = by_us(program, where, Path(scratch), request, inputs, dy, dtype)
-            for name, *values in zip(NAMES, ours, right, beside):
-                found.add(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {bias}",
+            ours = by_us(program, backend, Path(scratch), request, inputs, dy, dtype)
+            for name, *values in zip(NAMES, ours, expected, theirs):
+                comparison.add(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {bias}",
                           *values, dtype)
-    return found.end(where)
+    return comparison.end(backend)
 
 
 if __name__ == "__main__":

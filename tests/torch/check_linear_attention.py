@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Linear attention as the bench has it in PyTorch, beside ours: check_linear_attention.py PROGRAM host|cuda. So it is a second
-oracle of the operator, and what the bench times in torch computes the same numbers. Exit status 77: there is no torch."""
+"""Compares linear attention with the bench's implementation in PyTorch: check_linear_attention.py PROGRAM host|cuda. This
+checks the operator, and that the bench times the same computation in torch. Exits with 77 without torch."""
 import itertools
 import struct
 import sys
@@ -13,13 +13,13 @@ from common import DTYPES, Comparison, by_us, torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from report.in_torch.linear_attention import FORMS, linear_attention, rows_of_w  # noqa: E402
 
-FEATURES = ("elu_plus_one", "cosine_reweighted", "random_exp", "random_fourier")  # by number, as the program has them
+FEATURES = ("elu_plus_one", "cosine_reweighted", "random_exp", "random_fourier")  # in the program's order
 SHAPES = ((2, 3, 130, 24), (1, 2, 64, 64), (1, 1, 3, 5), (3, 1, 200, 17))  # batch, heads, length, channels
 NAMES = ("y", "dq", "dk", "dv", "dw")
 
 
 def by_torch(sums_of, feature: str, inputs: list, dy, dtype) -> list:
-    """y and the gradients of q, k, v and w, where there is one."""
+    """Returns y and the gradients of q, k, v and, if there is one, w."""
     leaves = [t.detach().clone().to(dtype).requires_grad_() for t in inputs]
     y = linear_attention(sums_of, feature, *leaves[:3], leaves[3] if len(leaves) > 3 else None)
     y.backward(dy.to(dtype))
@@ -27,8 +27,8 @@ def by_torch(sums_of, feature: str, inputs: list, dy, dtype) -> list:
 
 
 def largest_first(q, k, v, w) -> list:
-    """The key with the largest product with a row of w is made the first: the maximum of the keys so far, which the library
-    takes where it is causal, is then that of all keys, which torch's forms take."""
+    """Moves the key with the largest product with a row of w to the front. The causal operator uses the running maximum,
+    torch the maximum of all keys; then they are equal."""
     largest = (k.double() @ w.double().mT).amax(-1, keepdim=True).argmax(2, keepdim=True)  # [B, H, 1, 1]
     rows = torch.arange(k.shape[2]).reshape(1, 1, -1, 1)
     rows = torch.where(rows == 0, largest, torch.where(rows == largest, 0, rows)).expand(k.shape)
@@ -36,28 +36,27 @@ def largest_first(q, k, v, w) -> list:
 
 
 def main() -> int:
-    program, where = sys.argv[1:]
+    program, backend = sys.argv[1:]
     torch.manual_seed(1)
-    found = Comparison()
+    comparison = Comparison()
     forms = [(direction, name) for direction in FORMS for name in FORMS[direction]]
     with tempfile.TemporaryDirectory() as scratch:
         for shape, dtype, feature, (direction, form) in itertools.product(SHAPES, DTYPES, FEATURES, forms):
             r = rows_of_w(feature, shape[3])
             sizes = [shape] * 3 + [(r, shape[3])] * (r > 0)
             inputs = [torch.randn(s, dtype=torch.float64).to(dtype) for s in sizes]
-            if feature == "random_fourier":  # weights may be negative: with a small w they are not, and no divisor is near 0
+            if feature == "random_fourier":  # a small w keeps weights positive and divisors away from 0
                 inputs[3] = inputs[3] / 4
             if feature == "random_exp" and direction == "causal":
                 inputs = largest_first(*inputs)
             dy = torch.randn(shape, dtype=torch.float64).to(dtype)
-            # Sums are float's here, also where elements have 16 bits.
-            sums = torch.float64 if dtype is torch.float64 else torch.float32
-            right, beside = (by_torch(FORMS[direction][form], feature, inputs, dy, t) for t in (torch.float64, sums))
+            accumulator = torch.float64 if dtype is torch.float64 else torch.float32
+            expected, theirs = (by_torch(FORMS[direction][form], feature, inputs, dy, t) for t in (torch.float64, accumulator))
             request = struct.pack("=8q", DTYPES.index(dtype), FEATURES.index(feature), direction == "causal", *shape, r)
-            ours = by_us(program, where, Path(scratch), request, inputs, dy, dtype)
-            for name, *values in zip(NAMES, ours, right, beside):
-                found.add(f"{name} of {shape} {dtype} {feature}, {form}", *values, dtype)
-    return found.end(where)
+            ours = by_us(program, backend, Path(scratch), request, inputs, dy, dtype)
+            for name, *values in zip(NAMES, ours, expected, theirs):
+                comparison.add(f"{name} of {shape} {dtype} {feature}, {form}", *values, dtype)
+    return comparison.end(backend)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear attention of tensors in a file, forward and backward, for check_linear_attention.py:
-// linear_attention_file host|cuda IN OUT. IN: eight 64-bit integers (`request`), then q, k, v, w if
-// the features are random, and dy; OUT: y, dq, dk, dv and dw. Features and divisors are those of
-// the bench's cases.
+// Linear attention on tensors of a file, forward and backward, for check_linear_attention.py:
+// linear_attention_file host|cuda IN OUT. IN: eight 64-bit integers (`request`), then q, k, v, w for
+// random features, and dy; OUT: y, dq, dk, dv and dw. Features and divisors are those of the bench.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "tensor_file.hpp"
@@ -24,33 +23,33 @@ struct request {
 };
 
 template <class T, class Operator, class Exec>
-void attend(Exec const& on, Operator const& op, request const& r, std::ifstream& in,
-            std::ofstream& out) {
+void answer(Exec const& exec, Operator const& op, request const& r, std::ifstream& input,
+            std::ofstream& output) {
   ss::extents4 const e{r.batch, r.heads, r.length, r.channels};
-  ss::extents3 const of_w{1, r.rows_of_w, r.rows_of_w > 0 ? r.channels : 0};
-  auto const q = read_tensor<T>(in, e.size()), k = read_tensor<T>(in, e.size()),
-             v = read_tensor<T>(in, e.size()), w = read_tensor<T>(in, of_w.size()),
-             dy = read_tensor<T>(in, e.size());
+  ss::extents3 const w_shape{1, r.rows_of_w, r.rows_of_w > 0 ? r.channels : 0};
+  auto const q = read_tensor<T>(input, e.size()), k = read_tensor<T>(input, e.size()),
+             v = read_tensor<T>(input, e.size()), w = read_tensor<T>(input, w_shape.size()),
+             dy = read_tensor<T>(input, e.size());
   bool const random = r.rows_of_w > 0;
-  ss::linear_attention_inputs<T> const given{
+  ss::linear_attention_inputs<T> const inputs{
       {q.data(), e},
       {k.data(), e},
       {v.data(), e},
-      random ? ss::tensor3<T const>(w.data(), of_w) : ss::tensor3<T const>()};
-  ss::extents3 const w_shape = given.w.extents();
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, e, e, w_shape, w_shape));
+      random ? ss::tensor3<T const>(w.data(), w_shape) : ss::tensor3<T const>()};
+  ss::extents3 const w_extents = inputs.w.extents();
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, e, e, w_extents, w_extents));
   std::vector<T> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size()), dw(w.size());
-  op.forward(on, given, ss::tensor4<T>(y.data(), e), scratch.get());
-  op.backward(on, ss::tensor4<T const>(dy.data(), e), given,
+  op.forward(exec, inputs, ss::tensor4<T>(y.data(), e), scratch.get());
+  op.backward(exec, ss::tensor4<T const>(dy.data(), e), inputs,
               {{dq.data(), e},
                {dk.data(), e},
                {dv.data(), e},
-               random ? ss::tensor3<T>(dw.data(), of_w) : ss::tensor3<T>()},
+               random ? ss::tensor3<T>(dw.data(), w_shape) : ss::tensor3<T>()},
               scratch.get());
-  for (auto const* elements : {&y, &dq, &dk, &dv, &dw}) write_tensor(out, *elements);
+  for (auto const* elements : {&y, &dq, &dk, &dv, &dw}) write_tensor(output, *elements);
 }
 
-// f(operator): feature and divisor by the number that check_linear_attention.py has for them.
+// Calls f(operator) with feature and divisor number `number` of check_linear_attention.py.
 template <class Direction, class F>
 void with_operator(std::int64_t number, F const& f) {
   namespace feature = ss::feature;
@@ -71,8 +70,8 @@ void with_operator(std::int64_t number, F const& f) {
 
 int main(int argc, char** argv) {
   return answer_file<request>(
-      argc, argv, [](any_exec const& on, auto zero, request const& r, auto& in, auto& out) {
-        auto const f = [&](auto const& op) { attend<decltype(zero)>(on, op, r, in, out); };
+      argc, argv, [](any_exec const& exec, auto zero, request const& r, auto& input, auto& output) {
+        auto const f = [&](auto const& op) { answer<decltype(zero)>(exec, op, r, input, output); };
         if (r.causal != 0)
           with_operator<ss::direction::causal>(r.feature, f);
         else

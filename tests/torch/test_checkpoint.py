@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of the training program in torch: the answers are those of the C++ model to 1e-5.
-LEARNING_PROGRAM names the program (slicesort_train), otherwise that of build/learning is taken.
-Skipped without it, torch, the package safetensors or the built extension."""
+"""Compares checkpoints in torch with the C++ model: outputs agree to 1e-5. LEARNING_PROGRAM names
+the training program (default: that in build/learning). Skipped without it, torch, the package
+safetensors or the extension."""
 import functools
 import itertools
 import os
@@ -49,14 +49,14 @@ def run(*command: str | Path) -> None:
 
 
 def catalog_parts() -> list[Path]:
-    """The program's catalog of models: the objects that its build left, for they take minutes to
-    compile, if they are newer than all that they are made of; else the sources."""
+    """Returns the catalog of models: the objects of the program's build, which take minutes to
+    compile, if they are newer than all sources and headers; otherwise the sources."""
     sources = sorted((LEARNING / "models").glob("*.cpp"))
     objects = [
         PROGRAM.parent / f"CMakeFiles/slicesort_train.dir/models/{path.name}.o" for path in sources
     ]
-    made_of = itertools.chain(LEARNING.rglob("*.?pp"), (ROOT / "include").rglob("*.*"))
-    newest = max(path.stat().st_mtime for path in made_of)
+    dependencies = itertools.chain(LEARNING.rglob("*.?pp"), (ROOT / "include").rglob("*.*"))
+    newest = max(path.stat().st_mtime for path in dependencies)
     return objects if all(o.exists() and o.stat().st_mtime > newest for o in objects) else sources
 
 
@@ -69,7 +69,7 @@ def scratch() -> Path:
 
 @functools.lru_cache(maxsize=None)
 def logits_program() -> Path:
-    """Compiles the program that writes what a C++ model answers."""
+    """Compiles the program that writes the outputs of a C++ model."""
     program = scratch() / "checkpoint_logits"
     flags = ["-std=c++17", "-O2", "-pthread", f"-I{ROOT / 'include'}", f"-I{LEARNING}", f"-I{LEARNING.parent}"]
     flags += ["-isystem", str(ROOT / ".deps/include")]
@@ -80,16 +80,16 @@ def logits_program() -> Path:
 
 
 def trained(flags: dict, steps: int = 5) -> Path:
-    """A checkpoint after some steps, whose parameters are none of the first ones."""
-    at = scratch() / "model.safetensors"
-    at.unlink(missing_ok=True)
+    """Returns a checkpoint after some training steps."""
+    path = scratch() / "model.safetensors"
+    path.unlink(missing_ok=True)
     training = {"steps": steps, "batch": 8, "rate": 0.01, "threads": 1, "test-samples": 8}
-    run(PROGRAM, *words({**flags, **training, "checkpoint": at}))
-    return at
+    run(PROGRAM, *words({**flags, **training, "checkpoint": path}))
+    return path
 
 
 def samples_of(model, with_lengths: bool):
-    """Random ones of all lengths, padded by zeros."""
+    """Returns random samples of various lengths, padded by zeros."""
     shape = model.shape
     if shape.features > 0:
         x = torch.randn(SAMPLES, shape.length, shape.features)
@@ -103,18 +103,18 @@ def samples_of(model, with_lengths: bool):
     return torch.where(valid if x.dim() == 2 else valid[..., None], x, 0), lengths
 
 
-def by_the_program(flags: dict, at: Path, x, lengths):
-    """What the C++ model of a checkpoint answers, [samples, outputs]."""
-    given, answers = scratch() / "samples", scratch() / "answers"
+def by_the_program(flags: dict, path: Path, x, lengths):
+    """Returns the outputs of the C++ model of a checkpoint, [samples, outputs]."""
+    samples, outputs = scratch() / "samples", scratch() / "outputs"
     numbers = x.flatten().tolist()
     data = struct.pack("=2q", len(x), lengths is not None)
     if lengths is not None:
         data += struct.pack(f"={len(x)}q", *lengths.tolist())
-    given.write_bytes(
+    samples.write_bytes(
         data + struct.pack(f"={len(numbers)}{'f' if x.is_floating_point() else 'i'}", *numbers)
     )
-    run(logits_program(), at, given, answers, *words(flags))
-    result = answers.read_bytes()
+    run(logits_program(), path, samples, outputs, *words(flags))
+    result = outputs.read_bytes()
     return torch.tensor(struct.unpack(f"={len(result) // 4}f", result)).view(len(x), -1)
 
 
@@ -126,18 +126,16 @@ class SameAnswers(unittest.TestCase):
     )
 
     def check(self, flags: dict) -> None:
-        at = trained(flags)
-        model = checkpoint.load(at)
+        path = trained(flags)
+        model = checkpoint.load(path)
         for with_lengths in (False, True):
             x, lengths = samples_of(model, with_lengths)
             with torch.no_grad():
                 ours = model(x, lengths)
-            theirs = by_the_program(flags, at, x, lengths)
+            theirs = by_the_program(flags, path, x, lengths)
             self.assertEqual(ours.shape, theirs.shape)
             self.assertTrue(theirs.isfinite().all())
-            self.assertGreater(
-                theirs.std(dim=0).max().item(), 1e-3
-            )  # samples have answers of their own
+            self.assertGreater(theirs.std(dim=0).max().item(), 1e-3)  # outputs differ
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
 
     def test_every_model(self) -> None:
@@ -147,7 +145,7 @@ class SameAnswers(unittest.TestCase):
                 self.FORMS[(5 * number + more) % len(self.FORMS)] for more in (0, 7)
             ):
                 if model in ("none", "shuffle-rows", "softmax-causal") and pool == "cls":
-                    pool = "mean"  # their first row may see no other
+                    pool = "mean"  # their first row may be independent of the others
                 flags = {
                     **self.SMALL,
                     "model": model,
@@ -187,25 +185,25 @@ class Refusals(unittest.TestCase):
     FLAGS = {"task": "order", "model": "sort-ascending", "length": 6, "width": 4, "layers": 1}
 
     def setUp(self) -> None:
-        self.at = trained(self.FLAGS, steps=1)
-        self.tensors = load_file(self.at)
+        self.path = trained(self.FLAGS, steps=1)
+        self.tensors = load_file(self.path)
 
     def saved(
         self,
         tensors: dict,
         settings: str | None = "task=order model=sort-ascending length=6 width=4 layers=1",
     ) -> Path:
-        save_file(tensors, self.at, None if settings is None else {"settings": settings})
-        return self.at
+        save_file(tensors, self.path, None if settings is None else {"settings": settings})
+        return self.path
 
-    def refused(self, at: Path, says: str) -> None:
+    def refused(self, path: Path, says: str) -> None:
         with self.assertRaisesRegex(ValueError, says) as caught:
-            checkpoint.load(at)
-        self.assertIn(str(at), str(caught.exception))
+            checkpoint.load(path)
+        self.assertIn(str(path), str(caught.exception))
 
     def test_a_whole_one_is_read(self) -> None:
         self.assertEqual(
-            checkpoint.settings_of(self.at), Settings("order", "sort-ascending", 6, 4, 1)
+            checkpoint.settings_of(self.path), Settings("order", "sort-ascending", 6, 4, 1)
         )
         model = checkpoint.load(self.saved(self.tensors))
         self.assertFalse(model.training)
@@ -244,18 +242,18 @@ class Refusals(unittest.TestCase):
         )
 
     def test_no_checkpoint_at_all(self) -> None:
-        self.at.write_bytes(b"no tensors")
-        self.refused(self.at, "is no safetensors file")
-        self.at.unlink()
+        self.path.write_bytes(b"no tensors")
+        self.refused(self.path, "is no safetensors file")
+        self.path.unlink()
         with self.assertRaises(FileNotFoundError):
-            checkpoint.load(self.at)
+            checkpoint.load(self.path)
 
     def test_a_refused_one_changes_no_model(self) -> None:
         model = encoder_of(Settings("order", "sort-ascending", 6, 4, 1))
         before = {name: value.clone() for name, value in model.state_dict().items()}
-        at = self.saved({**self.tensors, "head.bias": torch.zeros(5)})
+        path = self.saved({**self.tensors, "head.bias": torch.zeros(5)})
         with self.assertRaisesRegex(ValueError, r"head.bias of shape \[5\], must be \[4\]"):
-            checkpoint.load_into(model, at)
+            checkpoint.load_into(model, path)
         for name, value in model.state_dict().items():
             self.assertTrue(torch.equal(value, before[name]), name)
         checkpoint.load_into(model, self.saved(self.tensors))
@@ -264,24 +262,24 @@ class Refusals(unittest.TestCase):
 
 @unittest.skipIf(MISSING, MISSING)
 class Fields(unittest.TestCase):
-    """Files that need no training program: every field may be wrong, and none is believed."""
+    """Wrong fields of checkpoints, without the training program."""
 
     SETTINGS = "task=order model=chord length=6 width=4 layers=1 steps=20"
 
     def saved(self, settings: str = SETTINGS, tensors: dict | None = None, **metadata) -> Path:
         if tensors is None:
             tensors = self.tensors()
-        at = scratch() / "fields.safetensors"
-        save_file(tensors, at, {"settings": settings, **metadata})
-        return at
+        path = scratch() / "fields.safetensors"
+        save_file(tensors, path, {"settings": settings, **metadata})
+        return path
 
     def tensors(self) -> dict:
         return dict(encoder_of(Settings.parse(self.SETTINGS)).state_dict())
 
-    def refused(self, says: str, at: Path, read=None) -> None:
+    def refused(self, says: str, path: Path, read=None) -> None:
         with self.assertRaisesRegex(ValueError, says) as caught:
-            (read or checkpoint.load)(at)
-        self.assertIn(str(at), str(caught.exception))
+            (read or checkpoint.load)(path)
+        self.assertIn(str(path), str(caught.exception))
 
     def test_a_step_is_one_of_the_runs(self) -> None:
         for step in ("0", "7", "20"):
@@ -318,10 +316,10 @@ class Fields(unittest.TestCase):
     def test_tensors_of_other_dtypes(self) -> None:
         for dtype, name in ((torch.int32, "I32"), (torch.float64, "F64"), (torch.bfloat16, "BF16")):
             tensors = {k: v.to(dtype) if k == "head.bias" else v for k, v in self.tensors().items()}
-            at, says = self.saved(tensors=tensors), f"has head.bias of dtype {name}, must be F32"
-            self.refused(says, at)
+            path, says = self.saved(tensors=tensors), f"has head.bias of dtype {name}, must be F32"
+            self.refused(says, path)
             model = encoder_of(Settings.parse(self.SETTINGS))
-            self.refused(says, at, lambda at, model=model: checkpoint.load_into(model, at))
+            self.refused(says, path, lambda path, model=model: checkpoint.load_into(model, path))
 
     def test_a_whole_one_is_read(self) -> None:
         tensors = self.tensors()
@@ -329,7 +327,7 @@ class Fields(unittest.TestCase):
         for name, value in model.state_dict().items():
             self.assertTrue(torch.equal(value, tensors[name]), name)
         x = torch.randint(6, (2, 6))
-        self.assertTrue(model(x).isfinite().all())  # no parameter or buffer stayed without memory
+        self.assertTrue(model(x).isfinite().all())  # every parameter and buffer is allocated
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator that is registered with torch, by its name: one that is added and not listed here fails. Each has the
-gradient that differences have or refuses one, is the loop under vmap, and is checked in every dtype and in length 0."""
+"""Tests every operator that is registered with torch; an operator that is not listed here fails. Checks gradients against
+differences (or their error), vmap against a loop, every dtype, and length 0."""
 import functools
 import inspect
 import unittest
@@ -17,13 +17,13 @@ BATCH, HEADS, CHANNELS = 2, 2, 3
 
 
 def distinct(*shape):
-    """Numbers that every dtype holds, without ties."""
+    """Returns numbers without ties that every dtype represents."""
     count = torch.Size(shape).numel()
     return ((torch.randperm(count) - count // 2) / 32.0).reshape(shape).double()
 
 
 def arguments(length=5, dtype=torch.float64, seed=0):
-    """A call of each operator. What backward ones get is what the forward ones put out."""
+    """Returns the arguments of a call of each operator. Backward operators get the outputs of forward."""
     torch.manual_seed(seed)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     x, dy = distinct(BATCH, length, CHANNELS).to(dtype), distinct(BATCH, length, CHANNELS).to(dtype)
@@ -33,12 +33,12 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     bias = distinct(1, HEADS, length, length).to(dtype)
     csp = "group_size{3}", "linear", "reference{0}"
     sinkhorn = 0.5, 4, "group_size{3}", "linear", 0
-    chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "both", lengths, lengths)
+    chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "noncausal", lengths, lengths)
     masked, dropped = ("causal{0}", None, lengths, lengths), (0.25, 3)
     perm = OPS.slicing_sort(x, "ascending", True, lengths)[1]
     y, state = OPS.softmax_attention(q, k, v, bias, *masked, *dropped)
     parts = [OPS.softmax_attention(q, keys, v, None, "full", None, lengths) for keys in (k, other)]
-    # Sums of exponentials that differ from part to part.
+    # The sums of exponentials differ between the parts.
     states = [state * torch.tensor([1.0, 1.0 + i], dtype=wide) for i, (_, state) in enumerate(parts)]
     return {
         "checked_permute": (x, perm.to(torch.int64), lengths),
@@ -65,7 +65,7 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     }
 
 
-# Functions of an output that differences know: a state counts its greatest score as a constant (docstring).
+# Functions of outputs that finite differences can check: the state's gradient treats the greatest score as a constant.
 SMOOTH = {"softmax_attention": lambda y, state: (y, torch.where(state[..., 1] > 0, state[..., 0] + state[..., 1].log(), 0))}
 MOVES = {"checked_permute", "max_exchange", "max_exchange_backward", "permute", "shuffle", "shuffle_backward", "slicing_sort",
          "slicing_sort_backward"}
@@ -76,17 +76,17 @@ def listed(results):
 
 
 class Call:
-    """An operator as a function of its tensors, those in lists included."""
+    """Wraps an operator as a function of its tensors, including those in lists."""
 
     def __init__(self, name, args):
         self.op = getattr(OPS, name)
         leaves, self.form = pytree.tree_flatten(args)
-        self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-        self.leaves, self.tensors = leaves, [leaves[i] for i in self.places]
+        self.positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        self.leaves, self.tensors = leaves, [leaves[i] for i in self.positions]
 
     def args(self, tensors):
         leaves = list(self.leaves)
-        for i, x in zip(self.places, tensors):
+        for i, x in zip(self.positions, tensors):
             leaves[i] = x
         return pytree.tree_unflatten(leaves, self.form)
 
@@ -100,11 +100,11 @@ class Call:
 def for_every_operator(test):
     """Runs a test with the name and the call of every operator."""
     @functools.wraps(test)
-    def every(self):
+    def run(self):
         for name, call in self.calls.items():
             with self.subTest(name):
                 test(self, name, call)
-    return every
+    return run
 
 
 class EveryOperator(unittest.TestCase):
@@ -136,21 +136,21 @@ class EveryOperator(unittest.TestCase):
     @for_every_operator
     def test_vmap_is_the_loop(self, name, call):
         pairs = list(zip(call.tensors, Call(name, arguments(seed=1)[name]).tensors))
-        for places in (range(len(pairs)), *([i] for i in range(len(pairs)))):
-            dims = tuple(0 if i in places else None for i in range(len(pairs)))
-            args = [torch.stack(pair) if i in places else pair[0] for i, pair in enumerate(pairs)]
+        for mapped in (range(len(pairs)), *([i] for i in range(len(pairs)))):
+            dims = tuple(0 if i in mapped else None for i in range(len(pairs)))
+            args = [torch.stack(pair) if i in mapped else pair[0] for i, pair in enumerate(pairs)]
             together = torch.vmap(call, dims)(*args)
-            for slot in range(2):
-                alone = call(*(x[slot] if dim == 0 else x for x, dim in zip(args, dims)))
+            for n in range(2):
+                alone = call(*(x[n] if dim == 0 else x for x, dim in zip(args, dims)))
                 for y, expected in zip(together, alone):
-                    torch.testing.assert_close(y[slot], expected, rtol=0, atol=1e-13, equal_nan=True)
+                    torch.testing.assert_close(y[n], expected, rtol=0, atol=1e-13, equal_nan=True)
 
     def test_opcheck(self):
         for length in (5, 0):
             for name, args in arguments(length).items():
                 with self.subTest(name, length=length):
                     call = Call(name, args)
-                    # Backward operators refuse gradients of their own, which opcheck would take for a failure.
+                    # opcheck would report the error of backward operators, which have no gradient.
                     tensors = call.tensors if name.endswith("_backward") else call.with_gradients()
                     self.assertEqual(set(torch.library.opcheck(call.op, call.args(tensors)).values()), {"SUCCESS"})
 
@@ -162,7 +162,7 @@ class EveryOperator(unittest.TestCase):
                 self.assertEqual(y.stride(), expected.stride())
 
     def test_autocast_changes_no_operator(self):
-        """Functions cast, operators do not (test_registration.Autocast)."""
+        """Only functions cast (test_registration.Autocast)."""
         for name, args in arguments(dtype=torch.float32).items():
             with self.subTest(name):
                 call = Call(name, args)
@@ -209,7 +209,7 @@ class EveryOperator(unittest.TestCase):
 class EveryFunction(unittest.TestCase):
     def test_none_is_without_a_case(self):
         named = {case.name.split()[0] for case in CASES}
-        # The pairs are the same operators, whose first result the others return.
+        # The functions that return a pair call the same operators.
         self.assertEqual(sorted(named | {"slicing_sort_with_permutation", "softmax_attention_with_state"}), sorted(F.__all__))
 
     def test_policies_are_text(self):
@@ -219,11 +219,11 @@ class EveryFunction(unittest.TestCase):
         tensors = {"x": x, "q": q, "k": q, "v": q, "weights": torch.ones(2), "w": torch.ones(2, 2, 6, 3), "tau": 1.0}
         for name in F.__all__:
             function, parameters = getattr(F, name), inspect.signature(getattr(F, name)).parameters
-            given = {n: tensors[n] for n, p in parameters.items() if p.default is p.empty and n in tensors}
+            required = {n: tensors[n] for n, p in parameters.items() if p.default is p.empty and n in tensors}
             for policy in policies & set(parameters):
                 with self.subTest(name, policy=policy), self.assertRaisesRegex(
                         TypeError, rf"^{policy} is a Tensor of shape \[6, 6\], must be text"):
-                    function(**given, **{policy: allowed})
+                    function(**required, **{policy: allowed})
 
 
 if __name__ == "__main__":

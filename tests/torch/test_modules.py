@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules of examples/torch: shapes, gradients, padding, first values, and that blocks are the
-formulas of their papers. Skipped without torch or the built extension."""
+"""Modules of examples/torch: shapes, gradients, padding, initial values, and the formulas of the
+papers. Skipped without torch or the extension."""
 import itertools
 import unittest
 from pathlib import Path
@@ -20,12 +20,12 @@ KINDS = ("pre_norm", "post_norm", "bare")
 
 
 def mixers() -> dict:
-    """A mixer of each kind, with the policies that one may give it."""
+    """Returns a mixer of each kind with each policy."""
     orders = "ascending; descending; half_half{2}; interleave{1, 3}; haar_interleave{1, 2}"
     shifts = "none; linear; linear_step{2}; per_head{2}; modular; power{1, 2}; power_ceil{0, 2}"
     topologies = "chord; chord{3}; cdil{2}; offsets{0, -1, 5}"
     masks = "full; causal{0}; window{2, 1}; block_local{4}; strided{3, 2}; fixed{4, 1}; "
-    # Without bigbird, whose last block is that of the tensor and not of a sample.
+    # Omits bigbird, whose last block depends on the tensor's length.
     masks += "dilated_window{1, 2, 2}; global_window{2, 1}; chunk_back{4}"
     return {
         **{f"sort {order}": nn.SlicingSort(WIDTH, order) for order in orders.split("; ")},
@@ -51,7 +51,7 @@ def double(module):
 
 
 def gradients(module, result) -> dict:
-    """Of a weighted sum, as a plain one of normed rows is constant."""
+    """Returns the gradients of a weighted sum; the plain sum of normalized rows is constant."""
     weights = torch.linspace(-1, 2, result.numel(), dtype=result.dtype).view_as(result)
     (result * weights).sum().backward()
     return {name: p.grad for name, p in module.named_parameters()}
@@ -100,7 +100,7 @@ class Blocks(Case):
     def test_a_sample_alone_has_the_rows_that_it_has_among_others(self) -> None:
         for name, mixer in mixers().items():
             if name.startswith("csp"):
-                continue  # shifts follow from the length with padding
+                continue  # shifts depend on the length with padding
             with self.subTest(mixer=name):
                 block = double(nn.Block(mixer, WIDTH, 10))
                 x = torch.randn(2, ROWS, WIDTH, dtype=torch.float64)
@@ -160,22 +160,22 @@ class Papers(Case):
     def test_attention_is_that_of_torch(self) -> None:
         ours = nn.SoftmaxAttention(WIDTH, 4, input_bias=True, out_bias=True).double()
         theirs = torch.nn.MultiheadAttention(WIDTH, 4, batch_first=True, dtype=torch.float64)
-        same = ours.state_dict().items()
-        theirs.load_state_dict({name.replace("in_proj.", "in_proj_"): t for name, t in same})
+        weights = ours.state_dict().items()
+        theirs.load_state_dict({name.replace("in_proj.", "in_proj_"): t for name, t in weights})
         x, lengths = torch.randn(3, ROWS, WIDTH, dtype=torch.float64), torch.tensor([ROWS, 5, 1])
         padding = torch.arange(ROWS) >= lengths[:, None]
-        want = theirs(x, x, x, key_padding_mask=padding, need_weights=False)[0]
-        self.equal(ours(x, lengths)[~padding], want[~padding])
+        expected = theirs(x, x, x, key_padding_mask=padding, need_weights=False)[0]
+        self.equal(ours(x, lengths)[~padding], expected[~padding])
 
     def test_a_seed_repeats_dropout(self) -> None:
         block = nn.Block(nn.SoftmaxAttention(WIDTH, 2, dropout=0.5), WIDTH)
         x = torch.randn(2, ROWS, WIDTH)
-        seen = []
+        results = []
         for seed in (5, 5, 6):
             torch.manual_seed(seed)
-            seen.append(block(x))
-        self.equal(seen[0], seen[1], 0)
-        self.assertFalse(torch.equal(seen[0], seen[2]))
+            results.append(block(x))
+        self.equal(results[0], results[1], 0)
+        self.assertFalse(torch.equal(results[0], results[2]))
         self.equal(block.eval()(x), block(x), 0)
 
     def test_refusals(self) -> None:
@@ -227,17 +227,21 @@ class FirstValues(Case):
     def test_embeddings(self) -> None:
         rules = nn.Conventions(token_deviation=0.5, position_deviation=0.1)
         shape = nn.SampleShape(200, vocabulary=300, outputs=3)
-        model = nn.Encoder(shape, lambda at: nn.NoMixing(at.width), pooling="cls", rules=rules)
+        model = nn.Encoder(shape, lambda scope: nn.NoMixing(scope.width), pooling="cls", rules=rules)
         self.assertAlmostEqual(model.embedding.weight.std().item(), 0.5, delta=0.02)
         self.assertAlmostEqual(model.positions.std().item(), 0.1, delta=0.005)
         self.assertEqual(model.positions.shape, (201, 64))
         self.assertFalse(model.cls.any())
 
+    def test_site_is_a_deprecated_name_of_parameter_scope(self) -> None:
+        with self.assertWarnsRegex(DeprecationWarning, "Site is deprecated: use ParameterScope"):
+            self.assertIs(nn.Site, nn.ParameterScope)
+
 
 class Encoders(Case):
     POOLINGS = ("cls", "mean", "max", "flatten")
     FORMS = tuple(itertools.product(KINDS, POOLINGS, ("none", "sinusoid", "learned")))
-    BLIND = ("none", "softmax-causal", "shuffle-rows")  # whose first row may see no other
+    BLIND = ("none", "softmax-causal", "shuffle-rows")  # row 0 may be independent of the others
 
     @staticmethod
     def settings(number: int, **more) -> "Settings":
@@ -248,7 +252,7 @@ class Encoders(Case):
     def test_every_model_learns(self) -> None:
         for model, task in itertools.product(MODELS, ("adding", "order")):
             for number in range(0, len(self.FORMS), 5):
-                # With biases of 0 a class token of 0 has sparse factors of 0.
+                # `torch` initializes biases: with biases of 0 the sparse factors of a class token are 0.
                 s = self.settings(number, model=model, task=task, initial="torch")
                 if s.pool == "cls" and model in self.BLIND:
                     continue
@@ -269,9 +273,9 @@ class Encoders(Case):
                 with self.subTest(number=number, model=model):
                     encoder = encoder_of(self.settings(number, model=model))
                     same = torch.equal(encoder(x, lengths), encoder(other, lengths))
-                    # Flatten reads all rows; attention has zeros there.
-                    blind = pool != "flatten" or (kind, model) == ("bare", "softmax")
-                    self.assertEqual(same, blind)
+                    # Flatten reads padding rows, where attention returns zeros.
+                    ignored = pool != "flatten" or (kind, model) == ("bare", "softmax")
+                    self.assertEqual(same, ignored)
                     unmasked = encoder_of(self.settings(number, model=model, mask_padding=0))
                     self.equal(unmasked(x, lengths), unmasked(x), 0)
 
@@ -307,8 +311,8 @@ class Encoders(Case):
         table = encoder_of(small(positions="sinusoid")).positions
         for row, channel in ((0, 0), (0, 1), (5, 0), (5, 3), (11, 6)):
             angle = torch.tensor(row / 10000 ** (channel // 2 * 2 / WIDTH), dtype=torch.float64)
-            want = (angle.sin() if channel % 2 == 0 else angle.cos()).item()
-            self.assertAlmostEqual(table[row, channel].item(), want, places=6)
+            expected = (angle.sin() if channel % 2 == 0 else angle.cos()).item()
+            self.assertAlmostEqual(table[row, channel].item(), expected, places=6)
 
     def test_samples_of_another_form_are_refused(self) -> None:
         encoder = encoder_of(Settings(length=ROWS))
@@ -319,8 +323,8 @@ class Encoders(Case):
 
 
 @unittest.skipIf(MISSING, MISSING)
-class TheProgramsSettings(unittest.TestCase):
-    def test_what_depends_on_what(self) -> None:
+class SettingsOfTheProgram(unittest.TestCase):
+    def test_defaults_that_depend_on_others(self) -> None:
         s = Settings.parse("length=1e2 model=csp norm-epsilon=1e-5 rate=1e-3 task=aan width=32")
         self.assertEqual((s.model, s.hidden, s.norm_epsilon), ("csp", 64, 1e-5))
         self.assertEqual(s.shape.length, 201)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators in torch beside the same computation in torch alone: values, gradients, dtypes, strides, sizes."""
+"""Compares the operators with reference implementations in torch: values, gradients, dtypes, strides, sizes."""
 import unittest
 
 import torch
 from cases import BATCH, CASES, CHANNELS, LENGTH, F
 
-# Rounding of the sums in each dtype, of numbers of about 1.
+# Tolerance of sums of numbers of about 1.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
@@ -15,11 +15,11 @@ class Values(unittest.TestCase):
             for dtype in (torch.float64, torch.float32):
                 with self.subTest(case.name, dtype=dtype):
                     ours, theirs = case.tensors(dtype, grad=True), case.tensors(dtype, grad=True)
-                    y, expected = case.call(*ours), case.same(*theirs)
+                    y, expected = case.call(*ours), case.reference(*theirs)
                     torch.testing.assert_close(y, expected, rtol=0, atol=TOLERANCE[dtype])
                     dy = torch.randn_like(expected)
-                    for dx, of in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
-                        torch.testing.assert_close(dx, of, rtol=0, atol=20 * TOLERANCE[dtype])
+                    for dx, expected_dx in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
+                        torch.testing.assert_close(dx, expected_dx, rtol=0, atol=20 * TOLERANCE[dtype])
 
     def test_half_precision(self):
         for case in CASES:
@@ -34,7 +34,7 @@ class Values(unittest.TestCase):
                     self.assertEqual(y.dtype, dtype)
                     if "csp" in case.name or "sort" in case.name or "perm" in case.name:
                         continue  # ties of rounded numbers: test_ties
-                    expected = case.same(*(x.double() for x in tensors))
+                    expected = case.reference(*(x.double() for x in tensors))
                     torch.testing.assert_close(y.double(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
     def test_gradcheck(self):
@@ -82,8 +82,8 @@ class Layouts(unittest.TestCase):
                 if y.shape == strided[0].shape:
                     self.assertEqual(y.stride(), strided[0].stride())
                 dy = torch.randn_like(expected).transpose(-1, -2).contiguous().transpose(-1, -2)
-                for dx, of in zip(torch.autograd.grad(y, strided, dy), torch.autograd.grad(expected, plain, dy)):
-                    self.assertTrue(torch.equal(dx, of))
+                for dx, expected_dx in zip(torch.autograd.grad(y, strided, dy), torch.autograd.grad(expected, plain, dy)):
+                    self.assertTrue(torch.equal(dx, expected_dx))
 
     def test_gradients_that_are_expanded(self):
         for case in CASES:
@@ -125,7 +125,7 @@ class Layouts(unittest.TestCase):
             with self.subTest(case.name):
                 y = call(x, lengths=lengths, **arguments)
                 self.assertTrue(torch.equal(y[1, 5:], x[1, 5:]))
-                if name not in ("csp", "sinkhorn_csp"):  # whose linear shift follows from the tensor's length
+                if name not in ("csp", "sinkhorn_csp"):  # their linear shift depends on the tensor's length
                     torch.testing.assert_close(y[1:, :5], call(x[1:, :5], **arguments))
         q, k, v = (torch.randn(2, 3, LENGTH, 4) for _ in range(3))
         for call in (F.softmax_attention, F.linear_attention):
@@ -135,7 +135,7 @@ class Layouts(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    """Indices that a caller brings."""
+    """Indices from the caller."""
 
     def test_out_of_range_is_an_index_error(self):
         x = torch.randn(2, 8, 4, requires_grad=True)
@@ -189,6 +189,14 @@ class Rows(unittest.TestCase):
             F.slicing_sort_with_permutation(x, index_dtype=torch.int8)
 
 
+class Direction(unittest.TestCase):
+    def test_both_is_a_deprecated_name_of_noncausal(self):
+        q, k, v = (torch.randn(2, 3, 8, 4) for _ in range(3))
+        with self.assertWarnsRegex(DeprecationWarning, '"both" is deprecated: use "noncausal"'):
+            y = F.linear_attention(q, k, v, direction="both")
+        self.assertTrue(torch.equal(y, F.linear_attention(q, k, v, direction="noncausal")))
+
+
 class Dropout(unittest.TestCase):
     def test_torch_draws_the_seed(self):
         q = torch.randn(1, 2, 16, 4)
@@ -201,7 +209,7 @@ class Dropout(unittest.TestCase):
         self.assertFalse(torch.equal(results[0][0], results[2][0]))
         state = torch.get_rng_state()
         F.softmax_attention(q, q, q), F.softmax_attention(q, q, q, dropout=0.5, seed=1)
-        self.assertTrue(torch.equal(state, torch.get_rng_state()))  # what is not needed is not drawn
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))  # neither call draws a seed
 
     def test_gradients_drop_what_was_dropped(self):
         q, k, v = (torch.randn(1, 2, 6, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
@@ -213,15 +221,15 @@ class Dropout(unittest.TestCase):
 
     def test_vmap(self):
         q = torch.randn(3, 1, 2, 16, 4)
-        given = torch.vmap(lambda q: F.softmax_attention(q, q, q, dropout=0.5, seed=7))(q)
+        mapped = torch.vmap(lambda q: F.softmax_attention(q, q, q, dropout=0.5, seed=7))(q)
         for i in range(3):
-            self.assertTrue(torch.equal(given[i], F.softmax_attention(q[i], q[i], q[i], dropout=0.5, seed=7)))
+            self.assertTrue(torch.equal(mapped[i], F.softmax_attention(q[i], q[i], q[i], dropout=0.5, seed=7)))
         for randomness in ("error", "different"):
             with self.assertRaisesRegex(RuntimeError, "vmap"):
                 torch.vmap(lambda q: F.softmax_attention(q, q, q, dropout=0.5), randomness=randomness)(q)
 
     def test_merged_parts_of_dropped_attention(self):
-        """Every part drops by a seed of its own; the sums that normalize count all."""
+        """Each part has its own dropout seed; the normalizing sums include dropped weights."""
         q, k, v = (torch.randn(1, 2, 6, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
 
         def call(q, k, v):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch knows of the operators: schemas, tensors without data, compiled and exported programs, vmap, autocast, and
-the sentences of errors."""
+"""Registration with torch: schemas, meta tensors, compiled and exported programs, vmap, autocast, and error messages."""
 import io
 import unittest
 
@@ -13,7 +12,7 @@ OPS = torch.ops.slicesort
 
 class Checks(unittest.TestCase):
     def test_opcheck(self):
-        """All four checks of every operator and of every backward operator that a case calls."""
+        """Runs all four checks on every forward and backward operator that a case calls."""
         for case in CASES:
             calls = []
 
@@ -44,8 +43,8 @@ class Programs(unittest.TestCase):
                 y, expected = compiled(*ours), case.call(*theirs)
                 self.assertTrue(torch.equal(y, expected))
                 dy = torch.randn_like(y)
-                for dx, of in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
-                    self.assertTrue(torch.equal(dx, of))
+                for dx, expected_dx in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
+                    self.assertTrue(torch.equal(dx, expected_dx))
 
     def test_policies_are_read_as_eagerly(self):
         x = torch.randn(2, 12, 4)
@@ -98,20 +97,20 @@ class Transforms(unittest.TestCase):
                     dims = tuple(1 if i in which else None for i in range(len(tensors)))
                     y = torch.vmap(case.call, dims)(*args)
                     for i in range(3):
-                        one = [x.select(1, i) if dim == 1 else x for x, dim in zip(args, dims)]
-                        torch.testing.assert_close(y[i], case.call(*one), rtol=0, atol=1e-14)
+                        slices = [x.select(1, i) if dim == 1 else x for x, dim in zip(args, dims)]
+                        torch.testing.assert_close(y[i], case.call(*slices), rtol=0, atol=1e-14)
 
     def test_vmap_of_gradients(self):
         for case in CASES:
             with self.subTest(case.name):
                 tensors = case.tensors()
                 mapped = [torch.stack([x, x.flip(0), 2 * x]) for x in tensors]
-                places = tuple(range(len(tensors)))
-                gradient = torch.func.grad(lambda *xs: case.call(*xs).square().sum(), argnums=places)
+                arguments = tuple(range(len(tensors)))
+                gradient = torch.func.grad(lambda *xs: case.call(*xs).square().sum(), argnums=arguments)
                 together = torch.vmap(gradient)(*mapped)
                 for i in range(3):
-                    for all_of, one in zip(together, gradient(*(x[i] for x in mapped))):
-                        torch.testing.assert_close(all_of[i], one, rtol=0, atol=1e-12)
+                    for result, expected in zip(together, gradient(*(x[i] for x in mapped))):
+                        torch.testing.assert_close(result[i], expected, rtol=0, atol=1e-12)
 
     def test_forward_mode_is_refused(self):
         for case in CASES:
@@ -146,7 +145,7 @@ class Autocast(unittest.TestCase):
         self.assertEqual(torch.autograd.grad(y.float().sum(), q)[0].dtype, torch.float32)
 
 
-class Sentences(unittest.TestCase):
+class Messages(unittest.TestCase):
     def refused(self, sentence, call, *args, **kwargs):
         with self.assertRaisesRegex(RuntimeError, sentence):
             call(*args, **kwargs)
@@ -189,12 +188,12 @@ class Sentences(unittest.TestCase):
     def test_the_gpu_equals_the_cpu(self):
         for case in CASES:
             with self.subTest(case.name):
-                here, there = case.tensors(torch.float32, grad=True), case.tensors(torch.float32, grad=True)
-                there = [x.detach().cuda().requires_grad_() for x in there]
-                y, z = case.call(*here), case.call(*there)
-                torch.testing.assert_close(y, z.cpu())
-                for dx, of in zip(torch.autograd.grad(y.sum(), here), torch.autograd.grad(z.sum(), there)):
-                    torch.testing.assert_close(dx, of.cpu())
+                on_cpu = case.tensors(torch.float32, grad=True)
+                on_gpu = [x.detach().cuda().requires_grad_() for x in on_cpu]
+                y, y_gpu = case.call(*on_cpu), case.call(*on_gpu)
+                torch.testing.assert_close(y, y_gpu.cpu())
+                for dx, dx_gpu in zip(torch.autograd.grad(y.sum(), on_cpu), torch.autograd.grad(y_gpu.sum(), on_gpu)):
+                    torch.testing.assert_close(dx, dx_gpu.cpu())
 
 
 if __name__ == "__main__":

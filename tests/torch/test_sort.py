@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slicesort_torch.sort in the place of torch.sort, and the programs of examples/torch."""
+"""slicesort_torch.sort compared with torch.sort, and the programs of examples/torch."""
 import itertools
 import os
 import subprocess

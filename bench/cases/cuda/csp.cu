@@ -15,11 +15,11 @@ template <class T>
 void add_csp() {
   std::string direction;
   auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 e) {
-    add_case<csp_job<T, device_place>>(
+    add_case<csp_job<T, cuda_backend>>(
         {"csp", direction, ss::dtype_traits<T>::name, policy, input, e, 1, "cuda"});
   };
-  for (char const* const way : {"forward", "forward_values", "backward"}) {
-    direction = way;
+  for (char const* const name : {"forward", "forward_values", "backward"}) {
+    direction = name;
     for (std::string const shift : {"none", "linear"})
       for (std::string const alignment : {"reference", "ascending"})
         for (std::string const group : {"1", "2", "16", "64", "1024", "N"}) {
@@ -36,7 +36,7 @@ void add_csp() {
     }
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("csp", add_csp<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("csp", add_csp<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

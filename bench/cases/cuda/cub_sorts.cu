@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one writes on a GPU without this library: transpose, sort every column as a segment with
-// CUB, transpose back. Buffers, row numbers and offsets are prepared before timing. Keys are the
-// library's own order as unsigned integers, so that the results agree (but for the signs of zeros
-// and the payloads of NaN, which a key does not keep). Compiled once per element type.
+// Baseline on a GPU: transpose, segmented sort with CUB, transpose back. Buffers, row numbers and
+// offsets are prepared before timing. Keys are the library's total order as unsigned integers, so
+// results agree except for the signs of zeros and the payloads of NaN. Compiled once per element
+// type.
 #include "cases/sort_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "settings.hpp"
@@ -18,33 +18,33 @@
 namespace bench {
 namespace {
 
-// Tiles pass through shared memory, so that both tensors are accessed by whole rows.
+// Transposes tiles in shared memory, for coalesced accesses to both tensors.
 constexpr int tile = 32, tile_rows = 8;
 using row_number = std::uint16_t;
 
 template <class T>
 using key_of = ss::detail::bits_t<T>;
 
-// Transposes every sample from rows x columns to columns x rows and applies f to each value.
-template <class In, class Out, class F>
-__device__ void transpose(In const* in, Out* out, int rows, int columns, F const& f) {
-  __shared__ Out part[tile][tile + 1];
+// Transposes every sample and applies f to each value. [rows, columns] -> [columns, rows]
+template <class From, class To, class F>
+__device__ void transpose(From const* from, To* to, int rows, int columns, F const& f) {
+  __shared__ To shared[tile][tile + 1];
   std::size_t const sample = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
-  in += blockIdx.z * sample;
-  out += blockIdx.z * sample;
+  from += blockIdx.z * sample;
+  to += blockIdx.z * sample;
   int const first_column = static_cast<int>(blockIdx.x) * tile,
             first_row = static_cast<int>(blockIdx.y) * tile, x = static_cast<int>(threadIdx.x);
-  __syncthreads();  // of a transposition before this one
+  __syncthreads();  // protects `shared` of a previous transposition
   for (int y = static_cast<int>(threadIdx.y); y < tile; y += tile_rows)
     if (first_row + y < rows && first_column + x < columns)
-      part[y][x] =
-          f(in[static_cast<std::size_t>(first_row + y) * static_cast<std::size_t>(columns) +
-               static_cast<std::size_t>(first_column + x)]);
+      shared[y][x] =
+          f(from[static_cast<std::size_t>(first_row + y) * static_cast<std::size_t>(columns) +
+                 static_cast<std::size_t>(first_column + x)]);
   __syncthreads();
   for (int y = static_cast<int>(threadIdx.y); y < tile; y += tile_rows)
     if (first_column + y < columns && first_row + x < rows)
-      out[static_cast<std::size_t>(first_column + y) * static_cast<std::size_t>(rows) +
-          static_cast<std::size_t>(first_row + x)] = part[x][y];
+      to[static_cast<std::size_t>(first_column + y) * static_cast<std::size_t>(rows) +
+         static_cast<std::size_t>(first_row + x)] = shared[x][y];
 }
 
 template <class T>
@@ -70,9 +70,10 @@ __global__ void number_rows(row_number* rows, std::size_t size, std::size_t leng
 }
 
 template <class T, bool Radix>
-class cub_job final : public sort_job<T, device_place> {
+class cub_job final : public sort_job<T, cuda_backend> {
  public:
-  explicit cub_job(fields const& f) : sort_job<T, device_place>(f), shape_(f.extents) {
+  explicit cub_job(case_params const& params)
+      : sort_job<T, cuda_backend>(params), shape_(params.extents) {
     auto const size = static_cast<std::size_t>(shape_.size());
     columns_ = static_cast<int>(shape_.batch * shape_.channels);
     keys_ = device_buffer<key_of<T>>(size);
@@ -103,13 +104,13 @@ class cub_job final : public sort_job<T, device_place> {
     int const length = static_cast<int>(shape_.length),
               channels = static_cast<int>(shape_.channels);
     to_keys<<<dim3(tiles(channels), tiles(length), batch), threads, 0, stream()>>>(
-        this->placed_x.const_view().data(), keys_.data(), length, channels);
+        this->backend_x.const_view().data(), keys_.data(), length, channels);
     enforce(cudaGetLastError(), "to_keys");
     std::size_t bytes = temporary_.bytes();
     sort(temporary_.data(), bytes);
     from_keys<<<dim3(tiles(length), tiles(channels), batch), threads, 0, stream()>>>(
-        sorted_keys_.data(), sorted_rows_.data(), this->placed_y.view().data(),
-        static_cast<row_number*>(this->placed_perm.view().data()), length, channels);
+        sorted_keys_.data(), sorted_rows_.data(), this->backend_y.view().data(),
+        static_cast<row_number*>(this->backend_perm.view().data()), length, channels);
     enforce(cudaGetLastError(), "from_keys");
   }
 
@@ -141,15 +142,16 @@ class cub_job final : public sort_job<T, device_place> {
 template <class T>
 void add_cub_sorts() {
   auto const add = [](char const* subject, auto make) {
-    for_each_device_setting<T>(subject, "forward", [&](fields const& at) {
-      // This sort's row numbers have 16 bits.
-      if (at.extents.length <= 65536) make(at);
+    for_each_device_setting<T>(subject, "forward", [&](case_params const& params) {
+      // Row numbers have 16 bits.
+      if (params.extents.length <= 65536) make(params);
     });
   };
   add("baseline_cub_segmented_sort", add_case<cub_job<T, false>>);
   add("baseline_cub_segmented_radix_sort", add_case<cub_job<T, true>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("cub_sorts", add_cub_sorts<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("cub_sorts",
+                                                     add_cub_sorts<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -12,23 +12,23 @@ namespace {
 
 template <class T>
 void add_linear_attention() {
-  auto const add = [](fields at) {
-    at.backend = "cuda";
-    add_case<linear_attention_job<T, device_place>>(at);
+  auto const add = [](case_params params) {
+    params.backend = "cuda";
+    add_case<linear_attention_job<T, cuda_backend>>(params);
   };
   for_each_linear_setting<T>(add);
-  // As many tokens as the targets of softmax_attention have, in heads of 64 channels.
+  // The tokens of softmax_attention's targets, in heads of 64 channels.
   for (bool const native : {false, true}) {
     if (native && sizeof(T) != 2) continue;
-    std::string const end = native ? "-native-H:16" : "-H:16";
+    std::string const suffix = native ? "-native-H:16" : "-H:16";
     for_each_direction<T>("linear_attention",
-                          {"elu_plus_one-both" + end, "elu_plus_one-causal" + end,
-                           "random_exp-both" + end, "random_exp-causal" + end},
+                          {"elu_plus_one-both" + suffix, "elu_plus_one-causal" + suffix,
+                           "random_exp-both" + suffix, "random_exp-causal" + suffix},
                           "normal", {4, 4096, 1024}, add);
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("linear_attention",
-                                             add_linear_attention<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("linear_attention",
+                                                     add_linear_attention<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort on the GPU, and the copy of its bytes. Compiled once per element type.
+// slicing_sort on the GPU, and a copy of its bytes. Compiled once per element type.
 #include "cases/slicing_sort_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "settings.hpp"
@@ -11,19 +11,19 @@
 
 namespace bench {
 
-template void unsort_job<SLICESORT_BENCH_DTYPE, device_place>::sort_once();
+template void unsort_job<SLICESORT_BENCH_DTYPE, cuda_backend>::save_permutation();
 
 namespace {
 
-// The lower bound: a plain copy of the same bytes.
+// Lower bound of every operator: a copy of the same bytes.
 template <class T>
 class copy_job final : public job {
  public:
-  explicit copy_job(fields const& f)
-      : x_(get_dataset<T>(f.input, device_place::held(f).extents)),
+  explicit copy_job(case_params const& params)
+      : x_(get_dataset<T>(params.input, cuda_backend::host_params(params).extents)),
         y_(x_->values.size()),
-        from_(f.extents, x_->values),
-        to_(f.extents, y_) {
+        from_(params.extents, x_->values),
+        to_(params.extents, y_) {
     traffic_bytes = from_.bytes() + to_.bytes();
   }
   void run() override {
@@ -42,27 +42,27 @@ class copy_job final : public job {
   device_tensor<T> from_, to_;
 };
 
-// Text also runs with the papers' other order.
+// Adds the case, and for text also with order interleave, which the papers use.
 template <class Job>
-void add_with_interleave(fields at) {
-  add_case<Job>(at);
-  if (at.input != "text") return;
-  at.policy = "interleave";
-  add_case<Job>(at);
+void add_with_interleave(case_params params) {
+  add_case<Job>(params);
+  if (params.input != "text") return;
+  params.policy = "interleave";
+  add_case<Job>(params);
 }
 
 template <class T>
 void add_slicing_sort() {
-  using forward = slicing_sort_job<T, device_place>;
+  using forward = slicing_sort_job<T, cuda_backend>;
   for (char const* direction : {"forward", "forward_values"})
     for_each_device_setting<T>("slicing_sort", direction, add_with_interleave<forward>);
   for_each_device_setting<T>("slicing_sort", "backward",
-                             add_with_interleave<slicing_unsort_job<T, device_place>>);
+                             add_with_interleave<slicing_unsort_job<T, cuda_backend>>);
   for (char const* direction : {"forward", "backward"})
     for_each_device_setting<T>("baseline_memcpy", direction, add_case<copy_job<T>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("slicing_sort",
-                                             add_slicing_sort<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("slicing_sort",
+                                                     add_slicing_sort<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

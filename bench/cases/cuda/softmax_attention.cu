@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention on the GPU, streaming and materialized; the products of the latter come from
-// cuBLAS where the bench is linked with it. Compiled once per element type.
+// softmax_attention on the GPU, streaming and materialized, the latter with cuBLAS if the bench is
+// linked with it. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "settings.hpp"
@@ -16,46 +16,47 @@ namespace bench {
 namespace {
 
 #if SLICESORT_BENCH_CUBLAS
-// A cuBLAS handle with a workspace of its own, so that its calls can be captured in a graph.
+// A cuBLAS handle with a preallocated workspace, so that its calls can be captured in a graph.
 cublasHandle_t cublas_handle() {
   static device_buffer<unsigned char> const workspace(std::size_t{32} << 20);
-  static cublasHandle_t const one = [] {
-    cublasHandle_t made = nullptr;
-    if (cublasCreate(&made) != CUBLAS_STATUS_SUCCESS ||
-        cublasSetStream(made, stream()) != CUBLAS_STATUS_SUCCESS ||
-        cublasSetWorkspace(made, workspace.data(), workspace.bytes()) != CUBLAS_STATUS_SUCCESS)
+  static cublasHandle_t const handle = [] {
+    cublasHandle_t created = nullptr;
+    if (cublasCreate(&created) != CUBLAS_STATUS_SUCCESS ||
+        cublasSetStream(created, stream()) != CUBLAS_STATUS_SUCCESS ||
+        cublasSetWorkspace(created, workspace.data(), workspace.bytes()) != CUBLAS_STATUS_SUCCESS)
       throw std::runtime_error("cuBLAS cannot be started");
-    return made;
+    return created;
   }();
-  return one;
+  return handle;
 }
 #endif
 
 struct cublas_map {
-  static auto of(attention_policy const& p) {
+  static auto make(attention_policy const& policy) {
 #if SLICESORT_BENCH_CUBLAS
-    // Streaming attention runs where cuBLAS does not.
-    return ss::materialized<ss::cublas>{ss::cublas{p.materialized() ? cublas_handle() : nullptr}};
+    // Streaming attention must not require cuBLAS.
+    return ss::materialized<ss::cublas>{
+        ss::cublas{policy.materialized() ? cublas_handle() : nullptr}};
 #else
-    return (void)p, ss::materialized<>{};
+    return (void)policy, ss::materialized<>{};
 #endif
   }
 };
 
 template <class T>
 void add_softmax_attention() {
-  auto const add = [](fields at) {
-    at.backend = "cuda";
-    add_case<attention_job<T, device_place, cublas_map>>(at);
+  auto const add = [](case_params params) {
+    params.backend = "cuda";
+    add_case<attention_job<T, cuda_backend, cublas_map>>(params);
   };
   for_each_attention_setting<T>(add);
-  // The shapes of the targets: heads of 128 channels, 16384 tokens, as in FlashAttention's own
-  // benchmarks.
+  // The shape of the targets and of FlashAttention's benchmarks: 16384 tokens, heads of 128
+  // channels.
   for_each_direction<T>("softmax_attention", {"streaming-full-H:16"}, "normal", {4, 4096, 2048},
                         add);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("softmax_attention",
-                                             add_softmax_attention<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("softmax_attention",
+                                                     add_softmax_attention<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

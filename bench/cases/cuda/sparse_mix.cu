@@ -12,56 +12,57 @@
 namespace bench {
 namespace {
 
-// The host gives the same bits of the weights' gradients.
+// Compares the gradients of the weights with those of the host, bit for bit.
 template <class T>
-class checked_mix_job final : public mix_call_job<T, device_place> {
+class checked_mix_job final : public mix_call_job<T, cuda_backend> {
  public:
-  using mix_call_job<T, device_place>::mix_call_job;
+  using mix_call_job<T, cuda_backend>::mix_call_job;
 
  private:
   double error_of_gradients() const override {
-    buffer<T> const want(this->gradients.size()), dx(this->to.size());
-    if (!this->placed_gradients.fetch(this->gradients)) return wrong;
+    buffer<T> const expected(this->gradients.size()), dx(this->to.size());
+    if (!this->backend_gradients.fetch(this->gradients)) return wrong;
     ss::extents3 const e = this->x->extents;
-    with_mix(this->at, ss::recompute, [&](auto const& op) {
+    with_mix(this->params, ss::recompute, [&](auto const& op) {
       ss::exec::host const exec;
       ss::scratch memory;
       op.backward(exec, const_view(this->from->values, e), const_view(this->x->values, e),
-                  ss::tensor_stack<T const>(this->weights.data(), this->held), ss::no_saved,
-                  view(dx, e), ss::tensor_stack<T>(want.data(), this->held), memory);
+                  ss::tensor_stack<T const>(this->weights.data(), this->host_shape), ss::no_saved,
+                  view(dx, e), ss::tensor_stack<T>(expected.data(), this->host_shape), memory);
     });
-    return std::memcmp(this->gradients.data(), want.data(), want.bytes()) == 0 ? 0.0 : wrong;
+    return std::memcmp(this->gradients.data(), expected.data(), expected.bytes()) == 0 ? 0.0
+                                                                                       : wrong;
   }
 };
 
 template <class T>
 void add_sparse_mix() {
   auto const add = [](std::string const& policy, std::string const& input, ss::extents3 e) {
-    auto const add_one = [&](char const* subject, char const* direction) {
+    auto const add_direction = [&](char const* subject, char const* direction) {
       add_case<checked_mix_job<T>>(
           {subject, direction, ss::dtype_traits<T>::name, policy, input, e, 1, "cuda"});
     };
     for (char const* direction : {"forward", "forward_values", "backward", "backward_input"})
-      add_one("sparse_mix", direction);
-    add_one("sparse_mix_recompute", "backward");
+      add_direction("sparse_mix", direction);
+    add_direction("sparse_mix_recompute", "backward");
   };
   for (std::string const topology : {"chord", "cdil"}) {
     for (ss::index_t const n : {1024, 4096, 16384}) {
-      // States of all factors must fit beside the rest.
+      // Leaves memory for the states of all factors.
       ss::extents3 e = device_shape(n);
       if (n > 4096) e.batch = 4;
       add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(n)), "normal", e);
     }
     for (char const* residual : {"per_factor", "none", "initial"})
       add(topology + '-' + residual + "-M:6", "normal", {2, 37, 24});
-    // The model of the papers' text task.
     for_each_task_shape([&](std::string const& input, ss::extents3 e) {
       add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(e.length)), input, e);
     });
     add(topology + "-per_factor-M:6", "text", {2, 37, 24});
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("sparse_mix", add_sparse_mix<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("sparse_mix",
+                                                     add_sparse_mix<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

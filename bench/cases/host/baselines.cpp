@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines, with the same settings as the operators. Compiled once per element type.
+// Baselines: std::sort, a scatter loop and memcpy. Compiled once per element type.
 #include "baselines.hpp"
 
 #include "cases/csp_settings.hpp"
@@ -15,31 +15,32 @@ namespace {
 template <class T>
 class std_sort_job final : public sort_job<T> {
  public:
-  explicit std_sort_job(fields const& f) : sort_job<T>(f) {
-    with_index(
-        [&](auto index) { bytes_each_ = std_sort_scratch_bytes<T, decltype(index)>(rows()) + 64; });
-    bytes_each_ = bytes_each_ / 64 * 64;
-    this->allocate(bytes_each_ * f.threads);
+  explicit std_sort_job(case_params const& params) : sort_job<T>(params) {
+    with_index([&](auto index) {
+      bytes_per_thread_ = std_sort_scratch_bytes<T, decltype(index)>(rows()) + 64;
+    });
+    bytes_per_thread_ = bytes_per_thread_ / 64 * 64;
+    this->allocate(bytes_per_thread_ * params.threads);
   }
   void run() override {
     with_index([&](auto index) {
       using index_type = decltype(index);
-      auto const channels = static_cast<std::size_t>(this->at.extents.channels);
-      share_channels(this->at, [&](unsigned slot, std::size_t b, std::size_t first,
-                                   std::size_t last) {
+      auto const channels = static_cast<std::size_t>(this->params.extents.channels);
+      share_channels(this->params, [&](unsigned thread, std::size_t b, std::size_t first,
+                                       std::size_t last) {
         std::size_t const start = b * rows() * channels;
         index_type* saved = nullptr;
         if (this->saving) saved = static_cast<index_type*>(this->perm.view().data()) + start;
         std_sort_columns(
             this->x->values.data() + start, this->y.data() + start, saved, rows(), channels, first,
-            last, [&](std::size_t c) { return ascends(this->at, static_cast<ss::index_t>(c)); },
-            this->scratch.data() + slot * bytes_each_);
+            last, [&](std::size_t c) { return ascends(this->params, static_cast<ss::index_t>(c)); },
+            this->scratch.data() + thread * bytes_per_thread_);
       });
     });
   }
 
  private:
-  std::size_t rows() const { return static_cast<std::size_t>(this->at.extents.length); }
+  std::size_t rows() const { return static_cast<std::size_t>(this->params.extents.length); }
   template <class F>
   void with_index(F const& f) const {
     if (rows() <= 65536)
@@ -48,7 +49,7 @@ class std_sort_job final : public sort_job<T> {
       f(std::uint32_t{});
   }
 
-  std::size_t bytes_each_ = 0;
+  std::size_t bytes_per_thread_ = 0;
 };
 
 template <class T>
@@ -56,23 +57,23 @@ class naive_scatter_job final : public unsort_job<T> {
  public:
   using unsort_job<T>::unsort_job;
   void run() override {
-    move_naively<naive_way::scatter>(this->at, this->dy->values.data(), this->perm,
-                                     this->dx.data());
+    move_naively<naive_move::scatter>(this->params, this->dy->values.data(), this->perm,
+                                      this->dx.data());
   }
 };
 
-// The lower bound: a plain copy of the same bytes.
+// Lower bound of every operator: a copy of the same bytes.
 template <class T>
 class memcpy_job final : public job {
  public:
-  explicit memcpy_job(fields const& f)
-      : at_(f), x_(get_dataset<T>(f.input, f.extents)), y_(x_->values.size()) {
+  explicit memcpy_job(case_params const& params)
+      : params_(params), x_(get_dataset<T>(params.input, params.extents)), y_(x_->values.size()) {
     this->traffic_bytes = x_->values.bytes() + y_.bytes();
   }
   void run() override {
-    at_.exec().parallel_for(at_.threads, [&](unsigned slot) {
-      std::size_t const size = y_.size(), first = size * slot / at_.threads,
-                        last = size * (slot + 1) / at_.threads;
+    params_.exec().parallel_for(params_.threads, [&](unsigned thread) {
+      std::size_t const size = y_.size(), first = size * thread / params_.threads,
+                        last = size * (thread + 1) / params_.threads;
       std::memcpy(static_cast<void*>(y_.data() + first), x_->values.data() + first,
                   (last - first) * sizeof(T));
     });
@@ -82,7 +83,7 @@ class memcpy_job final : public job {
   }
 
  private:
-  fields const at_;
+  case_params const params_;
   std::shared_ptr<dataset<T>> x_;
   buffer<T> y_;
 };
@@ -97,7 +98,8 @@ void add_baselines() {
     for_each_csp_setting<T>("baseline_memcpy", direction, add_case<memcpy_job<T>>);
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("baselines", add_baselines<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("baselines",
+                                                     add_baselines<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp, and its baselines: std::sort of every group, and the scatter back. Compiled once per element
-// type.
+// csp, and its baselines: std::sort of every group, and a scatter loop for backward. Compiled once
+// per element type.
 #include "cases/csp_jobs.hpp"
 #include "csp_baselines.hpp"
 
@@ -13,32 +13,33 @@
 namespace bench {
 namespace {
 
-// Common to both baselines: shifts and groups of the columns, and their division among threads.
+// Base of both baselines: shifts, groups, and distribution of columns to threads.
 template <class T>
-class csp_baseline : public csp_of_rows<T> {
+class csp_baseline : public csp_base_job<T> {
  public:
-  explicit csp_baseline(fields const& f) : csp_of_rows<T>(f) {
-    for (std::size_t c = 0; c < static_cast<std::size_t>(f.extents.channels); ++c)
-      shifts_.push_back(expected_shift(f, c));
+  explicit csp_baseline(case_params const& params) : csp_base_job<T>(params) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(params.extents.channels); ++c)
+      shifts_.push_back(expected_shift(params, c));
   }
 
  protected:
-  // Calls `f(columns, from, to, order, slot, first, last)` for every sample and every thread's
-  // share of its channels; `order` is null where nothing is saved.
+  // Calls f(columns, from, to, order, thread, first, last) for every sample and every thread's
+  // range of channels. `order` is null if nothing is saved.
   template <class F>
   void for_each_share(F const& f) const {
-    ss::extents3 const e = this->at.extents;
+    ss::extents3 const e = this->params.extents;
     csp_columns const columns{static_cast<std::size_t>(e.length),
                               static_cast<std::size_t>(e.channels), this->group, shifts_.data(),
-                              csp_policy(this->at.policy).aligned()};
+                              csp_policy(this->params.policy).aligned()};
     std::size_t const saved_rows = this->group == 2 ? (columns.rows + 15) / 16 : columns.rows;
     this->order.visit([&](auto* data) {
-      share_channels(this->at, [&](unsigned slot, std::size_t b, std::size_t first,
-                                   std::size_t last) {
-        std::size_t const start = b * columns.rows * columns.channels;
-        f(columns, this->from->values.data() + start, this->to.data() + start,
-          data == nullptr ? nullptr : data + b * saved_rows * columns.channels, slot, first, last);
-      });
+      share_channels(this->params,
+                     [&](unsigned thread, std::size_t b, std::size_t first, std::size_t last) {
+                       std::size_t const start = b * columns.rows * columns.channels;
+                       f(columns, this->from->values.data() + start, this->to.data() + start,
+                         data == nullptr ? nullptr : data + b * saved_rows * columns.channels,
+                         thread, first, last);
+                     });
     });
   }
 
@@ -49,39 +50,41 @@ class csp_baseline : public csp_of_rows<T> {
 template <class T>
 class group_sort_job final : public csp_baseline<T> {
  public:
-  explicit group_sort_job(fields const& f) : csp_baseline<T>(f) {
+  explicit group_sort_job(case_params const& params) : csp_baseline<T>(params) {
     if (this->group > 2)
       this->order.visit([&](auto* data) {
         using index_type = std::remove_pointer_t<decltype(data)>;
-        bytes_each_ = (group_sort_scratch_bytes<T, index_type>(this->group) + 63) / 64 * 64;
+        bytes_per_thread_ = (group_sort_scratch_bytes<T, index_type>(this->group) + 63) / 64 * 64;
       });
-    this->allocate(bytes_each_ * f.threads);
+    this->allocate(bytes_per_thread_ * params.threads);
   }
   void run() override {
-    this->for_each_share([&](csp_columns const& columns, T const* in, T* out, auto* saved,
-                             unsigned slot, std::size_t first, std::size_t last) {
+    this->for_each_share([&](csp_columns const& columns, T const* from, T* to, auto* saved,
+                             unsigned thread, std::size_t first, std::size_t last) {
       if (columns.group == 1)
-        naive_shift(in, out, columns, first, last);
+        naive_shift(from, to, columns, first, last);
       else if (columns.group == 2)
-        naive_pairs(in, out, saved, columns, first, last);
+        naive_pairs(from, to, saved, columns, first, last);
       else
-        std_sort_groups(in, out, saved, columns, first, last,
-                        this->scratch.data() + slot * bytes_each_);
+        std_sort_groups(from, to, saved, columns, first, last,
+                        this->scratch.data() + thread * bytes_per_thread_);
     });
   }
 
  private:
-  std::size_t bytes_each_ = 0;
+  std::size_t bytes_per_thread_ = 0;
 };
 
 template <class T>
 class group_scatter_job final : public csp_baseline<T> {
  public:
-  explicit group_scatter_job(fields const& f) : csp_baseline<T>(f) { this->save_order(); }
+  explicit group_scatter_job(case_params const& params) : csp_baseline<T>(params) {
+    this->save_order();
+  }
   void run() override {
-    this->for_each_share([&](csp_columns const& columns, T const* in, T* out, auto const* saved,
+    this->for_each_share([&](csp_columns const& columns, T const* from, T* to, auto const* saved,
                              unsigned, std::size_t first, std::size_t last) {
-      naive_scatter_groups(in, saved, out, columns, first, last);
+      naive_scatter_groups(from, saved, to, columns, first, last);
     });
   }
 };
@@ -90,12 +93,12 @@ template <class T>
 void add_csp() {
   for (char const* direction : {"forward", "forward_values"}) {
     for_each_csp_setting<T>("baseline_std_sort", direction, add_case<group_sort_job<T>>);
-    for_each_csp_setting<T>("csp", direction, add_case<csp_job<T, host_place>>);
+    for_each_csp_setting<T>("csp", direction, add_case<csp_job<T, host_backend>>);
   }
   for_each_csp_setting<T>("baseline_naive_scatter", "backward", add_case<group_scatter_job<T>>);
-  for_each_csp_setting<T>("csp", "backward", add_case<csp_job<T, host_place>>);
+  for_each_csp_setting<T>("csp", "backward", add_case<csp_job<T, host_backend>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("csp", add_csp<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("csp", add_csp<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good programmer writes instead of csp without this library.
+// Code that a good programmer would write instead of csp without this library.
 #pragma once
 
 #include "baselines.hpp"
@@ -11,20 +11,20 @@
 
 namespace bench {
 
-// The columns of one sample. A group of one row saves nothing, a pair saves one bit, a longer group
-// saves a row number for each row.
+// Columns of one sample. Groups of one row save nothing, pairs one bit, longer groups a row number
+// per row.
 struct csp_columns {
   std::size_t rows, channels, group;
-  std::size_t const* shifts;  // of every channel, below `rows`
-  bool aligned;               // with channel 0, which has shift 0 then
+  std::size_t const* shifts;  // per channel, less than `rows`
+  bool aligned;               // groups take the order of channel 0
 
-  // The row of `x` that the shift brings to row `n` of channel `c`.
+  // The row of x at row n of channel c after the shift.
   std::size_t source(std::size_t n, std::size_t c) const {
     return n >= shifts[c] ? n - shifts[c] : n + rows - shifts[c];
   }
 };
 
-// The packing of slicing_sort's baseline, which has no 8-bit rows.
+// The item of slicing_sort's baseline, which has no 8-bit rows.
 template <class T, class Index>
 using item_of_group = best_item<T, std::conditional_t<sizeof(Index) == 1, std::uint16_t, Index>>;
 
@@ -36,7 +36,7 @@ constexpr std::size_t group_sort_scratch_bytes(std::size_t group) {
          group * sizeof(std::uint32_t);
 }
 
-// A shift alone: rows outside, channels inside.
+// Shifts without sorting.
 template <class T>
 void naive_shift(T const* x, T* y, csp_columns const& s, std::size_t first, std::size_t last) {
   for (std::size_t n = 0; n < s.rows; ++n)
@@ -44,7 +44,7 @@ void naive_shift(T const* x, T* y, csp_columns const& s, std::size_t first, std:
       y[n * s.channels + c] = x[s.source(n, c) * s.channels + c];
 }
 
-// Pairs need no std::sort but one comparison each: pairs outside, channels inside.
+// Orders pairs by one comparison each.
 template <class T, class Index>
 void naive_pairs(T const* x, T* y, Index* order, csp_columns const& s, std::size_t first,
                  std::size_t last) {
@@ -69,10 +69,9 @@ void naive_pairs(T const* x, T* y, Index* order, csp_columns const& s, std::size
     }
 }
 
-// Groups outside, channels [first, last) inside: pack, std::sort, and write values and rows where
-// they belong: in order, or in that of channel 0. (Columns outside, as slicing_sort's baseline has
-// them, take up to twice as long: a row of a group is used again by the next channels.) `order` may
-// be null.
+// Sorts every group of channels [first, last) by std::sort and stores values and rows in order, or
+// in the order of channel 0. Loops over channels inside a group, because the opposite order takes
+// up to twice as long. `order` may be null.
 template <class T, class Index>
 void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::size_t first,
                      std::size_t last, unsigned char* scratch) {
@@ -87,7 +86,7 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::
       std::size_t row = s.source(start, c);
       for (std::size_t i = 0; i < size; ++i) {
         values[i] = x[row * s.channels + c];
-        items[i] = item::of(ss::detail::ordered_key(values[i], true), i);
+        items[i] = item::make(ss::detail::ordered_key(values[i], true), i);
         if (++row == s.rows) row = 0;
       }
       std::sort(items, items + size);
@@ -101,15 +100,15 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::
     for (std::size_t c = first; c < last; ++c) {
       sort_group(c);
       for (std::size_t i = 0; i < size; ++i) {
-        std::size_t const row = items[i].row(), at = (start + destinations[i]) * s.channels + c;
-        y[at] = values[row];
-        if (order != nullptr) order[at] = static_cast<Index>(row);
+        std::size_t const row = items[i].row(), target = (start + destinations[i]) * s.channels + c;
+        y[target] = values[row];
+        if (order != nullptr) order[target] = static_cast<Index>(row);
       }
     }
   }
 }
 
-// The transpose of the forward pass, written in the obvious way: rows outside, channels inside.
+// Backward as a scatter in two nested loops over rows and channels.
 template <class T, class Index>
 void naive_scatter_groups(T const* dy, Index const* order, T* dx, csp_columns const& s,
                           std::size_t first, std::size_t last) {

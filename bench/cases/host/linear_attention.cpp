@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention. Compiled once per element type.
+// linear_attention on the host. Compiled once per element type.
 #include "cases/linear_attention_jobs.hpp"
 
 namespace bench {
@@ -7,10 +7,10 @@ namespace {
 
 template <class T>
 void add_linear_attention() {
-  auto const add = [](fields at) {
+  auto const add = [](case_params params) {
     for (unsigned const threads : {1u, 2u}) {
-      at.threads = threads;
-      add_case<linear_attention_job<T, host_place>>(at);
+      params.threads = threads;
+      add_case<linear_attention_job<T, host_backend>>(params);
     }
   };
   for_each_linear_setting<T>(add);
@@ -21,8 +21,8 @@ void add_linear_attention() {
                           "uniform", e, add);
   });
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("linear_attention",
-                                             add_linear_attention<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("linear_attention",
+                                                     add_linear_attention<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

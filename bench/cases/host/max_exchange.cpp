@@ -9,10 +9,11 @@ namespace {
 template <class T>
 void add_max_exchange() {
   for (char const* direction : {"forward", "forward_values", "backward"})
-    for_each_plain_setting<T>("max_exchange", direction, add_case<exchange_job<T, host_place>>);
+    for_each_plain_setting<T>("max_exchange", direction,
+                              add_case<max_exchange_job<T, host_backend>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("max_exchange",
-                                             add_max_exchange<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("max_exchange",
+                                                     add_max_exchange<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute with the permutations of a sort, and the loop that anybody would write for it; for
-// backward that is baseline_naive_scatter. Compiled once per element type.
+// permute with the permutations of a sort, and a gather loop as its baseline; that of backward is
+// baseline_naive_scatter. Compiled once per element type.
 #include "baselines.hpp"
 #include "cases/sort_jobs.hpp"
 #include "driver/settings.hpp"
@@ -12,7 +12,7 @@
 namespace bench {
 namespace {
 
-// Forward moves rows the other way than backward: dx[n] = dy[perm[n]].
+// Data of forward: dx[n] = dy[perm[n]].
 template <class T>
 class gather_job : public unsort_job<T> {
  public:
@@ -20,29 +20,30 @@ class gather_job : public unsort_job<T> {
 
  private:
   double error_of_results() override {
-    return worst_column(*this->x, expected_order(*this->x, this->at),
-                        [&](auto const& p, std::size_t n, auto const& cell) {
-                          return moved_value_error(this->dx[cell(n)], this->dy->values[cell(p[n])]);
+    return worst_column(*this->x, expected_order(*this->x, this->params),
+                        [&](auto const& p, std::size_t n, auto const& offset) {
+                          return moved_value_error(this->dx[offset(n)],
+                                                   this->dy->values[offset(p[n])]);
                         });
   }
 };
 
-// Moves the rows of `Job` by the operator.
+// Applies the operator to the data of `Job`.
 template <class T, class Job>
 class permute_job final : public Job {
  public:
-  explicit permute_job(fields const& f) : Job(f) {
-    this->allocate(ss::permute::workspace_bytes(f.exec(), this->placed_dy.const_view()));
+  explicit permute_job(case_params const& params) : Job(params) {
+    this->allocate(ss::permute::workspace_bytes(params.exec(), this->backend_dy.const_view()));
   }
 
   void run() override {
-    auto const from = this->placed_dy.const_view();
-    auto const to = this->placed_dx.view();
+    auto const from = this->backend_dy.const_view();
+    auto const to = this->backend_dx.view();
     ss::permute const op;
-    if (this->at.direction == "forward")
-      op.forward(this->exec(), from, this->placed_perm.view(), to, this->scratch);
+    if (this->params.direction == "forward")
+      op.forward(this->exec(), from, this->backend_perm.view(), to, this->scratch);
     else
-      op.backward(this->exec(), from, this->placed_perm.view(), to, this->scratch);
+      op.backward(this->exec(), from, this->backend_perm.view(), to, this->scratch);
   }
 };
 
@@ -52,7 +53,8 @@ class naive_gather_job final : public gather_job<T> {
   using gather_job<T>::gather_job;
 
   void run() override {
-    move_naively<naive_way::gather>(this->at, this->dy->values.data(), this->perm, this->dx.data());
+    move_naively<naive_move::gather>(this->params, this->dy->values.data(), this->perm,
+                                     this->dx.data());
   }
 };
 
@@ -62,7 +64,7 @@ void add_permute() {
   for_each_plain_setting<T>("permute", "backward", add_case<permute_job<T, unsort_job<T>>>);
   for_each_plain_setting<T>("baseline_naive_gather", "forward", add_case<naive_gather_job<T>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("permute", add_permute<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("permute", add_permute<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -11,12 +11,12 @@ void add_shuffle() {
   using ss::per_channel, ss::shared_by_channels;
   for (char const* direction : {"forward", "backward"}) {
     for_each_plain_setting<T>("shuffle", direction,
-                              add_case<shuffle_job<T, shared_by_channels, host_place>>);
+                              add_case<shuffle_job<T, shared_by_channels, host_backend>>);
     for_each_plain_setting<T>("shuffle_per_channel", direction,
-                              add_case<shuffle_job<T, per_channel, host_place>>);
+                              add_case<shuffle_job<T, per_channel, host_backend>>);
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("shuffle", add_shuffle<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("shuffle", add_shuffle<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

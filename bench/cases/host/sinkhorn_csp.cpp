@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp with tau = 1/2 and ten iterations, in float and double. Compiled once per element
-// type.
+// sinkhorn_csp in float and double. Compiled once per element type.
 #include "driver/dataset.hpp"
 #include "driver/settings.hpp"
 #include "driver/tensors.hpp"
@@ -21,23 +20,22 @@ namespace {
 constexpr double tau = 0.5;
 constexpr int iterations = 10;
 
-std::size_t group_of(fields const& at) {
-  return std::stoul(at.policy.substr(at.policy.rfind(':') + 1));
+std::size_t group_of(case_params const& params) {
+  return std::stoul(params.policy.substr(params.policy.rfind(':') + 1));
 }
-auto op_of(fields const& at) {
-  return ss::sinkhorn_csp{ss::group_size{static_cast<ss::index_t>(group_of(at))},
+auto op_of(case_params const& params) {
+  return ss::sinkhorn_csp{ss::group_size{static_cast<ss::index_t>(group_of(params))},
                           ss::sinkhorn{tau, iterations}};
 }
 
-// The result for a whole tensor whose element i is `value(i)`, as the tests' oracle has it:
-// numbers, or numbers that carry a derivative.
+// The oracle's y for an x of elements value(i): real numbers, or dual numbers for derivatives.
 template <class N, class F>
-std::vector<N> mixed(fields const& at, F const& value) {
-  auto const rows = static_cast<std::size_t>(at.extents.length);
-  auto const channels = static_cast<std::size_t>(at.extents.channels);
-  std::size_t const group = group_of(at), step = (rows + channels - 1) / channels;
-  std::vector<N> result(static_cast<std::size_t>(at.extents.size())), v, w;
-  for (std::size_t b = 0; b < static_cast<std::size_t>(at.extents.batch); ++b)
+std::vector<N> expected_y(case_params const& params, F const& value) {
+  auto const rows = static_cast<std::size_t>(params.extents.length);
+  auto const channels = static_cast<std::size_t>(params.extents.channels);
+  std::size_t const group = group_of(params), step = (rows + channels - 1) / channels;
+  std::vector<N> result(static_cast<std::size_t>(params.extents.size())), v, w;
+  for (std::size_t b = 0; b < static_cast<std::size_t>(params.extents.batch); ++b)
     for (std::size_t c = 0; c < channels; ++c) {
       std::size_t const start = b * rows * channels, shift = (c + 1) * step % rows;
       for (std::size_t first = 0; first < rows; first += group) {
@@ -48,7 +46,7 @@ std::vector<N> mixed(fields const& at, F const& value) {
           w.push_back(value(start + (n + rows - shift) % rows * channels + c));
         }
         std::vector<N> y(v.size());
-        if (c == 0) {  // the reference stays
+        if (c == 0) {  // the reference channel
           y = v;
         } else {
           auto const t = support::sinkhorn_matrix(v, w, tau, iterations, [](auto const&) {});
@@ -62,47 +60,48 @@ std::vector<N> mixed(fields const& at, F const& value) {
 }
 
 template <class T>
-class sinkhorn_job final : public place_job<host_place> {
+class sinkhorn_job final : public backend_job<host_backend> {
  public:
-  explicit sinkhorn_job(fields const& f)
-      : place_job(f),
-        backward_(f.direction == "backward"),
-        x_(get_dataset<T>(f.input, f.extents)),
-        dy_(backward_ ? get_dataset<T>("uniform", f.extents) : nullptr),
+  explicit sinkhorn_job(case_params const& params)
+      : backend_job(params),
+        backward_(params.direction == "backward"),
+        x_(get_dataset<T>(params.input, params.extents)),
+        dy_(backward_ ? get_dataset<T>("uniform", params.extents) : nullptr),
         to_(x_->values.size()) {
-    allocate(op_of(f).workspace_bytes(exec(), const_view(x_->values, f.extents)));
+    allocate(op_of(params).workspace_bytes(exec(), const_view(x_->values, params.extents)));
     traffic_bytes = (backward_ ? 3 : 2) * to_.bytes();
-    // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5.
+    // Bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5.
     tolerance = 0x1p16 * unit_roundoff<T>();
   }
 
   void run() override {
-    auto const op = op_of(at);
-    auto const x = const_view(x_->values, at.extents);
+    auto const op = op_of(params);
+    auto const x = const_view(x_->values, params.extents);
     if (backward_)
-      op.backward(exec(), const_view(dy_->values, at.extents), x, view(to_, at.extents), scratch);
+      op.backward(exec(), const_view(dy_->values, params.extents), x, view(to_, params.extents),
+                  scratch);
     else
-      op.forward(exec(), x, view(to_, at.extents), scratch);
+      op.forward(exec(), x, view(to_, params.extents), scratch);
   }
 
   double max_error() override {
     auto const value = [&](std::size_t i) { return decoded(x_->values[i]); };
     if (!backward_) {
-      auto const want = mixed<support::real>(at, value);
+      auto const expected = expected_y<support::real>(params, value);
       double error = 0;
-      for (std::size_t i = 0; i < want.size(); ++i)
-        error = worst(error, std::abs(decoded(to_[i]) - static_cast<double>(want[i])));
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        error = larger_error(error, std::abs(decoded(to_[i]) - static_cast<double>(expected[i])));
       return error;
     }
-    // The derivative of <dy, y> in one direction: by dual numbers, and from the gradient.
+    // A directional derivative of <dy, y> by dual numbers, against the one from the gradient.
     auto const direction = [](std::size_t i) { return random_uniform(input_seed + 1, i) - 0.5; };
-    auto const want = mixed<support::dual>(at, [&](std::size_t i) {
+    auto const expected = expected_y<support::dual>(params, [&](std::size_t i) {
       return support::dual{value(i), direction(i)};
     });
     double difference = 0, size = 0;
-    for (std::size_t i = 0; i < want.size(); ++i) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
       double const along = decoded(to_[i]) * direction(i);
-      difference += decoded(dy_->values[i]) * static_cast<double>(want[i].slope) - along;
+      difference += decoded(dy_->values[i]) * static_cast<double>(expected[i].slope) - along;
       size += std::abs(along);
     }
     return std::abs(difference) / size;
@@ -131,8 +130,8 @@ void add_sinkhorn_csp() {
     add("linear-sinkhorn-G:8", "normal", {2, 37, 24});
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("sinkhorn_csp",
-                                             add_sinkhorn_csp<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("sinkhorn_csp",
+                                                     add_sinkhorn_csp<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention, streaming and materialized; the products of the latter come from a BLAS where
-// the bench is linked with one. Compiled once per element type.
+// softmax_attention on the host, streaming and materialized, the latter with a BLAS if the bench is
+// linked with one. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
 
 #include <slicesort/detail/host/isa.hpp>
@@ -15,7 +15,7 @@ namespace bench {
 namespace {
 
 struct blas_map {
-  static auto of(attention_policy const&) {
+  static auto make(attention_policy const&) {
 #ifdef SLICESORT_BENCH_BLAS
     return ss::materialized<ss::cblas>{};
 #else
@@ -26,10 +26,10 @@ struct blas_map {
 
 template <class T>
 void add_softmax_attention() {
-  auto const add = [](fields at) {
+  auto const add = [](case_params params) {
     for (unsigned const threads : {1u, 2u}) {
-      at.threads = threads;
-      add_case<attention_job<T, host_place, blas_map>>(at);
+      params.threads = threads;
+      add_case<attention_job<T, host_backend, blas_map>>(params);
     }
   };
   for_each_attention_setting<T>(add);
@@ -41,7 +41,7 @@ void add_softmax_attention() {
                            "streaming-block_local-H:4", "materialized-full-H:4"},
                           "uniform", e, add);
   });
-  // Anywhere else native products are exact ones under another name.
+  // Without bfloat16 instructions, native products are exact products.
   if constexpr (std::is_same_v<T, ss::bfloat16>)
     if (ss::detail::has_bfloat16_pairs()) {
       for_each_native_setting<T>(add);
@@ -50,8 +50,8 @@ void add_softmax_attention() {
       });
     }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("softmax_attention",
-                                             add_softmax_attention<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("softmax_attention",
+                                                     add_softmax_attention<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

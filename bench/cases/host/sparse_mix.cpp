@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix, and its baselines: factor by factor, and as many multiply-adds alone. Compiled once
+// sparse_mix, and its baselines: factor by factor, and multiply-adds without loads. Compiled once
 // per element type.
 #include "cases/mix_jobs.hpp"
 #include "driver/host/mix_baseline.hpp"
@@ -20,11 +20,12 @@ namespace {
 template <class T>
 class per_factor_job final : public mix_job<T> {
  public:
-  explicit per_factor_job(fields const& f) : mix_job<T>(f), other_(this->to.size()) {
-    this->workspace_bytes = other_.bytes();
+  explicit per_factor_job(case_params const& params)
+      : mix_job<T>(params), buffer_(this->to.size()) {
+    this->workspace_bytes = buffer_.bytes();
   }
   void run() override {
-    ss::extents3 const e = this->at.extents;
+    ss::extents3 const e = this->params.extents;
     ss::index_t const links = this->shape.channels, factors = this->shape.outer;
     std::vector<ss::index_t> offset(static_cast<std::size_t>(links));
     T const* v = this->x->values.data();
@@ -32,19 +33,19 @@ class per_factor_job final : public mix_job<T> {
       for (ss::index_t k = 0; k < links; ++k)
         offset[static_cast<std::size_t>(k)] =
             (this->policy.offset(k, m) % e.length + e.length) % e.length;
-      T* const next = (factors - m) % 2 != 0 ? this->to.data() : other_.data();
-      with_mix_baseline<T>(this->at.instructions, [&](auto baseline) {
-        this->at.exec().parallel_for(this->at.threads, [&](unsigned slot) {
+      T* const next = (factors - m) % 2 != 0 ? this->to.data() : buffer_.data();
+      with_mix_baseline<T>(this->params.instructions, [&](auto baseline) {
+        this->params.exec().parallel_for(this->params.threads, [&](unsigned thread) {
           auto const share = [&](unsigned s) {
             return e.length * static_cast<ss::index_t>(s) /
-                   static_cast<ss::index_t>(this->at.threads);
+                   static_cast<ss::index_t>(this->params.threads);
           };
           ss::index_t const size = e.length * e.channels;
           for (ss::index_t b = 0; b < e.batch; ++b)
             baseline.mix_rows(v + b * size,
                               this->weights.data() + (m * e.batch + b) * e.length * links,
                               next + b * size, offset.data(), links, e.length, e.channels,
-                              share(slot), share(slot + 1));
+                              share(thread), share(thread + 1));
         });
       });
       v = next;
@@ -52,29 +53,30 @@ class per_factor_job final : public mix_job<T> {
   }
 
  private:
-  buffer<T> other_;
+  buffer<T> buffer_;
 };
 
-// As many multiply-adds as sparse_mix takes, with nothing to load or store.
+// The multiply-adds of sparse_mix without loads and stores.
 template <class T>
 class multiply_add_job final : public mix_job<T> {
  public:
-  explicit multiply_add_job(fields const& f) : mix_job<T>(f) {}
+  explicit multiply_add_job(case_params const& params) : mix_job<T>(params) {}
   void run() override {
-    double const all = static_cast<double>(this->at.extents.size()) *
-                       static_cast<double>(this->shape.outer * this->shape.channels);
-    with_mix_baseline<T>(this->at.instructions, [&](auto baseline) {
-      this->at.exec().parallel_for(this->at.threads, [&](unsigned slot) {
-        T const left = baseline.multiply_add(all / this->at.threads, from_double<T>(0.5));
-        if (slot == 0) left_ = left;
+    double const multiplications = static_cast<double>(this->params.extents.size()) *
+                                   static_cast<double>(this->shape.outer * this->shape.channels);
+    with_mix_baseline<T>(this->params.instructions, [&](auto baseline) {
+      this->params.exec().parallel_for(this->params.threads, [&](unsigned thread) {
+        T const sum =
+            baseline.multiply_add(multiplications / this->params.threads, from_double<T>(0.5));
+        if (thread == 0) sum_ = sum;
       });
     });
   }
-  // Each of the 16 sums is repeatedly s * 1/2 + 1/2, which stays 1.
-  double max_error() override { return std::abs(decoded(left_) - 16.0); }
+  // Each of the 16 sums starts at 1, and s * 1/2 + 1/2 keeps it there.
+  double max_error() override { return std::abs(decoded(sum_) - 16.0); }
 
  private:
-  T left_ = T(0.0F);
+  T sum_ = T(0.0F);
 };
 
 template <class T>
@@ -83,7 +85,8 @@ void add_sparse_mix() {
   auto const add = [](std::string const& policy, std::string const& input, ss::extents3 e) {
     for (unsigned const threads : {1u, 2u}) {
       auto const named = [&](char const* subject, char const* direction) {
-        return fields{subject, direction, ss::dtype_traits<T>::name, policy, input, e, threads};
+        return case_params{subject, direction, ss::dtype_traits<T>::name, policy, input,
+                           e,       threads};
       };
       if constexpr (wide)
         if (mix_policy(policy).residual == "per_factor") {
@@ -91,32 +94,32 @@ void add_sparse_mix() {
           add_case<multiply_add_job<T>>(named("baseline_multiply_add", "forward_values"));
         }
       for (char const* direction : {"forward", "forward_values", "backward", "backward_input"})
-        add_case<mix_call_job<T, host_place>>(named("sparse_mix", direction));
-      add_case<mix_call_job<T, host_place>>(named("sparse_mix_recompute", "backward"));
+        add_case<mix_call_job<T, host_backend>>(named("sparse_mix", direction));
+      add_case<mix_call_job<T, host_backend>>(named("sparse_mix_recompute", "backward"));
     }
   };
   for (char const* topology : {"chord", "cdil"}) {
     auto const policy = [&](char const* residual, ss::index_t factors) {
       return std::string(topology) + '-' + residual + "-M:" + std::to_string(factors);
     };
-    // One sample, wide.
+    // One wide sample.
     add(policy("per_factor", 12), "normal", {1, 4096, 512});
     if (std::is_same_v<T, float>) {
       for (ss::index_t const n : {1024, 16384})
         add(policy("per_factor", ss::ceil_log2(n)), "normal", {1, n, 512});
     }
-    // The model of the papers' text task.
     for_each_task_shape([&](std::string const& input, ss::extents3 e) {
       add(policy("per_factor", ss::ceil_log2(e.length)), input, e);
     });
     for_each_sweep_shape([&](ss::extents3 e) { add(policy("per_factor", 12), "uniform", e); });
-    // Small enough to run everything once.
+    // Small shape for --smoke.
     for (char const* residual : {"per_factor", "none", "initial"})
       add(policy(residual, 6), "normal", {2, 37, 24});
     add(policy("per_factor", 6), "text", {2, 37, 24});
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const here("sparse_mix", add_sparse_mix<SLICESORT_BENCH_DTYPE>);
+subject_of<SLICESORT_BENCH_DTYPE> const registration("sparse_mix",
+                                                     add_sparse_mix<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing on a GPU: device events around every call, with the L2 cache flushed before it.
+// Timing on a GPU by events around every call, with the L2 cache flushed before it.
 #include "driver/backend.hpp"
 
 #include "device.hpp"
@@ -15,7 +15,7 @@
 namespace bench {
 namespace {
 
-// Seconds of one run, with a cold cache.
+// Seconds of one call with a cold L2 cache.
 template <class F>
 double time_once(F const& run) {
   static event const start, stop;
@@ -26,7 +26,7 @@ double time_once(F const& run) {
   return stop.seconds_since(start);
 }
 
-// Free memory of the device once all enqueued work is done.
+// Free device memory after synchronizing the stream.
 std::size_t free_memory() {
   enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   std::size_t free = 0, total = 0;
@@ -34,7 +34,7 @@ std::size_t free_memory() {
   return free;
 }
 
-// A case, or the halves of training.
+// The case itself, or forward and backward of a training case.
 std::vector<bench_case const*> parts_of(bench_case const& c) {
   if (c.parts.empty()) return {&c};
   std::vector<bench_case const*> parts;
@@ -48,8 +48,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// How many kernels a call launches: the call is captured in a graph, and the graph's kernel nodes
-// are counted.
+// The number of kernels that a call launches, counted by capturing it in a graph.
 int count_kernels(job& work) {
   enforce(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal), "begin of capture");
   std::optional<std::string> failed;
@@ -77,7 +76,7 @@ int count_kernels(job& work) {
 
 }  // namespace
 
-std::string obstacle() {
+std::string missing_requirement() {
   int devices = 0;
   cudaError_t const status = cudaGetDeviceCount(&devices);
   (void)cudaGetLastError();
@@ -85,10 +84,10 @@ std::string obstacle() {
   return std::string("no CUDA device (") + cudaGetErrorString(status) + ")";
 }
 
-bool possible(fields const&) { return true; }
-bool keeps_time() { return true; }
+bool supports(case_params const&) { return true; }
+bool uses_manual_time() { return true; }
 
-double time_job(benchmark::State& state, fields const& at, job& work) {
+double time_job(benchmark::State& state, case_params const& params, job& work) {
   auto const run = [&] { work.run(); };
   for (int warm_up = 0; warm_up < 3; ++warm_up) time_once(run);
   std::vector<double> times;
@@ -96,35 +95,34 @@ double time_job(benchmark::State& state, fields const& at, job& work) {
     times.push_back(time_once(run));
     state.SetIterationTime(times.back());
   }
-  // Baselines are not counted: some of them cannot be captured.
-  if (at.subject.rfind("baseline", 0) != 0) state.counters["kernels"] = count_kernels(work);
+  // Some baselines cannot be captured.
+  if (params.subject.rfind("baseline", 0) != 0) state.counters["kernels"] = count_kernels(work);
   return median(std::move(times));
 }
 
-trial try_once(bench_case const& c) {
-  trial all;
+cold_run measure_cold_run(bench_case const& c) {
+  cold_run total;
   for (bench_case const* const part : parts_of(c)) {
     try {
-      // What the driver allocates for itself at a kernel's first launch must not count as the
-      // call's.
-      part->make(part->at)->run();
+      // Runs the call once, because the driver allocates memory at a kernel's first launch.
+      part->make(part->params)->run();
       std::size_t const before = free_memory();
-      std::unique_ptr<job> const work = part->make(part->at);
-      all.seconds += time_once([&] { work->run(); });
-      std::size_t const left = free_memory();
-      if (left < before) all.peak_bytes = std::max(all.peak_bytes.value_or(0), before - left);
+      std::unique_ptr<job> const work = part->make(part->params);
+      total.seconds += time_once([&] { work->run(); });
+      std::size_t const after = free_memory();
+      if (after < before) total.peak_bytes = std::max(total.peak_bytes.value_or(0), before - after);
       double const error = work->max_error();
       if (!(error <= work->tolerance))
-        all.complaint = "differs from the oracle by " + std::to_string(error);
-      all.error = std::max(all.error, error);
+        total.failure = "differs from the oracle by " + std::to_string(error);
+      total.error = std::max(total.error, error);
     } catch (std::bad_alloc const&) {
-      all.complaint = "out of memory";
+      total.failure = "out of memory";
     } catch (std::exception const& e) {
-      all.complaint = e.what();
+      total.failure = e.what();
     }
-    if (!all.complaint.empty()) break;
+    if (!total.failure.empty()) break;
   }
-  return all;
+  return total;
 }
 
 double time_calls(job& work, unsigned calls) {
@@ -133,10 +131,10 @@ double time_calls(job& work, unsigned calls) {
   return median(std::move(times));
 }
 
-void bound_memory() {}
+void limit_memory() {}
 
 double copy_bandwidth(unsigned) {
-  static double const known = [] {
+  static double const bandwidth = [] {
     constexpr std::size_t bytes = std::size_t{1} << 30;
     device_buffer<unsigned char> const from(bytes), to(bytes);
     auto const copy = [&] {
@@ -147,23 +145,24 @@ double copy_bandwidth(unsigned) {
     for (int repeat = 0; repeat < 20; ++repeat) times.push_back(time_once(copy));
     return 2.0 * static_cast<double>(bytes) / median(times);
   }();
-  return known;
+  return bandwidth;
 }
 
 void prepare_process(char**) {}
 
 void describe_machine() {
-  cudaDeviceProp p{};
+  cudaDeviceProp properties{};
   int device = 0, driver = 0;
   enforce(cudaGetDevice(&device), "cudaGetDevice");
-  enforce(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
+  enforce(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   enforce(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   auto const dotted = [](int v) {
     return std::to_string(v / 1000) + '.' + std::to_string(v % 1000 / 10);
   };
-  benchmark::AddCustomContext("gpu", p.name);
-  benchmark::AddCustomContext("architecture", "sm_" + std::to_string(10 * p.major + p.minor));
-  benchmark::AddCustomContext("processors", std::to_string(p.multiProcessorCount));
+  benchmark::AddCustomContext("gpu", properties.name);
+  benchmark::AddCustomContext("architecture",
+                              "sm_" + std::to_string(10 * properties.major + properties.minor));
+  benchmark::AddCustomContext("processors", std::to_string(properties.multiProcessorCount));
 #if SLICESORT_BENCH_CUBLAS
   benchmark::AddCustomContext("blas", "cuBLAS");
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory, the stream that everything is measured on, and its events.
+// Device memory, events, and the stream of all measurements.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,12 +24,12 @@ inline void enforce(cudaError_t status, char const* call) {
 }
 
 inline cudaStream_t stream() {
-  static cudaStream_t const one = [] {
-    cudaStream_t made = nullptr;
-    enforce(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
-    return made;
+  static cudaStream_t const instance = [] {
+    cudaStream_t created = nullptr;
+    enforce(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking), "cudaStreamCreate");
+    return created;
   }();
-  return one;
+  return instance;
 }
 
 template <class T>
@@ -39,7 +39,7 @@ class device_buffer {
   explicit device_buffer(std::size_t size) : size_(size) {
     if (size == 0) return;
     enforce(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()), "cudaMalloc");
-    // So that no result of an earlier case can pass for one of this case.
+    // Overwrites results of earlier cases.
     enforce(cudaMemsetAsync(data_, 0xff, bytes(), stream()), "cudaMemset");
   }
   device_buffer(device_buffer&& other) noexcept
@@ -60,7 +60,6 @@ class device_buffer {
   std::size_t size_ = 0;
 };
 
-// A point of the stream in time.
 class event {
  public:
   event() { enforce(cudaEventCreate(&event_), "cudaEventCreate"); }
@@ -79,10 +78,9 @@ class event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Fills the L2 cache with memory that no case uses. It only reads: what it wrote would still lie in
-// the cache, and go back to memory while the next call is timed. The device is busy with it while
-// the host enqueues the call, so events around the call measure its work and not the latency of its
-// launches.
+// Flushes the L2 cache by reading other memory. Writing would leave dirty lines, which would be
+// written back during the timed call. The kernel also hides launch latency: the host enqueues the
+// timed call while it runs.
 void flush_l2();
 
 }  // namespace bench

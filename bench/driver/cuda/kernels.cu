@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's kernels: multiply-adds on values in registers, whose rate is a roof; reads that fill
-// the L2 cache; and the comparison of samples.
+// Kernels of the driver: peak arithmetic, flush of the L2 cache, comparison of samples.
 #include "driver/backend.hpp"
 #include "tensors.hpp"
 
@@ -17,18 +16,18 @@ constexpr int steps = 4096, threads = 256;
 
 // Eight independent chains of multiply-adds per thread.
 template <class T>
-__global__ void multiply_add(T* out, T by) {
+__global__ void multiply_add(T* out, T scale) {
   T sum[8];
   for (T& s : sum) s = static_cast<T>(threadIdx.x);
   for (int i = 0; i < steps; ++i)
 #pragma unroll
-    for (T& s : sum) s = s * by + by;
-  T all = 0;
-  for (T const s : sum) all += s;
-  if (all == static_cast<T>(-1)) *out = all;  // never; or there would be nothing to do
+    for (T& s : sum) s = s * scale + scale;
+  T total = 0;
+  for (T const s : sum) total += s;
+  if (total == static_cast<T>(-1)) *out = total;  // never true, but the compiler keeps the sums
 }
 
-// Four independent chains of products of 16 x 16 and 16 x 8 halves per warp.
+// Four independent chains of m16n8k16 products per warp.
 __global__ void multiply_matrices(float* out, std::uint32_t bits) {
   float sum[4][4] = {};
   for (int i = 0; i < steps; ++i)
@@ -39,12 +38,12 @@ __global__ void multiply_matrices(float* out, std::uint32_t bits) {
           "{%4, %4}, {%0, %1, %2, %3};"
           : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
           : "r"(bits));
-  float all = 0;
-  for (auto const& s : sum) all += s[0] + s[1] + s[2] + s[3];
-  if (all == -1.0f) *out = all;
+  float total = 0;
+  for (auto const& s : sum) total += s[0] + s[1] + s[2] + s[3];
+  if (total == -1.0f) *out = total;
 }
 
-int processors() {
+int multiprocessors() {
   int device = 0, count = 0;
   enforce(cudaGetDevice(&device), "cudaGetDevice");
   enforce(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
@@ -52,7 +51,7 @@ int processors() {
   return count;
 }
 
-// The best rate among some launches of `flops` each.
+// The best rate of several launches of `flops` each.
 template <class F>
 double best_rate(double flops, F const& launch) {
   event const start, stop;
@@ -69,7 +68,7 @@ double best_rate(double flops, F const& launch) {
 
 template <class T>
 double peak_of_scalars() {
-  int const blocks = 16 * processors();
+  int const blocks = 16 * multiprocessors();
   device_buffer<T> const out(1);
   return best_rate(2.0 * 8 * steps * threads * blocks, [&] {
     multiply_add<<<blocks, threads, 0, stream()>>>(out.data(), static_cast<T>(0.5));
@@ -77,22 +76,22 @@ double peak_of_scalars() {
 }
 
 double peak_of_matrices() {
-  int const blocks = 16 * processors();
+  int const blocks = 16 * multiprocessors();
   device_buffer<float> const out(1);
   return best_rate(2.0 * 16 * 16 * 8 * 4 * steps * (threads / 32) * blocks, [&] {
     multiply_matrices<<<blocks, threads, 0, stream()>>>(out.data(), 0x38003800u);  // halves of 1/2
   });
 }
 
-__global__ void read_all(uint4 const* data, std::size_t count, std::uint32_t* found) {
-  std::uint32_t any = 0;
+__global__ void read_all(uint4 const* data, std::size_t count, std::uint32_t* out) {
+  std::uint32_t zero_bits = 0;
   std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += step) {
     uint4 const four = data[i];
-    any |= ~(four.x & four.y & four.z & four.w);
+    zero_bits |= ~(four.x & four.y & four.z & four.w);
   }
-  if (any != 0) *found = any;  // never: device_buffer sets every bit
+  if (zero_bits != 0) *out = zero_bits;  // never true: device_buffer sets every bit
 }
 
 std::size_t l2_bytes() {
@@ -102,7 +101,7 @@ std::size_t l2_bytes() {
   return static_cast<std::size_t>(bytes);
 }
 
-// Sets `differ` if any of `count` 16-bit words differs from the same word of the next sample.
+// Sets `differ` if one of `count` 16-bit words differs from the same word of the next sample.
 __global__ void compare_neighbours(std::uint16_t const* data, std::size_t words, std::size_t count,
                                    int* differ) {
   std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
@@ -113,37 +112,37 @@ __global__ void compare_neighbours(std::uint16_t const* data, std::size_t words,
 
 }  // namespace
 
-// For 16-bit types that of the matrix units through mma.sync, else that of ordinary instructions.
+// 16-bit types have the peak of mma.sync on tensor cores.
 double arithmetic_peak(std::string const& dtype, unsigned) {
-  static std::map<std::string, double> known;
-  auto const [at, fresh] = known.try_emplace(dtype, 0.0);
-  if (fresh)
-    at->second = dtype == "f64"   ? peak_of_scalars<double>()
-                 : dtype == "f32" ? peak_of_scalars<float>()
-                                  : peak_of_matrices();
-  return at->second;
+  static std::map<std::string, double> cache;
+  auto const [entry, inserted] = cache.try_emplace(dtype, 0.0);
+  if (inserted)
+    entry->second = dtype == "f64"   ? peak_of_scalars<double>()
+                    : dtype == "f32" ? peak_of_scalars<float>()
+                                     : peak_of_matrices();
+  return entry->second;
 }
 
 void flush_l2() {
   static device_buffer<std::uint32_t> const memory(
       std::max(std::size_t{256} << 20, 4 * l2_bytes()) / sizeof(std::uint32_t)),
-      found(1);
+      out(1);
   read_all<<<2048, 256, 0, stream()>>>(reinterpret_cast<uint4 const*>(memory.data()),
-                                       memory.bytes() / sizeof(uint4), found.data());
+                                       memory.bytes() / sizeof(uint4), out.data());
   enforce(cudaGetLastError(), "read_all");
 }
 
 void repeat_sample(void* data, void const* sample, std::size_t bytes, std::size_t samples) {
-  auto* const bytes_of = static_cast<unsigned char*>(data);
+  auto* const destination = static_cast<unsigned char*>(data);
   enforce(cudaMemcpyAsync(data, sample, bytes, cudaMemcpyHostToDevice, stream()), "cudaMemcpy");
   for (std::size_t done = 1; done < samples;) {
     std::size_t const more = std::min(done, samples - done);
-    enforce(cudaMemcpyAsync(bytes_of + done * bytes, data, more * bytes, cudaMemcpyDeviceToDevice,
-                            stream()),
+    enforce(cudaMemcpyAsync(destination + done * bytes, data, more * bytes,
+                            cudaMemcpyDeviceToDevice, stream()),
             "cudaMemcpy");
     done += more;
   }
-  device_place::wait();
+  cuda_backend::wait();
 }
 
 bool fetch_sample(void* sample, void const* data, std::size_t bytes, std::size_t samples) {
@@ -159,7 +158,7 @@ bool fetch_sample(void* sample, void const* data, std::size_t bytes, std::size_t
   enforce(cudaMemcpyAsync(&different, differ.data(), sizeof(int), cudaMemcpyDeviceToHost, stream()),
           "cudaMemcpy");
   enforce(cudaMemcpyAsync(sample, data, bytes, cudaMemcpyDeviceToHost, stream()), "cudaMemcpy");
-  device_place::wait();
+  cuda_backend::wait();
   return different == 0;
 }
 

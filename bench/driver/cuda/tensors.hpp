@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on the device. One sample is made on the host and repeated through the batch, so that
-// gigabytes are made quickly and every sample of a result can be compared: with the first one on
-// the device, and the first one with the oracle on the host.
+// Tensors on the device. The host makes one sample, which is repeated through the batch: this is
+// fast, and every sample of a result can be compared with the first one on the device, and the
+// first one with the oracle on the host.
 #pragma once
 
 #include "device.hpp"
@@ -19,12 +19,12 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// Copies `bytes` from the host to the front of `data` and repeats them `samples` times.
+// Copies a sample of `bytes` bytes from the host and repeats it `samples` times.
 void repeat_sample(void* data, void const* sample, std::size_t bytes, std::size_t samples);
-// Copies the first sample back; false if another one differs from it.
+// Copies the first sample to the host; false if another sample differs from it.
 bool fetch_sample(void* sample, void const* data, std::size_t bytes, std::size_t samples);
 
-// A sample, repeated; without elements it has no extents.
+// A repeated sample; an empty one has empty extents.
 template <class T>
 class device_tensor {
  public:
@@ -49,8 +49,8 @@ class device_tensor {
   device_buffer<T> values_;
 };
 
-// A stack of tensors for every sample. In memory the sample is the outermost axis; in the view it
-// is the stack.
+// A stack of tensors for every sample: [batch, outer, length, channels] in memory, viewed as
+// [outer, batch, length, channels].
 template <class T>
 class device_stack {
  public:
@@ -58,8 +58,10 @@ class device_stack {
       : shape_(sample.size() != 0 ? shape : ss::stack_extents{}),
         values_({shape_.batch, shape_.outer * shape_.length, shape_.channels}, sample) {}
   ss::tensor_stack<T> view() const {
-    ss::index_t const each = shape_.length * shape_.channels;
-    return {values_.view().data(), shape_, {each, shape_.outer * each, shape_.channels, 1}};
+    ss::index_t const tensor_size = shape_.length * shape_.channels;
+    return {values_.view().data(),
+            shape_,
+            {tensor_size, shape_.outer * tensor_size, shape_.channels, 1}};
   }
   std::size_t bytes() const { return values_.bytes(); }
   bool fetch(buffer<T> const& sample) const { return values_.fetch(sample); }
@@ -69,7 +71,7 @@ class device_stack {
   device_tensor<T> values_;
 };
 
-// Saved indices on the device, of the same type as those of `sample`; empty if that is.
+// Saved indices on the device, of the same type as those of `sample`.
 class device_indices {
  public:
   device_indices(ss::index_t batch, index_buffer const& sample)
@@ -85,7 +87,7 @@ class device_indices {
   }
 
   ss::index_tensor3 view() const { return view_; }
-  // As an argument of forward; empty indices ask for nothing.
+  // Argument of forward: no_saved if there are no indices.
   ss::saved_permutation saved() const {
     if (sample_bytes_ == 0) return ss::no_saved;
     return view_;
@@ -105,13 +107,13 @@ class device_indices {
   ss::index_tensor3 view_;
 };
 
-struct device_place {
-  static constexpr bool every_policy = false;  // each would cost nvcc a minute
-  static fields held(fields f) {
-    f.extents.batch = 1;
-    return f;
+struct cuda_backend {
+  static constexpr bool all_policies = false;  // each takes nvcc a minute
+  static case_params host_params(case_params params) {
+    params.extents.batch = 1;
+    return params;
   }
-  static ss::exec::cuda exec(fields const&) { return {stream()}; }
+  static ss::exec::cuda exec(case_params const&) { return {stream()}; }
   static void wait() { enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
 
   template <class T>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing on the processor; and a call in a process of its own, to measure its peak memory: the
-// high-water mark of the resident set (VmHWM), reset once the data is there, minus the resident set
-// before.
+// Timing on the CPU, and cold calls in a child process, which measures peak memory: the high-water
+// mark of the resident set (VmHWM), reset before the call, minus the resident set before the data
+// was made.
 #include "driver/backend.hpp"
 
 #include <sys/resource.h>
@@ -40,7 +40,7 @@ class stopwatch {
   std::chrono::steady_clock::time_point const start_ = std::chrono::steady_clock::now();
 };
 
-// A line such as "VmHWM:   1234 kB".
+// Reads a line such as "VmHWM:   1234 kB".
 std::optional<std::size_t> bytes_of(char const* file, std::string const& key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)
@@ -51,36 +51,38 @@ std::optional<std::size_t> bytes_of(char const* file, std::string const& key) {
     }
   return std::nullopt;
 }
-std::optional<std::size_t> own_bytes(char const* key) { return bytes_of("/proc/self/status", key); }
+std::optional<std::size_t> process_bytes(char const* key) {
+  return bytes_of("/proc/self/status", key);
+}
 
-// Sets the high-water mark to what is resident now.
+// Resets the high-water mark to the resident set.
 bool reset_high_water() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;
   return file.good();
 }
 
-// In the child: one call and its comparison.
-trial run_once(bench_case const& c) {
-  trial t;
+// Runs a case once and compares its result. Called in the child.
+cold_run run_once(bench_case const& c) {
+  cold_run result;
   try {
-    auto const before = own_bytes("VmRSS");
-    std::unique_ptr<job> const work = c.make(c.at);
-    bool const known = reset_high_water();
+    auto const before = process_bytes("VmRSS");
+    std::unique_ptr<job> const work = c.make(c.params);
+    bool const reset = reset_high_water();
     stopwatch const watch;
     work->run();
-    t.seconds = watch.seconds();
-    auto const peak = own_bytes("VmHWM");
-    if (known && before && peak && *peak > *before) t.peak_bytes = *peak - *before;
-    t.error = work->max_error();
-    if (!(t.error <= work->tolerance))
-      t.complaint = "differs from the oracle by " + std::to_string(t.error);
+    result.seconds = watch.seconds();
+    auto const peak = process_bytes("VmHWM");
+    if (reset && before && peak && *peak > *before) result.peak_bytes = *peak - *before;
+    result.error = work->max_error();
+    if (!(result.error <= work->tolerance))
+      result.failure = "differs from the oracle by " + std::to_string(result.error);
   } catch (std::bad_alloc const&) {
-    t.complaint = "out of memory";
+    result.failure = "out of memory";
   } catch (std::exception const& e) {
-    t.complaint = e.what();
+    result.failure = e.what();
   }
-  return t;
+  return result;
 }
 
 void write_all(int file, std::string const& text) {
@@ -93,14 +95,14 @@ void write_all(int file, std::string const& text) {
 
 std::string read_all(int file) {
   std::string text;
-  char part[512];
-  for (ssize_t n = 0; (n = read(file, part, sizeof part)) > 0;)
-    text.append(part, static_cast<std::size_t>(n));
+  char chunk[512];
+  for (ssize_t n = 0; (n = read(file, chunk, sizeof chunk)) > 0;)
+    text.append(chunk, static_cast<std::size_t>(n));
   return text;
 }
 
-trial in_a_child(bench_case const& c) {
-  trial t;
+cold_run run_in_child(bench_case const& c) {
+  cold_run result;
   int ends[2];
   std::fflush(nullptr);
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");
@@ -109,50 +111,48 @@ trial in_a_child(bench_case const& c) {
   if (child == 0) {
     close(ends[0]);
 #if defined(__GLIBC__)
-    // Makes large blocks come from the system and return to it.
+    // Allocates large blocks by mmap, so that the resident set shrinks when they are freed.
     mallopt(M_MMAP_THRESHOLD, 1 << 17);
 #endif
-    trial const mine = run_once(c);
+    cold_run const run = run_once(c);
     char numbers[120];
-    std::snprintf(numbers, sizeof numbers, "%.17g %.17g %lld ", mine.seconds, mine.error,
-                  mine.peak_bytes ? static_cast<long long>(*mine.peak_bytes) : -1LL);
-    write_all(ends[1], numbers + mine.complaint + '\n');
+    std::snprintf(numbers, sizeof numbers, "%.17g %.17g %lld ", run.seconds, run.error,
+                  run.peak_bytes ? static_cast<long long>(*run.peak_bytes) : -1LL);
+    write_all(ends[1], numbers + run.failure + '\n');
     _exit(0);
   }
   close(ends[1]);
-  std::string const told = read_all(ends[0]);
+  std::string const message = read_all(ends[0]);
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status) || told.empty()) {
+  if (WIFSIGNALED(status) || message.empty()) {
     bool const killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    t.complaint = killed ? "out of memory" : "the call ended its process";
-    return t;
+    result.failure = killed ? "out of memory" : "the call ended its process";
+    return result;
   }
-  std::istringstream in(told);
-  std::string seconds, error, peak;  // as words: a stream does not read "inf"
-  in >> seconds >> error >> peak;
-  t.seconds = std::stod(seconds);
-  t.error = std::stod(error);
-  if (peak != "-1") t.peak_bytes = std::stoull(peak);
-  std::getline(in >> std::ws, t.complaint);
-  return t;
+  std::istringstream stream(message);
+  std::string seconds, error, peak;  // strings, because a stream does not parse "inf"
+  stream >> seconds >> error >> peak;
+  result.seconds = std::stod(seconds);
+  result.error = std::stod(error);
+  if (peak != "-1") result.peak_bytes = std::stoull(peak);
+  std::getline(stream >> std::ws, result.failure);
+  return result;
 }
 
 }  // namespace
 
-std::string obstacle() { return {}; }
-bool keeps_time() { return false; }
+std::string missing_requirement() { return {}; }
+bool uses_manual_time() { return false; }
 
-// A processor may lack the instruction set that the case forces.
-bool possible(fields const& at) { return ss::detail::isa_available(at.instructions); }
+// False if the CPU lacks the instruction set that the case forces.
+bool supports(case_params const& params) { return ss::detail::isa_available(params.instructions); }
 
-double time_job(benchmark::State& state, fields const&, job& work) {
-  if (state.max_iterations > 1)
-    work.run();  // cold caches; a call that fills a run alone is past them
+double time_job(benchmark::State& state, case_params const&, job& work) {
+  if (state.max_iterations > 1) work.run();  // warm-up; a long call needs none
 
-  // Wall time, because the call's threads are part of it.
-  stopwatch const watch;
+  stopwatch const watch;  // wall time includes the threads of the call
   for (auto _ : state) {
     work.run();
     benchmark::ClobberMemory();
@@ -160,20 +160,20 @@ double time_job(benchmark::State& state, fields const&, job& work) {
   return watch.seconds() / static_cast<double>(state.iterations());
 }
 
-trial try_once(bench_case const& c) {
-  if (c.parts.empty()) return in_a_child(c);
-  trial all;
+cold_run measure_cold_run(bench_case const& c) {
+  if (c.parts.empty()) return run_in_child(c);
+  cold_run total;
   for (auto const& part : c.parts) {
-    trial const t = in_a_child(*part);
-    all.seconds += t.seconds;
-    all.error = std::max(all.error, t.error);
-    if (t.peak_bytes) all.peak_bytes = std::max(all.peak_bytes.value_or(0), *t.peak_bytes);
-    if (!t.complaint.empty()) {
-      all.complaint = t.complaint;
+    cold_run const run = run_in_child(*part);
+    total.seconds += run.seconds;
+    total.error = std::max(total.error, run.error);
+    if (run.peak_bytes) total.peak_bytes = std::max(total.peak_bytes.value_or(0), *run.peak_bytes);
+    if (!run.failure.empty()) {
+      total.failure = run.failure;
       break;
     }
   }
-  return all;
+  return total;
 }
 
 double time_calls(job& work, unsigned calls) {
@@ -185,9 +185,9 @@ double time_calls(job& work, unsigned calls) {
   return watch.seconds() / calls;
 }
 
-void bound_memory() {
+void limit_memory() {
   auto const free = bytes_of("/proc/meminfo", "MemAvailable");
-  auto const used = own_bytes("VmSize");
+  auto const used = process_bytes("VmSize");
   if (!free || !used) return;
   rlimit limit{};
   limit.rlim_cur = limit.rlim_max = *used + *free / 20 * 19;

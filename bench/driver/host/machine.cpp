@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine and the build, as far as the host backend is concerned; and the BLAS that multiplies
-// the matrices of materialized attention. OpenBLAS chooses its kernels while it is loaded, by a
-// list of processors. On one that is newer than the list it may take kernels for SSE3, several
-// times as slow. The environment can name others, but only before the program starts.
+// Description of CPU, compiler and BLAS, and the choice of OpenBLAS kernels. OpenBLAS chooses its
+// kernels when it is loaded, from a list of CPUs. On a CPU newer than the list it may choose SSE3
+// kernels, which are several times slower. The environment can override this before the start.
 #include "driver/backend.hpp"
 
 #include <benchmark/benchmark.h>
@@ -17,7 +16,7 @@
 #include <string>
 
 #ifdef SLICESORT_BENCH_BLAS
-// OpenBLAS's description of itself and of its kernels; null with another BLAS.
+// Null with another BLAS than OpenBLAS.
 extern "C" char* openblas_get_config() __attribute__((weak));
 extern "C" char* openblas_get_corename() __attribute__((weak));
 #endif
@@ -26,12 +25,12 @@ namespace bench {
 
 namespace {
 
-// Vector extensions in rising order.
+// Vector extensions in ascending order.
 enum class vectors { sse, avx2, avx512 };
 
-constexpr char const* environment = "OPENBLAS_CORETYPE";
-// Holds the kernels that OpenBLAS chose by itself, in a program that was started anew.
-constexpr char const* own_choice = "SLICESORT_BENCH_OPENBLAS_CHOSE";
+constexpr char const* kernels_variable = "OPENBLAS_CORETYPE";
+// Environment variable with the kernels that OpenBLAS chose by default, set before a restart.
+constexpr char const* default_kernels_variable = "SLICESORT_BENCH_OPENBLAS_CHOSE";
 
 std::string value_of(char const* variable) {
   char const* const value = std::getenv(variable);
@@ -45,7 +44,7 @@ std::string kernels() {
   return {};
 }
 
-// Extensions that kernels of x86 use. A name that is not listed counts as newer than these lists.
+// Vector extension that OpenBLAS kernels for x86 use. Names in no list count as AVX-512.
 vectors used_by(std::string const& name) {
   static constexpr std::array sse{"Katmai",   "Coppermine",  "Northwood",    "Banias",
                                   "Prescott", "Core2",       "Penryn",       "Dunnington",
@@ -58,7 +57,7 @@ vectors used_by(std::string const& name) {
   return vectors::avx512;
 }
 
-// Extensions of this processor that the system has enabled.
+// Vector extension of this CPU that the system has enabled.
 vectors enabled() {
 #if defined(__x86_64__)
   bool const avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -77,25 +76,25 @@ std::string describe_blas() {
   std::istringstream config(openblas_get_config());
   std::string name, release;
   config >> name >> release;
-  std::string said = name + ' ' + release;
-  if (!kernels().empty()) said += ", " + kernels() + " kernels";
-  if (std::string const other = value_of(own_choice); !other.empty())
-    said += " (by itself: " + other + ')';
-  return said;
+  std::string description = name + ' ' + release;
+  if (!kernels().empty()) description += ", " + kernels() + " kernels";
+  if (std::string const other = value_of(default_kernels_variable); !other.empty())
+    description += " (by itself: " + other + ')';
+  return description;
 #else
   return "plain loops";
 #endif
 }
 
-// Names the processor's vector extension that the kernels leave unused. Empty if there is none.
-std::string blas_complaint() {
+// A warning if the kernels leave a vector extension of this CPU unused; else empty.
+std::string blas_warning() {
   if (kernels().empty() || used_by(kernels()) >= enabled()) return {};
-  std::string said = "they leave this processor's ";
-  said += enabled() == vectors::avx512 ? "AVX-512 unused" : "AVX2 unused";
-  if (!value_of(own_choice).empty()) return said + ", and OpenBLAS has no others";
-  if (std::string const asked = value_of(environment); !asked.empty())
-    said += std::string(", since ") + environment + '=' + asked + " is set";
-  return said;
+  std::string warning = "they leave this processor's ";
+  warning += enabled() == vectors::avx512 ? "AVX-512 unused" : "AVX2 unused";
+  if (!value_of(default_kernels_variable).empty()) return warning + ", and OpenBLAS has no others";
+  if (std::string const value = value_of(kernels_variable); !value.empty())
+    warning += std::string(", since ") + kernels_variable + '=' + value + " is set";
+  return warning;
 }
 
 std::string processor() {
@@ -108,26 +107,26 @@ std::string processor() {
 
 }  // namespace
 
-// Starts this program anew, with the same arguments, if OpenBLAS would run kernels of an older
-// processor than this one; else returns. OPENBLAS_CORETYPE, if it is set, is left as it is.
+// Restarts this program with the same arguments if OpenBLAS would run kernels of an older CPU. An
+// OPENBLAS_CORETYPE set by the user is left unchanged.
 void prepare_process(char** argv) {
   std::string const chosen = kernels();
-  if (chosen.empty() || !value_of(environment).empty() || used_by(chosen) >= enabled()) return;
-  setenv(environment, enabled() == vectors::avx512 ? "SKYLAKEX" : "HASWELL", 1);
-  setenv(own_choice, chosen.c_str(), 1);
+  if (chosen.empty() || !value_of(kernels_variable).empty() || used_by(chosen) >= enabled()) return;
+  setenv(kernels_variable, enabled() == vectors::avx512 ? "SKYLAKEX" : "HASWELL", 1);
+  setenv(default_kernels_variable, chosen.c_str(), 1);
   execv("/proc/self/exe", argv);
-  unsetenv(environment);  // the system cannot start a program anew
-  unsetenv(own_choice);
+  unsetenv(kernels_variable);  // execv failed
+  unsetenv(default_kernels_variable);
 }
 
 void describe_machine() {
-  // A program with other contestants alone has no BLAS to speak of.
-  auto const& all = all_cases();
-  if (std::any_of(all.begin(), all.end(),
-                  [](bench_case const& c) { return c.at.subject == "softmax_attention"; })) {
+  // A program with only user-defined operators uses no BLAS.
+  auto const& cases = all_cases();
+  if (std::any_of(cases.begin(), cases.end(),
+                  [](bench_case const& c) { return c.params.subject == "softmax_attention"; })) {
     benchmark::AddCustomContext("blas", describe_blas());
-    if (std::string const complaint = blas_complaint(); !complaint.empty())
-      benchmark::AddCustomContext("weak_blas", complaint);
+    if (std::string const warning = blas_warning(); !warning.empty())
+      benchmark::AddCustomContext("weak_blas", warning);
   }
   benchmark::AddCustomContext("cpu", processor());
   benchmark::AddCustomContext("instruction_set",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sparse_mix is measured against: the same sums factor by factor over whole rows of the
-// tensor, and as many multiply-adds with nothing to load. Both use the library's instruction set.
+// Baselines of sparse_mix: the same sums factor by factor over the whole tensor, and as many
+// multiply-adds without loads. Both use the instruction set that the library would choose.
 #pragma once
 
 #include "driver/case.hpp"
@@ -25,10 +25,10 @@ namespace detail {
 
 namespace bench {
 
-// f(the baseline of the set that the library would choose).
+// Calls `f` with the baseline for an instruction set.
 template <class T, class F>
-void with_mix_baseline(ss::isa wanted, F const& f) {
-  ss::detail::with_isa(ss::detail::fused_isa(wanted),
+void with_mix_baseline(ss::isa isa, F const& f) {
+  ss::detail::with_isa(ss::detail::fused_isa(isa),
                        [&](auto target) { f(mix_baseline_of(target, T{})); });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors one after the other, and multiply-adds alone, for one instruction set. Included once per
-// set, in the library's namespace for it.
+// Baselines of sparse_mix for one instruction set. Included once per instruction set, in the
+// library's namespace for it.
 
 template <class T>
 struct mix_baseline {
@@ -8,8 +8,8 @@ struct mix_baseline {
   using V = typename lanes::V;
   static constexpr index_t count = lanes::count;
 
-  // Rows [first, last) of x + W x, `offset[k]` in 0..rows-1: weights serve four vectors, and the
-  // row before in memory is the row before in the tensor.
+  // Computes rows [first, last) of y = x + W x, with `offset[k]` in [0, rows). Each weight is
+  // loaded once per four vectors.
   static void mix_rows(T const* x, T const* w, T* y, index_t const* offset, index_t links,
                        index_t rows, index_t channels, index_t first, index_t last) {
     for (index_t i = first; i < last; ++i) {
@@ -21,23 +21,24 @@ struct mix_baseline {
       for (; c < channels; ++c) {
         T s = x[i * channels + c];
         for (index_t k = 0; k < links; ++k) {
-          index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
-          s = std::fma(w[i * links + k], x[at * channels + c], s);
+          index_t const row = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
+          s = std::fma(w[i * links + k], x[row * channels + c], s);
         }
         y[i * channels + c] = s;
       }
     }
   }
-  // As many multiply-adds as `multiplications` elements take, out of registers.
-  static T multiply_add(double multiplications, T by) {
+  // Runs `multiplications` multiply-adds on values in registers.
+  static T multiply_add(double multiplications, T scale) {
     V sum[16];
     for (V& s : sum) s = lanes::every(T(1));
-    V const factor = lanes::every(by);
-    auto const times = static_cast<long long>(multiplications / (16 * count));
-    for (long long t = 0; t < times; ++t) all(sum, factor, std::make_index_sequence<16>{});
-    T left = 0;
-    for (V const& s : sum) left += s[0];
-    return left;
+    V const factor = lanes::every(scale);
+    auto const steps = static_cast<long long>(multiplications / (16 * count));
+    for (long long step = 0; step < steps; ++step)
+      multiply_add_all(sum, factor, std::make_index_sequence<16>{});
+    T total = 0;
+    for (V const& s : sum) total += s[0];
+    return total;
   }
 
  private:
@@ -54,14 +55,15 @@ struct mix_baseline {
     constexpr index_t column[] = {static_cast<index_t>(At) * count...};
     V s[] = {lanes::load(x + i * channels + column[At])...};
     for (index_t k = 0; k < links; ++k) {
-      index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
+      index_t const row = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
       V const weight = lanes::every(w[k]);
-      ((s[At] = fused_lanes(weight, lanes::load(x + at * channels + column[At]), s[At])), ...);
+      ((s[At] = fused_lanes(weight, lanes::load(x + row * channels + column[At]), s[At])), ...);
     }
     (lanes::template store<false>(y + i * channels + column[At], s[At]), ...);
   }
   template <std::size_t... At>
-  static SLICESORT_INLINE void all(V* sum, V const& factor, std::index_sequence<At...>) {
+  static SLICESORT_INLINE void multiply_add_all(V* sum, V const& factor,
+                                                std::index_sequence<At...>) {
     ((sum[At] = fused_lanes(sum[At], factor, factor)), ...);
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roofs of this machine: the rates of memcpy, and of multiply-adds on values in registers.
+// Roofs of the roofline: measured rates of memcpy, and of multiply-adds on values in registers.
 #include "driver/backend.hpp"
 #include "driver/tensors.hpp"
 #include "mix_baseline.hpp"
@@ -17,7 +17,7 @@
 namespace bench {
 namespace {
 
-// The best rate of some runs of `amount`.
+// The best rate of several runs, each of `amount` units of work.
 template <class F>
 double best_rate(int repeats, double amount, F const& run) {
   double best = 0.0;
@@ -46,26 +46,27 @@ double measured_peak(unsigned threads) {
 
 }  // namespace
 
-// The library computes with 16-bit values as float.
+// 16-bit types have the peak of float, which the library computes in.
 double arithmetic_peak(std::string const& dtype, unsigned threads) {
-  static std::map<std::pair<bool, unsigned>, double> known;
-  bool const wide = dtype == "f64";
-  auto const [entry, fresh] = known.try_emplace({wide, threads}, 0.0);
-  if (fresh) entry->second = wide ? measured_peak<double>(threads) : measured_peak<float>(threads);
+  static std::map<std::pair<bool, unsigned>, double> cache;
+  bool const f64 = dtype == "f64";
+  auto const [entry, inserted] = cache.try_emplace({f64, threads}, 0.0);
+  if (inserted)
+    entry->second = f64 ? measured_peak<double>(threads) : measured_peak<float>(threads);
   return entry->second;
 }
 
 double copy_bandwidth(unsigned threads) {
-  static std::map<unsigned, double> known;
-  auto const [entry, fresh] = known.try_emplace(threads, 0.0);
-  if (!fresh) return entry->second;
+  static std::map<unsigned, double> cache;
+  auto const [entry, inserted] = cache.try_emplace(threads, 0.0);
+  if (!inserted) return entry->second;
   constexpr std::size_t bytes = std::size_t{256} << 20;
   buffer<char> const from(bytes), to(bytes);
   slicesort::exec::host const exec{threads};
   std::size_t const part = bytes / threads;
   entry->second = best_rate(7, 2.0 * static_cast<double>(part * threads), [&] {
-    exec.parallel_for(threads, [&](unsigned slot) {
-      std::memcpy(to.data() + slot * part, from.data() + slot * part, part);
+    exec.parallel_for(threads, [&](unsigned thread) {
+      std::memcpy(to.data() + thread * part, from.data() + thread * part, part);
     });
   });
   return entry->second;

@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Puts an operator of your own into the arena, beside the library's. `bench/run --with FILE`
-/// compiles FILE in; a program of your own links `slicesort::bench`. docs/arena.md shows both.
+/// Adds your own operator to the arena, next to the library's. `bench/run --with FILE` compiles
+/// FILE into the bench program; a program of your own links `slicesort::bench`. docs/arena.md shows
+/// both.
 ///
-///     slicesort::bench::contestant<float, slicesort::bfloat16> const here("name", my_operator{});
+///     slicesort::bench::entry<float, slicesort::bfloat16> const registration("name", my_op{});
 ///
-/// registers `my_operator` for those element types (`contestant const here(..)`: float alone). The
-/// name is made of letters, digits, '_', '-' and '.', does not begin with "baseline", and no other
-/// operator has it.
-/// Its members; `x`, `y` and their gradients are `tensor3<T const>` and `tensor3<T>`, row-major,
-/// and `on` converts to `exec::host`:
+/// registers `my_op` for these element types (`entry const registration(..)`: float only). Names
+/// consist of letters, digits, '_', '-' and '.', do not begin with "baseline", and are unique.
+/// Members of the operator, where x, y and their gradients are `tensor3<T const>` and `tensor3<T>`,
+/// row-major, and `exec` converts to `exec::host`:
 ///
-///     forward(on, x, y)                         what is timed; y's values are unspecified before
-///     backward(on, dy, dx)                      or backward(on, dy, x, y, dx), if it needs those
-///     expected(x, y)                            the oracle, on one sample of doubles
+///     forward(exec, x, y)                       timed; the values of y are unspecified before
+///     backward(exec, dy, dx)                    or backward(exec, dy, x, y, dx)
+///     expected(x, y)                            the oracle, for one sample of doubles
 ///     expected_backward(dy, x, dx)              the oracle of backward
-///     tolerance                                 the error that rounding explains, relative to the
-///                                               largest value; 0: moved values. Without it, that
-///                                               of sums over the length
-///     flops(extents), backward_flops(extents)   sums and products of one call, for the roofline
-///     has_backward = false                      static constexpr bool: there is no backward
-///     has_oracle = false                        likewise: rows are called unchecked
+///     tolerance                                 rounding error relative to the largest value, 0 for
+///                                               exact results; default: that of row sums
+///     flops(extents), backward_flops(extents)   operations of one call, for the roofline
+///     has_backward = false                      static constexpr bool: no backward
+///     has_oracle = false                        static constexpr bool: results are not verified
 ///
-/// Attention has `q, k, v` for `x`, `dq, dk, dv` for `dx`, and `on.heads`. What forward keeps for
-/// backward, besides its input and output, is whatever `saved(x)` returns: a container, or anything
-/// with `bytes()`. That state is the last argument of `forward(on, x, y, state)`, which training
-/// calls, and comes before `dx` in backward. Tolerance, flops and saved may be left out.
+/// Attention has `q, k, v` for `x`, `dq, dk, dv` for `dx`, and `exec.heads`. An operator that saves
+/// more for backward than its input and output has `saved(x)`, which returns a container or a type
+/// with `bytes()`. That state is the last argument of `forward(exec, x, y, state)`, which training
+/// calls, and precedes `dx` in backward. Tolerance, flops and saved are optional.
 #pragma once
 
-#include "../../own/contestant.hpp"
+#include "../../custom/entry.hpp"
 
 namespace slicesort {
 namespace bench = ::bench;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XLA's buffers as the arrays of ../bindings.
+// Converts XLA buffers to the arrays of ../bindings.
 #pragma once
 
 #include "../../bindings/array.hpp"
@@ -15,8 +15,8 @@ namespace ss = slicesort;
 using bindings::array;
 using bindings::optional_array;
 using ss::index_t;
-using in = ffi::AnyBuffer;
-using out = ffi::Result<ffi::AnyBuffer>;
+using input = ffi::AnyBuffer;
+using output = ffi::Result<ffi::AnyBuffer>;
 
 inline bindings::dtype type_of(ffi::DataType type) {
   switch (type) {
@@ -43,36 +43,36 @@ inline bindings::dtype type_of(ffi::DataType type) {
   }
 }
 
-/// JAX's arrays are dense, the last axis first. Of more axes than an array has, the first ones are
-/// kept: `rank` tells, and no operator takes so many.
-inline array to_array(char const* name, in const& buffer) {
+/// Converts a buffer. JAX arrays are dense and row-major. With more than four axes the first four
+/// are stored; `rank` is exact, and every operator rejects it.
+inline array to_array(char const* name, input const& buffer) {
   auto const extents = buffer.dimensions();
-  array a;
-  a.name = name;
-  a.data = buffer.untyped_data();
-  a.type = type_of(buffer.element_type());
-  a.rank = static_cast<int>(extents.size());
+  array tensor;
+  tensor.name = name;
+  tensor.data = buffer.untyped_data();
+  tensor.type = type_of(buffer.element_type());
+  tensor.rank = static_cast<int>(extents.size());
   index_t stride = 1;
   for (std::size_t axis = extents.size(); axis-- > 0; stride *= extents[axis]) {
-    if (axis >= a.extents.size()) continue;
-    a.extents[axis] = extents[axis];
-    a.strides[axis] = stride;
+    if (axis >= tensor.extents.size()) continue;
+    tensor.extents[axis] = extents[axis];
+    tensor.strides[axis] = stride;
   }
-  return a;
+  return tensor;
 }
-inline array to_array(char const* name, out& buffer) { return to_array(name, *buffer); }
+inline array to_array(char const* name, output& buffer) { return to_array(name, *buffer); }
 
-/// An FFI call has a fixed number of buffers. One of no booleans stands for an array that is
-/// missing: no operator takes booleans.
-inline bool is_missing(in const& buffer) {
+/// True for an empty array of booleans, which stands for a missing array: an FFI call has a fixed
+/// number of buffers, and no operator takes booleans.
+inline bool is_missing(input const& buffer) {
   return buffer.element_type() == ffi::DataType::PRED && buffer.dimensions().size() == 1 &&
          buffer.element_count() == 0;
 }
-inline optional_array to_optional(char const* name, in const& buffer) {
+inline optional_array to_optional(char const* name, input const& buffer) {
   if (is_missing(buffer)) return std::nullopt;
   return to_array(name, buffer);
 }
-inline optional_array to_optional(char const* name, out& buffer) {
+inline optional_array to_optional(char const* name, output& buffer) {
   return to_optional(name, *buffer);
 }
 

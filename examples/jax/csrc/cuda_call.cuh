@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call on the stream that XLA names. The same as host_call.hpp, for a CUDA compiler.
+// Execution policy and memory of a call on XLA's stream. The CUDA counterpart of host_call.hpp.
 #pragma once
 
 #include "arrays.hpp"
@@ -16,12 +16,12 @@
 
 namespace slicesort_jax {
 
-struct place {
+struct xla_context {
   cudaStream_t stream;
   ffi::ScratchAllocator memory;
 };
 
-inline void succeed(cudaError_t status) {
+inline void check(cudaError_t status) {
   if (status != cudaSuccess) throw ss::cuda_error(status, cudaGetErrorString(status));
 }
 
@@ -31,7 +31,7 @@ __global__ void widen(std::int32_t const* from, index_t* to, index_t count) {
 }
 }  // namespace
 
-/// Memory that XLA takes back when the call's work on the stream is done.
+/// Scratch memory from XLA, which reclaims it when the call's work on the stream is done.
 class xla_bytes {
  public:
   explicit xla_bytes(ffi::ScratchAllocator& allocator) : allocator_(allocator) {}
@@ -51,43 +51,45 @@ class xla_bytes {
   std::size_t size_ = 0;
 };
 
-class call {
+class xla_call {
   ffi::ScratchAllocator allocator_;
 
  public:
   ss::exec::cuda exec;
   ss::basic_scratch<xla_bytes> memory{xla_bytes(allocator_)};
 
-  explicit call(place&& at) : allocator_(std::move(at.memory)), exec{at.stream} {}
-  call(call const&) = delete;
+  explicit xla_call(xla_context&& context)
+      : allocator_(std::move(context.memory)), exec{context.stream} {}
+  xla_call(xla_call const&) = delete;
 
-  optional_array lengths(char const* name, in const& buffer) {
-    auto a = to_optional(name, buffer);
-    if (!a) return a;
-    if (a->type == bindings::dtype::i32) {
+  optional_array lengths(char const* name, input const& buffer) {
+    auto tensor = to_optional(name, buffer);
+    if (!tensor) return tensor;
+    if (tensor->type == bindings::dtype::i32) {
       auto const count = static_cast<index_t>(buffer.element_count());
-      xla_bytes memory_of_copy(allocator_);
-      memory_of_copy.resize(static_cast<std::size_t>(count) * sizeof(index_t));
-      auto* const copy = reinterpret_cast<index_t*>(memory_of_copy.data());
+      xla_bytes bytes(allocator_);
+      bytes.resize(static_cast<std::size_t>(count) * sizeof(index_t));
+      auto* const copy = reinterpret_cast<index_t*>(bytes.data());
       if (count > 0) {
-        widen<<<1, 256, 0, exec.stream>>>(static_cast<std::int32_t const*>(a->data), copy, count);
-        succeed(cudaGetLastError());
+        widen<<<1, 256, 0, exec.stream>>>(static_cast<std::int32_t const*>(tensor->data), copy,
+                                          count);
+        check(cudaGetLastError());
       }
-      a->data = copy;
-      a->type = bindings::dtype::i64;
+      tensor->data = copy;
+      tensor->type = bindings::dtype::i64;
     }
-    return a;
+    return tensor;
   }
-  /// Nothing: the device's memory is not read here. Python has brought indices into range.
+  /// Does nothing: the indices are in device memory, and Python has clamped them.
   static void require_rows(array const&, optional_array const&) {}
-  /// Waits for the stream: the library takes the seed from the host.
-  index_t seed(in const& buffer) {
+  /// Returns the seed. Synchronizes the stream, since the library takes seeds from the host.
+  index_t seed(input const& buffer) {
     if (buffer.element_type() != ffi::DataType::U32 || buffer.element_count() != 2)
       bindings::refuse("seed must be two words of uint32");
     std::uint32_t words[2];
-    succeed(cudaMemcpyAsync(words, buffer.untyped_data(), sizeof(words), cudaMemcpyDeviceToHost,
-                            exec.stream));
-    succeed(cudaStreamSynchronize(exec.stream));
+    check(cudaMemcpyAsync(words, buffer.untyped_data(), sizeof(words), cudaMemcpyDeviceToHost,
+                          exec.stream));
+    check(cudaStreamSynchronize(exec.stream));
     return static_cast<index_t>(std::uint64_t{words[1]} << 32 | words[0]);
   }
 };
@@ -95,8 +97,8 @@ class call {
 }  // namespace slicesort_jax
 
 template <>
-struct xla::ffi::CtxDecoding<slicesort_jax::place> {
-  using Type = slicesort_jax::place;
+struct xla::ffi::CtxDecoding<slicesort_jax::xla_context> {
+  using Type = slicesort_jax::xla_context;
   static std::optional<Type> Decode(XLA_FFI_Api const* api, XLA_FFI_ExecutionContext* context,
                                     DiagnosticEngine& diagnostic) {
     auto stream = CtxDecoding<PlatformStream<cudaStream_t>>::Decode(api, context, diagnostic);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers of XLA's foreign function interface. Every source is compiled for the host, and by nvcc
-// (as CUDA) for GPUs.
+// Handlers of XLA's foreign function interface. Each source is compiled for the host and, as CUDA,
+// by nvcc for GPUs.
 #pragma once
 
 #ifdef __CUDACC__
@@ -17,12 +17,12 @@
 
 namespace slicesort_jax {
 
-/// The attributes of a call: the policies of its operator.
+/// Attributes of a call: the policies of its operator.
 class attributes {
  public:
-  attributes(ffi::Dictionary all) : all_(all) {}
+  attributes(ffi::Dictionary values) : values_(values) {}
 
-  bool has(std::string_view name) const { return all_.contains(name); }
+  bool has(std::string_view name) const { return values_.contains(name); }
   std::string text(std::string_view name) const { return std::string(get<std::string_view>(name)); }
   index_t integer(std::string_view name) const { return get<std::int64_t>(name); }
   double real(std::string_view name) const { return get<double>(name); }
@@ -30,48 +30,48 @@ class attributes {
  private:
   template <class T>
   T get(std::string_view name) const {
-    auto const value = all_.get<T>(name);
+    auto const value = values_.get<T>(name);
     if (!value) throw std::runtime_error(value.error().message());
     return *value;
   }
 
-  ffi::Dictionary all_;
+  ffi::Dictionary values_;
 };
 
-/// Calls `f` with a call at the place, and returns what it throws as XLA's error.
+/// Calls `f(call)` and converts its exceptions to XLA errors.
 template <class F>
-ffi::Error run(place&& at, F const& f) {
+ffi::Error run(xla_context&& context, F const& f) {
   try {
-    call here(std::move(at));
-    f(here);
+    xla_call call(std::move(context));
+    f(call);
     return ffi::Error::Success();
-  } catch (std::invalid_argument const& refused) {
-    return ffi::Error::InvalidArgument(refused.what());
-  } catch (std::exception const& failed) {
-    return ffi::Error::Internal(failed.what());
+  } catch (std::invalid_argument const& error) {
+    return ffi::Error::InvalidArgument(error.what());
+  } catch (std::exception const& error) {
+    return ffi::Error::Internal(error.what());
   }
 }
 
-/// A signature: the place, `Ins` inputs, `Outs` outputs and the attributes, in this order.
-template <int Ins, int Outs, class Binding>
-auto with_buffers(Binding&& b) {
-  if constexpr (Ins > 0)
-    return with_buffers<Ins - 1, Outs>(std::move(b).template Arg<ffi::AnyBuffer>());
-  else if constexpr (Outs > 0)
-    return with_buffers<0, Outs - 1>(std::move(b).template Ret<ffi::AnyBuffer>());
+template <int inputs, int outputs, class Binding>
+auto with_buffers(Binding&& binding) {
+  if constexpr (inputs > 0)
+    return with_buffers<inputs - 1, outputs>(std::move(binding).template Arg<ffi::AnyBuffer>());
+  else if constexpr (outputs > 0)
+    return with_buffers<0, outputs - 1>(std::move(binding).template Ret<ffi::AnyBuffer>());
   else
-    return std::move(b).template Attrs<ffi::Dictionary>();
+    return std::move(binding).template Attrs<ffi::Dictionary>();
 }
-template <int Ins, int Outs>
+/// Signature of a handler: the context, inputs, outputs and attributes, in this order.
+template <int inputs, int outputs>
 auto signature() {
-  return with_buffers<Ins, Outs>(ffi::Ffi::Bind().Ctx<place>());
+  return with_buffers<inputs, outputs>(ffi::Ffi::Bind().Ctx<xla_context>());
 }
 
 }  // namespace slicesort_jax
 
-/// Exports the function `implementation` as the handler `slicesort_<name>`.
-#define SLICESORT_JAX_HANDLER(name, ins, outs, implementation)    \
-  extern "C" __attribute__((visibility("default")))               \
-  XLA_FFI_Error* slicesort_##name(XLA_FFI_CallFrame*);            \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(slicesort_##name, implementation, \
-                                (slicesort_jax::signature<ins, outs>()))
+/// Exports `slicesort_jax::name` as the handler `slicesort_<name>`.
+#define SLICESORT_JAX_HANDLER(name, inputs, outputs)                   \
+  extern "C" __attribute__((visibility("default")))                    \
+  XLA_FFI_Error* slicesort_##name(XLA_FFI_CallFrame*);                 \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(slicesort_##name, slicesort_jax::name, \
+                                (slicesort_jax::signature<inputs, outputs>()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call on the host.
+// Execution policy and memory of a call on the host.
 #pragma once
 
 #include "../../bindings/slicing_sort.hpp"
@@ -16,39 +16,38 @@
 
 namespace slicesort_jax {
 
-/// The number of threads of every call. No attribute of the calls, so that a new number needs no
-/// compilation; results do not depend on it.
+/// Threads of every call. A global and not an attribute, so that changing it recompiles nothing.
 inline std::atomic<unsigned> threads{std::thread::hardware_concurrency()};
 
-/// What XLA knows of the place of a call: nothing that the host needs.
-struct place {};
+/// XLA's execution context of a call; empty on the host.
+struct xla_context {};
 
-/// What the operators are called with (see ../../bindings/slicing_sort.hpp).
-class call {
+/// The `Call` of ../../bindings/slicing_sort.hpp.
+class xla_call {
  public:
   ss::exec::host exec;
   ss::scratch memory;
 
-  explicit call(place) { exec.threads = threads == 0 ? 1u : threads.load(); }
+  explicit xla_call(xla_context) { exec.threads = threads == 0 ? 1u : threads.load(); }
 
-  /// Without `jax_enable_x64` JAX has no int64, so lengths may be int32. (A call has up to two.)
-  optional_array lengths(char const* name, in const& buffer) {
-    auto a = to_optional(name, buffer);
-    if (!a) return a;
-    if (a->type == bindings::dtype::i32) {
-      auto const* const first = static_cast<std::int32_t const*>(a->data);
+  /// Returns the lengths as int64. Without `jax_enable_x64`, JAX has only int32.
+  optional_array lengths(char const* name, input const& buffer) {
+    auto tensor = to_optional(name, buffer);
+    if (!tensor) return tensor;
+    if (tensor->type == bindings::dtype::i32) {
+      auto const* const first = static_cast<std::int32_t const*>(tensor->data);
       lengths_.push_back(
           std::make_unique<std::vector<index_t>>(first, first + buffer.element_count()));
-      a->data = lengths_.back()->data();
-      a->type = bindings::dtype::i64;
+      tensor->data = lengths_.back()->data();
+      tensor->type = bindings::dtype::i64;
     }
-    return a;
+    return tensor;
   }
   static void require_rows(array const& perm, optional_array const& lengths) {
     bindings::require_rows(perm, lengths);
   }
-  /// Two words, the lower one first.
-  index_t seed(in const& buffer) {
+  /// Returns the seed of two words, low word first.
+  index_t seed(input const& buffer) {
     if (buffer.element_type() != ffi::DataType::U32 || buffer.element_count() != 2)
       bindings::refuse("seed must be two words of uint32");
     auto const* const words = static_cast<std::uint32_t const*>(buffer.untyped_data());
@@ -62,8 +61,8 @@ class call {
 }  // namespace slicesort_jax
 
 template <>
-struct xla::ffi::CtxDecoding<slicesort_jax::place> {
-  using Type = slicesort_jax::place;
+struct xla::ffi::CtxDecoding<slicesort_jax::xla_context> {
+  using Type = slicesort_jax::xla_context;
   static std::optional<Type> Decode(XLA_FFI_Api const*, XLA_FFI_ExecutionContext*,
                                     DiagnosticEngine&) {
     return Type{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the host's library that Python calls without XLA.
+// Functions of the host library that Python calls through ctypes.
 #include "../../bindings/csp.hpp"
 
 #include "host_call.hpp"
@@ -16,21 +16,22 @@ __attribute__((visibility("default"))) unsigned slicesort_get_threads() {
   return slicesort_jax::threads;
 }
 
-/// What csp saves for a shape: three extents and the bytes of an element go to `to`. Returns 0, or
-/// 1 with the reason in `why`.
+/// Writes the three extents of csp's saved state and its bytes per element to `state`. Returns 0, or
+/// 1 with the error message in `message`.
 __attribute__((visibility("default"))) int slicesort_csp_state(
     char const* groups, char const* shift, char const* alignment, std::int64_t batch,
-    std::int64_t length, std::int64_t channels, std::int64_t* to, char* why, std::size_t room) {
+    std::int64_t length, std::int64_t channels, std::int64_t* state, char* message,
+    std::size_t message_size) {
   try {
-    auto const state =
+    auto const [extents, type] =
         bindings::csp_state_of({groups, shift, alignment}, {batch, length, channels});
-    to[0] = state.extents.batch;
-    to[1] = state.extents.length;
-    to[2] = state.extents.channels;
-    to[3] = state.type == bindings::dtype::u8 ? 1 : state.type == bindings::dtype::u16 ? 2 : 4;
+    state[0] = extents.batch;
+    state[1] = extents.length;
+    state[2] = extents.channels;
+    state[3] = type == bindings::dtype::u8 ? 1 : type == bindings::dtype::u16 ? 2 : 4;
     return 0;
-  } catch (std::exception const& refused) {
-    std::snprintf(why, room, "%s", refused.what());
+  } catch (std::exception const& error) {
+    std::snprintf(message, message_size, "%s", error.what());
     return 1;
   }
 }

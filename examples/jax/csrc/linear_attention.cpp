@@ -6,26 +6,28 @@
 namespace slicesort_jax {
 namespace {
 
-bindings::linear_attention_arguments arguments_of(call& here, attributes const& with,
-                                                  in const& lengths, in const& query_lengths) {
-  return {with.text("feature"), with.text("divisor"), with.text("direction"),
-          here.lengths("lengths", lengths), here.lengths("query_lengths", query_lengths)};
+bindings::linear_attention_arguments arguments_of(xla_call& call, attributes const& attrs,
+                                                  input const& lengths,
+                                                  input const& query_lengths) {
+  return {attrs.text("feature"), attrs.text("divisor"), attrs.text("direction"),
+          call.lengths("lengths", lengths), call.lengths("query_lengths", query_lengths)};
 }
 
-ffi::Error attend(place at, in q, in k, in v, in w, in lengths, in query_lengths, out y,
-                  attributes with) {
-  return run(std::move(at), [&](call& here) {
+ffi::Error linear_attention(xla_context context, input q, input k, input v, input w, input lengths,
+                            input query_lengths, output y, attributes attrs) {
+  return run(std::move(context), [&](xla_call& call) {
     bindings::linear_attention(
-        here, arguments_of(here, with, lengths, query_lengths),
+        call, arguments_of(call, attrs, lengths, query_lengths),
         {to_array("q", q), to_array("k", k), to_array("v", v), to_optional("w", w)},
         to_array("y", y));
   });
 }
-ffi::Error attend_back(place at, in dy, in q, in k, in v, in w, in lengths, in query_lengths,
-                       out dq, out dk, out dv, out dw, attributes with) {
-  return run(std::move(at), [&](call& here) {
+ffi::Error linear_attention_backward(xla_context context, input dy, input q, input k, input v,
+                                     input w, input lengths, input query_lengths, output dq,
+                                     output dk, output dv, output dw, attributes attrs) {
+  return run(std::move(context), [&](xla_call& call) {
     bindings::linear_attention_backward(
-        here, arguments_of(here, with, lengths, query_lengths), to_array("dy", dy),
+        call, arguments_of(call, attrs, lengths, query_lengths), to_array("dy", dy),
         {to_array("q", q), to_array("k", k), to_array("v", v), to_optional("w", w)},
         {to_array("dq", dq), to_array("dk", dk), to_array("dv", dv), to_optional("dw", dw)});
   });
@@ -34,5 +36,5 @@ ffi::Error attend_back(place at, in dy, in q, in k, in v, in w, in lengths, in q
 }  // namespace
 }  // namespace slicesort_jax
 
-SLICESORT_JAX_HANDLER(linear_attention, 6, 1, slicesort_jax::attend);
-SLICESORT_JAX_HANDLER(linear_attention_back, 7, 4, slicesort_jax::attend_back);
+SLICESORT_JAX_HANDLER(linear_attention, 6, 1);
+SLICESORT_JAX_HANDLER(linear_attention_backward, 7, 4);

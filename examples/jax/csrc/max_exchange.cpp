@@ -6,22 +6,24 @@
 namespace slicesort_jax {
 namespace {
 
-ffi::Error exchange(place at, in x, in lengths, out y, out maximum, attributes with) {
-  return run(std::move(at), [&](call& here) {
-    bindings::max_exchange(here, with.integer("row"), to_array("x", x), to_array("y", y),
-                           to_optional("maximum", maximum), here.lengths("lengths", lengths));
+ffi::Error max_exchange(xla_context context, input x, input lengths, output y, output maximum,
+                        attributes attrs) {
+  return run(std::move(context), [&](xla_call& call) {
+    bindings::max_exchange(call, attrs.integer("row"), to_array("x", x), to_array("y", y),
+                           to_optional("maximum", maximum), call.lengths("lengths", lengths));
   });
 }
-ffi::Error exchange_back(place at, in dy, in maximum, in lengths, out dx, attributes with) {
-  return run(std::move(at), [&](call& here) {
-    bindings::max_exchange_backward(here, with.integer("row"), to_array("dy", dy),
+ffi::Error max_exchange_backward(xla_context context, input dy, input maximum, input lengths,
+                                 output dx, attributes attrs) {
+  return run(std::move(context), [&](xla_call& call) {
+    bindings::max_exchange_backward(call, attrs.integer("row"), to_array("dy", dy),
                                     to_array("maximum", maximum), to_array("dx", dx),
-                                    here.lengths("lengths", lengths));
+                                    call.lengths("lengths", lengths));
   });
 }
 
 }  // namespace
 }  // namespace slicesort_jax
 
-SLICESORT_JAX_HANDLER(max_exchange, 2, 2, slicesort_jax::exchange);
-SLICESORT_JAX_HANDLER(max_exchange_back, 3, 1, slicesort_jax::exchange_back);
+SLICESORT_JAX_HANDLER(max_exchange, 2, 2);
+SLICESORT_JAX_HANDLER(max_exchange_backward, 3, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the operators of this unit run. Every operator is one source, which is compiled twice: as
-// C++ for the CPU, and, through `cuda/`, by a CUDA compiler for the GPU.
+// Execution policy and memory of calls from torch. Each operator's source is compiled twice: as C++
+// for the CPU and, included by `cuda/*.cu`, by a CUDA compiler for the GPU.
 #pragma once
 
 #include "tensor.hpp"
@@ -26,7 +26,7 @@
 
 namespace adapter {
 
-/// torch's own threads, as many as `torch.set_num_threads` says, as the library's pool.
+/// torch's thread pool (`torch.set_num_threads`) as an executor of the library.
 struct torch_threads {
   unsigned concurrency() const { return torch::stable::get_num_threads(); }
   template <class F>
@@ -39,8 +39,8 @@ struct torch_threads {
 };
 inline constexpr torch_threads threads{};
 
-/// Memory of torch's, on the device of a tensor. Torch gets it back when the call returns; on a GPU
-/// its allocator keeps the stream's order.
+/// Scratch memory from torch's allocator, on the device of a tensor. It is released when the call
+/// returns; on a GPU the allocator is stream-ordered.
 class torch_bytes {
  public:
   explicit torch_bytes(Tensor const& first) : first_(first) {}
@@ -60,19 +60,20 @@ class torch_bytes {
   std::size_t size_ = 0;
 };
 
-/// The arguments of a call: tensors on the device of the first.
+/// Converts the tensors of a call, which must all be on the device of the first.
 class call_arguments {
  public:
   explicit call_arguments(Tensor const& first) : first_(first) {}
 
-  /// The tensor as an array; refuses one that lies on another device than the first.
-  array operator()(Tensor const& t, char const* name) const {
-    if (t.is_cuda() != first_.is_cuda() || t.get_device_index() != first_.get_device_index())
+  /// Returns the tensor as an array. Throws if it is on another device.
+  array operator()(Tensor const& tensor, char const* name) const {
+    if (tensor.is_cuda() != first_.is_cuda() ||
+        tensor.get_device_index() != first_.get_device_index())
       bindings::refuse(std::string(name) + " must be on the device of the other tensors");
-    return array_of(t, name);
+    return array_of(tensor, name);
   }
-  optional_array operator()(optional_tensor const& t, char const* name) const {
-    if (t) return (*this)(*t, name);
+  optional_array operator()(optional_tensor const& tensor, char const* name) const {
+    if (tensor) return (*this)(*tensor, name);
     return std::nullopt;
   }
 
@@ -80,7 +81,7 @@ class call_arguments {
   Tensor const& first_;
 };
 
-// Two types with names of their own, for the units of both backends meet in one library.
+// Two types with different names, since one library contains the units of both backends.
 #ifdef __CUDACC__
 /// A call on the current stream of a tensor's device.
 class cuda_call : public call_arguments {
@@ -102,7 +103,7 @@ class cuda_call : public call_arguments {
     return static_cast<CUstream_st*>(stream);
   }
 };
-using call = cuda_call;
+using torch_call = cuda_call;
 #else
 /// A call on torch's threads.
 class host_call : public call_arguments {
@@ -111,7 +112,7 @@ class host_call : public call_arguments {
   slicesort::exec::host_on<torch_threads const> exec{threads};
   slicesort::basic_scratch<torch_bytes> memory;
 };
-using call = host_call;
+using torch_call = host_call;
 #endif
 
 }  // namespace adapter

@@ -12,40 +12,41 @@ namespace {
 
 std::tuple<Tensor, Tensor> csp(Tensor const& x, std::string groups, std::string shift,
                                std::string alignment, optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   bindings::csp_policies const policies{groups, shift, alignment};
   bindings::csp_state const state =
       bindings::csp_state_of(policies, {extent(x, 0), extent(x, 1), extent(x, 2)});
   auto const e = state.extents;
   Tensor const y = make_like(x),
                order = make(x, {e.batch, e.length, e.channels}, scalar_type_of(state.type));
-  bindings::csp(on, policies, on(x, "x"), on(y, "y"), on(order, "order"), on(lengths, "lengths"));
+  bindings::csp(call, policies, call(x, "x"), call(y, "y"), call(order, "order"),
+                call(lengths, "lengths"));
   return {y, order};
 }
 Tensor csp_backward(Tensor const& dy, Tensor const& order, std::string groups, std::string shift,
                     std::string alignment, optional_tensor lengths) {
-  call on(dy);
+  torch_call call(dy);
   Tensor const dx = make_like(dy);
-  bindings::csp_backward(on, {groups, shift, alignment}, on(dy, "dy"), on(order, "order"),
-                         on(dx, "dx"), on(lengths, "lengths"));
+  bindings::csp_backward(call, {groups, shift, alignment}, call(dy, "dy"), call(order, "order"),
+                         call(dx, "dx"), call(lengths, "lengths"));
   return dx;
 }
 
 Tensor sinkhorn_csp(Tensor const& x, double tau, int64_t iterations, std::string groups,
                     std::string shift, int64_t reference, optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   Tensor const y = make_like(x);
-  bindings::sinkhorn_csp(on, {groups, shift, tau, iterations, reference}, on(x, "x"), on(y, "y"),
-                         on(lengths, "lengths"));
+  bindings::sinkhorn_csp(call, {groups, shift, tau, iterations, reference}, call(x, "x"),
+                         call(y, "y"), call(lengths, "lengths"));
   return y;
 }
 Tensor sinkhorn_csp_backward(Tensor const& dy, Tensor const& x, double tau, int64_t iterations,
                              std::string groups, std::string shift, int64_t reference,
                              optional_tensor lengths) {
-  call on(dy);
+  torch_call call(dy);
   Tensor const dx = make_like(dy);
-  bindings::sinkhorn_csp_backward(on, {groups, shift, tau, iterations, reference}, on(dy, "dy"),
-                                  on(x, "x"), on(dx, "dx"), on(lengths, "lengths"));
+  bindings::sinkhorn_csp_backward(call, {groups, shift, tau, iterations, reference}, call(dy, "dy"),
+                                  call(x, "x"), call(dx, "dx"), call(lengths, "lengths"));
   return dx;
 }
 

@@ -13,26 +13,28 @@ namespace {
 Tensor linear_attention(Tensor const& q, Tensor const& k, Tensor const& v, optional_tensor w,
                         std::string feature, std::string divisor, std::string direction,
                         optional_tensor lengths, optional_tensor query_lengths) {
-  call on(q);
+  torch_call call(q);
   Tensor const y = make_output(q, v);
   bindings::linear_attention(
-      on, {feature, divisor, direction, on(lengths, "lengths"), on(query_lengths, "query_lengths")},
-      {on(q, "q"), on(k, "k"), on(v, "v"), on(w, "w")}, on(y, "y"));
+      call,
+      {feature, divisor, direction, call(lengths, "lengths"), call(query_lengths, "query_lengths")},
+      {call(q, "q"), call(k, "k"), call(v, "v"), call(w, "w")}, call(y, "y"));
   return y;
 }
 std::tuple<Tensor, Tensor, Tensor, Tensor> linear_attention_backward(
     Tensor const& dy, Tensor const& q, Tensor const& k, Tensor const& v, optional_tensor w,
     std::string feature, std::string divisor, std::string direction, optional_tensor lengths,
     optional_tensor query_lengths, bool w_gradient) {
-  call on(q);
+  torch_call call(q);
   bool const with_w = w && w_gradient;
   Tensor const dq = make_like(q), dk = make_like(k), dv = make_like(v),
                dw = with_w ? make_like(*w) : make(q, {0});
-  optional_array const to_w = with_w ? optional_array(on(dw, "dw")) : std::nullopt;
+  optional_array const dw_array = with_w ? optional_array(call(dw, "dw")) : std::nullopt;
   bindings::linear_attention_backward(
-      on, {feature, divisor, direction, on(lengths, "lengths"), on(query_lengths, "query_lengths")},
-      on(dy, "dy"), {on(q, "q"), on(k, "k"), on(v, "v"), on(w, "w")},
-      {on(dq, "dq"), on(dk, "dk"), on(dv, "dv"), to_w});
+      call,
+      {feature, divisor, direction, call(lengths, "lengths"), call(query_lengths, "query_lengths")},
+      call(dy, "dy"), {call(q, "q"), call(k, "k"), call(v, "v"), call(w, "w")},
+      {call(dq, "dq"), call(dk, "dk"), call(dv, "dv"), dw_array});
   return {dq, dk, dv, dw};
 }
 
@@ -42,7 +44,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linear_attention_backward(
 STABLE_TORCH_LIBRARY_FRAGMENT(slicesort, m) {
   m.def(
       "linear_attention(Tensor q, Tensor k, Tensor v, Tensor? w=None, "
-      "str feature=\"elu_plus_one\", str divisor=\"sum_plus\", str direction=\"both\", "
+      "str feature=\"elu_plus_one\", str divisor=\"sum_plus\", str direction=\"noncausal\", "
       "Tensor? lengths=None, Tensor? query_lengths=None) -> Tensor");
   m.def(
       "linear_attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor? w, "

@@ -10,20 +10,20 @@ namespace adapter {
 namespace {
 
 std::tuple<Tensor, Tensor> max_exchange(Tensor const& x, int64_t row, optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   Tensor const y = make_like(x);
   Tensor maximum = make(x, {extent(x, 0), 1, extent(x, 2)}, index_type(extent(x, 1)));
-  if (extent(x, 1) == 0) torch::stable::zero_(maximum);  // the operator writes none
-  bindings::max_exchange(on, row, on(x, "x"), on(y, "y"), on(maximum, "maximum"),
-                         on(lengths, "lengths"));
+  if (extent(x, 1) == 0) torch::stable::zero_(maximum);  // the operator writes nothing
+  bindings::max_exchange(call, row, call(x, "x"), call(y, "y"), call(maximum, "maximum"),
+                         call(lengths, "lengths"));
   return {y, maximum};
 }
 Tensor max_exchange_backward(Tensor const& dy, Tensor const& maximum, int64_t row,
                              optional_tensor lengths) {
-  call on(dy);
+  torch_call call(dy);
   Tensor const dx = make_like(dy);
-  bindings::max_exchange_backward(on, row, on(dy, "dy"), on(maximum, "maximum"), on(dx, "dx"),
-                                  on(lengths, "lengths"));
+  bindings::max_exchange_backward(call, row, call(dy, "dy"), call(maximum, "maximum"),
+                                  call(dx, "dx"), call(lengths, "lengths"));
   return dx;
 }
 

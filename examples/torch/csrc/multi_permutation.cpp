@@ -11,20 +11,20 @@ namespace {
 
 std::tuple<Tensor, Tensor> multi_permutation(Tensor const& x, Tensor const& weights,
                                              std::string order, optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   Tensor const y = make_like(x), perm = make_like(x, index_type(extent(x, 1)));
-  bindings::multi_permutation(on, order, on(x, "x"), on(weights, "weights"), on(y, "y"),
-                              on(perm, "perm"), on(lengths, "lengths"));
+  bindings::multi_permutation(call, order, call(x, "x"), call(weights, "weights"), call(y, "y"),
+                              call(perm, "perm"), call(lengths, "lengths"));
   return {y, perm};
 }
 std::tuple<Tensor, Tensor> multi_permutation_backward(Tensor const& dy, Tensor const& x,
                                                       Tensor const& weights, Tensor const& perm,
                                                       optional_tensor lengths) {
-  call on(dy);
+  torch_call call(dy);
   Tensor const dx = make_like(dy), dweights = make_like(weights);
-  bindings::multi_permutation_backward(on, on(dy, "dy"), on(x, "x"), on(weights, "weights"),
-                                       on(perm, "perm"), on(dx, "dx"), on(dweights, "dweights"),
-                                       on(lengths, "lengths"));
+  bindings::multi_permutation_backward(call, call(dy, "dy"), call(x, "x"), call(weights, "weights"),
+                                       call(perm, "perm"), call(dx, "dx"),
+                                       call(dweights, "dweights"), call(lengths, "lengths"));
   return {dx, dweights};
 }
 

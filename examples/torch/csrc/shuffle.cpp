@@ -10,15 +10,16 @@ namespace adapter {
 namespace {
 
 Tensor shuffle(Tensor const& x, int64_t seed, std::string form, optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   Tensor const y = make_like(x);
-  bindings::shuffle(on, seed, form, on(x, "x"), on(y, "y"), on(lengths, "lengths"));
+  bindings::shuffle(call, seed, form, call(x, "x"), call(y, "y"), call(lengths, "lengths"));
   return y;
 }
 Tensor shuffle_backward(Tensor const& dy, int64_t seed, std::string form, optional_tensor lengths) {
-  call on(dy);
+  torch_call call(dy);
   Tensor const dx = make_like(dy);
-  bindings::shuffle_backward(on, seed, form, on(dy, "dy"), on(dx, "dx"), on(lengths, "lengths"));
+  bindings::shuffle_backward(call, seed, form, call(dy, "dy"), call(dx, "dx"),
+                             call(lengths, "lengths"));
   return dx;
 }
 

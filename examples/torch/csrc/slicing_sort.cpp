@@ -11,25 +11,25 @@ namespace {
 
 std::tuple<Tensor, Tensor> slicing_sort(Tensor const& x, std::string order, bool save,
                                         optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   Tensor const y = make_like(x);
   Tensor const perm =
       save ? make_like(x, index_type(extent(x, 1))) : make(x, {0, 0, 0}, index_type(extent(x, 1)));
   optional_array const saved = save ? optional_array(array_of(perm, "perm")) : std::nullopt;
-  bindings::slicing_sort(on, order, on(x, "x"), on(y, "y"), saved, on(lengths, "lengths"));
+  bindings::slicing_sort(call, order, call(x, "x"), call(y, "y"), saved, call(lengths, "lengths"));
   return {y, perm};
 }
 Tensor slicing_sort_backward(Tensor const& dy, Tensor const& perm, optional_tensor lengths) {
-  call on(dy);
+  torch_call call(dy);
   Tensor const dx = make_like(dy);
-  bindings::slicing_sort_backward(on, on(dy, "dy"), on(perm, "perm"), on(dx, "dx"),
-                                  on(lengths, "lengths"));
+  bindings::slicing_sort_backward(call, call(dy, "dy"), call(perm, "perm"), call(dx, "dx"),
+                                  call(lengths, "lengths"));
   return dx;
 }
 Tensor permute(Tensor const& x, Tensor const& perm, optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   Tensor const y = make_like(x);
-  bindings::permute(on, on(x, "x"), on(perm, "perm"), on(y, "y"), on(lengths, "lengths"));
+  bindings::permute(call, call(x, "x"), call(perm, "perm"), call(y, "y"), call(lengths, "lengths"));
   return y;
 }
 

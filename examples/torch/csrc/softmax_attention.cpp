@@ -17,12 +17,14 @@ std::tuple<Tensor, Tensor> softmax_attention(Tensor const& q, Tensor const& k, T
                                              std::optional<double> scale, optional_tensor lengths,
                                              optional_tensor query_lengths, double dropout,
                                              int64_t seed) {
-  call on(q);
+  torch_call call(q);
   Tensor const y = make_output(q, v);
   Tensor const state = make(q, {extent(q, 0), extent(q, 1), extent(q, 2), 2}, accumulator_type(q));
   bindings::softmax_attention(
-      on, {mask, scale, on(lengths, "lengths"), on(query_lengths, "query_lengths"), dropout, seed},
-      {on(q, "q"), on(k, "k"), on(v, "v"), on(bias, "bias")}, on(y, "y"), on(state, "state"));
+      call,
+      {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed},
+      {call(q, "q"), call(k, "k"), call(v, "v"), call(bias, "bias")}, call(y, "y"),
+      call(state, "state"));
   return {y, state};
 }
 std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_attention_backward(
@@ -30,27 +32,29 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_attention_backward(
     Tensor const& y, Tensor const& state, std::string mask, std::optional<double> scale,
     optional_tensor lengths, optional_tensor query_lengths, double dropout, int64_t seed,
     bool bias_gradient) {
-  call on(q);
+  torch_call call(q);
   bool const with_bias = bias && bias_gradient;
   Tensor const dq = make_like(q), dk = make_like(k), dv = make_like(v),
                dbias = with_bias ? make_like(*bias) : make(q, {0});
-  optional_array const to_bias = with_bias ? optional_array(on(dbias, "dbias")) : std::nullopt;
+  optional_array const dbias_array =
+      with_bias ? optional_array(call(dbias, "dbias")) : std::nullopt;
   bindings::softmax_attention_backward(
-      on, {mask, scale, on(lengths, "lengths"), on(query_lengths, "query_lengths"), dropout, seed},
-      on(dy, "dy"), {on(q, "q"), on(k, "k"), on(v, "v"), on(bias, "bias")}, on(y, "y"),
-      on(state, "state"), {on(dq, "dq"), on(dk, "dk"), on(dv, "dv"), to_bias});
+      call,
+      {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed},
+      call(dy, "dy"), {call(q, "q"), call(k, "k"), call(v, "v"), call(bias, "bias")}, call(y, "y"),
+      call(state, "state"), {call(dq, "dq"), call(dk, "dk"), call(dv, "dv"), dbias_array});
   return {dq, dk, dv, dbias};
 }
 
 std::tuple<Tensor, Tensor> merge_attention(std::vector<Tensor> ys, std::vector<Tensor> states) {
   if (ys.empty()) bindings::refuse("merge_attention: there must be at least one part");
-  call on(ys[0]);
+  torch_call call(ys[0]);
   Tensor const y = make_like(ys[0]);
   Tensor const state = make(y, {extent(y, 0), extent(y, 1), extent(y, 2), 2}, accumulator_type(y));
   std::vector<array> values, numbers;
-  for (Tensor const& part : ys) values.push_back(on(part, "ys"));
-  for (Tensor const& part : states) numbers.push_back(on(part, "states"));
-  bindings::merge_attention(on, values, numbers, on(y, "y"), on(state, "state"));
+  for (Tensor const& part : ys) values.push_back(call(part, "ys"));
+  for (Tensor const& part : states) numbers.push_back(call(part, "states"));
+  bindings::merge_attention(call, values, numbers, call(y, "y"), call(state, "state"));
   return {y, state};
 }
 

@@ -13,24 +13,24 @@ namespace {
 std::tuple<Tensor, Tensor> sparse_mix(Tensor const& x, Tensor const& w, std::string topology,
                                       std::string residual, int64_t checkpoint_every, bool save,
                                       optional_tensor lengths) {
-  call on(x);
+  torch_call call(x);
   int64_t const count = save ? slicesort::checkpoints{checkpoint_every}.states(extent(w, 0)) : 0;
   Tensor const y = make_like(x),
                states = make(x, {count, extent(x, 0), extent(x, 1), extent(x, 2)});
-  optional_array const saved = save ? optional_array(on(states, "states")) : std::nullopt;
-  bindings::sparse_mix(on, {topology, residual, checkpoint_every}, on(x, "x"), on(w, "w"),
-                       on(y, "y"), saved, on(lengths, "lengths"));
+  optional_array const saved = save ? optional_array(call(states, "states")) : std::nullopt;
+  bindings::sparse_mix(call, {topology, residual, checkpoint_every}, call(x, "x"), call(w, "w"),
+                       call(y, "y"), saved, call(lengths, "lengths"));
   return {y, states};
 }
 std::tuple<Tensor, Tensor> sparse_mix_backward(Tensor const& dy, Tensor const& x, Tensor const& w,
                                                Tensor const& states, std::string topology,
                                                std::string residual, int64_t checkpoint_every,
                                                optional_tensor lengths) {
-  call on(dy);
+  torch_call call(dy);
   Tensor const dx = make_like(x), dw = make_like(w);
-  bindings::sparse_mix_backward(on, {topology, residual, checkpoint_every}, on(dy, "dy"),
-                                on(x, "x"), on(w, "w"), on(states, "states"), on(dx, "dx"),
-                                on(dw, "dw"), on(lengths, "lengths"));
+  bindings::sparse_mix_backward(call, {topology, residual, checkpoint_every}, call(dy, "dy"),
+                                call(x, "x"), call(w, "w"), call(states, "states"), call(dx, "dx"),
+                                call(dw, "dw"), call(lengths, "lengths"));
   return {dx, dw};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's tensors as `bindings::array`, and new ones from torch's allocator. LibTorch's stable ABI
-// alone, so that one binary serves torch 2.10 and everything after it.
+// Converts torch tensors to `bindings::array` and allocates new ones. Uses LibTorch's stable ABI
+// only, so that one binary works with torch 2.10 and newer.
 #pragma once
 
 #include "../../bindings/array.hpp"
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#ifndef STABLE_TORCH_ERROR_CODE_CHECK  // newer than torch 2.10; it keeps an error's reason
+#ifndef STABLE_TORCH_ERROR_CODE_CHECK  // newer than torch 2.10; it keeps the reason of an error
 #  define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
 #endif
 
@@ -31,8 +31,8 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 using optional_tensor = std::optional<Tensor>;
 
-inline bindings::dtype dtype_of(Tensor const& t) {
-  switch (t.scalar_type()) {
+inline bindings::dtype dtype_of(Tensor const& tensor) {
+  switch (tensor.scalar_type()) {
     case ScalarType::Half:
       return bindings::dtype::f16;
     case ScalarType::BFloat16:
@@ -66,24 +66,24 @@ inline ScalarType scalar_type_of(bindings::dtype type) {
   }
 }
 
-/// The tensor as an array of its own strides. `name` must be a literal.
-inline array array_of(Tensor const& t, char const* name) {
-  auto const sizes = t.sizes(), strides = t.strides();
+/// Returns the tensor as an array. `name` must be a literal.
+inline array array_of(Tensor const& tensor, char const* name) {
+  auto const sizes = tensor.sizes(), strides = tensor.strides();
   if (sizes.size() > 4) bindings::refuse(std::string(name) + " has more than four axes");
-  array a{name, t.data_ptr(), dtype_of(t), static_cast<int>(sizes.size())};
+  array a{name, tensor.data_ptr(), dtype_of(tensor), static_cast<int>(sizes.size())};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     a.extents[i] = sizes[i];
     a.strides[i] = strides[i];
   }
   return a;
 }
-inline optional_array array_of(optional_tensor const& t, char const* name) {
-  if (t) return array_of(*t, name);
+inline optional_array array_of(optional_tensor const& tensor, char const* name) {
+  if (tensor) return array_of(*tensor, name);
   return std::nullopt;
 }
 
-/// An operator as torch's dispatcher calls it. What it throws becomes a RuntimeError with the same
-/// sentence; left alone, a ValueError in some versions of torch.
+/// Adapts an operator to torch's dispatcher. Rethrows its exceptions as runtime_error, since some
+/// versions of torch map invalid_argument to ValueError and some do not.
 template <auto Operator>
 void boxed(StableIValue* stack, std::uint64_t arguments, std::uint64_t results) {
   try {
@@ -93,7 +93,7 @@ void boxed(StableIValue* stack, std::uint64_t arguments, std::uint64_t results) 
   }
 }
 
-/// Calls torch's allocator, whose own error says no more than that a call failed.
+/// Calls torch's allocator and adds the tensor's shape to its error message.
 template <class Sizes, class F>
 Tensor allocated(Sizes const& sizes, F const& allocate) {
   try {
@@ -107,8 +107,7 @@ Tensor allocated(Sizes const& sizes, F const& allocate) {
   }
 }
 
-/// A tensor of the shape and device of `like`, and of its strides where they are dense, as
-/// `torch.empty_like` makes it.
+/// Allocates a tensor with the shape, device and (if dense) strides of `like`: `torch.empty_like`.
 inline Tensor make_like(Tensor const& like, std::optional<ScalarType> type = std::nullopt) {
   using torch::stable::detail::from;
   std::array<StableIValue, 6> stack{from(like),         from(type),         from(std::nullopt),
@@ -124,23 +123,25 @@ inline Tensor make(Tensor const& like, std::vector<int64_t> const& sizes,
   return allocated(sizes, [&] { return torch::stable::new_empty(like, sizes, type); });
 }
 
-/// An extent of a tensor that may have the wrong rank, which the call itself refuses.
-inline int64_t extent(Tensor const& t, int64_t axis) { return axis < t.dim() ? t.size(axis) : 0; }
+/// Returns an extent, or 0 if the rank is too low, which the call reports later.
+inline int64_t extent(Tensor const& tensor, int64_t axis) {
+  return axis < tensor.dim() ? tensor.size(axis) : 0;
+}
 
-/// A tensor for the output of attention: as q lies, where values have as many channels, so that the
-/// heads of [batch, length, heads * channels] come back as they were.
+/// Allocates the output of attention. It has the strides of q if v has as many channels, so that
+/// heads split from [batch, length, heads * channels] keep that layout.
 inline Tensor make_output(Tensor const& q, Tensor const& v) {
   if (extent(q, 3) == extent(v, 3)) return make_like(q);
   return make(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
 }
 
-/// The dtype of saved rows: 16 bits while they hold every row.
+/// Dtype of saved row indices: 16 bits if they can index every row.
 inline ScalarType index_type(int64_t rows) {
   return rows <= 65536 ? ScalarType::UInt16 : ScalarType::Int;
 }
-/// The dtype that sums over tensors like this one are formed in.
-inline ScalarType accumulator_type(Tensor const& t) {
-  return t.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
+/// Dtype of the accumulator of an operator on `t`.
+inline ScalarType accumulator_type(Tensor const& tensor) {
+  return tensor.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
 }
 
 }  // namespace adapter

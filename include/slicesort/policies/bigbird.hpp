@@ -23,20 +23,21 @@ namespace mask {
 /// are made again from a counter-based hash, so every backend draws the same blocks, and lengths of
 /// samples have no influence on them.
 struct bigbird {
-  static constexpr index_t all = index_t{1} << 62;
+  static constexpr index_t unlimited = index_t{1} << 62,
+                           all [[deprecated("use unlimited")]] = unlimited;
 
   index_t block = 64;
   index_t window = 3;  ///< odd
   index_t ends = 1;
   index_t random = 3;
   std::uint64_t seed = 0;
-  index_t pool = all;  ///< the last block that is drawn; 15 in the published code
-  index_t keys = 0;    ///< the number of keys of the call
-  index_t head = 0;    ///< whose random blocks these are; a call sets it by `for_head`
+  index_t pool = unlimited;  ///< the last block that is drawn; 15 in the published code
+  index_t keys = 0;          ///< the number of keys of the call
+  index_t head = 0;          ///< whose random blocks these are; a call sets it by `for_head`
 
-  SLICESORT_HD_ABI_TAG constexpr bigbird for_head(index_t of) const {
+  SLICESORT_HD_ABI_TAG constexpr bigbird for_head(index_t head_number) const {
     bigbird mask = *this;
-    mask.head = of;
+    mask.head = head_number;
     return mask;
   }
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
@@ -60,9 +61,9 @@ struct bigbird {
     detail::pair_range const b =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
     // The others cover, and are covered by, everything.
-    index_t const first_row = at_least(b.first_query, ends), first = at_least(b.first_key, ends),
-                  last_row = at_most(b.last_query, past_middle()),
-                  last = at_most(b.last_key, past_middle());
+    index_t const first_row = larger(b.first_query, ends), first = larger(b.first_key, ends),
+                  last_row = smaller(b.last_query, past_middle()),
+                  last = smaller(b.last_key, past_middle());
     for (index_t row = first_row; row < last_row; ++row)
       for (index_t column = first; column < last; ++column)
         if (!looks(row, column)) return false;
@@ -74,18 +75,18 @@ struct bigbird {
       return "bigbird: window must be an odd number in 1..2^40";
     if (!detail::is_mask_number(ends, 0) || !detail::is_mask_number(random, 0))
       return "bigbird: ends and random must be in 0..2^40";
-    if (pool < 0 || pool > all) return "bigbird: pool must be in 0..2^62";
+    if (pool < 0 || pool > unlimited) return "bigbird: pool must be in 0..2^62";
     if (keys != keys_of_call) return "bigbird: keys must be the number of keys";
-    return blocks() <= greatest_blocks ? nullptr : "bigbird: there must be at most 2^31 blocks";
+    return blocks() <= max_blocks ? nullptr : "bigbird: there must be at most 2^31 blocks";
   }
 
  private:
-  static constexpr index_t greatest_blocks = index_t{1} << 31;
+  static constexpr index_t max_blocks = index_t{1} << 31;
 
-  SLICESORT_HD_ABI_TAG static constexpr index_t at_least(index_t a, index_t b) {
+  SLICESORT_HD_ABI_TAG static constexpr index_t larger(index_t a, index_t b) {
     return a < b ? b : a;
   }
-  SLICESORT_HD_ABI_TAG static constexpr index_t at_most(index_t a, index_t b) {
+  SLICESORT_HD_ABI_TAG static constexpr index_t smaller(index_t a, index_t b) {
     return a < b ? a : b;
   }
   SLICESORT_HD_ABI_TAG constexpr index_t blocks() const {
@@ -96,28 +97,28 @@ struct bigbird {
 
   // The blocks that a block in the middle draws from, in order: those of the pool before its
   // window, and those behind.
-  struct urn {
-    index_t first, before, behind_window, count, draws;
+  struct candidate_blocks {
+    index_t first, before, after_window, count, draws;
 
-    SLICESORT_HD_ABI_TAG constexpr index_t block_at(index_t place) const {
-      return place < before ? first + place : behind_window + (place - before);
+    SLICESORT_HD_ABI_TAG constexpr index_t block_at(index_t index) const {
+      return index < before ? first + index : after_window + (index - before);
     }
     // Of a block outside the window; negative or at least `count` where it is not in the urn.
-    SLICESORT_HD_ABI_TAG constexpr index_t place_of(index_t column) const {
-      return column < behind_window ? column - first : column - behind_window + before;
+    SLICESORT_HD_ABI_TAG constexpr index_t index_of(index_t column) const {
+      return column < after_window ? column - first : column - after_window + before;
     }
   };
-  SLICESORT_HD_ABI_TAG constexpr urn urn_of(index_t row) const {
-    index_t const half = window / 2, last = at_most(past_middle(), pool + 1),
-                  before = at_least(at_most(row - half, last) - ends, 0),
-                  behind_window = at_least(row + half + 1, ends),
-                  count = before + at_least(last - behind_window, 0);
-    return {ends, before, behind_window, count, at_most(random, count)};
+  SLICESORT_HD_ABI_TAG constexpr candidate_blocks candidates_of(index_t row) const {
+    index_t const half = window / 2, last = smaller(past_middle(), pool + 1),
+                  before = larger(smaller(row - half, last) - ends, 0),
+                  after_window = larger(row + half + 1, ends),
+                  count = before + larger(last - after_window, 0);
+    return {ends, before, after_window, count, smaller(random, count)};
   }
   // The place that draw `draw` exchanges with place `draw`, of `count`: `key` is the row's.
   SLICESORT_HD_ABI_TAG static constexpr index_t exchanged(std::uint64_t key, index_t draw,
                                                           index_t count) {
-    return draw + detail::below(key, static_cast<std::uint64_t>(draw), count - draw);
+    return draw + detail::uniform_below(key, static_cast<std::uint64_t>(draw), count - draw);
   }
   SLICESORT_HD_ABI_TAG constexpr std::uint64_t key_of(index_t row) const {
     return detail::counter_hash64(
@@ -133,32 +134,32 @@ struct bigbird {
   // Whether block `row` draws block `column`, both in the middle, neither in the other's window:
   // the first draws of Fisher and Yates' shuffle, of which only this block's place is followed.
   SLICESORT_HD_ABI_TAG constexpr bool draws(index_t row, index_t column) const {
-    urn const from = urn_of(row);
-    index_t place = from.place_of(column);
-    if (place >= from.count) return false;
+    candidate_blocks const candidates = candidates_of(row);
+    index_t index = candidates.index_of(column);
+    if (index >= candidates.count) return false;
     std::uint64_t const key = key_of(row);
-    for (index_t draw = 0; draw < from.draws; ++draw) {
-      index_t const other = exchanged(key, draw, from.count);
-      if (place == other) return true;
-      if (place == draw) place = other;
+    for (index_t draw = 0; draw < candidates.draws; ++draw) {
+      index_t const other = exchanged(key, draw, candidates.count);
+      if (index == other) return true;
+      if (index == draw) index = other;
     }
     return false;
   }
   // Whether it draws one of the blocks [first, last), none of which is in its window. Draws are
   // followed back to their blocks where there are fewer of them.
   SLICESORT_HD_ABI_TAG constexpr bool draws_any(index_t row, index_t first, index_t last) const {
-    urn const from = urn_of(row);
-    if (last - first <= from.draws / 2) {
+    candidate_blocks const candidates = candidates_of(row);
+    if (last - first <= candidates.draws / 2) {
       for (index_t column = first; column < last; ++column)
         if (draws(row, column)) return true;
       return false;
     }
     std::uint64_t const key = key_of(row);
-    for (index_t draw = 0; draw < from.draws; ++draw) {
-      index_t place = exchanged(key, draw, from.count);
+    for (index_t draw = 0; draw < candidates.draws; ++draw) {
+      index_t index = exchanged(key, draw, candidates.count);
       for (index_t before = draw; before-- > 0;)
-        if (place == exchanged(key, before, from.count)) place = before;
-      index_t const block_drawn = from.block_at(place);
+        if (index == exchanged(key, before, candidates.count)) index = before;
+      index_t const block_drawn = candidates.block_at(index);
       if (first <= block_drawn && block_drawn < last) return true;
     }
     return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products from a BLAS for `materialized` attention on the host. Optional, and not part of
-/// the umbrella: it needs `<cblas.h>` and a library with CBLAS to link (OpenBLAS, MKL, BLIS, ..),
+/// Matrix products by a BLAS for `materialized` attention on the host. Optional, and not part of
+/// the umbrella header: it needs `<cblas.h>` and a library with CBLAS (OpenBLAS, MKL, BLIS, ..),
 /// which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
 
@@ -12,24 +12,24 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// For `materialized<cblas>`: multiplies float and double with `cblas_sgemm` and `cblas_dgemm`, on
-/// the calling thread and on as many more as the BLAS starts. Other types, and matrices with gaps
-/// between both rows and columns, are left to the library's own loops. The rounding is the BLAS's,
-/// and may depend on its number of threads.
+/// Multiplies float and double with `cblas_sgemm` and `cblas_dgemm`: `materialized<cblas>`. The
+/// BLAS may start threads. Other types, and matrices with gaps between both rows and columns, fall
+/// back to the library's own loops. The rounding is that of the BLAS, and may depend on its number
+/// of threads.
 struct cblas {
   static constexpr bool host_memory = true;
 
   SLICESORT_ABI_TAG bool multiply(CUstream_st*, gemm_call const& call) const {
     if (call.a.kind != call.c.kind || call.b.kind != call.c.kind || !detail::fits_blas(call.depth))
       return false;
-    if (call.c.kind == element_kind::f32) return each<float>(call, cblas_sgemm);
-    if (call.c.kind == element_kind::f64) return each<double>(call, cblas_dgemm);
+    if (call.c.kind == element_kind::f32) return multiply_each<float>(call, cblas_sgemm);
+    if (call.c.kind == element_kind::f64) return multiply_each<double>(call, cblas_dgemm);
     return false;
   }
 
  private:
   template <class T, class Product>
-  SLICESORT_ABI_TAG static bool each(gemm_call const& call, Product product) {
+  SLICESORT_ABI_TAG static bool multiply_each(gemm_call const& call, Product product) {
     auto const a = detail::layout_of(call.a, call.rows, call.depth);
     auto const b = detail::layout_of(call.b, call.depth, call.columns);
     auto const c = detail::layout_of(call.c, call.rows, call.columns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// cuBLAS for `materialized`: `softmax_attention<Mask, materialized<cublas>>`. Not part of the
-/// umbrella; link with cuBLAS (`slicesort::cublas`).
+/// Matrix products by cuBLAS: `softmax_attention<Mask, materialized<cublas>>`. Not part of the
+/// umbrella header; link with cuBLAS (`slicesort::cublas`).
 #pragma once
 
 #include <slicesort/detail/core/gemm.hpp>
@@ -16,27 +16,26 @@
 
 SLICESORT_OPERATORS_BEGIN
 
-/// Multiplies with `cublasGemmStridedBatchedEx`, sums in double for double and else in float (no
-/// TF32 unless the handle's math mode asks for it). The handle is the caller's: of the stream's
-/// device, and used by one thread at a time. Its stream becomes the call's, if it is another; its
-/// pointer mode stays what it is.
+/// Multiplies with `cublasGemmStridedBatchedEx`, with sums in double for double, else in float
+/// (TF32 only if the handle's math mode enables it). The handle belongs to the caller, must be of
+/// the stream's device, and must be used by one thread at a time. Calls set its stream and preserve
+/// its pointer mode.
 ///
-/// To be captured in a graph the handle needs a workspace of its own. Set the stream first, then
-/// the workspace (`cublasSetStream`, `cublasSetWorkspace`): a new stream makes cuBLAS forget it.
+/// Graph capture requires a user-provided workspace in the handle. Set the stream first, then the
+/// workspace (`cublasSetStream`, `cublasSetWorkspace`): setting another stream resets it.
 ///
-/// Errors: `cuda_error` with cuBLAS's status, where a product's is not
-/// `CUBLAS_STATUS_NOT_SUPPORTED`.
+/// Errors: `cuda_error` with cuBLAS's status, except for `CUBLAS_STATUS_NOT_SUPPORTED`.
 struct cublas {
   cublasHandle_t handle = nullptr;
   static constexpr bool host_memory = false;
 
-  /// Whether the product was made: false where cuBLAS cannot express the strides.
+  /// Returns false, without a product, if cuBLAS does not support the strides or types.
   bool multiply(CUstream_st* stream, gemm_call const& call) const {
     if (handle == nullptr) return false;
     bool const wide = call.a.kind == element_kind::f64;
     if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
-    // cuBLAS is column-major: it sees the transposes of row-major matrices, so b comes first. If c
-    // is column-major, all three are transposed once more.
+    // cuBLAS is column-major and reads row-major matrices as transposes, so b comes first. If c is
+    // column-major, all three are transposed once more.
     if (!detail::layout_of(call.c, call.rows, call.columns).transposed)
       return multiply_rows(stream, call);
     gemm_call transposed_call = call;
@@ -52,7 +51,7 @@ struct cublas {
   static gemm_operand transposed(gemm_operand const& m) {
     return {m.data, m.kind, m.column_stride, m.row_stride, m.matrix_stride};
   }
-  // The product where c is row-major.
+  // Multiplies into a row-major c.
   bool multiply_rows(CUstream_st* stream, gemm_call const& call) const {
     bool const wide = call.a.kind == element_kind::f64;
     auto const a = detail::layout_of(call.a, call.rows, call.depth);
@@ -83,7 +82,7 @@ struct cublas {
     return true;
   }
 
-  // cublasSetStream takes the handle's workspace away, even if the stream is what it was.
+  // Sets the stream only if it changes, because cublasSetStream resets the handle's workspace.
   void use_stream(CUstream_st* stream) const {
     cudaStream_t current = nullptr;
     enforce(cublasGetStream(handle, &current), "cublasGetStream");
@@ -110,13 +109,14 @@ struct cublas {
         return CUDA_R_16BF;
     }
   }
-  static void enforce(cublasStatus_t status, char const* function) {
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    status v;
-    v.kind = error_kind::cuda;
-    v.code = static_cast<int>(status);
-    std::snprintf(v.message, sizeof v.message, "%s: %s", function, cublasGetStatusString(status));
-    detail::enforce(v);
+  static void enforce(cublasStatus_t code, char const* function) {
+    if (code == CUBLAS_STATUS_SUCCESS) return;
+    status failure;
+    failure.kind = error_kind::cuda;
+    failure.code = static_cast<int>(code);
+    std::snprintf(failure.message, sizeof failure.message, "%s: %s", function,
+                  cublasGetStatusString(code));
+    detail::enforce(failure);
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Directions of linear attention: which keys a query looks at. A semantic policy of
-/// `linear_attention`, which has no linear form of other masks.
+/// Directions of linear attention, a semantic policy of `linear_attention`: the keys that a query
+/// sees. Other masks have no linear form.
 #pragma once
 
 #include <slicesort/detail/core/build.hpp>
@@ -9,11 +9,11 @@ SLICESORT_TYPES_BEGIN
 
 namespace direction {
 
-/// Every query looks at every key.
+/// Every query sees every key.
 struct noncausal {};
 using both [[deprecated("is called direction::noncausal")]] = noncausal;
 
-/// Query i looks at keys `0 .. i`; there are as many keys as queries.
+/// Query i sees keys `0 .. i`; there are as many keys as queries.
 struct causal {};
 
 }  // namespace direction

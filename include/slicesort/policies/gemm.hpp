@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The description of matrix products that a BLAS is asked for.
+/// Description of matrix products for a BLAS.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -8,11 +8,11 @@ struct CUstream_st;
 
 SLICESORT_TYPES_BEGIN
 
-/// The element types that a matrix product may have.
+/// Element types of matrix products.
 enum class element_kind { f32, f64, f16, bf16 };
 
-/// One operand of a product, a sequence of matrices: `data` points to element (0, 0) of the first
-/// one. Strides count elements.
+/// One operand of a product, a batch of matrices: `data` points to element (0, 0) of the first one.
+/// Strides count elements.
 struct gemm_operand {
   void const* data;
   element_kind kind;
@@ -27,8 +27,7 @@ struct gemm_call {
   gemm_operand a, b, c;
 };
 
-/// For `materialized<plain_gemm>`, the default: products by the library's own loops, without a
-/// BLAS.
+/// Computes products with the library's own loops: `materialized<plain_gemm>`, the default.
 struct plain_gemm {};
 
 SLICESORT_TYPES_END

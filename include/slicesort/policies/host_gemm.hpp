@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products on the host by the library's own loops, for models around its operators where
-/// there is no BLAS. Optional, and not part of the umbrella.
+/// Matrix products on the host without a BLAS, for models around the operators. Optional; not part
+/// of the umbrella header.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -19,37 +19,37 @@
 
 SLICESORT_OPERATORS_BEGIN
 
-/// Multiplies matrices of float, double, float16 and bfloat16, of any strides and a, b and c of one
-/// type, on the calling thread.
+/// Multiplies matrices of float, double, float16 or bfloat16 on the calling thread. Strides are
+/// arbitrary; a, b and c have the same type.
 ///
-/// - **Arithmetic** every element is a sum in the order of the depth, by fused multiply-adds in the
-///   accumulator's type (double for double, else float), times alpha, rounded once. With beta 1 the
-///   product is added to c. So bits depend on no instruction set and no block size.
+/// - **Arithmetic** every element is a chain of fused multiply-adds in the order of the depth, in
+///   the accumulator's type (double for double, else float), times alpha, rounded once. With beta 1
+///   the product is added to c. Results do not depend on the instruction set or block sizes.
 /// - **Workspace** `workspace_bytes`; nothing is allocated.
-/// - **Cost** with AVX-512 and float about that of OpenBLAS's best kernels up to 128 channels, and
+/// - **Cost** with AVX-512 and float, about that of OpenBLAS's best kernels up to 128 channels, and
 ///   1.1 to 1.4 times as much at 512 (docs/learning).
 struct host_gemm {
   static constexpr bool host_memory = true;
   isa instructions = isa::best;
 
-  /// Bytes that `multiply` needs. The call's data are not read.
+  /// Bytes that `multiply` needs. Does not read the call's data.
   static std::size_t workspace_bytes(gemm_call const& call) {
-    return by_type(call.c.kind, [&](auto element) {
+    return with_type(call.c.kind, [&](auto element) {
       using T = decltype(element);
       detail::arena counting;
       detail::matrix_product<T>(counting, call.depth);
       return counting.bytes();
     });
   }
-  /// Returns false, and writes nothing, if the types differ, beta is neither 0 nor 1, or the
-  /// workspace is too small.
+  /// Returns false without writing if the types differ, beta is neither 0 nor 1, or the workspace
+  /// is too small.
   bool multiply(gemm_call const& call, workspace memory) const {
     bool const one_type = call.a.kind == call.c.kind && call.b.kind == call.c.kind;
     if (!one_type || (call.beta != 0 && call.beta != 1)) return false;
-    std::size_t const need = workspace_bytes(call);
-    if (memory.grow != nullptr && memory.bytes < need) memory = memory.grow(memory.owner, need);
-    if (memory.bytes < need) return false;
-    by_type(call.c.kind, [&](auto element) {
+    std::size_t const bytes = workspace_bytes(call);
+    if (memory.grow != nullptr && memory.bytes < bytes) memory = memory.grow(memory.owner, bytes);
+    if (memory.bytes < bytes) return false;
+    with_type(call.c.kind, [&](auto element) {
       run<decltype(element)>(call, memory);
       return std::size_t{0};
     });
@@ -58,7 +58,7 @@ struct host_gemm {
 
  private:
   template <class F>
-  static std::size_t by_type(element_kind kind, F const& f) {
+  static std::size_t with_type(element_kind kind, F const& f) {
     switch (kind) {
       case element_kind::f32:
         return f(float{});
@@ -74,26 +74,26 @@ struct host_gemm {
   template <class T>
   void run(gemm_call const& call, workspace memory) const {
     using A = detail::accumulator_t<T>;
-    detail::gemm_kernels<T> const use(instructions);
+    detail::gemm_kernels<T> const kernels(instructions);
     detail::arena a(memory);
     detail::matrix_product<T> const product(a, call.depth);
-    detail::row_access<T> const io(use);
+    detail::row_access<T> const rows_of_c(kernels);
     auto const matrix = [](gemm_operand const& m, index_t number) {
-      return detail::matrix_operand<T>::of(static_cast<T const*>(m.data) + number * m.matrix_stride,
-                                           m.row_stride, m.column_stride);
+      return detail::matrix_operand<T>::from_elements(
+          static_cast<T const*>(m.data) + number * m.matrix_stride, m.row_stride, m.column_stride);
     };
     for (index_t i = 0; i < call.matrices; ++i)
-      product.form(use, call.rows, call.columns, call.depth, matrix(call.a, i), matrix(call.b, i),
-                   static_cast<A>(call.alpha),
-                   [&](A const* tile, index_t pitch, index_t row, index_t rows, index_t column,
-                       index_t columns) {
-                     T* const to = static_cast<T*>(const_cast<void*>(call.c.data)) +
-                                   i * call.c.matrix_stride + row * call.c.row_stride +
-                                   column * call.c.column_stride;
-                     io.store(tile, pitch, rows, columns, to, call.c.row_stride,
-                              call.c.column_stride,
-                              call.beta == 1 ? grad_mode::accumulate : grad_mode::overwrite);
-                   });
+      product.multiply(kernels, call.rows, call.columns, call.depth, matrix(call.a, i),
+                       matrix(call.b, i), static_cast<A>(call.alpha),
+                       [&](A const* tile, index_t pitch, index_t row, index_t rows, index_t column,
+                           index_t columns) {
+                         T* const c = static_cast<T*>(const_cast<void*>(call.c.data)) +
+                                      i * call.c.matrix_stride + row * call.c.row_stride +
+                                      column * call.c.column_stride;
+                         rows_of_c.store(
+                             tile, pitch, rows, columns, c, call.c.row_stride, call.c.column_stride,
+                             call.beta == 1 ? grad_mode::accumulate : grad_mode::overwrite);
+                       });
   }
 };
 

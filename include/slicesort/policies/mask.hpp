@@ -52,7 +52,7 @@ struct causal {
     return detail::bits_from(key - offset - first_query);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
-    return detail::is_mask_number(offset, -detail::greatest_mask_number)
+    return detail::is_mask_number(offset, -detail::max_mask_number)
                ? nullptr
                : "causal: offset must be in -2^40..2^40";
   }
@@ -138,8 +138,7 @@ struct strided {
   SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
     index_t const distance = key - first_query, rest = distance % stride,
                   first = rest < 0 ? rest + stride : rest,
-                  radius = near_by < detail::greatest_mask_number ? near_by
-                                                                  : detail::greatest_mask_number;
+                  radius = near_by < detail::max_mask_number ? near_by : detail::max_mask_number;
     std::uint64_t multiples = first < 64 ? std::uint64_t{1} << first : 0;
     for (index_t step = stride; step < 64; step *= 2) multiples |= multiples << step;
     return multiples |
@@ -158,10 +157,10 @@ struct both {
   B b;
 
   SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
-    key_range const one = detail::range_of_keys(a, query, keys),
-                    two = detail::range_of_keys(b, query, keys);
-    return {one.first > two.first ? one.first : two.first,
-            one.last < two.last ? one.last : two.last};
+    key_range const range_a = detail::range_of_keys(a, query, keys),
+                    range_b = detail::range_of_keys(b, query, keys);
+    return {range_a.first > range_b.first ? range_a.first : range_b.first,
+            range_a.last < range_b.last ? range_a.last : range_b.last};
   }
   template <class M = A, std::enable_if_t<detail::has_allows<M> || detail::has_allows<B>, int> = 0>
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
@@ -190,8 +189,8 @@ struct both {
     return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
-    char const* const what = detail::what_is_wrong(a, call);
-    return what != nullptr ? what : detail::what_is_wrong(b, call);
+    char const* const error = detail::mask_error(a, call);
+    return error != nullptr ? error : detail::mask_error(b, call);
   }
 };
 template <class A, class B>
@@ -205,12 +204,12 @@ struct either {
   B b;
 
   SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
-    key_range const one = detail::range_of_keys(a, query, keys),
-                    two = detail::range_of_keys(b, query, keys);
-    if (one.first == one.last) return two;
-    if (two.first == two.last) return one;
-    return {one.first < two.first ? one.first : two.first,
-            one.last > two.last ? one.last : two.last};
+    key_range const range_a = detail::range_of_keys(a, query, keys),
+                    range_b = detail::range_of_keys(b, query, keys);
+    if (range_a.first == range_a.last) return range_b;
+    if (range_b.first == range_b.last) return range_a;
+    return {range_a.first < range_b.first ? range_a.first : range_b.first,
+            range_a.last > range_b.last ? range_a.last : range_b.last};
   }
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     return detail::looks_at(a, query, key) || detail::looks_at(b, query, key);
@@ -238,8 +237,8 @@ struct either {
     return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
-    if (char const* const what = detail::what_is_wrong(a, call)) return what;
-    if (char const* const what = detail::what_is_wrong(b, call)) return what;
+    if (char const* const error = detail::mask_error(a, call)) return error;
+    if (char const* const error = detail::mask_error(b, call)) return error;
     return cuts_at(a, call.keys) && cuts_at(b, call.keys)
                ? nullptr
                : "either: ranges of its masks must not depend on the number of keys";

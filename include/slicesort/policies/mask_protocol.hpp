@@ -146,9 +146,9 @@ SLICESORT_HD constexpr bool covers_pairs(Mask const& mask, pair_range r) {
 template <class Mask>
 SLICESORT_HD constexpr key_range range_of_keys(Mask const& mask, index_t query, index_t keys) {
   if constexpr (has_range<Mask>) {
-    key_range const asked = mask.range(query, keys);
-    index_t const first = asked.first > 0 ? asked.first : 0;
-    index_t const last = asked.last < keys ? asked.last : keys;
+    key_range const range = mask.range(query, keys);
+    index_t const first = range.first > 0 ? range.first : 0;
+    index_t const last = range.last < keys ? range.last : keys;
     return first < last ? key_range{first, last} : key_range{0, 0};
   } else {
     (void)mask, (void)query;
@@ -182,7 +182,7 @@ inline constexpr bool validates<
     true;
 
 template <class Mask>
-constexpr char const* what_is_wrong(Mask const& mask, mask_call call) {
+constexpr char const* mask_error(Mask const& mask, mask_call call) {
   if constexpr (validates<Mask, mask_call>)
     return mask.validate(call);
   else if constexpr (validates<Mask, index_t>)
@@ -228,9 +228,9 @@ SLICESORT_HD constexpr pair_range blocks_of(pair_range r, index_t size) {
           block_of(r.first_key, size), block_of(r.last_key - 1, size) + 1};
 }
 
-inline constexpr index_t greatest_mask_number = index_t{1} << 40;
+inline constexpr index_t max_mask_number = index_t{1} << 40;
 constexpr bool is_mask_number(index_t number, index_t least) {
-  return least <= number && number <= greatest_mask_number;
+  return least <= number && number <= max_mask_number;
 }
 
 SLICESORT_DETAIL_END

@@ -23,24 +23,25 @@ struct fixed {
   bool first_column = false;
 
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
-    index_t const of_key = detail::block_of(key, block), within = key - of_key * block;
+    index_t const key_block = detail::block_of(key, block), within = key - key_block * block;
     return within >= block - tail || (first_column && within == 0) ||
-           detail::block_of(query, block) == of_key;
+           detail::block_of(query, block) == key_block;
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
     detail::pair_range const blocks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
     if (blocks.first_query < blocks.last_key && blocks.first_key < blocks.last_query) return true;
-    index_t const past = past_column(first_key);
+    index_t const past = column_offset(first_key);
     return past < columns() || (columns() > 0 && first_key + (block - past) < last_key);
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
-    index_t const own = detail::block_of(first_query, block);
-    if (own != detail::block_of(last_query - 1, block)) return are_columns(first_key, last_key);
+    index_t const query_block = detail::block_of(first_query, block);
+    if (query_block != detail::block_of(last_query - 1, block))
+      return are_columns(first_key, last_key);
     // What lies before the block, and behind it.
-    index_t const first = own * block, last = first + block;
+    index_t const first = query_block * block, last = first + block;
     return are_columns(first_key, last_key < first ? last_key : first) &&
            are_columns(first_key > last ? first_key : last, last_key);
   }
@@ -54,12 +55,13 @@ struct fixed {
   // keys of one and the first key of the next. `past_column` is how far a key lies behind the first
   // of them, modulo the block.
   SLICESORT_HD_ABI_TAG constexpr index_t columns() const { return tail + (first_column ? 1 : 0); }
-  SLICESORT_HD_ABI_TAG constexpr index_t past_column(index_t key) const {
-    index_t const from = key + tail;
-    return from - detail::block_of(from, block) * block;
+  SLICESORT_HD_ABI_TAG constexpr index_t column_offset(index_t key) const {
+    index_t const shifted = key + tail;
+    return shifted - detail::block_of(shifted, block) * block;
   }
   SLICESORT_HD_ABI_TAG constexpr bool are_columns(index_t first, index_t last) const {
-    return first >= last || columns() >= block || past_column(first) + (last - first) <= columns();
+    return first >= last || columns() >= block ||
+           column_offset(first) + (last - first) <= columns();
   }
 };
 
@@ -90,8 +92,8 @@ struct dilated_window {
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     if (!detail::is_mask_number(step, 1)) return "dilated_window: step must be in 1..2^40";
-    index_t const most = detail::greatest_mask_number / step;
-    return 0 <= left && left <= most && 0 <= right && right <= most
+    index_t const limit = detail::max_mask_number / step;
+    return 0 <= left && left <= limit && 0 <= right && right <= limit
                ? nullptr
                : "dilated_window: left and right must be at least 0, times step at most 2^40";
   }
@@ -141,18 +143,18 @@ struct block_pairs {
   }
 
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
-    index_t const at = detail::block_of(query, block) * pitch(),
+    index_t const row_start = detail::block_of(query, block) * pitch(),
                   column = detail::block_of(key, block);
-    return at < bytes() && (table(at + column / 8) >> column % 8 & 1) != 0;
+    return row_start < bytes() && (table(row_start + column / 8) >> column % 8 & 1) != 0;
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
-    return any_bit({first_query, last_query, first_key, last_key}, 0);
+    return has_bit({first_query, last_query, first_key, last_key}, 0);
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
-    return detail::block_of(last_query - 1, block) * pitch() < bytes() && !any_bit(r, 0xff);
+    return detail::block_of(last_query - 1, block) * pitch() < bytes() && !has_bit(r, 0xff);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (!detail::is_mask_number(block, 1)) return "block_pairs: block must be in 1..2^40";
@@ -171,7 +173,7 @@ struct block_pairs {
 
  private:
   // Whether a bit of the pairs of blocks is set, or is not if `flip` is 0xff.
-  SLICESORT_HD_ABI_TAG constexpr bool any_bit(detail::pair_range r, int flip) const {
+  SLICESORT_HD_ABI_TAG constexpr bool has_bit(detail::pair_range r, int flip) const {
     detail::pair_range const blocks = detail::blocks_of(r, block);
     index_t const first_byte = blocks.first_key / 8, last_byte = (blocks.last_key - 1) / 8;
     for (index_t row = blocks.first_query; row < blocks.last_query; ++row) {
@@ -197,12 +199,12 @@ struct chunk_back {
   index_t keys = 0;
 
   SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t all_keys) const {
-    index_t const own = detail::block_of(query, size);
-    if (own == 0 && circular) return {0, all_keys};
-    return {(own - 1) * size, (own + 1) * size};
+    index_t const chunk = detail::block_of(query, size);
+    if (chunk == 0 && circular) return {0, all_keys};
+    return {(chunk - 1) * size, (chunk + 1) * size};
   }
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
-    return looks(detail::block_of(query, size), detail::block_of(key, size));
+    return allows_chunks(detail::block_of(query, size), detail::block_of(key, size));
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
@@ -221,7 +223,7 @@ struct chunk_back {
       return false;
     for (index_t q = chunks.first_query; q < chunks.last_query; ++q)
       for (index_t k = chunks.first_key; k < chunks.last_key; ++k)
-        if (!looks(q, k)) return false;
+        if (!allows_chunks(q, k)) return false;
     return true;
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
@@ -237,7 +239,7 @@ struct chunk_back {
   SLICESORT_HD_ABI_TAG constexpr index_t last() const {
     return keys == 0 ? 0 : detail::block_of(keys - 1, size);
   }
-  SLICESORT_HD_ABI_TAG constexpr bool looks(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows_chunks(index_t query, index_t key) const {
     return key == query || key + 1 == query || (circular && query == 0 && key == last());
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: slicesort::bench: backward must be backward(on, dy, dx) or backward(on, dy, x, y, dx)
+// expect: slicesort::bench: backward must be backward(exec, dy, dx) or backward(exec, dy, x, y, dx)
 #include "../../../bench/include/slicesort/bench.hpp"
 
 struct identity {

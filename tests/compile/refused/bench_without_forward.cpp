@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: slicesort::bench: the operator needs forward(on, x, y) or forward(on, q, k, v, y)
+// expect: slicesort::bench: the operator needs forward(exec, x, y) or forward(exec, q, k, v, y)
 #include "../../../bench/include/slicesort/bench.hpp"
 
 #ifdef CORRECTED

@@ -15,6 +15,6 @@ struct copy {
     std::copy_n(x.data(), x.extents().size(), y.data());
   }
 };
-slicesort::bench::contestant const here("bare", copy{});
+slicesort::bench::entry const registration("bare", copy{});
 
 }  // namespace

@@ -10,7 +10,7 @@ struct nothing {
   void forward(slicesort::exec::host, slicesort::tensor3<float const>,
                slicesort::tensor3<float>) const {}
 };
-slicesort::bench::contestant const first("twice", nothing{});
-slicesort::bench::contestant const second(SECOND_NAME, nothing{});
+slicesort::bench::entry const first("twice", nothing{});
+slicesort::bench::entry const second(SECOND_NAME, nothing{});
 
 }  // namespace

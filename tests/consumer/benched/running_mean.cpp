@@ -42,4 +42,4 @@ struct running_mean {  // y[n] is the mean of x[0], .., x[n]
             dy(0, n, c) / double(n + 1) + (n + 1 < dy.extents().length ? dx(0, n + 1, c) : 0.0);
   }
 };
-slicesort::bench::contestant<float, ss::bfloat16> const here("running_mean", running_mean{});
+slicesort::bench::entry<float, ss::bfloat16> const registration("running_mean", running_mean{});

@@ -58,6 +58,6 @@ struct gate {  // y = heads q k + v
   double flops(ss::extents3 e) const { return 3.0 * double(e.size()); }
   double backward_flops(ss::extents3 e) const { return 4.0 * double(e.size()); }
 };
-slicesort::bench::contestant const here("gate", gate{});
+slicesort::bench::entry const registration("gate", gate{});
 
 }  // namespace

@@ -34,8 +34,8 @@ struct planted {
     copy(dy, dx);
   }
 };
-slicesort::bench::contestant const forward("wrong_forward", planted{fault::of_forward});
-slicesort::bench::contestant const backward("wrong_backward", planted{fault::of_backward});
-slicesort::bench::contestant const throws("throws", planted{fault::throws});
+slicesort::bench::entry const forward("wrong_forward", planted{fault::of_forward});
+slicesort::bench::entry const backward("wrong_backward", planted{fault::of_backward});
+slicesort::bench::entry const throws("throws", planted{fault::throws});
 
 }  // namespace

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments as the handlers take them. Ranks are checked here, where shapes of results are made of them; all else is
-refused by the library, when the call runs."""
+"""Converts arguments for the handlers. Checks ranks, which the shapes of results depend on; the library checks
+everything else when the call runs."""
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,34 +16,34 @@ def array(name: str, x: Any, axes: str = ROWS) -> Any:
     return x
 
 
-def lengths(name: str, given: Any) -> Any:
-    """int32 or int64; the handler widens the former."""
-    if given is None:
+def lengths(name: str, value: Any) -> Any:
+    """Returns int32 or int64 lengths; the handler widens int32."""
+    if value is None:
         return None
-    given = array(name, given, "[batch]")
-    narrow = jnp.issubdtype(given.dtype, jnp.integer) and given.dtype not in (jnp.int32, jnp.int64)
-    return given.astype(jnp.int32) if narrow else given
+    value = array(name, value, "[batch]")
+    narrow = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype not in (jnp.int32, jnp.int64)
+    return value.astype(jnp.int32) if narrow else value
 
 
-def seed(given: Any) -> Any:
-    """Two words, the lower one first. They are an input, not an attribute: a new seed needs no new compilation."""
-    if isinstance(given, (int, np.integer)):
-        bits = int(given) % 2**64
+def seed(value: Any) -> Any:
+    """Returns two words, low word first. They are an input of the handler, so that a new seed needs no compilation."""
+    if isinstance(value, (int, np.integer)):
+        bits = int(value) % 2**64
         return np.array([bits % 2**32, bits >> 32], np.uint32)
-    given = jnp.asarray(given)
-    if given.ndim == 0 and jnp.issubdtype(given.dtype, jnp.integer):
-        high = given >> 32 if given.dtype.itemsize == 8 else jnp.where(given < 0, -1, 0)
-        return jnp.stack([given.astype(jnp.uint32), high.astype(jnp.uint32)])
-    if given.shape != (2,) or given.dtype != jnp.uint32:
+    value = jnp.asarray(value)
+    if value.ndim == 0 and jnp.issubdtype(value.dtype, jnp.integer):
+        high = value >> 32 if value.dtype.itemsize == 8 else jnp.where(value < 0, -1, 0)
+        return jnp.stack([value.astype(jnp.uint32), high.astype(jnp.uint32)])
+    if value.shape != (2,) or value.dtype != jnp.uint32:
         raise ValueError("seed must be an integer, or two words of uint32 as jax.random.key_data gives")
-    return given
+    return value
 
 
 def index_dtype(length: int) -> Any:
-    """Of saved rows: 16 bits hold those of 65536."""
+    """Returns the dtype of saved indices: 16 bits up to 65536 rows."""
     return jnp.uint16 if length <= 65536 else jnp.int32
 
 
 def accumulator(dtype: Any) -> Any:
-    """The type that the library forms sums in."""
+    """Returns the dtype of the library's accumulator."""
     return jnp.float64 if dtype == jnp.float64 else jnp.float32

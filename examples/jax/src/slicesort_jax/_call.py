@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all operators share: calls of handlers that know where the batch is, and derivatives."""
+"""Calls of handlers that fold mapped axes into the batch, and operators with gradients."""
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Callable, NamedTuple, Sequence
@@ -15,7 +15,7 @@ Policies = tuple[tuple[str, Any], ...]
 
 
 class In(NamedTuple):
-    """An array, or None where it is missing; `axis` is that of the batch, None where samples share it."""
+    """An input, or None if it is missing. `axis` is its batch axis; None: all samples share it."""
     array: Any
     axis: int | None = 0
 
@@ -26,34 +26,32 @@ class Out(NamedTuple):
     axis: int | None = 0
 
 
-def policies(**given: Any) -> Policies:
-    """Attributes of a call, hashable, in the types that handlers read without jax_enable_x64, too."""
-    def fixed(name: str, value: Any) -> Any:
+def policies(**values: Any) -> Policies:
+    """Returns the attributes of a call, hashable, with 64-bit numbers even without jax_enable_x64."""
+    def convert(name: str, value: Any) -> Any:
         if isinstance(value, Integral):
             return np.int64(value)
         if not isinstance(value, (str, Real)):
             raise TypeError(f"{name} is a {type(value).__name__}, must be text or a number")
         return np.float64(value) if isinstance(value, Real) else value
 
-    return tuple((name, fixed(name, value)) for name, value in given.items())
+    return tuple((name, convert(name, value)) for name, value in values.items())
 
 
 def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attributes: Policies = (),
          folds: bool = True) -> list[Any]:
-    """Calls a handler; where an output is None, it writes none and None is returned.
+    """Calls a handler. An output that is None is not computed, and is None in the result.
 
-    An axis that vmap maps becomes a part of the batch, so that one call does the work of all. That is not possible
-    where samples share an array that is mapped, or have the gradient of one in common, or where results follow from a
-    sample's number (`folds` false): there is one call after the other."""
+    vmap folds the mapped axis into the batch, so that one call does the work of all slices. Slices are called one by one
+    if samples share a mapped array or a gradient, or if results depend on the sample index (`folds` is false)."""
     arrays = [i.array for i in inputs if i.array is not None]
     axes = [i.axis for i in inputs if i.array is not None]
-    given, axis_of = [i.array is not None for i in inputs], [i.axis for i in inputs]
-    wanted = [o for o in outputs if o is not None]
+    is_given = [i.array is not None for i in inputs]
 
     @jax.custom_batching.custom_vmap
     def run(*arrays: Any) -> tuple[Any, ...]:
-        its = iter(arrays)
-        operands = [next(its) if there else np.zeros(0, bool) for there in given]
+        remaining = iter(arrays)
+        operands = [next(remaining) if given else np.zeros(0, bool) for given in is_given]
         shapes = [jax.ShapeDtypeStruct((0,), bool) if o is None else jax.ShapeDtypeStruct(o.shape, o.dtype)
                   for o in outputs]
         results = jax.ffi.ffi_call("slicesort_" + target, shapes, vmap_method="sequential")(*operands,
@@ -63,11 +61,11 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
     @run.def_vmap
     def rule(size: int, mapped: Sequence[bool], *arrays: Any) -> tuple[Any, Any]:
         if not folds or any(m and axis is None for m, axis in zip(mapped, axes)) or any(
-                o.axis is None for o in wanted):
+                o is not None and o.axis is None for o in outputs):
             results = _one_by_one(run, mapped, arrays)
         else:
             folded = iter(_fold(a, axis, m, size) for a, axis, m in zip(arrays, axes, mapped))
-            results = call(target, [In(next(folded) if there else None, axis) for there, axis in zip(given, axis_of)],
+            results = call(target, [In(i.array if i.array is None else next(folded), i.axis) for i in inputs],
                            [o and o._replace(shape=_times(o, size)) for o in outputs], attributes)
             results = tuple(_unfold(r, o, size) for r, o in zip(results, outputs) if o is not None)
         return results, (True,) * len(results)
@@ -77,11 +75,11 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
 
 
 def _one_by_one(run: Callable[..., Any], mapped: Sequence[bool], arrays: Sequence[Any]) -> Any:
-    def one(some: list[Any]) -> Any:
-        its = iter(some)
-        return run(*(next(its) if m else a for a, m in zip(arrays, mapped)))
+    def run_slice(slices: list[Any]) -> Any:
+        remaining = iter(slices)
+        return run(*(next(remaining) if m else a for a, m in zip(arrays, mapped)))
 
-    return jax.lax.map(one, [a for a, m in zip(arrays, mapped) if m])
+    return jax.lax.map(run_slice, [a for a, m in zip(arrays, mapped) if m])
 
 
 def _fold(array: Any, axis: int | None, mapped: bool, size: int) -> Any:
@@ -102,26 +100,26 @@ def _unfold(array: Any, out: Out, size: int) -> Any:
 
 
 def operator(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of policies and arrays (None where one is missing) that has a gradient.
+    """Returns a differentiable function of policies and arrays, which may be None.
 
-    `forward(save, policies, *arrays)` returns the result and what `backward(policies, saved, wanted, dy)` needs, which
-    returns a gradient for each of the arrays; `wanted` says which of them anybody asks for."""
+    `forward(save, policies, *arrays)` returns the result and the saved state.
+    `backward(policies, saved, needed, dy)` returns the gradients of the arrays; `needed` has a bool for each."""
     @partial(jax.custom_vjp, nondiff_argnums=(0,))
     def differentiable(policies: Policies, *arrays: Any) -> Any:
         return forward(False, policies, *arrays)[0]
 
     def rule_forward(policies: Policies, *arrays: Any) -> Any:
         y, saved = forward(True, policies, *(None if a is None else a.value for a in arrays))
-        # Residuals are arrays; a bool that must be known while backward is traced goes into a shape. JAX mixes up their
-        # structure where calls with other bools came before.
-        wanted = tuple(jnp.zeros(1 if a is not None and a.perturbed else 0, bool) for a in arrays)
-        return y, (saved, wanted)
+        # A shape encodes each bool: backward needs it at trace time, and JAX confuses residuals that differ in structure
+        # between calls.
+        needed = tuple(jnp.zeros(1 if a is not None and a.perturbed else 0, bool) for a in arrays)
+        return y, (saved, needed)
 
     def rule_backward(policies: Policies, residuals: Any, dy: Any) -> Any:
-        saved, wanted = residuals
+        saved, needed = residuals
         dy = jax.tree.map(lambda d: jnp.zeros(d.shape, d.dtype) if isinstance(d, SymbolicZero) else d, dy,
                           is_leaf=lambda d: isinstance(d, SymbolicZero))
-        return backward(policies, saved, tuple(w.shape[0] == 1 for w in wanted), dy)
+        return backward(policies, saved, tuple(n.shape[0] == 1 for n in needed), dy)
 
     differentiable.defvjp(rule_forward, rule_backward, symbolic_zeros=True)
     return jax.jit(differentiable, static_argnums=0)

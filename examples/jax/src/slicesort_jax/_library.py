@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled libraries: registers their handlers with XLA."""
+"""Loads the compiled libraries and registers their handlers with XLA."""
 import ctypes
 from pathlib import Path
 
 import jax
 
-_NAMES = ["slicing_sort", "permute", "permute_back", "multi_permutation", "multi_permutation_back", "max_exchange",
-          "max_exchange_back", "shuffle", "shuffle_back", "csp", "csp_back", "sinkhorn_csp", "sinkhorn_csp_back",
-          "sparse_mix", "sparse_mix_back", "softmax_attention", "softmax_attention_back", "merge_attention",
-          "linear_attention", "linear_attention_back"]
+_DIFFERENTIABLE = ["permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sparse_mix",
+                   "softmax_attention", "linear_attention"]
+_NAMES = ["slicing_sort", "merge_attention", *_DIFFERENTIABLE, *(name + "_backward" for name in _DIFFERENTIABLE)]
 
 
 def _register(path: Path, platform: str) -> ctypes.CDLL:
@@ -26,8 +25,8 @@ if _cuda_path.exists():
 
 
 def set_num_threads(count: int) -> None:
-    """The threads of every call on a CPU from now on, also in functions that are compiled already; at first as many
-    as there are processors. Results do not depend on it."""
+    """Sets the number of threads of calls on a CPU, also in compiled functions. The default is the number of processors.
+    Results do not depend on it."""
     if count < 1:
         raise ValueError(f"the number of threads must be at least 1, is {count}")
     _host.slicesort_set_threads(ctypes.c_uint(count))
@@ -38,9 +37,9 @@ def get_num_threads() -> int:
 
 
 def csp_state(groups: str, shift: str, alignment: str, shape: tuple[int, int, int]) -> tuple[tuple[int, ...], str]:
-    """Shape and dtype of what csp saves."""
-    to, why = (ctypes.c_int64 * 4)(), ctypes.create_string_buffer(512)
-    if _host.slicesort_csp_state(groups.encode(), shift.encode(), alignment.encode(), *map(ctypes.c_int64, shape), to,
-                                 why, ctypes.c_size_t(len(why))):
-        raise ValueError(why.value.decode())
-    return tuple(to[:3]), {1: "uint8", 2: "uint16", 4: "int32"}[to[3]]
+    """Returns shape and dtype of csp's saved state."""
+    state, message = (ctypes.c_int64 * 4)(), ctypes.create_string_buffer(512)
+    if _host.slicesort_csp_state(groups.encode(), shift.encode(), alignment.encode(), *map(ctypes.c_int64, shape), state,
+                                 message, ctypes.c_size_t(len(message))):
+        raise ValueError(message.value.decode())
+    return tuple(state[:3]), {1: "uint8", 2: "uint16", 4: "int32"}[state[3]]

@@ -13,9 +13,9 @@ def _csp_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
     return y, (order, lengths)
 
 
-def _csp_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+def _csp_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
     order, lengths = saved
-    (dx,) = call("csp_back", [In(dy), In(order), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
+    (dx,) = call("csp_backward", [In(dy), In(order), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
     return dx, None
 
 
@@ -24,13 +24,13 @@ _csp = operator(_csp_forward, _csp_backward)
 
 def csp(x: Any, groups: str = "group_size{2}", shift: str = "linear", alignment: str = "reference{0}",
         lengths: Any = None) -> Any:
-    """Channel-wise sample permutation: channels are shifted against each other, then the rows of every group are put in
-    order (CSP, eq. 3 to 5).
+    """Channel-wise sample permutation: shifts the channels along the sequence, then sorts the rows of each group (CSP,
+    eq. 3 to 5).
 
     x, y: `[batch, length, channels]`, dtypes as in `slicing_sort`. `groups`: `group_size{G}` or `group_count{K}`.
     `shift`: `none`, `linear`, `linear_step{step}`, `per_head{heads}`, `modular`, `power{layer, layers}`,
-    `power_ceil{layer, layers}` or `table{..}`, one number for each channel. `alignment`: `reference{channel}`, or an
-    order of `slicing_sort`."""
+    `power_ceil{layer, layers}` or `table{..}`, a shift per channel. `alignment`: `reference{channel}`, or an order of
+    `slicing_sort`."""
     return _csp(policies(groups=groups, shift=shift, alignment=alignment), array("x", x),
                 as_lengths("lengths", lengths))
 
@@ -40,9 +40,9 @@ def _sinkhorn_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
     return y, (x, lengths)
 
 
-def _sinkhorn_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+def _sinkhorn_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
     x, lengths = saved
-    (dx,) = call("sinkhorn_csp_back", [In(dy), In(x), In(lengths)], [Out(x.shape, x.dtype)], policies)
+    (dx,) = call("sinkhorn_csp_backward", [In(dy), In(x), In(lengths)], [Out(x.shape, x.dtype)], policies)
     return dx, None
 
 
@@ -51,8 +51,9 @@ _sinkhorn = operator(_sinkhorn_forward, _sinkhorn_backward)
 
 def sinkhorn_csp(x: Any, tau: float, iterations: int = 10, groups: str = "group_size{2}", shift: str = "linear",
                  reference: int = 0, lengths: Any = None) -> Any:
-    """CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9): each group is mixed by a doubly stochastic
-    matrix that follows channel `reference`. x, y: `[batch, length, channels]`, float32 or float64. `tau` is the
+    """CSP with Sinkhorn's algorithm instead of the sort (CSP, eq. 8 and 9): multiplies each group by a doubly stochastic
+    matrix that depends on channel `reference`. x, y: `[batch, length, channels]`, float32 or float64. `tau` is the
     temperature."""
-    how = policies(tau=float(tau), iterations=iterations, groups=groups, shift=shift, reference=reference)
-    return _sinkhorn(how, array("x", x), as_lengths("lengths", lengths))
+    return _sinkhorn(
+        policies(tau=float(tau), iterations=iterations, groups=groups, shift=shift, reference=reference),
+        array("x", x), as_lengths("lengths", lengths))

@@ -14,9 +14,9 @@ def _exchange_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
     return y, (maximum, lengths)
 
 
-def _exchange_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+def _exchange_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
     maximum, lengths = saved
-    (dx,) = call("max_exchange_back", [In(dy), In(maximum), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
+    (dx,) = call("max_exchange_backward", [In(dy), In(maximum), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
     return dx, None
 
 
@@ -24,12 +24,12 @@ _exchange = operator(_exchange_forward, _exchange_backward)
 
 
 def max_exchange(x: Any, row: int = 0, lengths: Any = None) -> Any:
-    """x, `[batch, length, channels]`, with the first maximum of every channel exchanged with row `row` (Sliceformer's
+    """Exchanges the first maximum of every channel of x, `[batch, length, channels]`, with row `row` (Sliceformer's
     max-exchange; row 0 for a class token)."""
     return _exchange(policies(row=row), array("x", x), as_lengths("lengths", lengths))
 
 
-# Each is the gradient of the other, also of the other's forward rule.
+# Each function is the gradient of the other, so that both have derivatives of any order.
 
 
 def _shuffle_forward(save: bool, policies: Any, x: Any, seed: Any, lengths: Any) -> Any:
@@ -41,16 +41,16 @@ def _shuffle_forward(save: bool, policies: Any, x: Any, seed: Any, lengths: Any)
 def _unshuffle_forward(save: bool, policies: Any, dy: Any, seed: Any, lengths: Any) -> Any:
     if save:
         return _unshuffle(policies, dy, seed, lengths), (seed, lengths)
-    return *call("shuffle_back", [In(dy), In(seed, None), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
+    return *call("shuffle_backward", [In(dy), In(seed, None), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
 
 
 _shuffle = operator(_shuffle_forward,
-                    lambda policies, saved, wanted, dy: (_unshuffle(policies, dy, *saved), None, None))
+                    lambda policies, saved, needed, dy: (_unshuffle(policies, dy, *saved), None, None))
 _unshuffle = operator(_unshuffle_forward,
-                      lambda policies, saved, wanted, d: (_shuffle(policies, d, *saved), None, None))
+                      lambda policies, saved, needed, d: (_shuffle(policies, d, *saved), None, None))
 
 
 def shuffle(x: Any, seed: Any = 0, form: str = "shared_by_channels", lengths: Any = None) -> Any:
-    """The rows of x, `[batch, length, channels]`, in an order that follows from the seed alone, one for all channels or
-    `per_channel` (Sliceformer's ablation). `seed`: an integer, or `jax.random.key_data(key)`."""
+    """Permutes the rows of x, `[batch, length, channels]`, in an order that depends on the seed alone: one for all
+    channels, or `per_channel` (Sliceformer's ablation). `seed`: an integer, or `jax.random.key_data(key)`."""
     return _shuffle(policies(form=form), array("x", x), as_seed(seed), as_lengths("lengths", lengths))

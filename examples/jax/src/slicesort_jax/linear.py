@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """linear_attention."""
+import warnings
 from typing import Any
 
 from ._arguments import array, lengths as as_lengths
@@ -12,28 +13,31 @@ def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, w: Any, *le
     return y, (q, k, v, w, *lengths)
 
 
-def _backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
+def _backward(policies: Policies, saved: Any, needed: Any, dy: Any) -> Any:
     q, k, v, w, *lengths = saved
-    gradients = call("linear_attention_back", [In(dy), In(q), In(k), In(v), In(w, None), *map(In, lengths)],
+    gradients = call("linear_attention_backward", [In(dy), In(q), In(k), In(v), In(w, None), *map(In, lengths)],
                      [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
-                      Out(w.shape, w.dtype, None) if wanted[3] else None], policies)
+                      Out(w.shape, w.dtype, None) if needed[3] else None], policies)
     return (*gradients, None, None)
 
 
-_attend = operator(_forward, _backward)
+_linear_attention = operator(_forward, _backward)
 
 
 def linear_attention(q: Any, k: Any, v: Any, w: Any = None, feature: str = "elu_plus_one", divisor: str = "sum_plus",
-                     direction: str = "both", lengths: Any = None, query_lengths: Any = None) -> Any:
+                     direction: str = "noncausal", lengths: Any = None, query_lengths: Any = None) -> Any:
     """`phi(q_i)^T sum phi(k_j) v_j^T / D(phi(q_i)^T sum phi(k_j))` for every sample, head and query (Transformers are
     RNNs, eq. 4 to 7; with other features Performer, cosFormer and Random Feature Attention).
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; w,
-    of random features alone: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
+    for random features only: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
     `random_exp{eps}`, `random_relu{eps, scale}` or `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`,
-    `at_least{eps}` or `none`. `direction`: `both` or `causal`."""
-    return _attend(policies(feature=feature, divisor=divisor, direction=direction),
-                   array("q", q, "[batch, heads, queries, channels]"), array("k", k, "[batch, heads, keys, channels]"),
-                   array("v", v, "[batch, heads, keys, values]"),
-                   None if w is None else array("w", w, "[heads, features, channels]"),
-                   as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths))
+    `at_least{eps}` or `none`. `direction`: `noncausal` or `causal`."""
+    if direction == "both":
+        warnings.warn('direction "both" is deprecated: use "noncausal"', DeprecationWarning, stacklevel=2)
+        direction = "noncausal"
+    return _linear_attention(
+        policies(feature=feature, divisor=divisor, direction=direction),
+        array("q", q, "[batch, heads, queries, channels]"), array("k", k, "[batch, heads, keys, channels]"),
+        array("v", v, "[batch, heads, keys, values]"), None if w is None else array("w", w, "[heads, features, channels]"),
+        as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths))

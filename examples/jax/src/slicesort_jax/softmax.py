@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""softmax_attention, and merge_attention of its results."""
+"""softmax_attention, and merge_attention, which merges its results."""
 from typing import Any, Sequence
 
 import jax
@@ -14,12 +14,12 @@ _BIAS = "[batch, heads, queries, keys]"  # or [batch, heads, 1, queries + keys -
 
 
 def _bias_axis(q: Any, bias: Any) -> int | None:
-    """Samples share a bias of batch 1."""
+    """Returns the batch axis of the bias; None if all samples share it (batch 1)."""
     return 0 if bias is None or bias.shape[0] == q.shape[0] else None
 
 
 def _folds(policies: Policies) -> bool:
-    """Which weights dropout keeps follows from a sample's number, which a larger batch would change."""
+    """False with dropout, whose weights depend on the sample index: folding into the batch would change it."""
     return dict(policies)["dropout"] == 0
 
 
@@ -33,18 +33,18 @@ def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, 
     return y, (q, k, v, bias, y, state, *rest)
 
 
-def _gradients(policies: Policies, dy: Any, saved: Any, of_bias: bool) -> list[Any]:
+def _gradients(policies: Policies, dy: Any, saved: Any, needs_bias: bool) -> list[Any]:
     q, k, v, bias, y, state, lengths, query_lengths, seed = saved
     axis = _bias_axis(q, bias)
-    return call("softmax_attention_back",
+    return call("softmax_attention_backward",
                 [In(dy), In(q), In(k), In(v), In(bias, axis), In(y), In(state), In(lengths), In(query_lengths),
                  In(seed, None)],
                 [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
-                 Out(bias.shape, bias.dtype, axis) if of_bias else None], policies, _folds(policies))
+                 Out(bias.shape, bias.dtype, axis) if needs_bias else None], policies, _folds(policies))
 
 
-def _backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
-    return (*_gradients(policies, dy, saved, wanted[3]), None, None, None)
+def _backward(policies: Policies, saved: Any, needed: Any, dy: Any) -> Any:
+    return (*_gradients(policies, dy, saved, needed[3]), None, None, None)
 
 
 def _pair_forward(save: bool, policies: Policies, *arrays: Any) -> Any:
@@ -52,13 +52,13 @@ def _pair_forward(save: bool, policies: Policies, *arrays: Any) -> Any:
     return (y, saved[5]), saved
 
 
-_attend = operator(_forward, _backward)
-_attend_pair = operator(_pair_forward, lambda policies, saved, wanted, d: _backward(policies, saved, wanted, d[0]))
+_attention = operator(_forward, _backward)
+_attention_with_state = operator(_pair_forward, lambda policies, saved, needed, d: _backward(policies, saved, needed, d[0]))
 
 
 def _policies(mask: str, scale: float | None, dropout: float) -> Policies:
-    given = {} if scale is None else {"scale": float(scale)}  # left out: 1 / sqrt(channels)
-    return policies(mask=mask, dropout=float(dropout), **given)
+    optional = {} if scale is None else {"scale": float(scale)}  # default: 1 / sqrt(channels)
+    return policies(mask=mask, dropout=float(dropout), **optional)
 
 
 def _arrays(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
@@ -76,27 +76,27 @@ def _rest(lengths: Any, query_lengths: Any, dropout: float, seed: Any) -> tuple[
 
 def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full", scale: float | None = None,
                       lengths: Any = None, query_lengths: Any = None, dropout: float = 0.0, seed: Any = None) -> Any:
-    """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1), without
-    the map of weights in memory.
+    """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1). Never
+    stores the map of weights.
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; y:
     `[batch, heads, queries, values]`. bias: `[batch or 1, heads or 1, queries, keys]`, or relative,
     `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}`,
     `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
     `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`.
-    `scale` is `channels ** -0.5` if it is None. `dropout` requires a `seed`, from which the weights that it keeps
-    follow."""
-    return _attend(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
-                   *_rest(lengths, query_lengths, dropout, seed))
+    `scale` is `channels ** -0.5` if it is None. `dropout` requires a `seed`, which determines the weights that it
+    keeps."""
+    return _attention(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
+                      *_rest(lengths, query_lengths, dropout, seed))
 
 
 def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full",
                                  scale: float | None = None, lengths: Any = None, query_lengths: Any = None,
                                  dropout: float = 0.0, seed: Any = None) -> tuple[Any, Any]:
-    """The same, and the two numbers of each query that `merge_attention` takes. They count as constants: no gradient
-    flows through them."""
-    y, state = _attend_pair(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
-                            *_rest(lengths, query_lengths, dropout, seed))
+    """Returns `softmax_attention` and the state that `merge_attention` needs, two numbers per query. No gradient flows
+    through the state."""
+    y, state = _attention_with_state(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
+                                     *_rest(lengths, query_lengths, dropout, seed))
     return y, jax.lax.stop_gradient(state)
 
 
@@ -104,9 +104,8 @@ def softmax_attention_backward(dy: Any, q: Any, k: Any, v: Any, y: Any, state: A
                                mask: str = "full", scale: float | None = None, lengths: Any = None,
                                query_lengths: Any = None, dropout: float = 0.0,
                                seed: Any = None) -> tuple[Any, Any, Any, Any]:
-    """`(dq, dk, dv, dbias)`, the last one None without a bias. With the merged y and state of `merge_attention`, and
-    the keys and values of one of its parts, these are the gradients of attention over all parts; dq is the sum over
-    them."""
+    """Returns `(dq, dk, dv, dbias)`; dbias is None without a bias. With the merged y and state of `merge_attention` and
+    the keys and values of one part, these are the gradients of attention over all parts; sum dq over the parts."""
     saved = (*_arrays(q, k, v, bias), array("y", y, _OUTPUT), array("state", state, _STATE),
              *_rest(lengths, query_lengths, dropout, seed))
     return tuple(_gradients(_policies(mask, scale, dropout), array("dy", dy, _OUTPUT), saved, bias is not None))
@@ -118,7 +117,7 @@ def _merge_forward(save: bool, policies: Policies, *parts: Any) -> Any:
                       [Out(y.shape, y.dtype), Out(state.shape, state.dtype)])), None
 
 
-def _merge_backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
+def _merge_backward(policies: Policies, saved: Any, needed: Any, dy: Any) -> Any:
     raise NotImplementedError("merge_attention has no gradient of its own: call softmax_attention_backward for every "
                               "part, with the merged y and state")
 
@@ -127,7 +126,7 @@ _merge = operator(_merge_forward, _merge_backward)
 
 
 def merge_attention(ys: Sequence[Any], states: Sequence[Any]) -> tuple[Any, Any]:
-    """Attention of the same queries over several sets of keys becomes attention over all: `(y, state)`."""
+    """Merges attention of the same queries over several sets of keys into attention over all keys: `(y, state)`."""
     if len(ys) != len(states) or not ys:
         raise ValueError("merge_attention: there must be as many states as ys, and at least one")
     return _merge((), *(array("y", y, _OUTPUT) for y in ys), *(array("state", s, _STATE) for s in states))

@@ -10,8 +10,8 @@ from ._arguments import array, index_dtype, lengths as as_lengths
 from ._call import In, Out, call, operator, policies
 
 
-# Each of the first two is the gradient of the other. As forward rules call what has a gradient, too, instead of a
-# handler, sorts have derivatives of any order.
+# permute and unpermute are gradients of each other. Forward rules call these differentiable functions, not handlers, so
+# that sorts have derivatives of any order.
 
 
 def _permute_forward(save: bool, policies: Any, x: Any, perm: Any, lengths: Any) -> Any:
@@ -23,13 +23,13 @@ def _permute_forward(save: bool, policies: Any, x: Any, perm: Any, lengths: Any)
 def _unpermute_forward(save: bool, policies: Any, dy: Any, perm: Any, lengths: Any) -> Any:
     if save:
         return _unpermute(policies, dy, perm, lengths), (perm, lengths)
-    return *call("permute_back", [In(dy), In(perm), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
+    return *call("permute_backward", [In(dy), In(perm), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
 
 
 _permute = operator(_permute_forward,
-                    lambda policies, saved, wanted, dy: (_unpermute(policies, dy, *saved), None, None))
+                    lambda policies, saved, needed, dy: (_unpermute(policies, dy, *saved), None, None))
 _unpermute = operator(_unpermute_forward,
-                      lambda policies, saved, wanted, d: (_permute(policies, d, *saved), None, None))
+                      lambda policies, saved, needed, d: (_permute(policies, d, *saved), None, None))
 
 
 def _pair_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
@@ -48,22 +48,22 @@ def _sort_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
     return call("slicing_sort", [In(x), In(lengths)], [Out(x.shape, x.dtype), None], policies)[0], None
 
 
-_sort_pair = operator(_pair_forward, lambda policies, saved, wanted, d: (_unpermute((), d[0], *saved), None))
-_sort = operator(_sort_forward, lambda policies, saved, wanted, dy: (_unpermute((), dy, *saved), None))
+_sort_pair = operator(_pair_forward, lambda policies, saved, needed, d: (_unpermute((), d[0], *saved), None))
+_sort = operator(_sort_forward, lambda policies, saved, needed, dy: (_unpermute((), dy, *saved), None))
 
 
 def slicing_sort(x: Any, order: str = "ascending", lengths: Any = None) -> Any:
-    """Every channel of every sample, sorted along the length: `y[b, :, c] = sort(x[b, :, c])` (Sliceformer, eq. 4).
+    """Sorts every channel of every sample along the length: `y[b, :, c] = sort(x[b, :, c])` (Sliceformer, eq. 4).
 
     x, y: `[batch, length, channels]`, float32, float64, float16 or bfloat16. NaN sorts above +inf, -0 equals 0, and
     ties keep the lower row first. `order`: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}`
-    or `haar_interleave{level, heads}`. `lengths`, int32 or int64 `[batch]`, says how many leading rows of each sample
-    are valid, here and in every function."""
+    or `haar_interleave{level, heads}`. `lengths`, int32 or int64 `[batch]`, is the number of valid leading rows of each
+    sample, here and in every function."""
     return _sort(policies(order=order), array("x", x), as_lengths("lengths", lengths))
 
 
 def slicing_sort_with_permutation(x: Any, order: str = "ascending", lengths: Any = None) -> tuple[Any, Any]:
-    """`slicing_sort`, and the stable argsort `perm` (uint16 up to 65536 rows, else int32): `y[n] = x[perm[n]]`."""
+    """Returns `slicing_sort` and the stable argsort `perm` (uint16 up to 65536 rows, else int32): `y[n] = x[perm[n]]`."""
     return _sort_pair(policies(order=order), array("x", x), as_lengths("lengths", lengths))
 
 
@@ -71,20 +71,20 @@ sort = slicing_sort_with_permutation
 
 
 def _require_rows(perm: Any, rows: int, lengths: Any) -> None:
-    """Raises an IndexError for a valid row of perm that names none of its sample's rows."""
-    given = np.asarray(perm).astype(np.int64)
-    end = np.full((len(given), 1, 1), rows) if lengths is None else np.asarray(lengths).reshape(-1, 1, 1)
-    wrong = np.argwhere(((given < 0) | (given >= end)) & (np.arange(rows)[:, None] < end))
+    """Raises an IndexError if an index of a valid row is not below its sample's length."""
+    indices = np.asarray(perm).astype(np.int64)
+    end = np.full((len(indices), 1, 1), rows) if lengths is None else np.asarray(lengths).reshape(-1, 1, 1)
+    wrong = np.argwhere(((indices < 0) | (indices >= end)) & (np.arange(rows)[:, None] < end))
     if len(wrong):
-        place = tuple(map(int, wrong[0]))
-        last = int(end[place[0], 0, 0]) - 1
-        raise IndexError(f"perm{list(place)} is {given[place]}, must be in 0..{last} (length)")
+        position = tuple(map(int, wrong[0]))
+        last = int(end[position[0], 0, 0]) - 1
+        raise IndexError(f"perm{list(position)} is {indices[position]}, must be in 0..{last} (length)")
 
 
 def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
-    """`y[b, n, c] = x[b, perm[b, n, c], c]`, with a `perm` that a sort returned, or that `jnp.argsort` did: uint16,
-    int32, uint32 or int64. A row that is none of x is an IndexError; under a transformation, where perm is not known
-    yet, the call refuses it on a CPU, and on a GPU the nearest row is taken."""
+    """`y[b, n, c] = x[b, perm[b, n, c], c]`. `perm` is that of a sort or of `jnp.argsort`: uint16, int32, uint32 or
+    int64. Raises an IndexError for an index out of range. If perm is traced and not known yet, the call raises the error
+    on a CPU and clamps the index on a GPU."""
     x, perm, lengths = array("x", x), array("perm", perm), as_lengths("lengths", lengths)
     rows, attributes = x.shape[1], policies(unchecked=1)
     if perm.shape == x.shape and jnp.issubdtype(perm.dtype, jnp.integer):
@@ -92,7 +92,7 @@ def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
         if known and (lengths is None or lengths.shape == x.shape[:1]):
             _require_rows(perm, rows, lengths)
             attributes = policies()
-        if perm.dtype == jnp.int64:  # whose other values int32 does not have
+        if perm.dtype == jnp.int64:  # clamps values that int32 cannot represent
             perm = jnp.clip(perm, -1, rows).astype(jnp.int32)
         if rows > 0:
             perm = jax.lax.platform_dependent(perm, default=lambda p: p, cuda=lambda p: jnp.clip(p, 0, rows - 1))
@@ -105,9 +105,9 @@ def _mix_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) 
     return y, (x, weights, perm, lengths)
 
 
-def _mix_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+def _mix_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
     x, weights, perm, lengths = saved
-    dx, dweights = call("multi_permutation_back",
+    dx, dweights = call("multi_permutation_backward",
                         [In(dy), In(x), In(weights, None), In(perm), In(lengths)],
                         [Out(x.shape, x.dtype), Out(weights.shape, weights.dtype, None)])
     return dx, dweights, None
@@ -118,6 +118,6 @@ _mix = operator(_mix_forward, _mix_backward)
 
 def multi_permutation(x: Any, weights: Any, order: str = "ascending", lengths: Any = None) -> Any:
     """`y = sum over k = 1 .. terms of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
-    multi-permutation). x, y: `[batch, length, channels]`; weights: `[terms]`, float32, for float64 float64."""
+    multi-permutation). x, y: `[batch, length, channels]`; weights: `[terms]`, float32, or float64 if x is float64."""
     return _mix(policies(order=order), array("x", x), array("weights", weights, "[terms]"),
                 as_lengths("lengths", lengths))

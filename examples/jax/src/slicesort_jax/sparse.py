@@ -8,15 +8,15 @@ from ._call import In, Out, call, operator, policies
 
 def _mix_forward(save: bool, policies: Any, x: Any, w: Any, lengths: Any) -> Any:
     every, factors = int(dict(policies)["checkpoint_every"]), w.shape[0]
-    count = (factors - 1) // every if every > 0 and factors > 0 else 0  # as checkpoints::states
+    count = (factors - 1) // every if every > 0 and factors > 0 else 0  # equals checkpoints::states
     y, states = call("sparse_mix", [In(x), In(w, 1), In(lengths)],
                      [Out(x.shape, x.dtype), Out((count, *x.shape), x.dtype, 1) if save else None], policies)
     return y, (x, w, states, lengths)
 
 
-def _mix_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+def _mix_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
     x, w, states, lengths = saved
-    dx, dw = call("sparse_mix_back", [In(dy), In(x), In(w, 1), In(states, 1), In(lengths)],
+    dx, dw = call("sparse_mix_backward", [In(dy), In(x), In(w, 1), In(states, 1), In(lengths)],
                   [Out(x.shape, x.dtype), Out(w.shape, w.dtype, 1)], policies)
     return dx, dw, None
 
@@ -26,12 +26,11 @@ _mix = operator(_mix_forward, _mix_backward)
 
 def sparse_mix(x: Any, w: Any, topology: str = "chord", residual: str = "per_factor", checkpoint_every: int = 1,
                lengths: Any = None) -> Any:
-    """A chain of sparse factors (Paramixer, section 3): factor m takes row i to
+    """A chain of sparse factors (Paramixer, section 3). Factor m maps row i to
     `sum over k of w[m, b, i, k] * v[(i + offset(k, m)) mod length]`, plus the residual.
 
-    x, y: `[batch, length, channels]`; w: `[factors, batch, length, links]`, of one dtype. `topology`: `chord`, whose
-    links are factors + 1, `chord{links}`, `cdil{half}` with 2 * half + 1 links, or `offsets{..}`. `residual`:
-    `per_factor`, `none` or `initial`. Every `checkpoint_every`-th state is saved for backward, with 0 none."""
-    how = policies(topology=topology, residual=residual, checkpoint_every=checkpoint_every)
-    return _mix(how, array("x", x), array("w", w, "[factors, batch, length, links]"),
-                as_lengths("lengths", lengths))
+    x, y: `[batch, length, channels]`; w: `[factors, batch, length, links]`, of one dtype. `topology`: `chord` with
+    factors + 1 links, `chord{links}`, `cdil{half}` with 2 * half + 1 links, or `offsets{..}`. `residual`: `per_factor`,
+    `none` or `initial`. Saves every `checkpoint_every`-th state for backward; 0 saves none."""
+    return _mix(policies(topology=topology, residual=residual, checkpoint_every=checkpoint_every), array("x", x),
+                array("w", w, "[factors, batch, length, links]"), as_lengths("lengths", lengths))

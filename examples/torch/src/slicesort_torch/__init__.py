@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of slicesort for PyTorch. `functional` has them as functions, `nn` as modules by the papers' names;
-`sort` stands in for `torch.sort`."""
+"""The operators of slicesort for PyTorch: as functions (`functional`), as modules under the papers' names (`nn`), and
+`sort`, a drop-in replacement for `torch.sort`."""
 from . import functional, nn
 from .sort import sort
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of `slicesort_train`, the C++ program of examples/learning, as models in torch.
+"""Loads checkpoints of `slicesort_train`, the C++ program of examples/learning.
 
-Such a file has the parameters under the names that they have in `nn.Encoder`, Adam's moments as
-`adam.m.<name>` and `adam.v.<name>`, and as metadata the settings of the run (`nn.settings`)."""
+The file contains the parameters under the names of `nn.Encoder`, Adam's moments as
+`adam.m.<name>` and `adam.v.<name>`, and the settings of the run (`nn.settings`) as metadata."""
 import os
 import re
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ MOMENTS = ("adam.m.", "adam.v.")
 
 
 def load(path: str | os.PathLike) -> Encoder:
-    """The model of a checkpoint, on the CPU and in evaluation mode. Raises a ValueError that says
-    what is missing or does not fit."""
+    """Returns the model of a checkpoint, on the CPU and in evaluation mode. Raises a ValueError if
+    tensors are missing or do not fit."""
     with opened(path) as file:
         settings = settings_in(file)
         count = len(parameters_in(file))
-        for name in ("layers", "factors"):  # each has a tensor at least
+        for name in ("layers", "factors"):  # each has at least one tensor
             if getattr(settings, name) > count:
                 number = getattr(settings, name)
                 raise ValueError(f"{name} is {number}, and there are {count} tensors")
-        with torch.device("meta"):  # without memory, for sizes that do not fit may be any
+        with torch.device("meta"):  # allocates nothing: sizes are not checked yet
             require_same(encoder_of(settings), file)
         model = encoder_of(settings)
         fill(model, file)
@@ -37,27 +37,27 @@ def load(path: str | os.PathLike) -> Encoder:
 
 
 def load_into(model: Encoder, path: str | os.PathLike) -> None:
-    """Reads the parameters of a checkpoint into a model, which must have the same names and shapes.
-    Raises a ValueError as `load` does, and then has changed nothing."""
+    """Reads the parameters of a checkpoint into a model with the same names and shapes. Raises a
+    ValueError as `load` does, and then leaves the model unchanged."""
     with opened(path) as file:
         fill(model, file)
 
 
 def settings_of(path: str | os.PathLike) -> Settings:
-    """The settings of the run that wrote a checkpoint."""
+    """Returns the settings of the run that wrote a checkpoint."""
     with opened(path) as file:
         return settings_in(file)
 
 
 @contextmanager
 def opened(path: str | os.PathLike) -> Iterator[Any]:
-    """An open file, in whose errors stands its name."""
+    """Opens a file, and adds its name to error messages."""
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             yield file
     except SafetensorError as error:
         raise ValueError(f"{os.fspath(path)} is no safetensors file: {error}") from error
-    except (ValueError, RuntimeError, MemoryError) as error:  # torch's own, of sizes too large
+    except (ValueError, RuntimeError, MemoryError) as error:  # torch's, for sizes that are too large
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 
@@ -83,11 +83,11 @@ def require_same(model: Encoder, file: Any) -> None:
     parameters, found = model.state_dict(), parameters_in(file)
     complaints = []
     for name, parameter in parameters.items():
-        must = list(parameter.shape)
+        expected = list(parameter.shape)
         if name not in found:
-            complaints.append(f"has no tensor {name}, {must}")
-        elif (shape := list(file.get_slice(name).get_shape())) != must:
-            complaints.append(f"has {name} of shape {shape}, must be {must}")
+            complaints.append(f"has no tensor {name}, {expected}")
+        elif (shape := list(file.get_slice(name).get_shape())) != expected:
+            complaints.append(f"has {name} of shape {shape}, must be {expected}")
         elif (dtype := file.get_slice(name).get_dtype()) != "F32":
             complaints.append(f"has {name} of dtype {dtype}, must be F32")
     for name in sorted(found - parameters.keys()):

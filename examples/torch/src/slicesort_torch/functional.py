@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every operator as a differentiable function of tensors.
 
-Tensors may have any strides, and outputs have those of their input; none is copied. Policies are text, written as in
-C++: `"half_half{4}"`. `lengths` (int64 `[batch]`) says how many leading rows of each sample are valid. Errors are
-`RuntimeError`, with the library's own sentences. Results have the same bits for any number of threads, and no gradient
-is formed by atomic additions: `torch.use_deterministic_algorithms` has nothing to forbid."""
+Tensors may have any strides and are not copied; outputs have the strides of their input. Policies are text in C++
+syntax: `"half_half{4}"`. `lengths` (int64 `[batch]`) is the number of valid leading rows of each sample. Errors are
+`RuntimeError` with the library's messages. Results are deterministic and have the same bits for any number of threads;
+no gradient uses atomic additions."""
 from .operators.csp import csp, sinkhorn_csp
 from .operators.linear_attention import linear_attention
 from .operators.max_exchange import max_exchange

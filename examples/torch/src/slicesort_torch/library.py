@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled operators, `torch.ops.slicesort`: those of the installed package, unless the program has loaded its own
-build with `torch.utils.cpp_extension.load` before."""
+"""Loads the compiled operators, `torch.ops.slicesort`, from the installed package, unless the program has loaded a
+build of its own with `torch.utils.cpp_extension.load`."""
 from pathlib import Path
 
 import torch

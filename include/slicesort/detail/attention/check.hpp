@@ -28,7 +28,7 @@ template <class T>
 attention_view describe(char const* name, tensor4<T> v, bool written, axis_names axes = head_axes) {
   strides4 const s = v.strides();
   attention_view view = describe_shape(name, v.extents(), axes);
-  view_info const elements = describe(name, v, element_size::of<T>(), written);
+  view_info const elements = describe(name, v, element_size::make<T>(), written);
   view.data = elements.data;
   view.element_bytes = elements.element_bytes;
   view.alignment = elements.alignment;
@@ -39,35 +39,36 @@ attention_view describe(char const* name, tensor4<T> v, bool written, axis_names
 
 // True if the caller left the tensor out.
 template <class T>
-bool is_untested(tensor4<T> v) {
+bool is_omitted(tensor4<T> v) {
   return v.data() == nullptr && v.extents() == extents4{};
 }
 
 // An axis of one view must be as long as one of another, which may have another name.
-inline void check_axis(checker& c, view_info const& of, char const* axis, index_t is,
-                       view_info const& like, char const* other_axis, index_t want) {
-  if (is != want)
-    c.fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", of.name, axis,
-           static_cast<long long>(is), static_cast<long long>(want), like.name, other_axis);
+inline void check_axis(checker& c, view_info const& view, char const* axis, index_t extent,
+                       view_info const& like, char const* other_axis, index_t expected) {
+  if (extent != expected)
+    c.fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", view.name, axis,
+           static_cast<long long>(extent), static_cast<long long>(expected), like.name, other_axis);
 }
 
 // Heads of `of` must be those of `like`.
-inline void check_heads(checker& c, attention_view const& of, attention_view const& like) {
-  c.extent(of, "batch", of.shape.batch, like.name, like.shape.batch);
-  c.extent(of, "heads", of.shape.heads, like.name, like.shape.heads);
+inline void check_heads(checker& c, attention_view const& view, attention_view const& like) {
+  c.extent(view, "batch", view.shape.batch, like.name, like.shape.batch);
+  c.extent(view, "heads", view.shape.heads, like.name, like.shape.heads);
 }
 // Rows of `of`, one for each of `rows`, in the heads of `like`.
-inline void check_rows(checker& c, attention_view const& of, attention_view const& like,
+inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
                        attention_view const& rows, attention_view const& width,
                        char const* width_axis) {
-  check_heads(c, of, like);
-  check_axis(c, of, of.axes.length, of.shape.length, rows, rows.axes.length, rows.shape.length);
-  check_axis(c, of, of.axes.channels, of.shape.channels, width, width_axis,
+  check_heads(c, view, like);
+  check_axis(c, view, view.axes.length, view.shape.length, rows, rows.axes.length,
+             rows.shape.length);
+  check_axis(c, view, view.axes.channels, view.shape.channels, width, width_axis,
              width_axis == width.axes.length ? width.shape.length : width.shape.channels);
 }
-inline void check_rows(checker& c, attention_view const& of, attention_view const& like,
+inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
                        attention_view const& rows, attention_view const& width) {
-  check_rows(c, of, like, rows, width, width.axes.channels);
+  check_rows(c, view, like, rows, width, width.axes.channels);
 }
 
 // A parameter that sums of type A are multiplied by, or added to: far enough from A's largest
@@ -92,12 +93,12 @@ struct attention_info {
         k(describe(other.written ? "dk" : "k", keys, other.written)),
         v(describe(other.written ? "dv" : "v", values, other.written)),
         extra(other),
-        has{!other.written || !is_untested(queries), !other.written || !is_untested(keys),
-            !other.written || !is_untested(values), has_other} {}
+        has{!other.written || !is_omitted(queries), !other.written || !is_omitted(keys),
+            !other.written || !is_omitted(values), has_other} {}
 
   // Calls f(view) for the tensors that the caller gave.
   template <class F>
-  void each(F const& f) const {
+  void for_each(F const& f) const {
     attention_view const* const views[] = {&q, &k, &v, &extra};
     for (int i = 0; i < 4; ++i)
       if (has[i]) f(*views[i]);
@@ -105,25 +106,28 @@ struct attention_info {
 };
 
 // Inputs of every call.
-inline void check_inputs(checker& c, attention_info const& in, attention_lengths const& lengths) {
-  in.each([&](view_info const& view) { c.view(view); });
-  check_rows(c, in.k, in.q, in.k, in.q);
-  check_rows(c, in.v, in.q, in.k, in.v);
-  c.rows_countable(in.q);
-  c.rows_countable(in.k);
-  c.lengths("lengths", lengths.keys, in.q.shape.batch, in.k.shape.length);
-  c.lengths("query_lengths", lengths.queries, in.q.shape.batch, in.q.shape.length);
+inline void check_inputs(checker& c, attention_info const& inputs,
+                         attention_lengths const& lengths) {
+  inputs.for_each([&](view_info const& view) { c.view(view); });
+  check_rows(c, inputs.k, inputs.q, inputs.k, inputs.q);
+  check_rows(c, inputs.v, inputs.q, inputs.k, inputs.v);
+  c.rows_countable(inputs.q);
+  c.rows_countable(inputs.k);
+  c.lengths("lengths", lengths.keys, inputs.q.shape.batch, inputs.k.shape.length);
+  c.lengths("query_lengths", lengths.queries, inputs.q.shape.batch, inputs.q.shape.length);
 }
 
 // Shapes that follow from those of q and v. The rules of y are the last of a call.
 struct attention_shapes {
   attention_view q, k, v, y;
 
-  attention_shapes(extents4 of_q, extents4 of_v)
-      : q(describe_shape("q", of_q)),
-        k(describe_shape("k", {of_q.batch, of_q.heads, of_v.length, of_q.channels})),
-        v(describe_shape("v", of_v)),
-        y(describe_shape("y", {of_q.batch, of_q.heads, of_q.length, of_v.channels})) {}
+  attention_shapes(extents4 q_extents, extents4 v_extents)
+      : q(describe_shape("q", q_extents)),
+        k(describe_shape("k",
+                         {q_extents.batch, q_extents.heads, v_extents.length, q_extents.channels})),
+        v(describe_shape("v", v_extents)),
+        y(describe_shape(
+            "y", {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})) {}
 
   // Checks the inputs, `extra` among them, as check_inputs does.
   void check_inputs(checker& c, view_info const* extra = nullptr) const {
@@ -136,30 +140,31 @@ struct attention_shapes {
 };
 
 // y or dy: a row of v's width for each of q's.
-inline void check_output(checker& c, attention_view const& y, attention_info const& in) {
+inline void check_output(checker& c, attention_view const& y, attention_info const& inputs) {
   c.view(y);
-  check_rows(c, y, in.q, in.q, in.v);
+  check_rows(c, y, inputs.q, inputs.q, inputs.v);
 }
 
 // Gradients have the shapes of their inputs.
-inline void check_gradients(checker& c, attention_info const& to, attention_info const& in) {
-  to.each([&](view_info const& gradient) { c.view(gradient); });
-  auto const like = [&](bool is_there, attention_view const& gradient, attention_view const& of) {
-    if (is_there) check_rows(c, gradient, of, of, of);
+inline void check_gradients(checker& c, attention_info const& grads, attention_info const& inputs) {
+  grads.for_each([&](view_info const& gradient) { c.view(gradient); });
+  auto const like = [&](bool requested, attention_view const& gradient,
+                        attention_view const& input) {
+    if (requested) check_rows(c, gradient, input, input, input);
   };
-  like(to.has[0], to.q, in.q);
-  like(to.has[1], to.k, in.k);
-  like(to.has[2], to.v, in.v);
+  like(grads.has[0], grads.q, inputs.q);
+  like(grads.has[1], grads.k, inputs.k);
+  like(grads.has[2], grads.v, inputs.v);
 }
 
 // Gradients share no element with each other, the inputs and `others`.
 template <class... View>
-void check_overlaps(checker& c, attention_info const& to, attention_info const& in,
+void check_overlaps(checker& c, attention_info const& grads, attention_info const& inputs,
                     View const&... others) {
-  to.each([&](view_info const& gradient) {
-    in.each([&](view_info const& input) { c.no_overlap(gradient, input); });
+  grads.for_each([&](view_info const& gradient) {
+    inputs.for_each([&](view_info const& input) { c.no_overlap(gradient, input); });
     (c.no_overlap(gradient, others), ...);
-    to.each([&](view_info const& other) {
+    grads.for_each([&](view_info const& other) {
       if (&other != &gradient) c.no_overlap(gradient, other);
     });
   });

@@ -39,9 +39,9 @@ struct head_index {
 
 // The first element of a head.
 template <class T>
-SLICESORT_HD T* first_of(tensor4<T> t, head_index at) {
+SLICESORT_HD T* first_of(tensor4<T> t, head_index head) {
   strides4 const s = t.strides();
-  return t.data() + at.sample * s.batch + at.head * s.heads;
+  return t.data() + head.sample * s.batch + head.head * s.heads;
 }
 
 // Statistics of a query's softmax: its greatest score, and the sum of exponentials relative to it.
@@ -50,15 +50,15 @@ struct row_statistics {
   A max, sum;
 };
 template <class A>
-SLICESORT_HD_INLINE row_statistics<A> saved_statistics(tensor4<A const> const& state, head_index at,
-                                                       index_t row) {
-  return {state(at.sample, at.head, row, 0), state(at.sample, at.head, row, 1)};
+SLICESORT_HD_INLINE row_statistics<A> saved_statistics(tensor4<A const> const& state,
+                                                       head_index head, index_t row) {
+  return {state(head.sample, head.head, row, 0), state(head.sample, head.head, row, 1)};
 }
 template <class A>
-SLICESORT_HD_INLINE void save_statistics(tensor4<A> const& state, head_index at, index_t row,
-                                         row_statistics<A> const& numbers) {
-  state(at.sample, at.head, row, 0) = numbers.max;
-  state(at.sample, at.head, row, 1) = numbers.sum;
+SLICESORT_HD_INLINE void save_statistics(tensor4<A> const& state, head_index head, index_t row,
+                                         row_statistics<A> const& stats) {
+  state(head.sample, head.head, row, 0) = stats.max;
+  state(head.sample, head.head, row, 1) = stats.sum;
 }
 
 // -infinity, built from its bits: with -ffast-math the compiler may assume that there is none.

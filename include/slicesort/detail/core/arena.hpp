@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates the parts of a workspace one after the other. An arena without memory only counts
-// bytes, so that one piece of code both computes the size of a workspace and divides it up.
+// A bump allocator for workspaces. An arena without memory only counts bytes, so the same code
+// computes the size of a workspace and divides it up.
 //
-// That piece of code is a *layout*: a struct of pointers whose constructor takes an arena, followed
-// by everything that the sizes depend on.
+// This code is a *layout*: a struct of pointers whose constructor takes an arena, followed by the
+// parameters that determine the sizes.
 //
 //   template <class T>
 //   struct layout {
@@ -15,8 +15,8 @@
 //   };
 //
 // `plan` constructs the layout over a counting arena, `forward` and `backward` over the caller's
-// memory, so the size query and the run cannot disagree. What each thread needs for itself is also
-// a layout; `per_thread` (detail/host/per_thread.hpp) allocates one for every thread.
+// memory, so the size query and the run cannot disagree. `per_thread` (detail/host/per_thread.hpp)
+// allocates one layout for every thread.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -28,11 +28,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// How many elements or bytes a layout needs. A sum or product beyond 2^64 - 1 stays there, where no
-// workspace is large enough; it never comes out small.
+// Number of elements or bytes, in saturating arithmetic: an overflow yields 2^64 - 1, for which no
+// workspace is large enough.
 class amount {
  public:
-  static constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
 
   constexpr amount(std::size_t n) : number_(n) {}
   constexpr amount(index_t n) : number_(static_cast<std::size_t>(n)) {}
@@ -40,11 +40,11 @@ class amount {
 
   constexpr std::size_t number() const { return number_; }
   friend constexpr amount operator+(amount a, amount b) {
-    return a.number_ > most - b.number_ ? amount(most) : amount(a.number_ + b.number_);
+    return a.number_ > max - b.number_ ? amount(max) : amount(a.number_ + b.number_);
   }
   friend constexpr amount operator*(amount a, amount b) {
-    return a.number_ != 0 && b.number_ > most / a.number_ ? amount(most)
-                                                          : amount(a.number_ * b.number_);
+    return a.number_ != 0 && b.number_ > max / a.number_ ? amount(max)
+                                                         : amount(a.number_ * b.number_);
   }
 
  private:
@@ -55,11 +55,11 @@ class arena {
  public:
   static constexpr std::size_t alignment = 64;  // a cache line
 
-  arena() = default;  // counts
+  arena() = default;  // only counts
   explicit arena(workspace w) {
     auto const address = reinterpret_cast<std::uintptr_t>(w.data);
     base_ = static_cast<unsigned char*>(w.data) + (alignment - address % alignment) % alignment;
-    carving_ = true;
+    has_memory_ = true;
   }
 
   // Allocates `count` elements that start on a cache line; null while counting.
@@ -67,11 +67,10 @@ class arena {
   T* take(amount count) {
     std::size_t const offset = used_;
     used_ = round_up((offset + count * sizeof(T)).number());
-    return carving_ && count.number() != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
+    return has_memory_ && count.number() != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
   }
 
-  // Allocates two layouts over the same bytes, for uses that never coincide: the larger one decides
-  // the size.
+  // Allocates two layouts in the same bytes, for uses that do not overlap in time.
   template <class First, class Second>
   void overlap(First const& first, Second const& second) {
     arena other = *this;
@@ -80,23 +79,23 @@ class arena {
     if (other.used_ > used_) used_ = other.used_;
   }
 
-  // The bytes allocated so far, in memory that starts on a cache line.
+  // Bytes allocated so far, in memory that starts on a cache line.
   std::size_t aligned_bytes() const { return used_; }
-  // The bytes allocated so far, with room to align memory that starts at any address.
+  // Bytes allocated so far, plus padding to align memory that starts at any address.
   std::size_t bytes() const {
-    // nvcc 13.0 loses the parentheses of `amount(used_) + (alignment - 1)`.
+    // nvcc 13.0 drops the parentheses of `amount(used_) + (alignment - 1)`.
     return used_ == 0 ? 0 : (amount(used_) + amount(alignment - 1)).number();
   }
 
  private:
   static constexpr std::size_t round_up(std::size_t n) {
-    return n > amount::most - (alignment - 1) ? amount::most
-                                              : (n + alignment - 1) / alignment * alignment;
+    return n > amount::max - (alignment - 1) ? amount::max
+                                             : (n + alignment - 1) / alignment * alignment;
   }
 
   unsigned char* base_ = nullptr;
   std::size_t used_ = 0;
-  bool carving_ = false;
+  bool has_memory_ = false;
 };
 
 SLICESORT_DETAIL_END

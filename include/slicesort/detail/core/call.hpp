@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by all operators: turning the caller's views into ours, checking a call, and running it.
-// An operator adds its documentation and rules.
+// Shared by all operators: converts the caller's views, checks a call and runs it. Includes the
+// public headers whose types are in the signatures of every operator.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -74,7 +77,7 @@ auto input_stack(X const& x) {
   using view = view_of_stack_t<X>;
   using T = typename view::value_type;
   require_dtype<T>();
-  return tensor_stack<T const>(view_of_stack<X>::of(x));
+  return tensor_stack<T const>(to_stack(x));
 }
 template <class T, class X>
 tensor_stack<T const> input_stack_of(X const& x) {
@@ -83,7 +86,7 @@ tensor_stack<T const> input_stack_of(X const& x) {
 template <class T, class Y>
 tensor_stack<T> output_stack(Y const& y) {
   if constexpr (is_output<T, view_of_stack_t<Y>>())
-    return view_of_stack<Y>::of(y);
+    return to_stack(y);
   else
     return {};
 }
@@ -123,8 +126,8 @@ inline void check_transfer(checker& c, view_info const& in, view_info const& out
                            tensor1<index_t const> lengths) {
   c.view(in);
   c.view(out);
-  c.same_extents(out, in.name, in.extents.each());
-  c.lengths(lengths, in.extents.each());
+  c.same_extents(out, in.name, in.extents.tensor());
+  c.lengths(lengths, in.extents.tensor());
   c.no_overlap(out, in, true);
   c.rows_countable(in);
 }
@@ -133,7 +136,7 @@ inline void check_transfer(checker& c, view_info const& in, view_info const& out
 inline void check_permutation(checker& c, view_info const& perm, view_info const& in,
                               view_info const& out) {
   c.view(perm);
-  c.same_extents(perm, in.name, in.extents.each());
+  c.same_extents(perm, in.name, in.extents.tensor());
   c.index_holds(perm, in.extents.length);
   c.no_overlap(perm, in);
   c.no_overlap(perm, out);
@@ -148,10 +151,60 @@ void check_permuting(checker& c, char const* in_name, tensor3<T const> in, char 
   check_permutation(c, describe("perm", perm, false), from, to);
 }
 
+// Parameters of a forward call of x -> y; `config` initializes the leading members.
+template <class Op, class X, class Y, class... Config>
+auto make_forward_params(X const& x, Y const& y, forward_options const& options,
+                         Config const&... config) {
+  auto const in = input(x);
+  using T = typename decltype(in)::value_type;
+  typename Op::template forward<T> params{config...};
+  params.x = in;
+  params.y = output<T>(y);
+  params.lengths = options.lengths;
+  return params;
+}
+// Parameters of a backward call of dy -> dx; `config` initializes the leading members.
+template <class Op, class DY, class DX, class... Config>
+auto make_backward_params(DY const& dy, DX const& dx, backward_options const& options,
+                          Config const&... config) {
+  auto const in = input(dy);
+  using T = typename decltype(in)::value_type;
+  typename Op::template backward<T> params{config...};
+  params.dy = in;
+  params.dx = output<T>(dx);
+  params.mode = options.mode;
+  params.lengths = options.lengths;
+  return params;
+}
+
+struct transfer_info {
+  view_info in, out;
+};
+template <class Params>
+auto describe_transfer(Params const& params) -> decltype(params.y.data(), transfer_info{}) {
+  return {describe("x", params.x, false), describe("y", params.y, true)};
+}
+template <class Params>
+auto describe_transfer(Params const& params) -> decltype(params.dx.data(), transfer_info{}) {
+  return {describe("dy", params.dy, false), describe("dx", params.dx, true)};
+}
+// Checks the views and lengths of such a call. Returns the descriptions of its input and output,
+// for the operator's other rules.
+template <class Params>
+transfer_info check_transfer(checker& c, Params const& params) {
+  transfer_info const info = describe_transfer(params);
+  check_transfer(c, info.in, info.out, params.lengths);
+  return info;
+}
+
 // Rules of a tensor's shape in a call that moves or mixes its rows.
 inline void check_extents(checker& c, view_info const& x) {
   c.shape(x);
   c.rows_countable(x);
+}
+template <class X>
+extents3 extents_of(X const& x) {
+  return view_of_rank3_t<X>(x).extents();
 }
 
 // Bytes of workspace that calls of this shape need.
@@ -167,6 +220,7 @@ std::size_t planned_bytes(Exec const& exec, typename Op::shape const& shape) {
 template <class Op, class T, class Exec, class Rules>
 outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
                                    typename Op::shape const& shape, Rules const& rules) {
+  require_dtype<T>();
   checker c(name, reads_memory<Exec>);
   rules(c);
   implementation_for<Op, Exec>::check(policy_of(exec), c);
@@ -177,6 +231,26 @@ outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
     return planned_bytes<Op, T>(exec, shape);
   }
 }
+
+// Base of operators whose workspace depends on the shape of x alone.
+template <class Op>
+class sized_by_shape {
+ public:
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
+  /// shape that every call refuses is refused here.
+  template <class T, class Exec>
+  static outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
+    return detail::workspace_bytes<Op, T>(exec, Op::workspace_bytes_name, x, [&](checker& c) {
+      check_extents(c, describe_shape("x", x));
+    });
+  }
+  /// The same for the view of an x of this element type and shape.
+  template <class Exec, class X, if_policy<Exec> = 0, if_view_of_rank3<X> = 0>
+  static outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
+    return workspace_bytes<element_of_rank3<X>>(exec, extents_of(x));
+  }
+  SLICESORT_REFUSE_OTHER_SIZES;
+};
 
 // Checks a call and runs it: first rules(checker) of its arguments, then the rules of the backend,
 // and last the memory, whose size is known only for sound arguments and which is enlarged, where it
@@ -205,6 +279,11 @@ outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rul
     else
       backend::backward(exec, params, memory);
   }
+}
+// The same for a call of x -> y without rules of its own.
+template <class Op, class Exec, class Params>
+outcome<Exec> call(Exec const& exec, Params const& params, workspace memory) {
+  return call<Op>(exec, params, memory, [&](checker& c) { check_transfer(c, params); });
 }
 
 SLICESORT_DETAIL_END

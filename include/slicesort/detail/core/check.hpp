@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rule that an operator's arguments must keep, checked at its door before anything is
-// written. A checker remembers the first broken rule; its message names the argument and both
-// values.
+// Checks of an operator's arguments, done before anything is written. A checker records the first
+// violation; its message names the argument, its value and the required one.
 #pragma once
 
 #include <slicesort/detail/core/overlap.hpp>
@@ -23,14 +22,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The number of lengths that may differ: one if all samples share it, by a stride of 0.
+// The number of lengths in memory: one if all samples share it by a stride of 0.
 inline index_t distinct_lengths(tensor1<index_t const> lengths) {
   return lengths.stride() == 0 && lengths.size() > 1 ? 1 : lengths.size();
 }
 
 class checker {
  public:
-  // `reads_memory`: whether the values behind views may be read here (the lengths, that is).
+  // `reads_memory`: true if the values of the lengths can be read here.
   explicit checker(char const* op, bool reads_memory = true)
       : op_(op), reads_memory_(reads_memory) {}
 
@@ -56,16 +55,16 @@ class checker {
     va_end(args);
   }
 
-  // Adopts the status of another check.
+  // Records the failure of another check.
   void fail(status const& v) {
     if (ok()) status_ = v;
   }
 
-  // The rules of a single view: extents are not negative; their product and every offset fit in
-  // 2^63 bytes; strides that matter are positive (an input may repeat rows with stride 0); the
-  // elements of an output are distinct; data is not null and aligned.
+  // Checks a single view: extents are not negative; their product and every offset fit in 2^63
+  // bytes; used strides are positive, or 0 in inputs; elements of outputs are distinct; data is
+  // aligned and not null.
   void view(view_info const& v) {
-    shape(v);  // before strides, which may have overflowed
+    shape(v);  // first: the strides of an invalid shape may have overflowed
     if (!ok() || v.extents.empty()) return;
     step(v, v.axes.outer, v.extents.outer, v.strides.outer);
     step(v, v.axes.batch, v.extents.batch, v.strides.batch);
@@ -90,8 +89,8 @@ class checker {
     if (ok()) tensors_.add(v);
   }
 
-  // The rules of a view that a shape alone can break. Extents of 0 are no excuse for large ones:
-  // backends multiply some extents of a view without the others.
+  // Checks the extents of a view. Rejects large ones even beside an extent of 0, because backends
+  // multiply subsets of the extents.
   void shape(view_info const& v) {
     axes(v);
     if (!ok() || few_elements(v.extents)) return;
@@ -101,19 +100,20 @@ class checker {
          v.name, shape_of(v).text);
   }
 
-  void same_extents(view_info const& v, char const* other, extents3 want) {
-    extent(v, v.axes.batch, v.extents.batch, other, want.batch);
-    extent(v, v.axes.length, v.extents.length, other, want.length);
-    extent(v, v.axes.channels, v.extents.channels, other, want.channels);
+  void same_extents(view_info const& v, char const* other, extents3 expected) {
+    extent(v, v.axes.batch, v.extents.batch, other, expected.batch);
+    extent(v, v.axes.length, v.extents.length, other, expected.length);
+    extent(v, v.axes.channels, v.extents.channels, other, expected.channels);
   }
-  // The extent of one axis of a view must equal that of `other`, or the number that `other` states.
-  void extent(view_info const& v, char const* axis, index_t is, char const* other, index_t want) {
-    if (is != want)
+  // Checks the extent of one axis; `other` names the argument or number that it must equal.
+  void extent(view_info const& v, char const* axis, index_t actual, char const* other,
+              index_t expected) {
+    if (actual != expected)
       fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, axis,
-           static_cast<long long>(is), static_cast<long long>(want), other, axis);
+           static_cast<long long>(actual), static_cast<long long>(expected), other, axis);
   }
 
-  // The saved rows of a column must fit their 16 or 32 bits.
+  // Checks that the row numbers of a column fit in 16 or 32 bits.
   void index_holds(view_info const& perm, index_t length) {
     if (perm.element_bytes == 1)
       fail(error_kind::argument, "%s has 8-bit indices, must have 16-bit or 32-bit ones",
@@ -126,7 +126,7 @@ class checker {
            static_cast<long long>(length));
   }
 
-  // Rows must be countable in 32 bits, in which backends number them even if nothing is saved.
+  // Checks that rows can be numbered in 32 bits, as backends do.
   void rows_countable(view_info const& v) {
     index_t const largest = index_t{1} << 31;
     if (v.extents.length > largest)
@@ -134,20 +134,20 @@ class checker {
            static_cast<long long>(v.extents.length), static_cast<long long>(largest));
   }
 
-  void size(char const* name, index_t is, index_t want, char const* other) {
-    if (is != want)
+  void size(char const* name, index_t actual, index_t expected, char const* other) {
+    if (actual != expected)
       fail(error_kind::argument, "%s.size is %lld, must be %lld (%s)", name,
-           static_cast<long long>(is), static_cast<long long>(want), other);
+           static_cast<long long>(actual), static_cast<long long>(expected), other);
   }
 
-  // Two views must share no element; with `in_place` they may also be the very same elements.
+  // Checks that two views share no element; `in_place` also accepts identical views.
   void no_overlap(view_info const& a, view_info const& b, bool in_place = false,
                   error_kind kind = error_kind::argument);
 
   void lengths(tensor1<index_t const> lengths, extents3 e) {
     this->lengths("lengths", lengths, e.batch, e.length);
   }
-  // There must be `batch` lengths, each in 0..limit.
+  // Checks that there are `batch` lengths, each in 0..limit.
   void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t limit) {
     if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
     size(name, lengths.size(), batch, "batch");
@@ -168,23 +168,23 @@ class checker {
     }
   }
 
-  // A policy may reject a number of channels, or of whatever else `of_what` names.
+  // Asks a policy to validate a number; `quantity` names what is counted.
   template <class Policy>
   void policy(char const* name, Policy const& policy, index_t number,
-              char const* of_what = "channels") {
+              char const* quantity = "channels") {
     if constexpr (has_validate<Policy>)
-      if (char const* what = policy.validate(number))
-        fail(error_kind::argument, "%s %s (%s is %lld)", name, what, of_what,
+      if (char const* violation = policy.validate(number))
+        fail(error_kind::argument, "%s %s (%s is %lld)", name, violation, quantity,
              static_cast<long long>(number));
   }
 
-  // The rules of memory that no operator states itself. Lengths stay as they are while outputs are
-  // written; the workspace holds what is needed, and that part of it is no tensor's.
+  // Checks that no output overlaps the lengths, which are read while outputs are written.
   void lengths_apart() {
     for (view_info const& tensor : tensors_)
       for (view_info const& lengths : lengths_)
         if (tensor.written) no_overlap(lengths, tensor);
   }
+  // Checks that the workspace is large enough, and that its used part overlaps no tensor.
   void memory(workspace w, std::size_t need) {
     workspace_holds(w, need);
     if (need == 0 || !ok()) return;
@@ -192,7 +192,7 @@ class checker {
     for (view_info const& tensor : tensors_)
       no_overlap(scratch, tensor, false, error_kind::workspace);
   }
-  // True if any view that the call writes has an element.
+  // True if the call writes any element.
   bool writes() const {
     for (view_info const& tensor : tensors_)
       if (tensor.written) return true;
@@ -200,8 +200,8 @@ class checker {
   }
 
  private:
-  // The tensors and lengths of a call, at most: 16 parts of merge_attention, and the result.
-  static constexpr int most_views = 2 * 16 + 4, most_lists = 2;
+  // Most tensors: 16 parts of merge_attention, two each, and the result.
+  static constexpr int max_views = 2 * 16 + 4, max_lists = 2;
 
   void workspace_holds(workspace w, std::size_t need) {
     if (w.bytes < need)
@@ -214,7 +214,7 @@ class checker {
 
   static constexpr index_t max_index = std::numeric_limits<index_t>::max();
 
-  // total += a * b for values >= 0 and product *= b for b > 0; false on overflow.
+  // Compute total += a * b for values >= 0, and product *= b for b > 0; return false on overflow.
   static bool multiply_add(index_t a, index_t b, index_t& total) {
     if (a != 0 && b > (max_index - total) / a) return false;
     total += a * b;
@@ -226,7 +226,7 @@ class checker {
     return true;
   }
 
-  // True if the extents that are not 0 have a small product, and so any of them.
+  // True if the nonzero extents, and thus any subset of them, have a small product.
   static bool few_elements(stack_extents e) {
     index_t product = 1;
     for (index_t const extent : {e.outer, e.batch, e.length, e.channels})
@@ -244,17 +244,15 @@ class checker {
     one_axis(v, v.axes.length, v.extents.length);
     one_axis(v, v.axes.channels, v.extents.channels);
   }
-  // The only axis of a view of rank 1 has no name.
   void one_axis(view_info const& v, char const* name, index_t extent) {
     if (extent >= 0) return;
-    char const* const axis = name != nullptr ? name : "size";
+    char const* const axis = name != nullptr ? name : "size";  // rank 1
     bool const split =
         extent == -1 && v.axes.outer != nullptr && std::strcmp(axis, "channels") == 0;
     fail(error_kind::argument, "%s.%s is %lld, must not be negative%s", v.name, axis,
          static_cast<long long>(extent),
          split ? " (split_heads: heads must divide the channels)" : "");
   }
-  // The stride of an axis of extent 1 is never used.
   void step(view_info const& v, char const* name, index_t extent, index_t stride) {
     if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
       fail(error_kind::argument, "%s.stride%s%s is %lld, must be %s", v.name,
@@ -272,8 +270,8 @@ class checker {
   char const* op_;
   bool reads_memory_;
   status status_;
-  view_list<most_views> tensors_;
-  view_list<most_lists> lengths_;
+  view_list<max_views> tensors_;
+  view_list<max_lists> lengths_;
 };
 
 inline void checker::distinct_elements(view_info const& v) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of a BLAS: the callback that a call carries, and how a BLAS describes a matrix.
+// Matrix products by a BLAS: the callback in a call's arguments, and the layout of a matrix.
 #pragma once
 
 #include <slicesort/policies/gemm.hpp>
@@ -10,7 +10,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Multiplies matrices for a caller's BLAS. Null selects the library's own loops.
+// Calls the user's BLAS. Null selects the library's own loops.
 struct gemm_callback {
   void const* self = nullptr;
   bool (*evaluate)(void const* self, CUstream_st* stream, gemm_call const& call) = nullptr;
@@ -20,29 +20,28 @@ struct gemm_callback {
   }
 };
 
-// A matrix as a BLAS describes it: rows of adjacent elements at a leading dimension, or the
-// transpose of such a matrix.
+// Layout of a matrix for a BLAS: rows of adjacent elements, or the transpose of such a matrix.
 struct gemm_layout {
-  bool fits;        // whether it can be said so, in 32-bit numbers
-  bool transposed;  // columns are adjacent instead of rows
-  int leading;
+  bool fits;        // true if a BLAS can express it, in 32-bit numbers
+  bool transposed;  // true if columns are contiguous
+  int leading;      // leading dimension
 };
 
 inline bool fits_blas(index_t number) { return number <= std::numeric_limits<int>::max(); }
 
 inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t columns) {
-  // The stride of an axis of extent 1 is never used, but a BLAS checks it.
-  auto const along = [](index_t count, index_t stride) { return count <= 1 || stride == 1; };
-  auto const apart = [](index_t count, index_t stride, index_t least) {
-    least = std::max<index_t>(least, 1);
-    return count <= 1 ? least : stride >= least && fits_blas(stride) ? stride : 0;
+  auto const contiguous = [](index_t count, index_t stride) { return count <= 1 || stride == 1; };
+  // Returns 0 for strides that a BLAS rejects. It also checks the unused stride of an extent of 1.
+  auto const leading_of = [](index_t count, index_t stride, index_t min) {
+    min = std::max<index_t>(min, 1);
+    return count <= 1 ? min : stride >= min && fits_blas(stride) ? stride : 0;
   };
   if (!fits_blas(rows) || !fits_blas(columns)) return {false, false, 0};
-  if (along(columns, m.column_stride))
-    if (index_t const leading = apart(rows, m.row_stride, columns))
+  if (contiguous(columns, m.column_stride))
+    if (index_t const leading = leading_of(rows, m.row_stride, columns))
       return {true, false, static_cast<int>(leading)};
-  if (along(rows, m.row_stride))
-    if (index_t const leading = apart(columns, m.column_stride, rows))
+  if (contiguous(rows, m.row_stride))
+    if (index_t const leading = leading_of(columns, m.column_stride, rows))
       return {true, true, static_cast<int>(leading)};
   return {false, false, 0};
 }

@@ -63,4 +63,10 @@ inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
 template <class Op, class Exec>
 using implementation_for = implementation<Op, typename backend_of<Exec>::type>;
 
+// Base of host and device implementations that need no workspace.
+struct needs_no_workspace {
+  template <class T, class Exec, class Shape, class Arena>
+  static void plan(Exec const&, Shape const&, Arena&) {}
+};
+
 SLICESORT_DETAIL_END

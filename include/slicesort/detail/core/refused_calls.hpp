@@ -76,7 +76,9 @@ SLICESORT_DETAIL_END
                       ::slicesort::detail::anything = {}) SLICESORT_REFUSAL
 
 // For an operator whose calls are `forward` and `backward` with these arguments, in parentheses.
-#define SLICESORT_REFUSE_OTHER_CALLS(of_forward, of_backward) \
-  SLICESORT_REFUSE_OTHER(forward, "forward" of_forward);      \
-  SLICESORT_REFUSE_OTHER(backward, "backward" of_backward);   \
+#define SLICESORT_REFUSE_OTHER_TRANSFERS(forward_call, backward_call) \
+  SLICESORT_REFUSE_OTHER(forward, "forward" forward_call);            \
+  SLICESORT_REFUSE_OTHER(backward, "backward" backward_call)
+#define SLICESORT_REFUSE_OTHER_CALLS(forward_call, backward_call) \
+  SLICESORT_REFUSE_OTHER_TRANSFERS(forward_call, backward_call);  \
   SLICESORT_REFUSE_OTHER_SIZES

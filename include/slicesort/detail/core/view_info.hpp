@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks must know about a view: shape, strides and address, without its type.
+// A view without its type, for checks: shape, strides and address.
 #pragma once
 
 #include <slicesort/saved.hpp>
@@ -11,7 +11,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The names of the axes of a view in messages. A view of rank 3 is a stack of one, whose outer axis
+// Names of a view's axes in messages. A view of rank 3 is a stack of one tensor, whose outer axis
 // has no name.
 struct axis_names {
   char const *outer, *batch, *length, *channels;
@@ -29,35 +29,33 @@ struct view_info {
   axis_names axes = three_axes;
 };
 
-// Up to Most views, in memory that is not initialized: a call lists a few of many.
-template <int Most>
+// List of up to Capacity views, in uninitialized memory, since most calls have few.
+template <int Capacity>
 class view_list {
  public:
   void add(view_info const& v) {
-    if (size_ < Most) ::new (static_cast<void*>(memory_ + size_++ * sizeof v)) view_info(v);
+    if (size_ < Capacity) ::new (static_cast<void*>(memory_ + size_++ * sizeof v)) view_info(v);
   }
   view_info const* begin() const { return reinterpret_cast<view_info const*>(memory_); }
   view_info const* end() const { return begin() + size_; }
 
  private:
-  alignas(view_info) unsigned char memory_[std::size_t{Most} * sizeof(view_info)];
+  alignas(view_info) unsigned char memory_[std::size_t{Capacity} * sizeof(view_info)];
   std::size_t size_ = 0;
 };
 
 constexpr stack_extents stack_of_one(extents3 e) { return {1, e.batch, e.length, e.channels}; }
 constexpr stack_strides stack_of_one(strides3 s) { return {0, s.batch, s.length, s.channels}; }
 
-// The size and alignment of a view's elements.
 struct element_size {
   std::size_t bytes, alignment;
 
   template <class T>
-  static constexpr element_size of() {
+  static constexpr element_size make() {
     return {sizeof(T), alignof(T)};
   }
 };
 
-// The description of a view that has data().
 template <class View>
 view_info describe(char const* name, View const& v, element_size element, bool written) {
   view_info info;
@@ -70,7 +68,7 @@ view_info describe(char const* name, View const& v, element_size element, bool w
 }
 template <class T>
 view_info describe(char const* name, tensor3<T> v, bool written) {
-  view_info info = describe(name, v, element_size::of<T>(), written);
+  view_info info = describe(name, v, element_size::make<T>(), written);
   info.extents = stack_of_one(v.extents());
   info.strides = stack_of_one(v.strides());
   return info;
@@ -83,10 +81,10 @@ view_info describe(char const* name, basic_index_tensor3<Const> v, bool written)
   info.strides = stack_of_one(v.strides());
   return info;
 }
-// A view of one axis is described as one whose other axes have one element.
+// Describes a view of one axis as one whose other axes have extent 1.
 template <class T>
 view_info describe(char const* name, tensor1<T> v, bool written) {
-  view_info info = describe(name, v, element_size::of<T>(), written);
+  view_info info = describe(name, v, element_size::make<T>(), written);
   info.axes.length = nullptr;
   info.extents = {1, 1, v.size(), 1};
   info.strides = {0, 0, v.stride(), 0};
@@ -94,14 +92,14 @@ view_info describe(char const* name, tensor1<T> v, bool written) {
 }
 template <class T>
 view_info describe(char const* name, tensor_stack<T> v, bool written, axis_names axes) {
-  view_info info = describe(name, v, element_size::of<T>(), written);
+  view_info info = describe(name, v, element_size::make<T>(), written);
   info.extents = v.extents();
   info.strides = v.strides();
   info.axes = axes;
   return info;
 }
 
-// The description of memory without a type: one element, which may begin anywhere.
+// Describes untyped memory as one unaligned element.
 inline view_info describe_bytes(char const* name, void const* data, std::size_t bytes) {
   view_info info;
   info.name = name;
@@ -111,7 +109,7 @@ inline view_info describe_bytes(char const* name, void const* data, std::size_t 
   return info;
 }
 
-// True for views of the same elements in the same order. Strides of axes of extent 1 may differ.
+// True for views of the same elements in the same order. Ignores strides of axes of extent 1.
 inline bool same_elements(view_info const& a, view_info const& b) {
   auto const same = [](index_t extent, index_t first, index_t second) {
     return extent == 1 || first == second;
@@ -123,7 +121,7 @@ inline bool same_elements(view_info const& a, view_info const& b) {
          same(e.length, s.length, t.length) && same(e.channels, s.channels, t.channels);
 }
 
-// The description of a shape for which there is no memory yet: without data, strides and a type.
+// Describes a shape without memory.
 inline view_info describe_shape(char const* name, stack_extents e, axis_names axes) {
   view_info info;
   info.name = name;
@@ -135,7 +133,7 @@ inline view_info describe_shape(char const* name, extents3 e) {
   return describe_shape(name, stack_of_one(e), three_axes);
 }
 
-// A shape as a message shows it.
+// Text of a shape or strides in a message.
 struct shape_text {
   char text[96];
 };

@@ -15,8 +15,8 @@ SLICESORT_DETAIL_BEGIN
 
 class device_block {
  public:
-  // `fast_double`: data-center parts compare FP64 at half the FP32 rate, all others at 1/32 or
-  // less. `big_register_file`: before sm_90 the compiler spills registers in the larger passes of a
+  // `fast_double`: data-center GPUs compare FP64 at half the FP32 rate, others at 1/32 or less.
+  // `big_register_file`: before sm_90 the compiler spills registers in the larger passes of a
   // network.
 #if defined(__CUDA_ARCH__)
   static constexpr bool fast_double =
@@ -32,7 +32,7 @@ class device_block {
   __device__ int size() const { return static_cast<int>(blockDim.x); }
   __device__ index_t index() const { return first_ + static_cast<index_t>(blockIdx.x); }
   __device__ void sync() { __syncthreads(); }
-  __device__ bool any(bool predicate) { return __syncthreads_or(predicate) != 0; }
+  __device__ bool sync_or(bool predicate) { return __syncthreads_or(predicate) != 0; }
 
   template <class T>
   __device__ T* allocate(std::size_t count) {
@@ -48,29 +48,29 @@ class device_block {
     __cluster_barrier_wait();
   }
   template <class T>
-  __device__ T* map_shared_rank(T* mine, int rank) const {
-    return static_cast<T*>(__cluster_map_shared_rank(mine, static_cast<unsigned>(rank)));
+  __device__ T* map_shared_rank(T* address, int rank) const {
+    return static_cast<T*>(__cluster_map_shared_rank(address, static_cast<unsigned>(rank)));
   }
 #else
-  // Never called: a grid that was not compiled for sm_90 reports that it has no clusters.
+  // Not called: a grid that was not compiled for sm_90 reports that it has no clusters.
   __device__ int cluster_rank() const { return 0; }
   __device__ void sync_cluster() { __trap(); }
   template <class T>
-  __device__ T* map_shared_rank(T* mine, int) const {
-    return mine;
+  __device__ T* map_shared_rank(T* address, int) const {
+    return address;
   }
 #endif
 
   template <int Lanes, class V, class F>
-  __device__ __forceinline__ V reduce(V mine, F const& combine) {
+  __device__ __forceinline__ V reduce(V value, F const& combine) {
     SLICESORT_UNROLL
     for (int width = 1; width < Lanes; width *= 2)
-      mine = combine(mine, __shfl_xor_sync(0xffffffffu, mine, width));
-    return mine;
+      value = combine(value, __shfl_xor_sync(0xffffffffu, value, width));
+    return value;
   }
   template <class Array>
-  __device__ __forceinline__ auto shfl_quad(Array const& mine) {
-    return [&mine](int lane, int i) { return __shfl_sync(0xffffffffu, mine[i], lane, 4); };
+  __device__ __forceinline__ auto shfl_quad(Array const& array) {
+    return [&array](int lane, int i) { return __shfl_sync(0xffffffffu, array[i], lane, 4); };
   }
   static __device__ __forceinline__ float exp2(float x) {
     float y;
@@ -87,12 +87,12 @@ class device_block {
 #else
   static constexpr bool tensor_cores = false;
   static __device__ __forceinline__ void copy_async(void* to, void const* from, int bytes) {
-    auto* const there = static_cast<std::uint32_t*>(to);
+    auto* const words = static_cast<std::uint32_t*>(to);
     for (int i = 0; i < 4; ++i) {
       std::uint32_t word = 0;
       for (int j = 0; j < 4 && 4 * i + j < bytes; ++j)
         word |= std::uint32_t{static_cast<unsigned char const*>(from)[4 * i + j]} << 8 * j;
-      there[i] = word;
+      words[i] = word;
     }
   }
   static __device__ __forceinline__ void await_copies() {}
@@ -101,14 +101,14 @@ class device_block {
   __device__ __forceinline__ void mma_abt(register_tile<A, Rows, Columns>& sums,
                                           tile_piece<T> const* a, tile_piece<T> const* b,
                                           int depth) {
-    if constexpr (tensor_cores && for_tensor_cores<T>)
+    if constexpr (tensor_cores && has_tensor_core_mma<T>)
       tensor_mma_abt<Width>(sums, a, b), (void)depth;
     else
       plain_mma_abt<Width>(*this, sums, a, b, depth);
   }
   template <class T, class Sums>
   static __device__ __forceinline__ auto mma_operand(Sums const& sums) {
-    if constexpr (tensor_cores && for_tensor_cores<T>)
+    if constexpr (tensor_cores && has_tensor_core_mma<T>)
       return as_tensor_operand<T>(sums);
     else
       return plain_mma_operand<T>(sums);
@@ -117,13 +117,13 @@ class device_block {
   __device__ __forceinline__ void mma_ab(register_tile<A, Rows, Width / 8>& sums,
                                          Weights const& weights, tile_piece<T> const* x,
                                          int width) {
-    if constexpr (tensor_cores && for_tensor_cores<T>)
+    if constexpr (tensor_cores && has_tensor_core_mma<T>)
       tensor_mma_ab<Width>(sums, weights, x), (void)width;
     else
       plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
-  // An intrinsic, because the compiler would fuse a plain expression and round once.
+  // Intrinsics, because the compiler would fuse a plain expression and round once.
   __device__ float multiply_add(float a, float b, float c) { return __fadd_rn(c, __fmul_rn(a, b)); }
   __device__ double multiply_add(double a, double b, double c) {
     return __dadd_rn(c, __dmul_rn(a, b));
@@ -134,24 +134,22 @@ class device_block {
   // With -use_fast_math a plain division of floats is an approximation.
   __device__ float divide(float a, float b) { return __fdiv_rn(a, b); }
   __device__ double divide(double a, double b) { return __ddiv_rn(a, b); }
-  // Written as min and max, a network of a thousand comparators keeps the compiler's front end busy
-  // for twenty seconds; it does not look into this.
+  // Opaque to the compiler's front end, which takes twenty seconds for a network of a thousand
+  // plain min and max.
   static __device__ void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
-    std::uint32_t least, most;
-    asm("min.u32 %0, %2, %3;\n\tmax.u32 %1, %2, %3;"
-        : "=&r"(least), "=r"(most)
-        : "r"(low), "r"(high));
-    low = least;
-    high = most;
+    std::uint32_t min, max;
+    asm("min.u32 %0, %2, %3;\n\tmax.u32 %1, %2, %3;" : "=&r"(min), "=r"(max) : "r"(low), "r"(high));
+    low = min;
+    high = max;
   }
-  // Any sum that is a NaN is 0x7fffffff. An instruction that no compiler flag changes: with
-  // -use_fast_math a plain sum flushes denormals.
+  // A NaN sum is always 0x7fffffff. In assembly, because -use_fast_math would flush denormals in a
+  // plain sum.
   static __device__ float canonicalize(float number) {
     float sum;
     asm("add.rn.f32 %0, %1, 0f00000000;" : "=f"(sum) : "f"(number));
     return sum;
   }
-  // Comparisons that -use_fast_math does not change either: it would flush denormals.
+  // In assembly for the same reason: -use_fast_math would flush denormals.
   static __device__ bool at_most(float a, float b) {
     int result;
     asm("{\n\t"
@@ -172,7 +170,7 @@ class device_block {
     asm volatile("" : "+d"(number));
     return number;
   }
-  // Without this the compiler keeps products of `number` live in registers across the whole pass.
+  // Keeps the compiler from holding products of `number` in registers across a whole pass.
   static __device__ int opaque(int number) {
     asm volatile("" : "+r"(number));
     return number;
@@ -180,7 +178,7 @@ class device_block {
 
  private:
   unsigned char* shared_;
-  index_t first_;  // block that the launch began with
+  index_t first_;  // first block of the launch
 };
 
 SLICESORT_DETAIL_END

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Grid of detail/device/grid.hpp on a CUDA stream, and the one kernel that runs all kernels.
+// The Grid of detail/device/grid.hpp on a CUDA stream, and the one __global__ function for all
+// kernels.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -24,12 +25,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Hidden symbols, because two shared libraries of one process could otherwise swap kernels built
-// for different architectures. (An attribute on the kernel itself would warn where a kernel is local
-// to a file.)
+// Hidden symbols: otherwise two shared libraries in a process could swap kernels built for
+// different architectures. (An attribute on the function would warn about file-local kernels.)
 #pragma GCC visibility push(hidden)
 template <class Kernel>
-__global__ void __launch_bounds__(Kernel::max_threads, blocks_at_once<Kernel>)
+__global__ void __launch_bounds__(Kernel::max_threads, min_blocks_of<Kernel>)
     run_kernel(__grid_constant__ Kernel const kernel, index_t first) {
   extern __shared__ __align__(16) unsigned char slicesort_shared[];
   device_block block(slicesort_shared, first);
@@ -37,15 +37,15 @@ __global__ void __launch_bounds__(Kernel::max_threads, blocks_at_once<Kernel>)
 }
 #pragma GCC visibility pop
 
-// An empty kernel, to ask what the kernels were compiled for.
+// Empty kernel, for cudaFuncGetAttributes.
 struct empty_kernel {
   static constexpr int max_threads = 1;
   template <class Block>
   SLICESORT_HD void operator()(Block&) const {}
 };
 
-// Shared memory that a kernel may have without asking.
-inline constexpr std::size_t shared_bytes_unasked = 48 * 1024;
+// Most shared memory of a kernel without opting in to more.
+inline constexpr std::size_t default_shared_bytes = 48 * 1024;
 
 template <class... Selectors>
 class cuda_grid {
@@ -60,10 +60,10 @@ class cuda_grid {
 
   template <class Tuning>
   Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
-    return tuned(info_, element_bytes, defaults, Selectors{}...);
+    return apply_selectors(info_, element_bytes, defaults, Selectors{}...);
   }
 
-  // Whether both the device and the code compiled for it support clusters.
+  // True if both the device and the code compiled for it support clusters.
   bool clusters() const {
     if (info_.architecture < 90) return false;
     device_guard const guard(device_);
@@ -82,30 +82,30 @@ class cuda_grid {
   void run(Kernel const& kernel, index_t blocks, int threads, int cluster = 1) const {
     static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Kernel) <= 4000,
                   "slicesort: a kernel travels as the kernel's argument, at most 4 KB");
-    index_t const most = ((index_t{1} << 31) - 1) / cluster * cluster;  // blocks of one launch
+    index_t const max_blocks = ((index_t{1} << 31) - 1) / cluster * cluster;  // of one launch
     auto const function = reinterpret_cast<void const*>(&run_kernel<Kernel>);
     std::size_t const shared = shared_bytes(kernel);
-    // The same number at every launch, because another thread may be between this call and its own
+    // The same value at every launch, because another thread may be between this call and its
     // launch.
-    if (shared > shared_bytes_unasked)
+    if (shared > default_shared_bytes)
       enforce_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(info_.shared_bytes)),
                    "cudaFuncSetAttribute");
-    for (index_t first = 0; first < blocks; first += most) {
+    for (index_t first = 0; first < blocks; first += max_blocks) {
       void* arguments[] = {const_cast<Kernel*>(&kernel), &first};
-      auto const grid_blocks = static_cast<unsigned>(std::min(most, blocks - first));
+      auto const grid_blocks = static_cast<unsigned>(std::min(max_blocks, blocks - first));
       cudaLaunchConfig_t config{};
       config.gridDim = dim3(grid_blocks);
       config.blockDim = dim3(static_cast<unsigned>(threads));
       config.dynamicSmemBytes = shared;
       config.stream = stream_;
-      cudaLaunchAttribute in_clusters{};
-      in_clusters.id = cudaLaunchAttributeClusterDimension;
-      in_clusters.val.clusterDim.x = static_cast<unsigned>(cluster);
-      in_clusters.val.clusterDim.y = in_clusters.val.clusterDim.z = 1;
-      config.attrs = &in_clusters;
+      cudaLaunchAttribute cluster_shape{};
+      cluster_shape.id = cudaLaunchAttributeClusterDimension;
+      cluster_shape.val.clusterDim.x = static_cast<unsigned>(cluster);
+      cluster_shape.val.clusterDim.y = cluster_shape.val.clusterDim.z = 1;
+      config.attrs = &cluster_shape;
       config.numAttrs = cluster > 1 ? 1 : 0;
-      // Not <<<>>>, whose status may report errors of earlier calls that are not ours.
+      // Instead of <<<>>>, whose status may report errors of the user's earlier calls.
       enforce_cuda(cudaLaunchKernelExC(&config, function, arguments), "cudaLaunchKernelExC");
     }
   }
@@ -118,7 +118,7 @@ class cuda_grid {
 template <class... Selectors>
 cuda_grid(exec::basic_cuda<Selectors...>) -> cuda_grid<Selectors...>;
 
-// Every operator that runs on grids runs on CUDA.
+// The CUDA backend of every operator.
 template <class Op>
 struct implementation<Op, cuda_backend> {
   template <class Exec>
@@ -132,22 +132,22 @@ struct implementation<Op, cuda_backend> {
     c.fail(cuda_failure(status, "the stream's device"));
   }
   template <class T, class Exec>
-  static auto plan(Exec const& exec, typename Op::shape const& s, arena& a) {
-    return device_implementation<Op>::template plan<T>(cuda_grid(exec), s, a);
+  static auto plan(Exec const& exec, typename Op::shape const& shape, arena& a) {
+    return device_implementation<Op>::template plan<T>(cuda_grid(exec), shape, a);
   }
   template <class Exec, class Params>
-  static void forward(Exec const& exec, Params const& p, workspace w) {
+  static void forward(Exec const& exec, Params const& params, workspace w) {
     cuda_grid const grid(exec);
     device_guard const guard(grid.device());
     profiler_range const range(Params::name);
-    device_implementation<Op>::forward(grid, p, w);
+    device_implementation<Op>::forward(grid, params, w);
   }
   template <class Exec, class Params>
-  static void backward(Exec const& exec, Params const& p, workspace w) {
+  static void backward(Exec const& exec, Params const& params, workspace w) {
     cuda_grid const grid(exec);
     device_guard const guard(grid.device());
     profiler_range const range(Params::name);
-    device_implementation<Op>::backward(grid, p, w);
+    device_implementation<Op>::backward(grid, params, w);
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime as the backend uses it: errors, the device of a stream, a guard for the current
-// device, ranges in the profiler. Nothing here allocates, waits, or disturbs a capture.
+// Wrappers of the CUDA runtime: errors, the device of a stream, a guard for the current device,
+// ranges in the profiler. They do not allocate or wait, and work during stream capture.
 #pragma once
 
 #include <slicesort/detail/core/implementation.hpp>
@@ -19,23 +19,23 @@
 SLICESORT_DETAIL_BEGIN
 
 inline status cuda_failure(cudaError_t code, char const* call) {
-  status v;
-  if (code == cudaSuccess) return v;
-  v.kind = error_kind::cuda;
-  v.code = static_cast<int>(code);
-  std::snprintf(v.message, sizeof v.message, "%s: %s (%s)", call, cudaGetErrorString(code),
-                cudaGetErrorName(code));
-  return v;
+  status failure;
+  if (code == cudaSuccess) return failure;
+  failure.kind = error_kind::cuda;
+  failure.code = static_cast<int>(code);
+  std::snprintf(failure.message, sizeof failure.message, "%s: %s (%s)", call,
+                cudaGetErrorString(code), cudaGetErrorName(code));
+  return failure;
 }
 
-// Fails with a cuda_error. The runtime's own memory of the error is cleared: it is reported once.
+// Reports a cuda_error, and clears the runtime's last error so that it is reported once.
 inline void enforce_cuda(cudaError_t status, char const* call) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
   enforce(cuda_failure(status, call));
 }
 
-// The device that a stream belongs to; of the default stream, the current one.
+// Returns the device of a stream; for the default stream, the current one.
 inline cudaError_t device_of(cudaStream_t stream, int& device) {
 #if CUDART_VERSION >= 12080
   if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread)
@@ -59,28 +59,28 @@ inline cudaError_t device_info_of(int device, device_info& info) {
   return status;
 }
 
-// Makes a device current for as long as it lives.
+// Makes a device current during its lifetime.
 class device_guard {
  public:
   explicit device_guard(int device) {
-    enforce_cuda(cudaGetDevice(&before_), "cudaGetDevice");
-    if (device == before_) return;
+    enforce_cuda(cudaGetDevice(&previous_), "cudaGetDevice");
+    if (device == previous_) return;
     enforce_cuda(cudaSetDevice(device), "cudaSetDevice");
     changed_ = true;
   }
   ~device_guard() {
-    if (changed_) (void)cudaSetDevice(before_);
+    if (changed_) (void)cudaSetDevice(previous_);
   }
   device_guard(device_guard const&) = delete;
   device_guard& operator=(device_guard const&) = delete;
 
  private:
-  int before_ = 0;
+  int previous_ = 0;
   bool changed_ = false;
 };
 
-// A named range in the profiler's time line (NVTX, header-only, free without a profiler). Compile
-// with -DSLICESORT_NO_NVTX to leave it out.
+// Named range in the profiler's timeline (NVTX, header-only, no cost without a profiler). Disabled
+// by -DSLICESORT_NO_NVTX.
 class profiler_range {
  public:
 #if defined(SLICESORT_NO_NVTX)

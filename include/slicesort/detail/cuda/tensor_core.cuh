@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of tiles of 16-bit or TF32 numbers on tensor cores (mma.sync, sm_80 and later), for
-// tiles laid out as detail/device/warp_mma.hpp says.
+// Products of tiles of 16-bit or TF32 numbers on tensor cores (mma.sync, sm_80 and later). Tiles
+// have the layout of detail/device/warp_mma.hpp.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,15 +17,15 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class T>
-inline constexpr bool for_tensor_cores =
+inline constexpr bool has_tensor_core_mma =
     std::is_same_v<T, bfloat16> || std::is_same_v<T, float16> || std::is_same_v<T, tf32>;
 
-__device__ inline unsigned shared_address(void const* place) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(place));
+__device__ inline unsigned shared_address(void const* pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// Four matrices of 8 x 8, or of 8 x 4 numbers of 32 bits, whose rows' addresses lanes 0..7, 8..15,
-// .. give.
+// ldmatrix.x4: loads four matrices of 8 x 8 16-bit numbers, or of 8 x 4 32-bit numbers. Lane
+// 8 * i + r passes the address of row r of matrix i.
 __device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -37,40 +37,37 @@ __device__ __forceinline__ void load_transposed_matrices(std::uint32_t (&to)[4],
                : "r"(address));
 }
 
-// Two pieces of 16 rows times two pieces of 8.
+// c += a * b for 16 rows of a, 8 columns of b and a depth of two pieces.
 template <class T>
 __device__ __forceinline__ void multiply_fragments(float* c, std::uint32_t const* a,
                                                    std::uint32_t b0, std::uint32_t b1) {
+#define SLICESORT_MMA(shape_and_types)                                   \
+  asm("mma.sync.aligned." shape_and_types                                \
+      " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                   \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
   if constexpr (std::is_same_v<T, bfloat16>)
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    SLICESORT_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
   else if constexpr (std::is_same_v<T, tf32>)
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    SLICESORT_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
   else
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    SLICESORT_MMA("m16n8k16.row.col.f32.f16.f16.f32");
+#undef SLICESORT_MMA
 }
 
 template <class T>
-__device__ __forceinline__ std::uint32_t two_rounded(float low, float high) {
-  std::uint32_t both;
+__device__ __forceinline__ std::uint32_t pack_rounded(float low, float high) {
+  std::uint32_t packed;
   if constexpr (std::is_same_v<T, bfloat16>)
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
 }
 
-// The thread's number in its warp, of which the compiler knows nothing: else it keeps every address
-// that it leads to from one product to the next, in registers that sums need.
-__device__ __forceinline__ unsigned renewed_lane() {
+// Lane of the thread, hidden from the compiler: it would otherwise keep all addresses between
+// products in registers that the sums need.
+__device__ __forceinline__ unsigned hidden_lane() {
   unsigned lane = threadIdx.x % 32;
   asm volatile("" : "+r"(lane));
   return lane;
@@ -82,40 +79,41 @@ __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Column
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
   using tile = piece_tile<T, Width>;
   constexpr unsigned bytes = sizeof(tile_piece<T>);
-  unsigned const lane = renewed_lane();
-  unsigned const from_a = shared_address(a) + bytes * tile::row_start(lane % 16),
-                 from_b = shared_address(b) + bytes * tile::row_start(lane % 8 + lane / 16 * 8);
+  unsigned const lane = hidden_lane();
+  unsigned const start_a = shared_address(a) + bytes * tile::row_start(lane % 16),
+                 start_b = shared_address(b) + bytes * tile::row_start(lane % 8 + lane / 16 * 8);
   unsigned const piece_a = lane / 16 ^ tile::swizzle(lane),
                  piece_b = lane / 8 % 2 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
   for (int k = 0; k < Width / (2 * elements_of_piece<T>); ++k) {
-    unsigned const at_a = from_a + bytes * (piece_a ^ 2 * k),
-                   at_b = from_b + bytes * (piece_b ^ 2 * k);
-    std::uint32_t mine[static_cast<std::size_t>(Rows)][4];
+    unsigned const address_a = start_a + bytes * (piece_a ^ 2 * k),
+                   address_b = start_b + bytes * (piece_b ^ 2 * k);
+    std::uint32_t a_fragments[static_cast<std::size_t>(Rows)][4];
     SLICESORT_UNROLL
-    for (int i = 0; i < Rows; ++i) load_matrices(mine[i], at_a + bytes * tile::row_start(16 * i));
+    for (int i = 0; i < Rows; ++i)
+      load_matrices(a_fragments[i], address_a + bytes * tile::row_start(16 * i));
     SLICESORT_UNROLL
     for (int j = 0; j < Columns; j += 2) {
-      std::uint32_t other[4];
-      load_matrices(other, at_b + bytes * tile::row_start(8 * j));
+      std::uint32_t b_fragments[4];
+      load_matrices(b_fragments, address_b + bytes * tile::row_start(8 * j));
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) {
-        multiply_fragments<T>(&sums(i, j, 0), mine[i], other[0], other[1]);
-        multiply_fragments<T>(&sums(i, j + 1, 0), mine[i], other[2], other[3]);
+        multiply_fragments<T>(&sums(i, j, 0), a_fragments[i], b_fragments[0], b_fragments[1]);
+        multiply_fragments<T>(&sums(i, j + 1, 0), a_fragments[i], b_fragments[2], b_fragments[3]);
       }
     }
   }
 }
 
-// Sums of one product, rounded: the left factor of the next, as they lie.
+// Rounded sums of a product as the left operand of the next, in the same registers.
 template <int Rows, int Columns>
 struct tensor_operand {
   std::uint32_t number[static_cast<std::size_t>(Rows * Columns * 2)];
-  // The four of tile (i, 2 k) and the one beside it.
-  __device__ __forceinline__ std::uint32_t* of(int i, int k) {
+  // The four registers of tiles (i, 2 k) and (i, 2 k + 1).
+  __device__ __forceinline__ std::uint32_t* fragment(int i, int k) {
     return number + (i * (Columns / 2) + k) * 4;
   }
-  __device__ __forceinline__ std::uint32_t const* of(int i, int k) const {
+  __device__ __forceinline__ std::uint32_t const* fragment(int i, int k) const {
     return number + (i * (Columns / 2) + k) * 4;
   }
 };
@@ -127,8 +125,8 @@ __device__ __forceinline__ tensor_operand<Rows, Columns> as_tensor_operand(
   for (int i = 0; i < Rows; ++i) {
     SLICESORT_UNROLL
     for (int k = 0; k < 2 * Columns; ++k)
-      weights.of(i, k / 4)[k % 4] =
-          two_rounded<T>(sums(i, k / 2, k % 2 * 2), sums(i, k / 2, k % 2 * 2 + 1));
+      weights.fragment(i, k / 4)[k % 4] =
+          pack_rounded<T>(sums(i, k / 2, k % 2 * 2), sums(i, k / 2, k % 2 * 2 + 1));
   }
   return weights;
 }
@@ -140,25 +138,28 @@ __device__ __forceinline__ void tensor_mma_ab(register_tile<float, Rows, Width /
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
   using tile = piece_tile<T, Width>;
   constexpr unsigned bytes = sizeof(tile_piece<T>);
-  unsigned const lane = renewed_lane();
+  unsigned const lane = hidden_lane();
   unsigned const from = shared_address(x) + bytes * tile::row_start(lane % 16),
                  piece = lane / 16 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
   for (int k = 0; k < Columns; k += 2) {
     SLICESORT_UNROLL
     for (int c = 0; c < Width / 8; c += 2) {
-      std::uint32_t other[4];
-      load_transposed_matrices(other, from + bytes * tile::row_start(8 * k) + bytes * (piece ^ c));
+      std::uint32_t b_fragments[4];
+      load_transposed_matrices(b_fragments,
+                               from + bytes * tile::row_start(8 * k) + bytes * (piece ^ c));
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) {
-        multiply_fragments<T>(&sums(i, c, 0), weights.of(i, k / 2), other[0], other[1]);
-        multiply_fragments<T>(&sums(i, c + 1, 0), weights.of(i, k / 2), other[2], other[3]);
+        multiply_fragments<T>(&sums(i, c, 0), weights.fragment(i, k / 2), b_fragments[0],
+                              b_fragments[1]);
+        multiply_fragments<T>(&sums(i, c + 1, 0), weights.fragment(i, k / 2), b_fragments[2],
+                              b_fragments[3]);
       }
     }
   }
 }
 
-// 16 bytes of shared memory, of which `bytes` come from global memory and the others become 0.
+// Copies `bytes` of 16 bytes from global to shared memory and fills the others with 0.
 __device__ __forceinline__ void copy_piece_async(void* to, void const* from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
                "l"(__cvta_generic_to_global(from)), "r"(bytes)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns as kernels see them. They are numbered sample by sample.
+// Columns in kernels. Columns are numbered batch * channels + channel.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/grid.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -20,68 +21,61 @@ SLICESORT_HD constexpr column_index column_index_of(index_t column, index_t chan
   return {batch, column - batch * channels};
 }
 
-// How many leading rows of a sample are valid. Lengths are in device memory, where nothing has
-// checked them, so a wrong one is clamped.
-SLICESORT_HD inline index_t rows_of(tensor1<index_t const> lengths, index_t batch, index_t length) {
-  if (lengths.data() == nullptr) return length;
-  index_t const n = lengths(batch);
-  return n < 0 ? 0 : n > length ? length : n;
-}
-
-// The distance from one of a thread's rows to the next; 0 if there is no next row, because the
-// stride of an axis of extent 1 may be anything.
+// Distance from one of a thread's rows to the next. 0 if there is no next row, because the stride
+// of an axis of extent 1 is arbitrary.
 SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {
   return step < rows ? step * stride : 0;
 }
 
-// Some rows of a column, one after the other.
+// Rows first, first + step, .. below end.
 struct row_range {
   int first, step, end;
 };
-// Elements that lie `jump` apart, one after the other: cheaper than an address of each row.
+// Iterates over elements `jump` apart; cheaper than computing the address of each row.
 template <class T>
 struct row_walk {
-  T* at;
+  T* pointer;
   index_t jump;
 
   SLICESORT_HD_INLINE T& next() {
-    T& here = *at;
-    at += jump;
-    return here;
+    T& element = *pointer;
+    pointer += jump;
+    return element;
   }
 };
-// The rows `start` + first, + first + step, .. of a column; there must be one.
+// Iterates over the rows `start` + r of a column, for r of `rows`, which must not be empty.
 template <class T>
 SLICESORT_HD_INLINE row_walk<T> walk_rows(T* column, index_t stride, index_t start,
                                           row_range rows) {
   return {column + (start + rows.first) * stride, jump_of(rows.step, rows.end, stride)};
 }
-// The same of a column that is asked for rows by their numbers.
+// Iterates over a column that is indexed by row numbers.
 template <class Rows>
 struct indexed_walk {
   Rows rows;
-  index_t at, step;
+  index_t next_row, step;
 
   SLICESORT_HD_INLINE decltype(auto) next() {
-    index_t const row = at;
-    at += step;
+    index_t const row = next_row;
+    next_row += step;
     return rows[row];
   }
 };
-// f(batch) for all rows, Count at a time.
+// Count consecutive rows of a range; all of them exist if Whole.
 template <int Count, bool Whole>
 struct row_batch {
   row_range rows;
 
   SLICESORT_HD_INLINE int row(int k) const { return rows.first + k * rows.step; }
-  // f(k, row) for its rows.
+  // Calls f(k, row) for each row.
   template <class F>
-  SLICESORT_HD_INLINE void each(F const& f) const {
+  SLICESORT_HD_INLINE void for_each(F const& f) const {
     SLICESORT_UNROLL
     for (int k = 0; k < Count; ++k)
       if (Whole || row(k) < rows.end) f(k, row(k));
   }
 };
+// Calls f(batch) for all rows, in batches of Count.
 template <int Count, class F>
 SLICESORT_HD_INLINE void for_row_batches(row_range rows, F const& f) {
   int const whole = (Count - 1) * rows.step;
@@ -90,32 +84,31 @@ SLICESORT_HD_INLINE void for_row_batches(row_range rows, F const& f) {
     f(row_batch<Count, true>{rows});
   if (rows.first < rows.end) f(row_batch<Count, false>{rows});
 }
-// write(row, read(row)) for all rows, Count reads before as many writes: so that none of them waits
-// for another.
+// Calls write(row, read(row)) for all rows, with Count independent reads in flight.
 template <int Count, class Read, class Write>
 SLICESORT_HD_INLINE void copy_rows(row_range rows, Read const& read, Write const& write) {
   for_row_batches<Count>(rows, [&](auto batch) {
     decltype(read(0)) value[static_cast<std::size_t>(Count)];
-    batch.each([&](int k, int row) { value[k] = read(row); });
-    batch.each([&](int k, int row) { write(row, value[k]); });
+    batch.for_each([&](int k, int row) { value[k] = read(row); });
+    batch.for_each([&](int k, int row) { write(row, value[k]); });
   });
 }
 
-// One column of a tensor: element n lies at data[n * stride].
+// One column of a tensor; row n is data[n * stride].
 template <class T>
 struct column_of {
   T* data;
   index_t stride;
 
-  SLICESORT_HD column_of(tensor3<T> t, column_index at)
-      : data(t.data() + t.offset(at.batch, 0, at.channel)), stride(t.strides().length) {}
+  SLICESORT_HD column_of(tensor3<T> t, column_index column)
+      : data(t.data() + t.offset(column.batch, 0, column.channel)), stride(t.strides().length) {}
   SLICESORT_HD T& operator[](index_t row) const { return data[row * stride]; }
   SLICESORT_HD row_walk<T> walk(index_t start, row_range rows) const {
     return walk_rows(data, stride, start, rows);
   }
 };
 
-// A tensor of row numbers, 16 or 32 bits wide as known at run time; or none.
+// Optional tensor of row numbers, 16 or 32 bits wide at run time.
 struct index_rows {
   void* data = nullptr;
   strides3 strides{};
@@ -136,9 +129,9 @@ struct index_column {
   index_t stride;
   bool narrow;
 
-  SLICESORT_HD index_column(index_rows t, column_index at)
+  SLICESORT_HD index_column(index_rows t, column_index column)
       : data(nullptr), stride(t.strides.length), narrow(t.narrow) {
-    index_t const first = at.batch * t.strides.batch + at.channel * t.strides.channels;
+    index_t const first = column.batch * t.strides.batch + column.channel * t.strides.channels;
     if (narrow)
       data = static_cast<std::uint16_t*>(t.data) + first;
     else
@@ -154,22 +147,22 @@ struct index_column {
     else
       static_cast<std::uint32_t*>(data)[row * stride] = value;
   }
-  // Sets the rows `start` + n to number(n) for all n of `rows`.
+  // Sets row `start` + n to number(n) for all n of `rows`.
   template <int Count, class Number>
   SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, Number const& number) const {
     if (narrow)
-      put<Count>(static_cast<std::uint16_t*>(data), start, rows, number);
+      set_typed<Count>(static_cast<std::uint16_t*>(data), start, rows, number);
     else
-      put<Count>(static_cast<std::uint32_t*>(data), start, rows, number);
+      set_typed<Count>(static_cast<std::uint32_t*>(data), start, rows, number);
   }
 
  private:
   template <int Count, class Index, class Number>
-  SLICESORT_HD_INLINE void put(Index* to, index_t start, row_range rows,
-                               Number const& number) const {
+  SLICESORT_HD_INLINE void set_typed(Index* column, index_t start, row_range rows,
+                                     Number const& number) const {
     if (rows.first >= rows.end) return;
-    row_walk<Index> there = walk_rows(to, stride, start, rows);
-    copy_rows<Count>(rows, number, [&](int, auto row) { there.next() = static_cast<Index>(row); });
+    row_walk<Index> walk = walk_rows(column, stride, start, rows);
+    copy_rows<Count>(rows, number, [&](int, auto row) { walk.next() = static_cast<Index>(row); });
   }
 };
 
@@ -180,13 +173,12 @@ SLICESORT_HD_INLINE int log2_of(int power_of_two) {
          static_cast<int>((p & 0xf0f0u) != 0) << 2 | static_cast<int>((p & 0xff00u) != 0) << 3;
 }
 
-// How the threads of a block walk over a tile of `width` columns (a power of two that divides the
-// block): every thread stays in one column, neighbors take neighboring columns, or, where a
-// column's rows lie side by side in memory, neighboring rows.
+// Distribution of a tile of `width` columns (a power of two that divides the block) over the
+// threads of a block. Each thread stays in one column. Neighboring threads take neighboring
+// columns, or neighboring rows if rows are adjacent in memory.
 struct tile_walk {
-  int column;     // of the tile
-  int first_row;  // then every `step` rows
-  int step;
+  int column;           // within the tile
+  int first_row, step;  // of the thread
 
   SLICESORT_HD tile_walk(int rank, int size, int width, bool rows_adjacent) {
     int const log2_width = log2_of(width);  // a division costs as much as many rows
@@ -198,24 +190,24 @@ struct tile_walk {
       first_row = rank - column * step;
     }
   }
-  // The thread's rows of a column of `end` rows.
+  // Rows of the thread in a column of `end` rows.
   SLICESORT_HD row_range rows(int end) const { return {first_row, step, end}; }
 };
 
-// A thread's part of a tile of a tensor's columns. The last tile may be wider than the columns that
-// are left: a thread that is not `inside` is given the first column, where it must not do anything.
+// Column of a thread in a tile of a tensor's columns. The last tile may extend past the tensor:
+// threads that are not `inside` get column 0, which they must not process.
 struct column_work {
   tile_walk walk;
   index_t number;  // of the column
   bool inside;
-  column_index at;
+  column_index column;
 
   template <class Block>
   SLICESORT_HD column_work(Block& block, extents3 e, int width, bool rows_adjacent)
       : walk(block.rank(), block.size(), width, rows_adjacent),
         number(block.index() * width + walk.column),
         inside(number < e.batch * e.channels),
-        at(inside ? column_index_of(number, e.channels) : column_index{0, 0}) {}
+        column(inside ? column_index_of(number, e.channels) : column_index{0, 0}) {}
 };
 
 SLICESORT_DETAIL_END

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of sums in the registers of a warp, and what is done to its rows.
+// A tile of sums in the registers of a warp, and operations on its rows.
 //
-// Every lane has some of the elements, as tensor cores leave them (the accumulators of mma.m16n8).
-// Of 16 rows and 8 columns, lane 4 * g + t has the elements e = 0 .. 3 at
+// Elements are distributed over the lanes like the accumulators of mma.m16n8: in a tile of 16 rows
+// and 8 columns, lane 4 * g + t has the elements e = 0 .. 3 at
 //
 //                   column 2t   column 2t + 1
 //      row g           e = 0        e = 1
 //      row g + 8       e = 2        e = 3
 //
-// so four neighboring lanes, a quad, share a row.
+// so the four lanes of a quad share a row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,14 +17,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The g and t of a lane.
 struct tile_lane {
   int g, t;
   SLICESORT_HD explicit tile_lane(int rank) : g(rank % 32 / 4), t(rank % 4) {}
 };
 
-// A lane's elements of Rows x Columns tiles of 16 x 8: of 2 * Rows rows, and of 2 * Columns
-// columns.
+// The elements of a lane in Rows x Columns tiles of 16 x 8: 2 * Rows rows of 2 * Columns.
 template <class A, int Rows, int Columns>
 struct register_tile {
   static constexpr int count = Rows * Columns * 4;
@@ -40,7 +38,7 @@ struct register_tile {
   SLICESORT_HD_INLINE A const& operator()(int i, int j, int e) const {
     return number[(i * Columns + j) * 4 + e];
   }
-  // The element in row `row` and column `column` of the lane's.
+  // Element of the lane by its row and column among the lane's.
   SLICESORT_HD_INLINE A& at(int row, int column) {
     return (*this)(row / 2, column / 2, row % 2 * 2 + column % 2);
   }
@@ -51,17 +49,17 @@ struct register_tile {
     SLICESORT_UNROLL
     for (int i = 0; i < count; ++i) number[i] = A(0);
   }
-  // Which of the lane's rows element i is in; the row and the column of the warp's tiles.
+  // The row of element i among the lane's rows; its row and column in the warp's tiles.
   static SLICESORT_HD_INLINE constexpr int lane_row(int i) {
     return i / (4 * Columns) * 2 + i / 2 % 2;
   }
-  static SLICESORT_HD_INLINE int row(int i, tile_lane me) { return lane_row(i) * 8 + me.g; }
-  static SLICESORT_HD_INLINE int column(int i, tile_lane me) {
-    return i / 4 % Columns * 8 + 2 * me.t + i % 2;
+  static SLICESORT_HD_INLINE int row(int i, tile_lane lane) { return lane_row(i) * 8 + lane.g; }
+  static SLICESORT_HD_INLINE int column(int i, tile_lane lane) {
+    return i / 4 % Columns * 8 + 2 * lane.t + i % 2;
   }
 };
 
-// A number for each of a lane's rows.
+// A value for each row of a lane.
 template <class A, int Rows>
 struct row_numbers {
   A number[static_cast<std::size_t>(2 * Rows)];
@@ -74,7 +72,7 @@ struct row_numbers {
   }
 };
 
-// f(element) of one of the lane's rows, from left to right.
+// Calls f(element) for the elements of one of the lane's rows, from left to right.
 template <class A, int Rows, int Columns, class F>
 SLICESORT_HD_INLINE void for_each_in_row(register_tile<A, Rows, Columns>& tile, int row,
                                          F const& f) {
@@ -82,7 +80,7 @@ SLICESORT_HD_INLINE void for_each_in_row(register_tile<A, Rows, Columns>& tile, 
   for (int column = 0; column < 2 * Columns; ++column) f(tile.at(row, column));
 }
 
-// The maximum of `start` and a whole row of the tile, in each lane of the quad.
+// Returns the maximum of `start` and a whole row of the tile in all lanes of the quad.
 template <class Block, class A, int Rows, int Columns, class Max>
 SLICESORT_HD_INLINE A row_max(Block& block, register_tile<A, Rows, Columns> const& tile, int row,
                               A start, Max const& max) {
@@ -91,7 +89,7 @@ SLICESORT_HD_INLINE A row_max(Block& block, register_tile<A, Rows, Columns> cons
   return block.template reduce<4>(start, max);
 }
 
-// The sum of the lane's part of a row.
+// Sum of the lane's elements of a row.
 template <class A, int Rows, int Columns>
 SLICESORT_HD_INLINE A lane_row_sum(register_tile<A, Rows, Columns> const& tile, int row) {
   A sum(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For a workspace that holds only some samples at a time: their part of the views, and row numbers,
-// 16 bits wide where that is enough.
+// Slices of views along the batch, for workspaces that hold a few samples at a time, and row
+// numbers in the workspace, 16 bits wide if possible.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -12,15 +12,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Samples [first, first + count) of a view, with the extents `some` = {count, ..}.
+// Samples [first, first + extents.batch) of a view.
 template <class T>
-tensor3<T> slice_batch(tensor3<T> v, index_t first, extents3 some) {
-  return {v.data() + first * v.strides().batch, some, v.strides()};
+tensor3<T> slice_batch(tensor3<T> v, index_t first, extents3 extents) {
+  return {v.data() + first * v.strides().batch, extents, v.strides()};
 }
 inline tensor1<index_t const> slice_batch(tensor1<index_t const> lengths, index_t first,
-                                          extents3 some) {
+                                          extents3 extents) {
   if (lengths.data() == nullptr) return lengths;
-  return {lengths.data() + first * lengths.stride(), some.batch, lengths.stride()};
+  return {lengths.data() + first * lengths.stride(), extents.batch, lengths.stride()};
 }
 inline index_rows slice_batch(index_rows rows, index_t first) {
   index_t const offset = first * rows.strides.batch;
@@ -41,13 +41,12 @@ tensor_stack<T> slice_batch(tensor_stack<T> v, index_t first, index_t count) {
 
 inline bool narrow_rows(index_t length) { return length <= 65536; }
 
-// A number for every element of a tensor of extents `e`.
+// Allocates a row number for every element of a tensor.
 inline void* take_scratch_rows(arena& a, extents3 e) {
   auto const elements = static_cast<std::size_t>(e.size());
   if (narrow_rows(e.length)) return a.take<std::uint16_t>(elements);
   return a.take<std::uint32_t>(elements);
 }
-// Row numbers in the workspace as kernels see them.
 inline index_rows scratch_rows(void* data, extents3 e, strides3 strides) {
   index_rows rows;
   rows.data = data;

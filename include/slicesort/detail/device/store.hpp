@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storing a result to its tensor, or adding it.
+// Stores a result, or accumulates it.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,40 +11,37 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// What an element `old` becomes when another one moves to its place: `value`, to the bit, or the
-// sum of both, added in the accumulator's type and rounded once. `old` has some value also where it
-// is overwritten.
+// The new value of an element: `value` itself, or the sum with `old` in the accumulator's type,
+// rounded once. `old` must be initialized even if it is overwritten.
 template <class Block, class T>
 SLICESORT_HD inline T stored_or_accumulated(grad_mode mode, T old, T value) {
   using A = accumulator_t<T>;
   if (mode == grad_mode::overwrite) return value;
   T const sum = rounded<T>(static_cast<A>(old) + static_cast<A>(value));
-  // Without this a compiler may always add, and add -0 where the mode is overwrite, which would
-  // quiet a signaling NaN.
+  // Otherwise a compiler may add -0 to overwrite, which would quiet a signaling NaN.
   if constexpr (std::is_floating_point_v<T>)
     return Block::opaque(sum);
   else
     return sum;
 }
-// Stores to `to`, or adds to it; `to` is read only to accumulate.
+// Reads `element` only to accumulate.
 template <class Block, class T>
-SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& to, T value) {
+SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& element, T value) {
   if (mode == grad_mode::overwrite)
-    to = value;
+    element = value;
   else
-    to = stored_or_accumulated<Block>(mode, to, value);
+    element = stored_or_accumulated<Block>(mode, element, value);
 }
 
-// What an element `old` becomes by a sum that is not rounded yet: the sum, or both added.
+// The new value of an element from an unrounded sum.
 template <class T>
 SLICESORT_HD inline T stored_or_accumulated_sum(grad_mode mode, T old, accumulator_t<T> sum) {
   if (mode == grad_mode::accumulate) sum = static_cast<accumulator_t<T>>(old) + sum;
   return rounded<T>(sum);
 }
-// Stores such a sum to `to`, or adds it; `to` is read only to accumulate.
 template <class T>
-SLICESORT_HD inline void store_or_accumulate_sum(grad_mode mode, T& to, accumulator_t<T> sum) {
-  to = stored_or_accumulated_sum(mode, mode == grad_mode::accumulate ? to : T{}, sum);
+SLICESORT_HD inline void store_or_accumulate_sum(grad_mode mode, T& element, accumulator_t<T> sum) {
+  element = stored_or_accumulated_sum(mode, mode == grad_mode::accumulate ? element : T{}, sum);
 }
 
 SLICESORT_DETAIL_END

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many columns a block takes through shared memory, with how many threads.
+// Columns and threads of a block that permutes columns in shared memory.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/tuning.hpp>
 #include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
 
-// Whether rows, not channels, are neighbors in memory.
+// True if rows, not channels, are adjacent in memory.
 inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
 
-// How many columns a tile has if a column takes `column_bytes` of shared memory; 0 if none fits.
+// Number of columns of a tile, where a column takes `column_bytes` of shared memory; 0 if none
+// fits.
 inline int tile_width(device_info device, permute_tuning const& t, std::size_t column_bytes,
                       index_t length, index_t columns) {
   auto const fits = [&](int width, std::size_t bytes) {
@@ -22,8 +25,8 @@ inline int tile_width(device_info device, permute_tuning const& t, std::size_t c
   };
   if (!fits(1, device.shared_bytes)) return 0;
   int width = 1;
-  // Tiles are widened as long as several share a processor and every processor has some. Short
-  // columns get wider tiles than that, so that a block has enough work.
+  // Widens tiles as long as several share a multiprocessor and each of them has some. Tiles of
+  // short columns become wider, so that a block has enough work.
   while (width < t.least_columns && width < columns && fits(2 * width, device.shared_bytes))
     width *= 2;
   while (width < t.tile_columns && width < columns && fits(2 * width, t.shared_tile_bytes) &&
@@ -36,14 +39,37 @@ inline int tile_width(device_info device, permute_tuning const& t, std::size_t c
   return width;
 }
 
-// Every thread gets `tile_elements` elements or more.
+// Number of threads of a tile; each gets at least `tile_elements` elements.
 inline int tile_threads(permute_tuning const& t, std::size_t column_bytes, index_t length,
                         int width) {
-  // A tile that has a processor to itself gets twice as many threads.
+  // A tile that occupies a whole multiprocessor gets twice as many threads.
   bool const shares = column_bytes * static_cast<std::size_t>(width) <= t.shared_tile_bytes;
   index_t const limit = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
   return static_cast<int>(std::clamp<index_t>(
       power_of_two_above(divide_up(width * length, t.tile_elements)), std::max(32, width), limit));
+}
+
+template <class Kernel>
+auto set_threads(Kernel& kernel, int threads) -> decltype(void(kernel.threads)) {
+  kernel.threads = threads;
+}
+inline void set_threads(...) {}
+
+// Launches a kernel over all columns of `view`. Sets its `width`, its `rows_adjacent` and its
+// `threads`, if it has them. Its shared memory must not grow with the length.
+template <class T, class Grid, class Kernel>
+void run_on_columns(Grid const& grid, Kernel kernel, tensor3<T> view) {
+  extents3 const e = view.extents();
+  if (e.empty()) return;
+  permute_tuning const tuning = permute_tuning_of<std::remove_const_t<T>>(grid);
+  index_t const columns = e.batch * e.channels;
+  kernel.width =
+      std::min(tile_width(grid.info(), tuning, 0, e.length, columns), Kernel::max_threads);
+  kernel.rows_adjacent = rows_are_adjacent(view.strides());
+  int const threads =
+      std::min(tile_threads(tuning, 0, e.length, kernel.width), Kernel::max_threads);
+  set_threads(kernel, threads);
+  grid.run(kernel, divide_up(columns, kernel.width), threads);
 }
 
 SLICESORT_DETAIL_END

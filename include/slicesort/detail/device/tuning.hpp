@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tunings of a grid for elements of one type: what the selectors of its policy make of the
-// defaults, clamped to their ranges.
+// Tuning of a grid for an element type: the defaults, changed by the policy's selectors and
+// clamped.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -11,8 +11,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// `value` clamped to low .. high and rounded down to a power of two; `low` and `high` are powers of
-// two.
+// Clamps to low .. high, which are powers of two, and rounds down to a power of two.
 inline int power_of_two_in(index_t value, int low, int high) {
   return static_cast<int>(power_of_two_below(std::clamp<index_t>(value, low, high)));
 }
@@ -25,7 +24,7 @@ grid_tuning grid_tuning_of(Grid const& grid) {
   return t;
 }
 
-// `shape_of_sort` clamps register_rows, run_rows and merge_threads, whose range depends on more.
+// `shape_of_sort` clamps register_rows, run_rows and merge_threads.
 template <class T, class Grid>
 sort_tuning sort_tuning_of(Grid const& grid) {
   sort_tuning t = grid.tuning(default_sort_tuning(grid.info(), sizeof(T)), sizeof(T));

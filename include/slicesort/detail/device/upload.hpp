@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uploads numbers that the host has computed to the workspace, as the argument of a kernel, so that
-// a call neither copies nor waits, and can be captured.
+// Uploads numbers from the host to the workspace as kernel arguments, so a call neither copies nor
+// waits, and can be captured.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,53 +12,51 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Uploads some of the numbers. `Number` is as narrow as they allow.
+// Uploads a batch of numbers, stored as the narrow type `Number`.
 template <class Number>
 struct upload_kernel {
   static constexpr int max_threads = 128;
   static constexpr int max_count = 3840 / static_cast<int>(sizeof(Number));
 
-  index_t* to;
+  index_t* output;
   int count;
   Number numbers[static_cast<std::size_t>(max_count)];
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    for (int i = block.rank(); i < count; i += block.size()) to[i] = numbers[i];
+    for (int i = block.rank(); i < count; i += block.size()) output[i] = numbers[i];
   }
 };
 
-// What is known about the numbers once they are uploaded.
 struct uploaded_numbers {
   index_t first = 0;
   bool uniform = true;  // all numbers equal the first
 };
 
-// Computes every number once and uploads it to `memory`. Returns false if one is too wide for
-// `Number`.
+// Computes and uploads all numbers. Returns false if one does not fit in `Number`.
 template <class Number, class Grid, class NumberOf>
 bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index_t* memory,
                bool always, uploaded_numbers& uploaded) {
-  using kernel = upload_kernel<Number>;
+  using Kernel = upload_kernel<Number>;
   uploaded = {};
-  kernel part{};
+  Kernel kernel{};
   for (index_t i = 0; i < count; ++i) {
     index_t const number = number_of(i);
     if (number != static_cast<Number>(number)) return false;
     if (i == 0) uploaded.first = number;
     if (number != uploaded.first) uploaded.uniform = false;
-    part.numbers[part.count++] = static_cast<Number>(number);
+    kernel.numbers[kernel.count++] = static_cast<Number>(number);
     bool const last = i + 1 == count;
-    if (part.count < kernel::max_count && !(last && (always || !uploaded.uniform))) continue;
-    part.to = memory + (i + 1 - part.count);
-    grid.run(part, 1, kernel::max_threads);
-    part.count = 0;
+    if (kernel.count < Kernel::max_count && !(last && (always || !uploaded.uniform))) continue;
+    kernel.output = memory + (i + 1 - kernel.count);
+    grid.run(kernel, 1, Kernel::max_threads);
+    kernel.count = 0;
   }
   return true;
 }
 
-// Uploads number_of(0) .. number_of(count - 1) to `memory`. If all are equal and `always` is false,
-// only `first` of the result is set and `memory` may stay unwritten.
+// Uploads number_of(0) .. number_of(count - 1) to `memory`. May leave it unwritten if all numbers
+// are equal and `always` is false.
 template <class Grid, class NumberOf>
 uploaded_numbers upload_numbers(Grid const& grid, index_t count, NumberOf const& number_of,
                                 index_t* memory, bool always) {

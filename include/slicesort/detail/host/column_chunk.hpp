@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chunk of columns: neighboring columns of a [batch, length, channels] tensor that one task works
-// on. Its rows are copied between the caller's views, of any strides, and contiguous columns in the
-// memory of the task's thread.
+// Chunks of columns: neighboring columns of a [batch, length, channels] tensor that one task
+// processes. Rows are copied between strided views and contiguous thread-local columns.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -31,62 +30,63 @@ struct sample_chunk {
   index_t columns() const { return batches * channels; }
 };
 
-// All columns of a tensor, cut into chunks of at most `width`: a part of one sample, or several
-// whole samples if those are narrow. An empty tensor has no chunks.
+// Splits the columns of a tensor into chunks of at most `width`: part of a sample, or several whole
+// samples if they are narrow. An empty tensor has no chunks.
 class column_chunks {
  public:
   column_chunks(extents3 e, index_t width)
       : extents_(e),
         channels_(std::min(width, e.channels)),
         samples_(e.channels == 0 ? 0 : std::min(e.batch, std::max<index_t>(width / e.channels, 1))),
-        across_(e.empty() ? 0 : (e.channels + width - 1) / width) {}
+        chunks_per_row_(e.empty() ? 0 : (e.channels + width - 1) / width) {}
 
   index_t count() const {
-    return extents_.empty() ? 0 : (extents_.batch + samples_ - 1) / samples_ * across_;
+    return extents_.empty() ? 0 : (extents_.batch + samples_ - 1) / samples_ * chunks_per_row_;
   }
   sample_chunk operator[](index_t task) const {
-    index_t const batch = task / across_ * samples_, channel = task % across_ * channels_;
+    index_t const batch = task / chunks_per_row_ * samples_,
+                  channel = task % chunks_per_row_ * channels_;
     return {batch, std::min(samples_, extents_.batch - batch), channel,
             std::min(channels_, extents_.channels - channel)};
   }
-  // The size of the largest chunk, for the memory of a thread.
+  // Size of the largest chunk.
   index_t channels() const { return channels_; }
   index_t columns() const { return samples_ * channels_; }
 
  private:
   extents3 extents_;
-  index_t channels_, samples_, across_;
+  index_t channels_, samples_, chunks_per_row_;
 };
 
-// f(slot, chunk) for every chunk of a tensor, of at most `width` columns.
+// Calls f(thread, chunk) for every chunk of a tensor, of at most `width` columns.
 template <class F>
 void for_each_column_chunk(host_exec const& exec, extents3 e, F const& f,
                            index_t width = tile_columns) {
   column_chunks const chunks(e, width);
-  for_each_task(exec, chunks.count(), [&](unsigned slot, index_t task) {
+  for_each_task(exec, chunks.count(), [&](unsigned thread, index_t task) {
     sample_chunk const chunk = chunks[task];
-    for (index_t s = 0; s < chunk.batches; ++s) f(slot, chunk[s]);
+    for (index_t s = 0; s < chunk.batches; ++s) f(thread, chunk[s]);
   });
 }
 
-// f(chunk) for chunks as wide as leaves every thread one: for copies of rows whose channels are
-// adjacent in memory. Pieces of rows a power of two apart fall on few cache sets, and what is
-// fetched along with them is lost before its turn.
+// Calls f(chunk) for the widest chunks that occupy all threads, for copies of rows with adjacent
+// channels. Narrow pieces of rows a power of two apart would share few cache sets, and prefetched
+// lines would be evicted before use.
 template <class F>
 void for_each_wide_chunk(host_exec const& exec, extents3 e, F const& f) {
   auto const threads = static_cast<index_t>(exec.threads);
-  index_t const parts = e.batch < threads ? threads : 1;
+  index_t const splits = e.batch < threads ? threads : 1;
   index_t const tiles = (e.channels + tile_columns - 1) / tile_columns;
   for_each_column_chunk(
       exec, e, [&](unsigned, column_chunk b) { f(b); },
-      std::max<index_t>((tiles + parts - 1) / parts, 1) * tile_columns);
+      std::max<index_t>((tiles + splits - 1) / splits, 1) * tile_columns);
 }
 
-// Elements from one thread-local column to the next: at least `rows`, rounded up to an odd number
-// of cache lines, so that columns of a power-of-two length do not fall on the same cache sets.
+// Pitch of thread-local columns: at least `rows`, and an odd number of cache lines, so that columns
+// of a power-of-two length do not share cache sets.
 constexpr index_t column_pitch(index_t rows) { return 16 * ((rows + 15) / 16 | 1); }
 
-// f(column, row, element) for rows [first, last) of a chunk, in the order of memory.
+// Calls f(column, row, element) for rows [first, last) of a chunk, in memory order.
 template <class T, class F>
 void for_each_element(tensor3<T> view, column_chunk b, index_t first, index_t last, F const& f) {
   T* const base = view.data() + view.offset(b.batch, 0, b.channel);
@@ -106,7 +106,7 @@ void for_each_element(tensor3<T> view, column_chunk b, index_t first, index_t la
   }
 }
 
-// f(view) with the index view's element type.
+// Calls f(view) with a view of the index view's element type.
 template <class F>
 void with_index_type(index_tensor3 v, F const& f) {
   if (v.width() == index_width::bits16)
@@ -124,26 +124,25 @@ void with_index_type(const_index_tensor3 v, F const& f) {
                                    v.strides()));
 }
 
-// How gradients are stored: assigned, or added in the accumulator type and rounded once.
+// Stores gradients: assigns them, or adds them in the accumulator type and rounds once.
 template <class T, bool Add>
 struct element_store {
   using A = accumulator_t<T>;
 
-  // An element that is moved keeps every bit.
-  void operator()(T& to, T const& value) const {
+  // Assigns without rounding: a moved element keeps every bit.
+  void operator()(T& element, T const& value) const {
     if constexpr (Add)
-      to = rounded<T>(static_cast<A>(to) + static_cast<A>(value));
+      element = rounded<T>(static_cast<A>(element) + static_cast<A>(value));
     else
-      to = value;
+      element = value;
   }
-  void sum(T& to, A value) const {
+  void sum(T& element, A value) const {
     if constexpr (Add)
-      to = rounded<T>(static_cast<A>(to) + value);
+      element = rounded<T>(static_cast<A>(element) + value);
     else
-      to = rounded<T>(value);
+      element = rounded<T>(value);
   }
 };
-// Calls f(store) with an element_store.
 template <class T, class F>
 void with_store(grad_mode mode, F const& f) {
   if (mode == grad_mode::overwrite)
@@ -152,9 +151,8 @@ void with_store(grad_mode mode, F const& f) {
     f(element_store<T, true>{});
 }
 
-// Calls f(store), where store(to, from, count) does so for neighboring elements of a chunk's row.
-// Elements are assigned as bytes: whether a compiler turns a loop over them into vectors depends on
-// the code around it.
+// Calls f(store), where store(to, from, count) stores adjacent elements. Assignments use memcpy,
+// because loops are not vectorized reliably.
 template <class T, class F>
 void with_row_store(grad_mode mode, F const& f) {
   if (mode == grad_mode::accumulate)
@@ -163,7 +161,7 @@ void with_row_store(grad_mode mode, F const& f) {
     f([](T* to, T const* from, index_t count) { copy_elements<sizeof(T)>(to, from, count); });
 }
 
-// Copies rows [first, last) of a chunk into thread-local columns.
+// Copies rows [first, last) of a chunk to thread-local columns.
 template <class From, class To>
 void load_columns(tensor3<From> from, column_chunk b, index_t first, index_t last, To* to,
                   index_t pitch) {
@@ -172,7 +170,7 @@ void load_columns(tensor3<From> from, column_chunk b, index_t first, index_t las
   });
 }
 
-// Copies thread-local columns into rows [first, last) of a chunk.
+// Copies thread-local columns to rows [first, last) of a chunk.
 template <class From, class To>
 void store_columns(From const* from, index_t pitch, tensor3<To> to, column_chunk b, index_t first,
                    index_t last) {
@@ -199,7 +197,7 @@ void store_sums(accumulator_t<T> const* from, index_t pitch, tensor3<T> to, colu
   });
 }
 
-// Copies rows [first, last) of a chunk from one view to the same rows of another.
+// Copies rows [first, last) of a chunk from one view to another.
 template <class T>
 void transfer_rows(tensor3<T const> from, tensor3<T> to, column_chunk b, index_t first,
                    index_t last, grad_mode mode) {

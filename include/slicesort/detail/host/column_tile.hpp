@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles: up to 32 neighboring columns of a [batch, length, channels] tensor that are worked on
-// together, one column per SIMD lane. Columns are numbered batch * channels + channel; a tile may
-// span samples.
+// Tiles: up to 32 neighboring columns of a [batch, length, channels] tensor, one per SIMD lane.
+// Columns are numbered batch * channels + channel; a tile may span samples.
 #pragma once
 
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -16,11 +16,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A row of 32 columns is two cache lines of 32-bit elements, or one of 16-bit elements. Chunks of
-// columns (column_chunk.hpp) are as wide.
+// Two cache lines of 32-bit elements, or one of 16-bit elements. Also the usual width of column
+// chunks (column_chunk.hpp).
 inline constexpr int tile_columns = 32;
 
-// Columns [first, first + width), walked without a division per column.
+// Columns [first, first + width), iterated without a division per column.
 struct column_range {
   extents3 extents;
   index_t first;
@@ -43,15 +43,7 @@ struct column_range {
   }
 };
 
-// The number of leading rows of a sample that are valid. A length has been checked, but is clamped
-// where it is read: another thread may have written to it since.
-inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch, index_t length) {
-  if (lengths.data() == nullptr) return length;
-  index_t const n = lengths(batch);
-  return n < 0 ? 0 : n > length ? length : n;
-}
-
-// How many leading rows of each column take part.
+// Valid leading rows of each column.
 struct tile_rows {
   index_t valid[tile_columns];
   index_t longest = 0;
@@ -66,33 +58,33 @@ struct tile_rows {
   }
 };
 
-// How many tiles of `width` columns all samples have, and the columns of one of them.
+// Number of tiles of `width` columns in a tensor, and the columns of one of them.
 inline index_t tiles_of(extents3 e, int width) {
   return (e.batch * e.channels + width - 1) / width;
 }
 inline column_range columns_of_tile(extents3 e, index_t tile, int width) {
-  index_t const first = tile * width, left = e.batch * e.channels - first;
-  return {e, first, left < width ? static_cast<int>(left) : width};
+  index_t const first = tile * width, remaining = e.batch * e.channels - first;
+  return {e, first, remaining < width ? static_cast<int>(remaining) : width};
 }
 
-// The most neighboring tiles that a task takes: two, whose rows are then written together, if
-// threads have tasks enough all the same.
+// Number of neighboring tiles of a task: two, whose rows are then written together, if there are
+// enough tasks for all threads.
 inline int tiles_of_task(extents3 e, unsigned threads) {
   return tiles_of(e, 2 * tile_columns) >= index_t{4} * static_cast<index_t>(threads) ? 2 : 1;
 }
-// Tiles of task number `task`: `tiles`, or the last one.
+// Number of tiles of a task: `tiles`, or fewer for the last one.
 inline int tiles_in_task(extents3 e, index_t task, int tiles) {
-  index_t const left = tiles_of(e, tile_columns) - task * tiles;
-  return left < tiles ? static_cast<int>(left) : tiles;
+  index_t const remaining = tiles_of(e, tile_columns) - task * tiles;
+  return remaining < tiles ? static_cast<int>(remaining) : tiles;
 }
 
-// One operand of a tile: where each column starts, and the step from row to row.
+// Memory layout of a tile in one tensor: the start of each column, and the pitch of rows.
 struct tile_operand {
   index_t start[tile_columns];
   index_t pitch;
   int width;
-  bool adjacent;  // the columns lie side by side
-  bool dense;     // adjacent, and there are 32: rows can be moved as vectors
+  bool adjacent;  // true if columns are contiguous in memory
+  bool dense;     // true if also 32 columns wide: rows can be copied as vectors
 
   tile_operand() = default;
   tile_operand(column_range const& columns, strides3 s)
@@ -104,7 +96,7 @@ struct tile_operand {
       start[lane] = batch * s.batch + channel * s.channels;
     });
   }
-  // Whether rows are whole 64-byte lines, so that they can be stored around the cache.
+  // True if rows are whole cache lines, so they can be streamed.
   bool on_lines(void const* data, index_t element_bytes) const {
     auto const address = reinterpret_cast<std::uintptr_t>(data) +
                          static_cast<std::uintptr_t>(start[0] * element_bytes);
@@ -113,30 +105,30 @@ struct tile_operand {
   }
 };
 
-// Whether an output is too large for the nearer caches anyway, so that it is stored around them.
+// True for outputs too large for the inner caches, which should be stored around them.
 template <class T, class Extents>
 constexpr bool worth_streaming(Extents e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
 
-// Prefetches the dense row that is `Distance` rows after this one: rows are far apart, and the
-// processor's own prefetchers stop at the end of a page. Locality 3 is the nearest cache, 2 the
-// next. The address may be past the tensor, so it is computed as an integer.
+// Prefetches the dense row `Distance` rows after this one, because hardware prefetchers stop at the
+// end of a page. Locality 3 is the L1 cache, 2 the L2. The address is an integer, since it may be
+// past the tensor.
 inline constexpr unsigned prefetch_distance = 16;
 template <unsigned Distance = prefetch_distance, int Locality = 3, class T>
 void prefetch_after(T const* row, index_t pitch) {
 #if SLICESORT_GNU_VECTORS
-  auto const ahead = reinterpret_cast<std::uintptr_t>(row) +
-                     std::uintptr_t{Distance} * static_cast<std::uintptr_t>(pitch) * sizeof(T);
+  auto const address = reinterpret_cast<std::uintptr_t>(row) +
+                       std::uintptr_t{Distance} * static_cast<std::uintptr_t>(pitch) * sizeof(T);
   for (std::uintptr_t byte = 0; byte < tile_columns * sizeof(T); byte += 64)
-    __builtin_prefetch(reinterpret_cast<void const*>(ahead + byte), 0, Locality);
+    __builtin_prefetch(reinterpret_cast<void const*>(address + byte), 0, Locality);
 #else
   (void)row, (void)pitch;
 #endif
 }
 
-// Copies `count` elements. The sizes of a tile's row and of a cache line are constants to the
-// compiler, which turns them into vector moves.
+// Copies `count` elements. The sizes of a tile's row and of a cache line are compile-time
+// constants, which become vector moves.
 template <std::size_t Element>
 void copy_elements(void* to, void const* from, index_t count) {
   constexpr std::size_t row = Element * tile_columns;
@@ -149,39 +141,38 @@ void copy_elements(void* to, void const* from, index_t count) {
     std::memcpy(to, from, bytes);
 }
 
-// Copies `count` rows, from row `i` on, of an operand of any strides to a stage whose rows are
-// `pitch` elements apart. Columns that are not adjacent are copied one by one, since each may
-// itself be contiguous.
+// Copies `count` rows from row `i` on to a stage with `pitch` elements per row. Copies columns one
+// by one if they are not adjacent, since each may itself be contiguous.
 template <class T, class Stage>
-void gather_rows(T const* from, tile_operand const& at, int first, int width, index_t i, int count,
-                 Stage* stage, int pitch) {
+void gather_rows(T const* from, tile_operand const& operand, int first, int width, index_t i,
+                 int count, Stage* stage, int pitch) {
   static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
-  if (at.adjacent) {
-    T const* p = from + at.start[first] + i * at.pitch;
-    for (int k = 0; k < count; ++k, p += at.pitch)
+  if (operand.adjacent) {
+    T const* p = from + operand.start[first] + i * operand.pitch;
+    for (int k = 0; k < count; ++k, p += operand.pitch)
       copy_elements<sizeof(T)>(stage + k * pitch, p, width);
     return;
   }
   for (int lane = 0; lane < width; ++lane) {
-    T const* p = from + at.start[first + lane] + i * at.pitch;
-    for (int k = 0; k < count; ++k, p += at.pitch)
+    T const* p = from + operand.start[first + lane] + i * operand.pitch;
+    for (int k = 0; k < count; ++k, p += operand.pitch)
       std::memcpy(stage + k * pitch + lane, p, sizeof(T));
   }
 }
-// Copies `count` rows of a stage to rows i .. of an operand: the reverse of gather_rows.
+// Copies `count` rows of a stage to rows i ..; the reverse of gather_rows.
 template <class Stage, class T>
 void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count,
-                  tile_operand const& at, T* to) {
+                  tile_operand const& operand, T* to) {
   static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
-  if (at.adjacent) {
-    T* p = to + at.start[0] + i * at.pitch;
-    for (int k = 0; k < count; ++k, p += at.pitch)
+  if (operand.adjacent) {
+    T* p = to + operand.start[0] + i * operand.pitch;
+    for (int k = 0; k < count; ++k, p += operand.pitch)
       copy_elements<sizeof(T)>(p, stage + k * pitch, width);
     return;
   }
   for (int lane = 0; lane < width; ++lane) {
-    T* p = to + at.start[lane] + i * at.pitch;
-    for (int k = 0; k < count; ++k, p += at.pitch)
+    T* p = to + operand.start[lane] + i * operand.pitch;
+    for (int k = 0; k < count; ++k, p += operand.pitch)
       std::memcpy(static_cast<void*>(p), stage + k * pitch + lane, sizeof(T));
   }
 }

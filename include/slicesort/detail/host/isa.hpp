@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instruction sets this compiler can emit and this processor can run.
+// Instruction sets of the compiler and the processor.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/exec.hpp>
 
-// On aarch64 the baseline has NEON: vectors of 16 bytes as of SSE2, but twice the registers, and
-// fused multiply-adds. `portable` is compiled for that, so it needs no set of its own.
+// On aarch64, `portable` uses the baseline's NEON: vectors of 16 bytes like SSE2, but twice as many
+// registers, and fused multiply-adds.
 #if SLICESORT_GNU_VECTORS && defined(__aarch64__)
 #  define SLICESORT_NEON 1
 #else
 #  define SLICESORT_NEON 0
 #endif
 
-// Code for a newer processor inside a binary for the baseline one.
+// Run-time dispatch to code for newer processors.
 #if SLICESORT_GNU_VECTORS && defined(__x86_64__)
 #  define SLICESORT_X86_DISPATCH 1
 #else
@@ -32,23 +32,23 @@ inline bool isa_available(isa set) {
   return set == isa::best || set == isa::portable;
 }
 
-// The instruction set to use: the one asked for, or the widest that the processor has.
+// Resolves isa::best to the widest set of the processor.
 inline isa chosen_isa(isa set) {
   if (set != isa::best) return set;
   if (isa_available(isa::avx512)) return isa::avx512;
   return isa_available(isa::avx2) ? isa::avx2 : isa::portable;
 }
 
-// The set whose kernels multiply and add in one rounding: AVX2 counts only where FMA is beside it.
-inline isa fused_isa(isa wanted) {
-  isa const set = chosen_isa(wanted);
+// The set for kernels with fused multiply-adds: AVX2 requires FMA.
+inline isa fused_isa(isa requested) {
+  isa const set = chosen_isa(requested);
 #if SLICESORT_X86_DISPATCH
   if (set == isa::avx2 && !__builtin_cpu_supports("fma")) return isa::portable;
 #endif
   return set;
 }
 
-// Whether code for isa::avx512 may use the instructions of AVX512-BF16.
+// True if code for isa::avx512 can use AVX512-BF16.
 inline bool has_bfloat16_pairs() {
 #if SLICESORT_BFLOAT16_PAIRS
   return __builtin_cpu_supports("avx512bf16");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workspace of every thread of a call: one layout (detail/core/arena.hpp) for each slot.
+// Per-thread workspace: one layout (detail/core/arena.hpp) for each thread of a call.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -12,11 +12,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// `Shape`: the arguments of the layout's constructor behind the arena.
+// `Shape` are the arguments of the layout's constructor after the arena.
 template <class Layout, class... Shape>
 class per_thread {
  public:
-  // `tasks` tasks cannot occupy more slots than that. Without any, the shape is not looked at.
+  // At most `tasks` threads get memory. Ignores the shape if there are no tasks.
   per_thread(arena& a, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
     std::size_t const busy = std::min<std::size_t>(threads, tasks.number());
     arena counting;
@@ -25,12 +25,14 @@ class per_thread {
     memory_ = a.take<unsigned char>(amount(busy) * bytes_);
   }
 
-  Layout operator[](unsigned slot) const {
-    arena a = arena_of(slot);
+  Layout operator[](unsigned thread) const {
+    arena a = arena_of(thread);
     return std::apply([&a](Shape const&... shape) { return Layout(a, shape...); }, shape_);
   }
-  // For a layout that needs no more than that.
-  arena arena_of(unsigned slot) const { return arena(workspace{memory_ + slot * bytes_, bytes_}); }
+  // Arena of a thread, for another layout that needs at most as much.
+  arena arena_of(unsigned thread) const {
+    return arena(workspace{memory_ + thread * bytes_, bytes_});
+  }
 
  private:
   unsigned char* memory_;

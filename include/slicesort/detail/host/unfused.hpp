@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that stay apart from sums. Where a processor multiplies and adds in one instruction
-// (aarch64, x86-64 under -march=native), compilers make `c + a * b` that instruction unasked: one
-// rounding where the source has two, and other bits than elsewhere. Clang does so within an
-// expression only, so a product in a function of its own is safe. GCC looks beyond, and has no way
-// to be told that still lets it vectorize: its products are multiplied by a 1 that it cannot see.
-// The 1 may be fused with the sum, which changes no bit and costs no instruction.
+// Products that compilers do not fuse with sums. With FMA instructions (aarch64, x86-64 under
+// -march=native), compilers contract `c + a * b` to one rounding instead of two, which changes
+// bits. Clang contracts only within an expression, so a separate function is safe. GCC contracts
+// across statements, and the flags against it prevent vectorization; so products are multiplied by
+// a 1 that it cannot see. Fusing this factor with the sum changes no bit and costs no instruction.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,7 +16,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// An object lives outside of loops, or the 1 would be made in each turn.
+// Construct it outside of loops: the constructor hides the 1.
 template <class A>
 class unfused {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that linear_attention's arguments must keep.
+// Checks of the arguments of linear_attention.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -15,7 +15,7 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr axis_names w_axes{nullptr, "heads", "features", "channels"};
 
-// The matrix of random features, [heads, features, channels], as one sample of a tensor.
+// Describes the random features' matrix, [heads, features, channels], as one sample of a tensor.
 inline attention_view describe_w_shape(char const* name, extents3 w) {
   return describe_shape(name, extents4(1, heads_of_w(w), w.length, w.channels), w_axes);
 }
@@ -29,20 +29,20 @@ attention_view describe_w(char const* name, tensor3<T> w, bool written) {
                   written, w_axes);
 }
 template <class T>
-bool is_untested(tensor3<T> w) {
+bool is_omitted(tensor3<T> w) {
   return w.data() == nullptr && w.extents() == extents3{};
 }
 
 template <class T>
 attention_info info_of(linear_attention_inputs<T> const& in) {
-  return {in.q, in.k, in.v, describe_w("w", in.w, false), !is_untested(in.w)};
+  return {in.q, in.k, in.v, describe_w("w", in.w, false), !is_omitted(in.w)};
 }
 template <class T>
-attention_info info_of(linear_attention_gradients<T> const& to) {
-  return {to.dq, to.dk, to.dv, describe_w("dw", to.dw, true), !is_untested(to.dw)};
+attention_info info_of(linear_attention_gradients<T> const& grads) {
+  return {grads.dq, grads.dk, grads.dv, describe_w("dw", grads.dw, true), !is_omitted(grads.dw)};
 }
 
-// The matrix of random features, or its gradient.
+// Checks w, or its gradient.
 inline void check_w(checker& c, attention_view const& w, attention_view const& q) {
   if (w.shape.heads != 1 && w.shape.heads != q.shape.heads)
     c.fail(error_kind::argument, "%s.heads is %lld, must be 1 or %lld (%s.heads)", w.name,
@@ -51,10 +51,10 @@ inline void check_w(checker& c, attention_view const& w, attention_view const& q
   c.rows_countable(w);
 }
 
-inline void check_presence_of_w(checker& c, bool is_there, index_t heads, feature_kind kind) {
-  if (is_there && !is_random(kind))
+inline void check_presence_of_w(checker& c, bool present, index_t heads, feature_kind kind) {
+  if (present && !is_random(kind))
     c.fail(error_kind::argument, "w must be left out: the feature map has no matrix");
-  if (!is_there && heads != 0 && is_random(kind))
+  if (!present && heads != 0 && is_random(kind))
     c.fail(error_kind::argument,
            "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
 }
@@ -65,7 +65,6 @@ inline void check_gradient_of_w(checker& c, attention_view const& dw, attention_
   c.extent(dw, dw.axes.length, dw.shape.length, w.name, w.shape.length);
 }
 
-// The policies' own numbers.
 template <class A>
 void check_policies(checker& c, feature_config const& feature, divisor_config const& divisor) {
   check_number<A>(c, feature.kind == feature_kind::random_fourier ? "feature.floor" : "feature.eps",
@@ -86,36 +85,36 @@ inline void check_direction(checker& c, bool causal, attention_view const& q,
            static_cast<long long>(k.shape.length), static_cast<long long>(q.shape.length), q.name);
 }
 
-// Rules that shapes and policies decide.
-struct linear_attention_shapes {
+// Shapes of a workspace query.
+struct linear_attention_extents {
   extents4 q, v;
   extents3 w, dw;
 };
 template <class A>
-void check_shapes(checker& c, linear_attention_shapes const& s, feature_config const& feature,
-                  divisor_config const& divisor, bool causal) {
-  attention_shapes const shapes(s.q, s.v);
-  auto const w = describe_w_shape("w", s.w), dw = describe_w_shape("dw", s.dw);
+void check_shapes(checker& c, linear_attention_extents const& extents,
+                  feature_config const& feature, divisor_config const& divisor, bool causal) {
+  attention_shapes const shapes(extents.q, extents.v);
+  auto const w = describe_w_shape("w", extents.w), dw = describe_w_shape("dw", extents.dw);
   shapes.check_inputs(c, &w);
-  check_presence_of_w(c, s.w != extents3{}, s.q.heads, feature.kind);
+  check_presence_of_w(c, extents.w != extents3{}, extents.q.heads, feature.kind);
   if (is_random(feature.kind)) check_w(c, w, shapes.q);
   check_direction(c, causal, shapes.q, shapes.k);
   check_policies<A>(c, feature, divisor);
   c.shape(shapes.y);
-  if (s.dw == extents3{}) return;
+  if (extents.dw == extents3{}) return;
   c.shape(dw);
   check_gradient_of_w(c, dw, w, shapes.q, feature.kind);
 }
 
-// Rules of the inputs and policies, for forward and backward.
+// Checks the inputs and policies of a forward or backward call.
 template <class A, class Params>
-void check_call(checker& c, Params const& p, dropout const& drop) {
-  attention_info const in = info_of(p.in);
-  check_inputs(c, in, p.lengths);
-  check_presence_of_w(c, in.has[3], in.q.shape.heads, p.feature.kind);
-  if (is_random(p.feature.kind)) check_w(c, in.extra, in.q);
-  check_direction(c, p.causal, in.q, in.k);
-  check_policies<A>(c, p.feature, p.divisor);
+void check_call(checker& c, Params const& params, dropout const& drop) {
+  attention_info const inputs = info_of(params.in);
+  check_inputs(c, inputs, params.lengths);
+  check_presence_of_w(c, inputs.has[3], inputs.q.shape.heads, params.feature.kind);
+  if (is_random(params.feature.kind)) check_w(c, inputs.extra, inputs.q);
+  check_direction(c, params.causal, inputs.q, inputs.k);
+  check_policies<A>(c, params.feature, params.divisor);
   if (drop.rate != 0)
     c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are formed", drop.rate);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention on a grid: features, their sums over tiles of keys, and the queries; backward
-// these again, and then the way back. It takes as many pairs of a sample and a head at a time as
-// the workspace has room for.
+// Device backend of linear_attention, on any grid. Forward: features, sums over tiles of keys,
+// outputs. Backward: the same, then the gradients. Computes as many pairs of a sample and a head at
+// a time as the workspace holds.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -25,63 +25,65 @@ SLICESORT_DETAIL_BEGIN
 
 template <class Feature>
 struct device_implementation<linear_attention_op<Feature>> {
-  // Serves both directions.
+  // Takes the larger size of forward and backward.
   template <class T, class Grid>
-  static void plan(Grid const& grid, linear_attention_shape const& s, arena& a) {
-    a.overlap([&](arena& one) { (void)layout<T>(grid, one, s, false); },
-              [&](arena& other) { (void)layout<T>(grid, other, s, true); });
+  static void plan(Grid const& grid, linear_attention_shape const& s, arena& memory) {
+    memory.overlap([&](arena& forward) { (void)make_layout<T>(grid, forward, s, false); },
+                   [&](arena& backward) { (void)make_layout<T>(grid, backward, s, true); });
   }
 
   template <class Grid, class T>
-  static void forward(Grid const& grid, linear_attention_forward<Feature, T> const& p,
-                      workspace w) {
-    using params = linear_attention_forward<Feature, T>;
-    auto const s = p.shape();
-    arena a(w);
-    auto const m = layout<T>(grid, a, s, false);
+  static void forward(Grid const& grid, linear_attention_forward<Feature, T> const& params,
+                      workspace memory) {
+    using Params = linear_attention_forward<Feature, T>;
+    auto const s = params.shape();
+    arena allocator(memory);
+    auto const layout = make_layout<T>(grid, allocator, s, false);
     auto const launch = [&](auto kind) {
-      for (index_t first = 0; first < s.pairs(); first += m.pairs) {
-        linear_launches<Grid, params, decltype(kind)::value> const launches(
-            grid, p, s, m, pairs_from(first, m.pairs, s));
+      for (index_t first = 0; first < s.pairs(); first += layout.pairs) {
+        linear_launches<Grid, Params, decltype(kind)::value> const launches(
+            grid, params, s, layout, pairs_from(first, layout.pairs, s));
         launches.compute_features();
         launches.sum_keys();
-        launches.run(launches.output_kernel(p.y));
+        launches.run(launches.output_kernel(params.y));
       }
     };
     if constexpr (may_use_tensor_cores<T>)
-      if (p.multiply == products::native) return launch(native_products{});
+      if (params.multiply == products::native) return launch(native_products{});
     launch(exact_products{});
   }
 
   template <class Grid, class T>
-  static void backward(Grid const& grid, linear_attention_backward<Feature, T> const& p,
-                       workspace w) {
-    using params = linear_attention_backward<Feature, T>;
-    auto const s = p.shape();
-    arena a(w);
-    auto const m = layout<T>(grid, a, s, true);
-    bool const of_keys = p.to.dk.data() != nullptr || s.with_dw;
+  static void backward(Grid const& grid, linear_attention_backward<Feature, T> const& params,
+                       workspace memory) {
+    using Params = linear_attention_backward<Feature, T>;
+    auto const s = params.shape();
+    arena allocator(memory);
+    auto const layout = make_layout<T>(grid, allocator, s, true);
+    bool const needs_key_gradients = params.grads.dk.data() != nullptr || s.with_dw;
     auto const launch = [&](auto kind) {
-      for (index_t first = 0; first < s.pairs(); first += m.pairs) {
-        linear_pairs const pairs = pairs_from(first, m.pairs, s);
-        linear_backward_launches<Grid, params, decltype(kind)::value> const launches(grid, p, s, m,
-                                                                                     pairs);
+      for (index_t first = 0; first < s.pairs(); first += layout.pairs) {
+        linear_pairs const pairs = pairs_from(first, layout.pairs, s);
+        linear_backward_launches<Grid, Params, decltype(kind)::value> const launches(
+            grid, params, s, layout, pairs);
         launches.compute_features();
         launches.sum_keys();
-        launches.query_gradients(p.dy);
-        if (of_keys || p.to.dv.data() != nullptr) launches.sum_queries();
-        if (p.to.dv.data() != nullptr) launches.value_gradients(p.to.dv, p.mode);
-        if (of_keys) launches.key_gradients();
-        if (p.to.dq.data() != nullptr || s.with_dw) launches.pull_queries(p.to.dq, p.mode);
-        if (of_keys) launches.pull_keys(p.to.dk, p.mode);
+        launches.query_gradients(params.dy);
+        if (needs_key_gradients || params.grads.dv.data() != nullptr) launches.sum_queries();
+        if (params.grads.dv.data() != nullptr)
+          launches.value_gradients(params.grads.dv, params.mode);
+        if (needs_key_gradients) launches.key_gradients();
+        if (params.grads.dq.data() != nullptr || s.with_dw)
+          launches.query_row_gradients(params.grads.dq, params.mode);
+        if (needs_key_gradients) launches.key_row_gradients(params.grads.dk, params.mode);
         if (!s.with_dw) continue;
         launches.sum_w_gradients();
-        add_to_dw(grid, p, m, pairs, s.pairs());
+        add_to_dw(grid, params, layout, pairs, s.pairs());
       }
-      if (s.with_dw && s.pairs() == 0) add_to_dw(grid, p, m, {0, 0, 1}, 0);
+      if (s.with_dw && s.pairs() == 0) add_to_dw(grid, params, layout, {0, 0, 1}, 0);
     };
     if constexpr (may_use_tensor_cores<T>)
-      if (p.multiply == products::native) return launch(native_products{});
+      if (params.multiply == products::native) return launch(native_products{});
     launch(exact_products{});
   }
 
@@ -90,25 +92,25 @@ struct device_implementation<linear_attention_op<Feature>> {
   using native_products = std::integral_constant<products, products::native>;
 
   template <class T, class Grid>
-  static linear_grid_layout<accumulator_t<T>> layout(Grid const& grid, arena& a,
-                                                     linear_attention_shape const& s,
-                                                     bool backward) {
-    return {a, s, backward, grid_tuning_of<T>(grid).chunk_elements};
+  static linear_grid_layout<accumulator_t<T>> make_layout(Grid const& grid, arena& memory,
+                                                          linear_attention_shape const& s,
+                                                          bool backward) {
+    return {memory, s, backward, grid_tuning_of<T>(grid).chunk_elements};
   }
-  static linear_pairs pairs_from(index_t first, index_t most, linear_attention_shape const& s) {
-    return {first, std::min(most, s.pairs() - first), s.heads};
+  static linear_pairs pairs_from(index_t first, index_t count, linear_attention_shape const& s) {
+    return {first, std::min(count, s.pairs() - first), s.heads};
   }
   template <class Grid, class T, class Layout>
-  static void add_to_dw(Grid const& grid, linear_attention_backward<Feature, T> const& p,
-                        Layout const& m, linear_pairs pairs, index_t of_call) {
+  static void add_to_dw(Grid const& grid, linear_attention_backward<Feature, T> const& params,
+                        Layout const& layout, linear_pairs pairs, index_t call_pairs) {
     w_gradient_kernel<T> kernel{};
     kernel.pairs = pairs;
-    kernel.parts = m.w_parts;
+    kernel.partial = layout.partial_dw;
     kernel.begins = pairs.first == 0;
-    kernel.ends = pairs.first + pairs.count == of_call;
-    kernel.sums = m.w_sums;
-    kernel.dw = p.to.dw;
-    kernel.mode = p.mode;
+    kernel.ends = pairs.first + pairs.count == call_pairs;
+    kernel.sums = layout.dw_sums;
+    kernel.dw = params.grads.dw;
+    kernel.mode = params.mode;
     if (kernel.blocks() > 0) grid.run(kernel, kernel.blocks(), kernel.max_threads);
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policies of linear_attention as numbers, so that backends are compiled once for all features
-// of the library, all divisors and both directions. A feature map of the user's own remains a type.
+// The policies of linear_attention as numbers: backends are compiled once for all built-in
+// features, divisors and directions. Only a user-defined feature map remains a type.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -25,41 +25,40 @@ enum class feature_kind : int {
   random_exp,
   random_relu,
   random_fourier,
-  own
+  custom
 };
 
-// Whether features are formed of products with the rows of w.
+// True if the features are functions of products with the rows of w.
 SLICESORT_HD constexpr bool is_random(feature_kind kind) {
   return kind == feature_kind::random_exp || kind == feature_kind::random_relu ||
          kind == feature_kind::random_fourier;
 }
 
-// A feature map for rows of some channels.
+// A feature map for rows of `channels` numbers.
 struct feature_config {
   feature_kind kind = feature_kind::elu_plus_one;
   index_t channels = 0;
-  index_t rows_of_w = 0;  // r; 0 where there is no w
-  index_t count = 0;      // of features
-  double eps = 0;         // random_fourier: floor
-  double scale = 1;       // of random_exp: r^(-1/2)
+  index_t rows_of_w = 0;  // r; 0 without w
+  index_t count = 0;      // number of features
+  double eps = 0;         // floor of random_fourier
+  double scale = 1;       // random_exp: r^(-1/2)
   double scale_of_x = 1;  // z = scale_of_x * x
 
-  // Whether a feature needs nothing but its element.
-  SLICESORT_HD constexpr bool of_elements() const {
+  // True if each feature is a function of one element.
+  SLICESORT_HD constexpr bool is_elementwise() const {
     return kind == feature_kind::elu_plus_one || kind == feature_kind::relu;
   }
-  // Whether features of keys are relative to a maximum, which in a causal call grows from key to
-  // key.
+  // True if the features of keys are relative to a maximum, which causal calls update key by key.
   SLICESORT_HD constexpr bool has_maximum() const {
     return kind == feature_kind::random_exp && rows_of_w > 0;
   }
 };
 
-// The library's own features, in place of a type.
+// Stands for all built-in feature maps, which feature_config describes.
 struct built_in_feature {};
 
 template <class Feature>
-inline constexpr feature_kind kind_of_feature = feature_kind::own;
+inline constexpr feature_kind kind_of_feature = feature_kind::custom;
 template <>
 inline constexpr feature_kind kind_of_feature<feature::elu_plus_one> = feature_kind::elu_plus_one;
 template <>
@@ -76,50 +75,69 @@ inline constexpr feature_kind kind_of_feature<feature::random_fourier> =
     feature_kind::random_fourier;
 
 template <class Feature>
-inline constexpr bool is_built_in = kind_of_feature<Feature> != feature_kind::own;
+inline constexpr bool is_built_in = kind_of_feature<Feature> != feature_kind::custom;
 template <class Feature>
 using compiled_feature = std::conditional_t<is_built_in<Feature>, built_in_feature, Feature>;
 
 template <class Feature>
-constexpr compiled_feature<Feature> compiled(Feature const& feature) {
+constexpr compiled_feature<Feature> erase_built_in(Feature const& feature) {
   if constexpr (is_built_in<Feature>)
     return (void)feature, built_in_feature{};
   else
     return feature;
 }
 
-inline double number_to_power(index_t n, double power) {
+template <class Feature, class A, class = void>
+inline constexpr bool has_backward = false;
+template <class Feature, class A>
+inline constexpr bool has_backward<
+    Feature, A,
+    std::void_t<decltype(std::declval<Feature const&>().backward(
+        feature_row{}, std::declval<A const*>(), std::declval<A const*>(), std::declval<A*>()))>> =
+    true;
+// Calls `backward` of a user-defined feature map, or `pull`, its deprecated name.
+template <class Feature, class A>
+SLICESORT_HD void custom_feature_backward(Feature const& feature, feature_row row, A const* x,
+                                          A const* dphi, A* dx) {
+  if constexpr (has_backward<Feature, A>)
+    feature.backward(row, x, dphi, dx);
+  else
+    feature.pull(row, x, dphi, dx);
+}
+
+// n^power, or 1 if n is 0.
+inline double power_or_one(index_t n, double power) {
   return n > 0 ? std::pow(static_cast<double>(n), power) : 1.0;
 }
 
 template <class Feature>
-feature_config config_of(Feature const& feature, index_t channels, index_t rows_of_w) {
-  feature_config r;
-  r.kind = kind_of_feature<Feature>;
-  r.channels = channels;
-  r.rows_of_w = is_random(r.kind) ? rows_of_w : 0;
-  r.count = channels;
+feature_config make_feature_config(Feature const& feature, index_t channels, index_t rows_of_w) {
+  feature_config config;
+  config.kind = kind_of_feature<Feature>;
+  config.channels = channels;
+  config.rows_of_w = is_random(config.kind) ? rows_of_w : 0;
+  config.count = channels;
   if constexpr (std::is_same_v<Feature, feature::relu>) {
-    r.eps = feature.eps;
+    config.eps = feature.eps;
   } else if constexpr (std::is_same_v<Feature, feature::cosine_reweighted>) {
-    r.count = product(2, channels);
+    config.count = product(2, channels);
   } else if constexpr (std::is_same_v<Feature, feature::random_exp>) {
-    r.count = rows_of_w;
-    r.eps = feature.eps;
-    r.scale = number_to_power(rows_of_w, -0.5);
-    r.scale_of_x = number_to_power(channels, -0.25);
+    config.count = rows_of_w;
+    config.eps = feature.eps;
+    config.scale = power_or_one(rows_of_w, -0.5);
+    config.scale_of_x = power_or_one(channels, -0.25);
   } else if constexpr (std::is_same_v<Feature, feature::random_relu>) {
-    r.count = rows_of_w;
-    r.eps = feature.eps;
-    r.scale = feature.scale.value_or(number_to_power(channels, -0.25));
+    config.count = rows_of_w;
+    config.eps = feature.eps;
+    config.scale = feature.scale.value_or(power_or_one(channels, -0.25));
   } else if constexpr (std::is_same_v<Feature, feature::random_fourier>) {
-    r.count = product(2, rows_of_w);
-    r.eps = feature.floor;
-    r.scale = feature.scale.value_or(number_to_power(rows_of_w, -0.5));
+    config.count = product(2, rows_of_w);
+    config.eps = feature.floor;
+    config.scale = feature.scale.value_or(power_or_one(rows_of_w, -0.5));
   } else if constexpr (!is_built_in<Feature>) {
-    r.count = feature.features(channels);
+    config.count = feature.features(channels);
   }
-  return r;
+  return config;
 }
 
 enum class divisor_kind : int { sum_plus, at_least, none };
@@ -128,37 +146,36 @@ struct divisor_config {
   divisor_kind kind = divisor_kind::sum_plus;
   double eps = 0;
 
-  static constexpr divisor_config of(divisor::sum_plus d) {
+  static constexpr divisor_config make(divisor::sum_plus d) {
     return {divisor_kind::sum_plus, d.eps};
   }
-  static constexpr divisor_config of(divisor::at_least d) {
+  static constexpr divisor_config make(divisor::at_least d) {
     return {divisor_kind::at_least, d.eps};
   }
-  static constexpr divisor_config of(divisor::none) { return {divisor_kind::none, 0}; }
+  static constexpr divisor_config make(divisor::none) { return {divisor_kind::none, 0}; }
 };
 
-// What a query's sums are multiplied by, and that times the slope of its divisor.
+// 1 / D(d) and D'(d) / D(d).
 template <class A>
-struct divided {
+struct divisor_terms {
   A inverse, slope;
 };
-// Of the sum d of a query's weights.
+// Evaluates the divisor at d, the sum of a query's weights.
 template <class A, class Arithmetic>
-SLICESORT_HD_INLINE divided<A> divide_by(Arithmetic& ops, divisor_config config, A d) {
+SLICESORT_HD_INLINE divisor_terms<A> evaluate_divisor(Arithmetic& ops, divisor_config config, A d) {
   if (config.kind == divisor_kind::none) return {A(1), A(0)};
   A const eps = static_cast<A>(config.eps);
   bool const sums = config.kind == divisor_kind::sum_plus, above = d > eps;
-  A const by = sums ? d + eps : d < eps ? eps : d;
-  A const least = least_normal<A>();  // a smaller one may have no reciprocal
-  A const inverse = by < least && by > -least ? A(0) : ops.divide(A(1), by);
+  A const divisor = sums ? d + eps : d < eps ? eps : d;
+  A const least = least_normal<A>();  // the reciprocal of a smaller one may overflow
+  A const inverse = divisor < least && divisor > -least ? A(0) : ops.divide(A(1), divisor);
   return {inverse, sums || above ? inverse : A(0)};
 }
 
 template <class Direction>
 inline constexpr bool is_causal = std::is_same_v<Direction, direction::causal>;
 
-// The policies of linear attention, each known by its type; a feature is what is none of the
-// others.
+// Traits that recognize the policies by their types. Any other type is a feature.
 template <class Policy, class... Kinds>
 using is_one_of = std::bool_constant<(std::is_same_v<Policy, Kinds> || ...)>;
 template <class Policy>

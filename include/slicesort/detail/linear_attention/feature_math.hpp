@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of feature_math.inl for single numbers, and what is formed once for a row.
+// The functions of feature_math.inl for single numbers, and the scalars of a row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -9,7 +9,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// `Arithmetic` is a block, or whatever else has fused_multiply_add(a, b, c) and divide(a, b).
+// `Arithmetic` is a block, or another type with fused_multiply_add(a, b, c) and divide(a, b).
 template <class Arithmetic, class T>
 struct single_numbers {
   using A = T;
@@ -21,8 +21,8 @@ struct single_numbers {
   SLICESORT_HD_INLINE A fused(A a, A b, A c) const {
     return arithmetic.fused_multiply_add(a, b, c);
   }
-  SLICESORT_HD_INLINE A every(A a) const { return a; }
-  SLICESORT_HD_INLINE bits every_bits(bits b) const { return b; }
+  SLICESORT_HD_INLINE A splat(A a) const { return a; }
+  SLICESORT_HD_INLINE bits splat_bits(bits b) const { return b; }
   SLICESORT_HD_INLINE bits bits_of(A a) const { return bit_cast<bits>(a); }
   SLICESORT_HD_INLINE A number_of(bits b) const { return bit_cast<A>(b); }
   SLICESORT_HD_INLINE A higher(A a, A b) const { return a < b ? b : a; }
@@ -37,8 +37,8 @@ struct single_numbers {
 #undef SLICESORT_FEATURE_INLINE
 #undef SLICESORT_FEATURE_CONSTANT
 
-// The square root of a number that is not negative, to a unit in the last place, by divisions: a
-// processor's own may be another one under -use_fast_math.
+// The square root of a non-negative number, to a unit in the last place. Computed by divisions,
+// since the hardware root may round differently under -use_fast_math.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A square_root(Arithmetic& ops, A x) {
   using bits = typename binary_format<A>::integer;
@@ -51,7 +51,7 @@ SLICESORT_HD_INLINE A square_root(Arithmetic& ops, A x) {
   return root;
 }
 
-// A row in memory as a function of the channel.
+// Reads a row of memory by channel.
 template <class A>
 struct contiguous_row {
   A const* data;
@@ -59,8 +59,8 @@ struct contiguous_row {
   SLICESORT_HD_INLINE A operator()(index_t channel) const { return data[channel]; }
 };
 
-// |x| of a row, given the sum of its squares. Where that left the range of A, the squares of x over
-// its largest magnitude are summed. It is at most A's largest number.
+// The norm |x| of a row, given the sum of its squares. Where that sum has left the range of A, x is
+// divided by its largest magnitude first. The result is at most the largest number of A.
 template <class A, class Arithmetic, class Element>
 SLICESORT_HD_INLINE A row_norm(Arithmetic& ops, A square, index_t channels, Element const& x) {
   constexpr A least = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
@@ -73,26 +73,26 @@ SLICESORT_HD_INLINE A row_norm(Arithmetic& ops, A square, index_t channels, Elem
   }
   if (largest == A(0) || largest > greatest) return largest;
   for (index_t c = 0; c < channels; ++c) {
-    A const part = ops.divide(x(c), largest);
-    sum = ops.fused_multiply_add(part, part, sum);
+    A const ratio = ops.divide(x(c), largest);
+    sum = ops.fused_multiply_add(ratio, ratio, sum);
   }
   A const norm = ops.fused_multiply_add(largest, square_root(ops, sum), A(0));
   return norm > greatest ? greatest : norm;
 }
 
-// The divisor of a row of random_fourier, its norm and the floor; and the row's factor, 0 where the
-// divisor is no normal number.
+// The divisor of a random_fourier row: its norm plus the floor.
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& ops, A norm, A floor) {
   return ops.fused_multiply_add(norm, A(1), floor);
 }
+// The reciprocal of that divisor, or 0 if the divisor is subnormal.
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE A fourier_scale(Arithmetic& ops, A norm, A floor) {
-  A const by = fourier_divisor(ops, norm, floor);
-  return by < least_normal<A>() ? A(0) : ops.divide(A(1), by);
+  A const divisor = fourier_divisor(ops, norm, floor);
+  return divisor < least_normal<A>() ? A(0) : ops.divide(A(1), divisor);
 }
 
-// The cosine and sine of cosine_reweighted in a row: of pi (i + 1) / (2 L).
+// Cosine and sine of pi (row + 1) / (2 length), for cosine_reweighted.
 template <class A>
 struct row_angle {
   A cosine, sine;
@@ -100,15 +100,16 @@ struct row_angle {
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& ops, index_t row, index_t length) {
   using math = feature_math<single_numbers<Arithmetic, double>>;
-  double const part = ops.divide(static_cast<double>(row + 1), static_cast<double>(2 * length));
+  double const fraction = ops.divide(static_cast<double>(row + 1), static_cast<double>(2 * length));
   single_numbers<Arithmetic, double> const numbers{ops};
-  auto const at = math::sincos(numbers, math::product(numbers, part, 3.14159265358979323846));
-  return {static_cast<A>(at.cosine), static_cast<A>(at.sine)};
+  auto const angle =
+      math::sincos(numbers, math::product(numbers, fraction, 3.14159265358979323846));
+  return {static_cast<A>(angle.cosine), static_cast<A>(angle.sine)};
 }
 
-// Dot products of rows, and sums of rows, are formed in so many parts: part l has the elements at
-// l, l + 16, l + 32, .. in order; then the upper half of the parts is added to the lower, until one
-// is left.
+// Number of partial sums of a dot product or sum over a row. Partial sum l adds the elements l, l +
+// 16, l + 32, .. in order. Then the upper half of the partial sums is added to the lower half until
+// one is left.
 inline constexpr int row_parts = 16;
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention on the host: a task is a few heads of a sample. The code behind this file knows
-// no policy, so that it is compiled once for each element type.
+// Host backend of linear_attention. A task computes a few heads of a sample. The headers behind
+// this file know no policy type, so they are compiled once per element type.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -9,7 +9,7 @@
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/linear_attention/host/causal.hpp>
-#include <slicesort/detail/linear_attention/host/custom_feature.hpp>
+#include <slicesort/detail/linear_attention/host/erased_feature.hpp>
 #include <slicesort/detail/linear_attention/host/memory.hpp>
 #include <slicesort/detail/linear_attention/host/noncausal.hpp>
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
@@ -24,53 +24,57 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The workspace of a call: memory for every thread, and the gradients of w of every head.
+// Workspace of a call: memory of every thread, and the partial gradients of w of every head. A task
+// computes `task_heads` heads.
 template <class A>
 struct linear_layout {
-  int together;
-  per_thread<linear_memory<A>, linear_attention_shape, bool, int> each;
-  gradients_of_w<A> of_w;
+  int task_heads;
+  per_thread<linear_thread_memory<A>, linear_attention_shape, bool, int> threads;
+  partial_w_gradients<A> partial_dw;
 
-  linear_layout(arena& a, host_exec const& exec, linear_attention_shape const& s, bool backward)
-      : together(s.empty() ? 1 : heads_together<A>(s, exec.threads)),
-        each(a, exec.threads, s.empty() ? amount(0) : amount(s.batch) * groups_of(s), s, backward,
-             together),
-        of_w(a, s) {}
+  linear_layout(arena& memory, host_exec const& exec, linear_attention_shape const& s,
+                bool backward)
+      : task_heads(s.empty() ? 1 : heads_per_task<A>(s, exec.threads)),
+        threads(memory, exec.threads, s.empty() ? amount(0) : amount(s.batch) * tasks_per_sample(s),
+                s, backward, task_heads),
+        partial_dw(memory, s) {}
 
-  index_t groups_of(linear_attention_shape const& s) const {
-    return (s.heads + together - 1) / together;
+  index_t tasks_per_sample(linear_attention_shape const& s) const {
+    return (s.heads + task_heads - 1) / task_heads;
   }
 };
 
-// Runs f(heads) for each group of heads of each sample: a head_group of linear_noncausal or
+// Calls f(heads) for each group of heads, an interleaved_heads of linear_noncausal or
 // linear_causal.
-template <class T, class Call, class F>
-void for_each_group(host_exec const& exec, Call const& p,
-                    custom_feature<accumulator_t<T>> const& own,
-                    linear_layout<accumulator_t<T>> const& layout, F const& f) {
-  linear_attention_shape const s = p.shape();
+template <class T, class Params, class F>
+void for_each_head_group(host_exec const& exec, Params const& params,
+                         erased_feature<accumulator_t<T>> const& custom_feature,
+                         linear_layout<accumulator_t<T>> const& layout, F const& f) {
+  linear_attention_shape const s = params.shape();
   if (s.empty()) return;
-  linear_attention_kernels<T> const use(exec.instructions);
-  linear_setting<T> const of{use, s, p.lengths, p.divisor, own};
-  index_t const groups = layout.groups_of(s);
-  int const at_once = gain_by_turns(p.in, s) ? layout.together : 1;
-  for_each_task(exec, s.batch * groups, [&](unsigned number, index_t task) {
-    index_t const head = task % groups * layout.together, first = task / groups * s.heads + head;
-    int const count = static_cast<int>(std::min<index_t>(layout.together, s.heads - head));
-    auto const memory = layout.each[number];
-    auto const run = [&](auto heads, index_t pair, int of_heads) {
-      for (int h = 0; h < of_heads; ++h) {
-        auto slot = memory.of_head(h);
-        slot.w.gradient = layout.of_w.begin(pair + h);
-        heads.add(p, of, slot, pair + h);
+  linear_attention_kernels<T> const kernels(exec.instructions);
+  linear_context<T> const context{kernels, s, params.lengths, params.divisor, custom_feature};
+  index_t const groups = layout.tasks_per_sample(s);
+  int const interleaved = should_interleave_heads(params.in, s) ? layout.task_heads : 1;
+  for_each_task(exec, s.batch * groups, [&](unsigned thread, index_t task) {
+    index_t const head = task % groups * layout.task_heads, first = task / groups * s.heads + head;
+    int const count = static_cast<int>(std::min<index_t>(layout.task_heads, s.heads - head));
+    auto const thread_memory = layout.threads[thread];
+    auto const run_heads = [&](auto heads, index_t pair, int group_size) {
+      for (int h = 0; h < group_size; ++h) {
+        auto memory = thread_memory.task(h);
+        memory.w.gradient = layout.partial_dw.clear(pair + h);
+        heads.add(params, context, memory, pair + h);
       }
       f(heads);
     };
-    for (int h = 0; h < count; h += at_once)
+    for (int h = 0; h < count; h += interleaved)
       if (s.causal)
-        run(head_group<linear_causal<T, Call>>(), first + h, std::min(at_once, count - h));
+        run_heads(interleaved_heads<linear_causal<T, Params>>(), first + h,
+                  std::min(interleaved, count - h));
       else
-        run(head_group<linear_noncausal<T, Call>>(), first + h, std::min(at_once, count - h));
+        run_heads(interleaved_heads<linear_noncausal<T, Params>>(), first + h,
+                  std::min(interleaved, count - h));
     portable::finish_streaming<true>();
   });
 }
@@ -78,39 +82,42 @@ void for_each_group(host_exec const& exec, Call const& p,
 template <class Feature>
 struct host_implementation<linear_attention_op<Feature>> {
   template <class T>
-  static void plan(host_exec const& exec, linear_attention_shape const& s, arena& a) {
-    (void)linear_layout<accumulator_t<T>>(a, exec, s, true);
+  static void plan(host_exec const& exec, linear_attention_shape const& s, arena& memory) {
+    (void)linear_layout<accumulator_t<T>>(memory, exec, s, true);
   }
 
   template <class T>
-  static void forward(host_exec const& exec, linear_attention_forward<Feature, T> const& p,
-                      workspace w);
+  static void forward(host_exec const& exec, linear_attention_forward<Feature, T> const& params,
+                      workspace memory);
   template <class T>
-  static void backward(host_exec const& exec, linear_attention_backward<Feature, T> const& p,
-                       workspace w);
+  static void backward(host_exec const& exec, linear_attention_backward<Feature, T> const& params,
+                       workspace memory);
 };
 
 template <class Feature>
 template <class T>
 void host_implementation<linear_attention_op<Feature>>::forward(
-    host_exec const& exec, linear_attention_forward<Feature, T> const& p, workspace w) {
+    host_exec const& exec, linear_attention_forward<Feature, T> const& params, workspace memory) {
   using A = accumulator_t<T>;
-  arena a(w);
-  linear_layout<A> const layout(a, exec, p.shape(), false);
-  for_each_group<T>(exec, p, custom_feature<A>::of(p.own), layout,
-                    [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, p.y); });
+  arena allocator(memory);
+  linear_layout<A> const layout(allocator, exec, params.shape(), false);
+  for_each_head_group<T>(
+      exec, params, erased_feature<A>::make(params.custom_feature), layout,
+      [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, params.y); });
 }
 template <class Feature>
 template <class T>
 void host_implementation<linear_attention_op<Feature>>::backward(
-    host_exec const& exec, linear_attention_backward<Feature, T> const& p, workspace w) {
+    host_exec const& exec, linear_attention_backward<Feature, T> const& params, workspace memory) {
   using A = accumulator_t<T>;
-  arena a(w);
-  linear_layout<A> const layout(a, exec, p.shape(), true);
-  for_each_group<T>(exec, p, custom_feature<A>::of(p.own), layout, [&](auto& heads) {
-    std::decay_t<decltype(heads)>::task::backward(heads, p.dy, p.to, p.mode);
-  });
-  if (p.to.dw.data() != nullptr) layout.of_w.add_up(exec, p.to.dw, p.mode);
+  arena allocator(memory);
+  linear_layout<A> const layout(allocator, exec, params.shape(), true);
+  for_each_head_group<T>(
+      exec, params, erased_feature<A>::make(params.custom_feature), layout, [&](auto& heads) {
+        std::decay_t<decltype(heads)>::task::backward(heads, params.dy, params.grads, params.mode);
+      });
+  if (params.grads.dw.data() != nullptr)
+    layout.partial_dw.reduce(exec, params.grads.dw, params.mode);
 }
 
 SLICESORT_DETAIL_END

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention: what a call is about. For every sample, head and query i, over the keys j that
-// are valid and, where causal, at most i:
+// Parameters of linear_attention. For every sample, head and query i, with sums over the valid keys
+// j, causal over j <= i:
 //   Z_i = sum phi(k_j),  S_i = sum phi(k_j) v_j^T,  d_i = <phi(q_i), Z_i>,
 //   y_i = phi(q_i)^T S_i / D(d_i)
-// and backward, with g_i = dy_i / D_i and c_i = -D'(d_i) <dy_i, y_i> / D_i:
+// Backward, with g_i = dy_i / D_i and c_i = -D'(d_i) <dy_i, y_i> / D_i:
 //   dphi(q_i) = S_i g_i + c_i Z_i
-//   U_j = sum phi(q_i) g_i^T, u_j = sum c_i phi(q_i) over the queries i that look at key j,
-//   dphi(k_j) = U_j v_j + u_j,  dv_j = U_j^T phi(k_j),  then dq, dk and dw through phi.
-// <dy_i, y_i> is <phi(q_i), S_i g_i>, so backward needs no y, and forward saves nothing.
+//   U_j = sum phi(q_i) g_i^T, u_j = sum c_i phi(q_i) over the queries i that see key j,
+//   dphi(k_j) = U_j v_j + u_j,  dv_j = U_j^T phi(k_j);  dq, dk and dw follow through phi.
+// <dy_i, y_i> equals <phi(q_i), S_i g_i>, so backward needs no y and forward saves nothing.
 //
-// All in the accumulator's type, rounded once, and every sum in an order that no backend changes:
-// - A tile is 64 rows. S and Z of a tile are sums from 0 over its keys in order, and those before a
-//   tile are the sums of the tiles before it in order; U and u likewise, where causal from the last
+// All arithmetic is in the accumulator's type, and results are rounded once. Every sum has the same
+// order on every backend:
+// - A tile has 64 rows. S and Z of a tile sum its keys in order, starting at 0. The sums before a
+//   tile add up the earlier tiles in order. U and u are summed the same way, causal from the last
 //   tile on.
-// - A query's sums begin with the features in order, times S; where causal, the keys of its own
-//   tile follow in order: their weights are <phi(q_i), phi(k_j)>, sums over the features in order.
-//   d is <phi(q_i), Z> and the sum of those weights, each as row_parts says.
-// - S_i g_i is a sum over the channels of g in order; where causal, the keys of the tile follow,
-//   whose weights <g_i, v_j> are sums over the channels. So are U_j v_j, and U_j^T phi(k_j) over
-//   the features, with the queries of the tile behind them. Z_i is the one before the tile plus
+// - The output of a query sums phi(q) times S over the features in order. Causal, it then adds the
+//   keys of its own tile in order, weighted by <phi(q_i), phi(k_j)>, a sum over the features. d is
+//   <phi(q_i), Z> plus the sum of those weights; each of the two is summed in row_parts partial
+//   sums.
+// - S_i g_i sums over the channels of g in order. Causal, it then adds the keys of the tile,
+//   weighted by <g_i, v_j>, a sum over the channels. U_j v_j has the same order. U_j^T phi(k_j)
+//   sums over the features, then over the queries of the tile. Z_i is the sum before the tile plus
 //   the keys up to i.
-// - random_exp where causal: features of key j are relative to the maximum m_j of keys 0 .. j, and
-//   those of a sum to that of its last key. S grows old by exp(m - m') where the maximum went from
-//   m to m'; row i multiplies its features by exp(m - m_i) for the sum before its tile, and weights
-//   by exp(m_j - m_i).
-// - dw of a sample and a head: tiles of queries in order, then tiles of keys in the order in which
-//   U is formed. dw is the sum over the samples, in order, or over samples and heads where heads
-//   share w.
+// - Causal random_exp: the features of key j are relative to m_j, the maximum of keys 0 .. j. A sum
+//   is relative to the maximum at its last key. When the maximum grows from m to m', S is rescaled
+//   by exp(m - m'). Row i rescales its features by exp(m - m_i) for the sum before its tile, and
+//   its weights by exp(m_j - m_i).
+// - dw of one sample and head sums the tiles of queries in order, then the tiles of keys in the
+//   order of U. dw then sums over the samples in order, or over samples and heads where heads share
+//   w.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -51,24 +53,24 @@ struct linear_attention_shape : attention_sizes {
       : attention_sizes(q, v), feature(feature_map), causal(is_causal), with_dw(computes_dw) {}
 };
 
-// Heads of the matrix of random features, [heads, features, channels]: 1 if all share it.
+// Heads of the random features' matrix, [heads, features, channels]: 1 if all heads share it.
 SLICESORT_HD constexpr index_t heads_of_w(extents3 w) { return w.batch; }
-// The first element of a head's matrix.
+// First element of the matrix of a head.
 template <class T>
 SLICESORT_HD T* w_of_head(tensor3<T> w, index_t head) {
   return w.data() + (heads_of_w(w.extents()) == 1 ? 0 : head) * w.strides().batch;
 }
 
-// `Feature`: the user's own, or built_in_feature.
+// `Feature` is a user-defined feature map, or built_in_feature.
 template <class Feature, class T>
 struct linear_attention_forward {
   using element = T;
   static constexpr char const* name = "linear_attention.forward";
-  Feature own;
+  Feature custom_feature;
   feature_config feature{};
   divisor_config divisor{};
   bool causal = false;
-  products multiply = products::exact;  // on a GPU
+  products multiply = products::exact;  // read on a GPU only
   linear_attention_inputs<T> in{};
   attention_lengths lengths{};
   tensor4<T> y{};
@@ -82,19 +84,19 @@ template <class Feature, class T>
 struct linear_attention_backward {
   using element = T;
   static constexpr char const* name = "linear_attention.backward";
-  Feature own;
+  Feature custom_feature;
   feature_config feature{};
   divisor_config divisor{};
   bool causal = false;
-  products multiply = products::exact;  // on a GPU
+  products multiply = products::exact;  // read on a GPU only
   linear_attention_inputs<T> in{};
   attention_lengths lengths{};
   tensor4<T const> dy{};
-  linear_attention_gradients<T> to{};
+  linear_attention_gradients<T> grads{};
   grad_mode mode = grad_mode::overwrite;
 
   linear_attention_shape shape() const {
-    return {in.q.extents(), in.v.extents(), feature, causal, to.dw.data() != nullptr};
+    return {in.q.extents(), in.v.extents(), feature, causal, grads.dw.data() != nullptr};
   }
 };
 
@@ -107,7 +109,6 @@ struct linear_attention_op {
   using backward = linear_attention_backward<Feature, T>;
 };
 
-// Rows of a tile: of keys that are summed from 0, and of queries.
-inline constexpr int linear_attention_tile = 64;
+inline constexpr int linear_tile = 64;  // rows of a tile of queries or keys
 
 SLICESORT_DETAIL_END

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and log made only of additions, multiplications, one division and integer operations, so that
-// they give the same bits on every processor and device. `Arithmetic::multiply_add(a, b, c)` is c +
-// a * b with two roundings, `Arithmetic::product(a, b)` is a * b and may be that c, and
-// `Arithmetic::divide(a, b)` is a / b rounded once.
+// exp and log from additions, multiplications, one division and integer operations, with the same
+// bits on every processor and device. `Arithmetic` has multiply_add(a, b, c), which is c + a * b
+// with two roundings, product(a, b), which is safe to pass as that c, and divide(a, b), rounded
+// once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// What exp and log need to know about a format. log 2 is `log2_high + log2_low`; the higher part
-// has so few bits that its product with an exponent is exact.
+// Constants of a format. log 2 is `log2_high + log2_low`; the product of log2_high and an exponent
+// is exact.
 template <class A>
 struct binary_format;
 template <>
@@ -21,8 +21,8 @@ struct binary_format<float> {
   using integer = std::uint32_t;
   static constexpr int fraction_bits = 23, bias = 127;
   static constexpr float log2_high = 0x1.63p-1f, log2_low = -0x1.bd0106p-13f;
-  static constexpr float least_exponent = -87.0f;  // of a normal number
-  static constexpr float whole = 0x1.8p23f;        // what is added to it becomes a whole number
+  static constexpr float min_argument = -87.0f;      // smallest x with a normal exp(x)
+  static constexpr float integer_shift = 0x1.8p23f;  // adding it rounds to an integer
   static constexpr int exp_terms = 8, log_terms = 5;
 };
 template <>
@@ -30,12 +30,12 @@ struct binary_format<double> {
   using integer = std::uint64_t;
   static constexpr int fraction_bits = 52, bias = 1023;
   static constexpr double log2_high = 0x1.62e42feep-1, log2_low = 0x1.a39ef35793c76p-33;
-  static constexpr double least_exponent = -708.0;
-  static constexpr double whole = 0x1.8p52;
+  static constexpr double min_argument = -708.0;
+  static constexpr double integer_shift = 0x1.8p52;
   static constexpr int exp_terms = 14, log_terms = 12;
 };
 
-// The smallest normal number, and the largest one. std::numeric_limits has no device functions.
+// Smallest and largest normal numbers, since std::numeric_limits has no device functions.
 template <class A>
 SLICESORT_HD_INLINE A least_normal() {
   return bit_cast<A>(typename binary_format<A>::integer{1} << binary_format<A>::fraction_bits);
@@ -45,14 +45,12 @@ SLICESORT_HD_INLINE A greatest_number() {
   return bit_cast<A>(dtype_traits<A>::infinity - 1);
 }
 
-// `number` if `keep` is all ones, 0 if it is zero. A mask, because a branch would stop compilers
-// from vectorizing the callers.
+// Returns `number` if `keep` is all ones, 0 if it is zero. A branch would prevent vectorization.
 template <class A>
 SLICESORT_HD_INLINE A masked(A number, typename binary_format<A>::integer keep) {
   return bit_cast<A>(bit_cast<typename binary_format<A>::integer>(number) & keep);
 }
 
-// 1 / k!, evaluated at compile time.
 template <class A>
 SLICESORT_HD constexpr A reciprocal_factorial(int k) {
   double product = 1;
@@ -70,27 +68,27 @@ SLICESORT_HD_INLINE A exp_terms_after(Arithmetic& ops, A r, A sum) {
   }
 }
 
-// exp(min(x, 0)), to two units in the last place; 0 if the result would not be a normal number. A
-// NaN stays one.
+// exp(min(x, 0)), accurate to two units in the last place. Subnormal results flush to 0; NaN
+// propagates.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
   using format = binary_format<A>;
   using integer = typename format::integer;
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
-  integer const keep = static_cast<integer>(x < format::least_exponent) - integer{1};
+  integer const keep = static_cast<integer>(x < format::min_argument) - integer{1};
   A const y = masked(x, keep & (static_cast<integer>(x > A{0}) - integer{1}));
-  // Adding `whole` rounds to a whole number n, whose bits are the last ones of the sum. The detour
-  // through integers keeps compilers that may reorder sums (-ffast-math) from cancelling `whole`.
-  integer const rounded = bit_cast<integer>(ops.multiply_add(y, log2_e, format::whole));
+  // Adding `integer_shift` rounds to an integer n, in the last bits of the sum. The detour through
+  // integers keeps -ffast-math from cancelling `integer_shift`.
+  integer const rounded = bit_cast<integer>(ops.multiply_add(y, log2_e, format::integer_shift));
   constexpr integer detour = 1024;
-  A const power = bit_cast<A>(rounded + detour) - (format::whole + static_cast<A>(detour));
+  A const power = bit_cast<A>(rounded + detour) - (format::integer_shift + static_cast<A>(detour));
   A const scale =
       bit_cast<A>((rounded + static_cast<integer>(format::bias)) << format::fraction_bits);
   A const r =
       ops.multiply_add(power, -format::log2_low, ops.multiply_add(power, -format::log2_high, y));
   constexpr A leading = reciprocal_factorial<A>(format::exp_terms - 1);
   A const near_one = exp_terms_after<format::exp_terms - 2>(ops, r, leading);
-  // This product is exact, so it does not matter whether a compiler fuses it with a sum.
+  // This product is exact, so fusing it with a sum changes nothing.
   return masked(near_one * scale, keep);
 }
 
@@ -104,16 +102,16 @@ SLICESORT_HD_INLINE A log_terms_after(Arithmetic& ops, A square, A sum) {
   }
 }
 
-// log(x) for normal numbers x > 0, accurate to two units in the last place of max(|log(x)|, 1). NaN
-// gives NaN.
+// log(x) for normal x > 0, accurate to two units in the last place of max(|log(x)|, 1). NaN
+// propagates.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A log_of_sum(Arithmetic& ops, A x) {
   using format = binary_format<A>;
   using integer = typename format::integer;
   integer const bits = bit_cast<integer>(x);
   integer const fraction = bits & ((integer{1} << format::fraction_bits) - 1);
-  integer const one = integer{format::bias} << format::fraction_bits;
-  A const m = bit_cast<A>(fraction | one);  // in [1, 2)
+  integer const bits_of_one = integer{format::bias} << format::fraction_bits;
+  A const m = bit_cast<A>(fraction | bits_of_one);  // in [1, 2)
   bool const halved = m > static_cast<A>(1.4142135623730951);
   int const exponent = static_cast<int>(bits >> format::fraction_bits) - format::bias + halved;
   A const power = static_cast<A>(exponent), centered = halved ? m * static_cast<A>(0.5) : m;

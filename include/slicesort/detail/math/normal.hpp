@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normal numbers from a counter, in double, with the same bits from every compiler and under every
-// flag: a logarithm and a square root of a library of the system may differ in the last one.
+// Counter-based normally distributed numbers in double, with the same bits under every compiler and
+// flag. System libraries differ in the last bit of logarithms and square roots.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,33 +12,31 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Arithmetic whose every result is rounded as written. A compiler may not look through a volatile
-// number, so it neither contracts nor reorders what lies on both sides of one, -ffast-math or not.
-// For numbers that are formed once.
-struct arithmetic_as_written {
-  SLICESORT_HD static double kept(double x) {
+// Arithmetic without contraction or reordering, even under -ffast-math, because compilers do not
+// optimize across volatile numbers. Slow.
+struct uncontracted_arithmetic {
+  SLICESORT_HD static double opaque(double x) {
     double const volatile result = x;
     return result;
   }
-  SLICESORT_HD double product(double a, double b) const { return kept(a * b); }
-  SLICESORT_HD double plus(double a, double b) const { return kept(a + b); }
-  SLICESORT_HD double divide(double a, double b) const { return kept(a / kept(b)); }
+  SLICESORT_HD double product(double a, double b) const { return opaque(a * b); }
+  SLICESORT_HD double plus(double a, double b) const { return opaque(a + b); }
+  SLICESORT_HD double divide(double a, double b) const { return opaque(a / opaque(b)); }
   SLICESORT_HD double multiply_add(double a, double b, double c) const {
     return plus(c, product(a, b));
   }
 };
 
-// The square root of a normal number above 0, rounded to nearest, by integers: a bit after the
-// other, as on paper.
-SLICESORT_HD_INLINE double root_as_written(double x) {
+// Square root of a normal number > 0, rounded to nearest, by integer arithmetic, bit by bit.
+SLICESORT_HD_INLINE double exact_square_root(double x) {
   constexpr int fraction_bits = 52, bias = 1023;
-  constexpr std::uint64_t one = std::uint64_t{1} << fraction_bits;
+  constexpr std::uint64_t hidden_bit = std::uint64_t{1} << fraction_bits;
   auto const bits = bit_cast<std::uint64_t>(x);
   int exponent = static_cast<int>(bits >> fraction_bits) - bias;
-  std::uint64_t mantissa = (bits & (one - 1)) | one;
+  std::uint64_t mantissa = (bits & (hidden_bit - 1)) | hidden_bit;
   if (exponent % 2 != 0) mantissa *= 2, --exponent;
-  // x = mantissa * 2^(exponent - 52). The root of mantissa * 2^54 has 54 bits: one to round by. It
-  // is never a tie, for an odd number has an odd square.
+  // x = mantissa * 2^(exponent - 52). The root of mantissa * 2^54 has 54 bits, the last one to
+  // round by. Ties do not occur, because an odd number has an odd square.
   std::uint64_t root = 0, rest = 0;
   for (int pair = 53; pair >= 0; --pair) {
     std::uint64_t const next = pair >= 27 ? mantissa >> (2 * (pair - 27)) & 3 : 0;
@@ -48,29 +46,29 @@ SLICESORT_HD_INLINE double root_as_written(double x) {
     if (fits) rest -= trial;
     root = root << 1 | static_cast<std::uint64_t>(fits);
   }
-  // A mantissa that rounds up to 2^53 counts up the exponent.
+  // A mantissa that rounds up to 2^53 increments the exponent.
   return bit_cast<double>((static_cast<std::uint64_t>(exponent / 2 + bias) << fraction_bits) +
-                          ((root + 1) / 2 - one));
+                          ((root + 1) / 2 - hidden_bit));
 }
 
-// 53 bits in [-1, 1): 2 u - 1, where u in [0, 1) is the upper 53 bits of the hash. Exact.
+// 2 u - 1 in [-1, 1), exact, where u in [0, 1) is the upper 53 bits of the hash.
 SLICESORT_HD_INLINE double symmetric_unit(std::uint64_t key, std::uint64_t counter) {
   auto const bits = static_cast<std::int64_t>(counter_hash64(key, counter) >> 11);
   return static_cast<double>(bits - (std::int64_t{1} << 52)) * 0x1p-52;
 }
 
-// Number `i` of a stream of normal numbers, of mean 0 and variance 1: Marsaglia's polar method,
-// with 64 pairs of uniform numbers set aside for each. (All are refused once in 10^42; then 0.)
+// Number `i` of a stream of normal numbers with mean 0 and variance 1, by Marsaglia's polar method
+// with at most 64 pairs of uniform numbers. (Returns 0 if it rejects all, once in 10^42.)
 SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t stream,
                                           std::uint64_t i) {
   constexpr std::uint64_t pairs = 64;
-  arithmetic_as_written const ops;
+  uncontracted_arithmetic const ops;
   std::uint64_t const key = counter_hash64(seed, stream);
   for (std::uint64_t pair = pairs * i; pair < pairs * i + pairs; ++pair) {
     double const a = symmetric_unit(key, 2 * pair), b = symmetric_unit(key, 2 * pair + 1);
     double const square = ops.multiply_add(b, b, ops.product(a, a));
     if (0 < square && square < 1)
-      return ops.product(a, root_as_written(ops.divide(-2 * log_of_sum(ops, square), square)));
+      return ops.product(a, exact_square_root(ops.divide(-2 * log_of_sum(ops, square), square)));
   }
   return 0;
 }

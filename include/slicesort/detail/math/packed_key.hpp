@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sorting network moves: a key packed with the row it came from. Rows break ties, so that
-// any network of comparators is stable.
+// Packed keys: a key and its row in one integer or double. Rows break ties, which makes any sorting
+// network stable.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// An element that is its own key: 32 bits, ordered as an unsigned integer. With it the kernels that
-// sort floating-point numbers also sort integers.
+// A 32-bit unsigned integer as element type, which is its own key: lets the sorting kernels sort
+// integers.
 struct raw_key32 {
   std::uint32_t bits;
 };
@@ -39,7 +39,7 @@ SLICESORT_HD constexpr std::uint32_t sortable_key<raw_key32>(std::uint32_t bits)
   return bits;
 }
 
-// The bits of the value that a column's key stands for.
+// Decodes the bits of a value from a column's key.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
   bits_t<T> const up = ascending ? key : static_cast<bits_t<T>>(~key);
@@ -48,11 +48,11 @@ SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
   else
     return unsortable_bits(up);
 }
-// Whether there are keys that do not determine their value.
+// True if some keys do not determine their value.
 template <class T>
 inline constexpr bool has_lossy_keys = !std::is_same_v<T, raw_key32>;
-// Whether a key does not determine its value: zeros lose their sign, NaN its sign and payload.
-// (Written without short-circuit operators: a branch costs a GPU more than a comparison.)
+// True if the key does not determine the value: zeros lose their sign, NaN its sign and payload.
+// Avoids short-circuit operators, because a branch costs a GPU more than a comparison.
 template <class T>
 SLICESORT_HD constexpr bool key_loses(bits_t<T> value) {
   if constexpr (!has_lossy_keys<T>) return false;
@@ -61,22 +61,21 @@ SLICESORT_HD constexpr bool key_loses(bits_t<T> value) {
   // Tests for zero and NaN with one comparison, since 0 - 1 wraps to the largest integer.
   return static_cast<Bits>(magnitude - 1) >= dtype_traits<T>::infinity;
 }
-// Whether a value may differ from the one decoded from its key. +0 does not differ: every zero is
-// decoded as +0.
+// True if a value may differ from the one decoded from its key. Zeros are decoded as +0.
 template <class T>
 SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
   return key_loses<T>(value) & (value != 0);
 }
 
-// The packed keys of elements T, as static functions:
+// Packed keys of elements T, as static functions:
 //   type                          a key with its row
-//   make(bits, ascending, row)    packs a value of a column in that order; row < 65536
-//   value(key, ascending)         the bits of the value; any zero for a zero, any NaN for a NaN
+//   make(bits, ascending, row)    packs a value and its row < 65536
+//   value(key, ascending)         the bits of the value; some zero for a zero, some NaN for a NaN
 //   row(key)                      the row
-//   last()                        a key that is greater than every other
-//   before(a, b)                  whether a sorts before b
-// In memory a packed key is `high` and, where that is too narrow, 16 more bits, `low`. With
-// `InDouble` a 32-bit key and its row are packed into a double, and compared as one.
+//   last()                        a key that is greater than all others
+//   before(a, b)                  true if a sorts before b
+// In memory a packed key is `high` and, if that is too narrow, 16 more bits, `low`. With `InDouble`
+// a 32-bit key and its row are packed into a double and compared as one.
 template <class T, bool InDouble, class = void>
 struct packed_key;
 
@@ -128,10 +127,9 @@ struct packed_key<
   }
 };
 
-// A 32-bit key and its row as a double, which one instruction compares: the float is its upper
-// half, the row its lower half, complemented for negative numbers, whose larger magnitudes sort
-// first. Exponents stay away from both ends of their range: there is no denormal, infinity or NaN
-// for a compiler flag to change.
+// A 32-bit key and its row as a double, which one instruction compares. The float is the upper half
+// and the row the lower half, complemented for negative numbers, whose larger magnitudes sort
+// first. Exponents avoid denormals, infinities and NaN, which compiler flags may change.
 template <class T, bool InDouble>
 struct packed_key<
     T, InDouble,
@@ -142,7 +140,7 @@ struct packed_key<
 
   static SLICESORT_HD type make(std::uint32_t value, bool ascending, std::uint32_t row) {
     std::uint32_t const magnitude = value & 0x7fffffffu;
-    // The sign of NaN and zero is not kept.
+    // NaN and zero lose their sign.
     std::uint32_t const sign = key_loses<T>(value) ? 0u : value & 0x80000000u;
     std::uint32_t const ordered_sign = sign ^ (ascending ? 0u : 0x80000000u);
     return join(ordered_sign | ((magnitude < nan ? magnitude : nan) + shift),
@@ -202,8 +200,8 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   static SLICESORT_HD type join(high_type high, std::uint16_t low) { return {high, low}; }
 };
 
-// Puts two packed keys in order; 32-bit ones in the block's own way. Written with selections alone,
-// so that the compiler spreads them over two pipes.
+// Orders two packed keys; 32-bit ones with the block's compare_exchange. Uses selections only,
+// which the compiler distributes over two pipes.
 template <class Block, class Keys>
 struct comparator {
   using key = typename Keys::type;

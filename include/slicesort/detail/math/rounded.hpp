@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roundings that are the same in every build. Which NaN an addition or a product makes is up to the
-// processor and, where both operands are NaN, to the order in which a compiler put them. So no NaN
-// of arithmetic is stored: every one becomes the same, and results have the same bits everywhere.
+// Roundings with the same bits in every build. The NaN of a sum or product depends on the processor
+// and on the compiler's order of operands, so every computed NaN is stored as the same one.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,17 +13,17 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Positive and quiet, without a payload: that of std::numeric_limits.
+// The NaN of std::numeric_limits: positive and quiet, without payload.
 template <class T>
 inline constexpr bits_t<T> nan_bits = static_cast<bits_t<T>>(dtype_traits<T>::infinity |
                                                              dtype_traits<T>::infinity >> 1);
 
-// A sum in the accumulator's type (or in double), rounded to T.
+// Rounds a sum in the accumulator's type (or in double) to T.
 template <class T, class A>
 SLICESORT_HD inline T rounded(A sum) {
   T const nan = bit_cast<T>(nan_bits<T>);
   if constexpr (sizeof(T) == 2) {
-    // Conversions to 16 bits ask the same, so that it costs nothing.
+    // Free: conversions to 16 bits make the same comparison.
     auto const magnitude = bit_cast<bits_t<A>>(sum) & ~sign_bit<bits_t<A>>;
     return magnitude > dtype_traits<A>::infinity ? nan : static_cast<T>(sum);
   } else {
@@ -32,9 +31,9 @@ SLICESORT_HD inline T rounded(A sum) {
   }
 }
 
-// a * b + c, rounded once. Calls the C library: std::fma of floats is a weak function, which a
-// linker may take from a unit whose compiler split it. Clang under -ffast-math splits every call
-// that it sees; it does not see through a volatile pointer.
+// a * b + c, rounded once. Calls the C library, because std::fma of floats is a weak function,
+// which the linker may take from a unit whose compiler split it. Clang under -ffast-math splits
+// direct calls, hence the volatile pointer.
 template <class A>
 SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
 #if defined(__clang__) && defined(__FAST_MATH__)
@@ -52,8 +51,7 @@ SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
 #endif
 }
 
-// True if the bits of T are a float's, or its upper half (float and bfloat16): a float unit can
-// compare them.
+// True for float and bfloat16, whose bits are the upper part of a float.
 template <class T>
 inline constexpr bool is_upper_part_of_float = std::is_same_v<T, float> ||
                                                (sizeof(T) == 2 &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division of many row numbers by a divisor that is known before a kernel runs, as a multiplication
-// and a shift (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI
-// 1994, fig. 4.1).
+// Division by a kernel's constant divisor as a multiplication and a shift (Granlund and Montgomery,
+// "Division by invariant integers using multiplication", PLDI 1994, fig. 4.1).
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,13 +13,13 @@ SLICESORT_DETAIL_BEGIN
 class row_division {
  public:
   row_division() = default;
-  // 1 <= by <= 2^31
-  explicit constexpr row_division(index_t by) {
-    while ((index_t{1} << shift_) < by) ++shift_;
-    auto const d = static_cast<std::uint64_t>(by);
+  // 1 <= divisor <= 2^31
+  explicit constexpr row_division(index_t divisor) {
+    while ((index_t{1} << shift_) < divisor) ++shift_;
+    auto const d = static_cast<std::uint64_t>(divisor);
     factor_ = static_cast<std::uint32_t>((((std::uint64_t{1} << shift_) - d) << 32) / d + 1);
   }
-  // n / by, for n < 2^31
+  // n / divisor, for n < 2^31
   SLICESORT_HD constexpr std::uint32_t operator()(std::uint32_t n) const {
     auto const high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(n) * factor_ >> 32);
     return (high + n) >> shift_;
@@ -31,25 +30,26 @@ class row_division {
   int shift_ = 0;
 };
 
-// Division of any number by a constant of at least 1, quick where both are below 2^31.
+// Division of any number by a constant >= 1; fast if both are below 2^31.
 class index_division {
  public:
   index_division() = default;
-  explicit constexpr index_division(index_t by) : by_(by) {
-    if (by <= most) quick_ = row_division(by);
+  explicit constexpr index_division(index_t divisor) : divisor_(divisor) {
+    if (divisor <= max_fast) fast_ = row_division(divisor);
   }
   SLICESORT_HD constexpr index_t operator()(index_t n) const {
-    return n <= most && by_ <= most ? static_cast<index_t>(quick_(static_cast<std::uint32_t>(n)))
-                                    : n / by_;
+    return n <= max_fast && divisor_ <= max_fast
+               ? static_cast<index_t>(fast_(static_cast<std::uint32_t>(n)))
+               : n / divisor_;
   }
 
  private:
-  static constexpr index_t most = 0x7fffffff;
-  row_division quick_;
-  index_t by_ = 1;
+  static constexpr index_t max_fast = 0x7fffffff;
+  row_division fast_;
+  index_t divisor_ = 1;
 };
 
-// Brings a row number of either sign into 0..length-1, or to 0 if there are no rows.
+// Wraps a row number of either sign to 0..length-1; 0 if there are no rows.
 SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
   if (length <= 0) return 0;
   index_t const rest = rows % length;

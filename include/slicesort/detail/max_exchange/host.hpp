@@ -56,56 +56,52 @@ class exchanged_rows {
 };
 
 template <>
-struct host_implementation<max_exchange_op> {
+struct host_implementation<max_exchange_op> : needs_no_workspace {
   template <class T>
-  static void plan(host_exec const&, extents3 const&, arena&) {}  // state is on the stack
+  static void forward(host_exec const& exec, transfer_forward<max_exchange_op, T> const& params,
+                      workspace) {
+    extents3 const e = params.x.extents();
+    index_t const row = params.config.row;
+    isa const set = chosen_isa(exec.instructions);
+    for_each_column_chunk(exec, e, [&](unsigned, column_chunk chunk) {
+      constexpr index_t cached_rows = 64;  // copied while they are still in the first-level cache
+      index_t const rows = valid_rows(params.lengths, chunk.batch, e.length);
+      running_maximum<T> maximum(row);
+      for (index_t first = 0; first < rows; first += cached_rows) {
+        index_t const last = std::min(first + cached_rows, rows);
+        scan_chunk(set, params.x, chunk, first, last, maximum);
+        transfer_rows(params.x, params.y, chunk, first, last, grad_mode::overwrite);
+      }
+      transfer_rows(params.x, params.y, chunk, rows, e.length, grad_mode::overwrite);
+      exchanged_rows<T>(params.x, params.y, chunk, row, maximum.row, grad_mode::overwrite).write();
+      if (params.saving)
+        with_index_type(params.state,
+                        [&](auto state) { store_columns(maximum.row, 1, state, chunk, 0, 1); });
+    });
+  }
 
   template <class T>
-  static void forward(host_exec const& exec, max_exchange_forward<T> const& p, workspace);
-
-  template <class T>
-  static void backward(host_exec const& exec, max_exchange_backward<T> const& p, workspace);
+  static void backward(host_exec const& exec, transfer_backward<max_exchange_op, T> const& params,
+                       workspace) {
+    tensor3<T const> const dy = params.dy;
+    tensor3<T> const dx = params.dx;
+    extents3 const e = dy.extents();
+    bool const whole_rows = params.mode == grad_mode::overwrite && dy.strides().channels == 1 &&
+                            dx.strides().channels == 1;
+    if (whole_rows)
+      for_each_wide_chunk(exec, e, [&](column_chunk chunk) {
+        transfer_rows(dy, dx, chunk, 0, e.length, params.mode);
+      });
+    for_each_column_chunk(exec, e, [&](unsigned, column_chunk chunk) {
+      std::uint32_t maximum[tile_columns];
+      with_index_type(params.state,
+                      [&](auto state) { load_columns(state, chunk, 0, 1, maximum, 1); });
+      // In place, or accumulating, moving the rows would change what the exchange reads.
+      exchanged_rows<T> const exchanged(dy, dx, chunk, params.config.row, maximum, params.mode);
+      if (!whole_rows) transfer_rows(dy, dx, chunk, 0, e.length, params.mode);
+      exchanged.write();
+    });
+  }
 };
-
-template <class T>
-void host_implementation<max_exchange_op>::forward(host_exec const& exec,
-                                                   max_exchange_forward<T> const& p, workspace) {
-  index_t const length = p.x.extents().length;
-  isa const set = chosen_isa(exec.instructions);
-  for_each_column_chunk(exec, p.x.extents(), [&](unsigned, column_chunk b) {
-    constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
-    index_t const rows = valid_rows(p.lengths, b.batch, length);
-    running_maximum<T> maximum(p.row);
-    for (index_t i = 0; i < rows; i += rows_at_once) {
-      index_t const last = std::min(i + rows_at_once, rows);
-      scan_chunk(set, p.x, b, i, last, maximum);
-      transfer_rows(p.x, p.y, b, i, last, grad_mode::overwrite);
-    }
-    transfer_rows(p.x, p.y, b, rows, length, grad_mode::overwrite);
-    exchanged_rows<T>(p.x, p.y, b, p.row, maximum.row, grad_mode::overwrite).write();
-    if (p.saving)
-      with_index_type(p.maximum,
-                      [&](auto saved) { store_columns(maximum.row, 1, saved, b, 0, 1); });
-  });
-}
-
-template <class T>
-void host_implementation<max_exchange_op>::backward(host_exec const& exec,
-                                                    max_exchange_backward<T> const& p, workspace) {
-  extents3 const e = p.dy.extents();
-  bool const whole_rows = p.mode == grad_mode::overwrite && p.dy.strides().channels == 1 &&
-                          p.dx.strides().channels == 1;
-  if (whole_rows)
-    for_each_wide_chunk(exec, e,
-                        [&](column_chunk b) { transfer_rows(p.dy, p.dx, b, 0, e.length, p.mode); });
-  for_each_column_chunk(exec, e, [&](unsigned, column_chunk b) {
-    std::uint32_t maximum[tile_columns];
-    with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
-    // In place, or accumulating, moving the rows would change what the exchange reads.
-    exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);
-    if (!whole_rows) transfer_rows(p.dy, p.dx, b, 0, e.length, p.mode);
-    exchanged.write();
-  });
-}
 
 SLICESORT_DETAIL_END

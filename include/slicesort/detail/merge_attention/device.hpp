@@ -20,21 +20,21 @@ struct device_implementation<merge_attention_op> {
   static void plan(Grid const&, extents4 const&, arena&) {}
 
   template <class Grid, class T>
-  static void forward(Grid const& grid, merge_attention_forward<T> const& p, workspace) {
+  static void forward(Grid const& grid, merge_attention_forward<T> const& params, workspace) {
     constexpr int wide = 16 / static_cast<int>(sizeof(T));
-    bool in_pieces = has_pieces<wide>(p.y);
-    for (auto const& part : p.parts)
-      in_pieces = in_pieces && (part.y.data() == nullptr || has_pieces<wide>(part.y));
-    if (in_pieces)
-      run<wide>(grid, p);
+    bool vectorized = can_vectorize<wide>(params.y);
+    for (auto const& part : params.parts)
+      vectorized = vectorized && (part.y.data() == nullptr || can_vectorize<wide>(part.y));
+    if (vectorized)
+      run<wide>(grid, params);
     else
-      run<1>(grid, p);
+      run<1>(grid, params);
   }
 
  private:
   // Whether every row consists of whole aligned pieces.
   template <int Wide, class T>
-  static bool has_pieces(tensor4<T> const& v) {
+  static bool can_vectorize(tensor4<T> const& v) {
     extents4 const e = v.extents();
     strides4 const s = v.strides();
     auto const fits = [](index_t extent, index_t stride) {
@@ -46,25 +46,26 @@ struct device_implementation<merge_attention_op> {
   }
 
   template <int Wide, class Grid, class T>
-  static void run(Grid const& grid, merge_attention_forward<T> const& p) {
-    extents4 const e = p.shape();
+  static void run(Grid const& grid, merge_attention_forward<T> const& params) {
+    extents4 const e = params.shape();
     if (e.batch == 0 || e.heads == 0 || e.length == 0) return;
-    using kernel = merge_attention_kernel<T, Wide>;
-    kernel all{};
-    std::copy(p.parts.begin(), p.parts.end(), all.parts);
-    all.count = p.count;
-    all.y = p.y;
-    if (p.saving) all.state = p.state;
+    using Kernel = merge_attention_kernel<T, Wide>;
+    Kernel kernel{};
+    std::copy(params.parts.begin(), params.parts.end(), kernel.parts);
+    kernel.count = params.count;
+    kernel.y = params.y;
+    if (params.saving) kernel.state = params.state;
     // Threads enough for a row's pieces, or for as many rows as a head has; several turns of each.
-    int threads = kernel::max_threads;
-    all.threads_of_row = static_cast<int>(
+    int threads = Kernel::max_threads;
+    kernel.threads_of_row = static_cast<int>(
         std::min<index_t>(power_of_two_above(divide_up(e.channels, index_t{Wide})), threads));
-    while (threads > warp_threads && threads > all.threads_of_row &&
-           threads / all.threads_of_row >= 2 * e.length)
+    while (threads > warp_threads && threads > kernel.threads_of_row &&
+           threads / kernel.threads_of_row >= 2 * e.length)
       threads /= 2;
-    constexpr int turns = 4;
-    all.rows_of_block = std::min(turns * (threads / all.threads_of_row), kernel::max_threads);
-    grid.run(all, all.blocks(), threads);
+    constexpr int rows_per_thread = 4;
+    kernel.rows_of_block =
+        std::min(rows_per_thread * (threads / kernel.threads_of_row), Kernel::max_threads);
+    grid.run(kernel, kernel.blocks(), threads);
   }
 };
 

@@ -30,9 +30,9 @@ struct merge_arithmetic {
 
 // Also called by code that nvcc compiles for both sides, which takes no lambda of the host alone.
 template <class A>
-struct listed_numbers {
-  row_statistics<A> const* of;
-  SLICESORT_HD row_statistics<A> operator()(int part) const { return of[part]; }
+struct statistics_list {
+  row_statistics<A> const* values;
+  SLICESORT_HD row_statistics<A> operator()(int part) const { return values[part]; }
 };
 
 template <class T>
@@ -40,45 +40,46 @@ class merge_task {
   using A = accumulator_t<T>;
 
  public:
-  merge_task(merge_attention_forward<T> const& p, merge_row<T> sum, index_t sample)
-      : p_(p), sum_(sum), sample_(sample) {
-    row_.channels = p.y.extents().channels;
-    row_.to_step = p.y.strides().channels;
+  merge_task(merge_attention_forward<T> const& params, merge_row<T> sum, index_t sample)
+      : params_(params), sum_(sum), sample_(sample) {
+    row_.channels = params.y.extents().channels;
+    row_.to_step = params.y.strides().channels;
     row_.adjacent = row_.to_step == 1;
-    for (int i = 0; i < p.count; ++i)
+    for (int i = 0; i < params.count; ++i)
       row_.adjacent = row_.adjacent && part(i).y.strides().channels == 1;
   }
 
   // The states of a row are read before its state is written, which may be that of part 0.
   void run(index_t head, index_t query) {
-    A weights[merged_row<T>::most];
-    row_statistics<A> numbers[merged_row<T>::most];
-    for (int i = 0; i < p_.count; ++i)
-      numbers[i] = saved_statistics(part(i).state, {sample_, head}, query);
-    auto const merged = merge_weights(arithmetic_, p_.count, listed_numbers<A>{numbers}, weights);
-    if (p_.saving)
-      save_statistics<A>(p_.state, {sample_, head}, query,
+    A weights[merged_row<T>::max_parts];
+    row_statistics<A> statistics[merged_row<T>::max_parts];
+    for (int i = 0; i < params_.count; ++i)
+      statistics[i] = saved_statistics(part(i).state, {sample_, head}, query);
+    auto const merged =
+        merge_weights(arithmetic_, params_.count, statistics_list<A>{statistics}, weights);
+    if (params_.saving)
+      save_statistics<A>(params_.state, {sample_, head}, query,
                          {rounded<A>(merged.max), rounded<A>(merged.sum)});
     if (row_.channels > 0) sum_parts(head, query, weights);
   }
 
  private:
-  attention_part<T> const& part(int i) const { return p_.parts[static_cast<std::size_t>(i)]; }
+  attention_part<T> const& part(int i) const { return params_.parts[static_cast<std::size_t>(i)]; }
 
   void sum_parts(index_t head, index_t query, A const* weights) {
     row_.parts = 0;
-    for (int i = 0; i < p_.count; ++i) {
+    for (int i = 0; i < params_.count; ++i) {
       if (is_zero(weights[i])) continue;
       row_.from[row_.parts] = &part(i).y(sample_, head, query, 0);
       row_.step[row_.parts] = part(i).y.strides().channels;
       row_.weight[row_.parts++] = weights[i];
     }
-    row_.to = &p_.y(sample_, head, query, 0);
+    row_.to = &params_.y(sample_, head, query, 0);
     if (row_.parts > 0) return sum_(row_);
     for (index_t c = 0; c < row_.channels; ++c) row_.to[c * row_.to_step] = T(0.0F);
   }
 
-  merge_attention_forward<T> const& p_;
+  merge_attention_forward<T> const& params_;
   merge_row<T> const sum_;
   index_t const sample_;
   merge_arithmetic<A> arithmetic_;
@@ -91,23 +92,23 @@ struct host_implementation<merge_attention_op> {
   static void plan(host_exec const&, extents4 const&, arena&) {}
 
   template <class T>
-  static void forward(host_exec const& exec, merge_attention_forward<T> const& p, workspace);
+  static void forward(host_exec const& exec, merge_attention_forward<T> const& params, workspace);
 };
 
 template <class T>
 void host_implementation<merge_attention_op>::forward(host_exec const& exec,
-                                                      merge_attention_forward<T> const& p,
+                                                      merge_attention_forward<T> const& params,
                                                       workspace) {
   constexpr index_t rows_of_task = 64;
-  extents4 const e = p.shape();
+  extents4 const e = params.shape();
   if (e.batch == 0 || e.heads == 0 || e.length == 0) return;  // the others may be immense
   index_t const rows = e.heads * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
   // Heads of packed rows lie within them: one after the other they are read as memory has them.
-  bool const packed = p.y.strides().heads < p.y.strides().length;
+  bool const packed = params.y.strides().heads < params.y.strides().length;
   merge_row<T> const sum = merge_row_of<T>(exec.instructions);
   for_each_task(exec, e.batch * tasks, [&](unsigned, index_t task) {
     index_t const first = task % tasks * rows_of_task, last = std::min(first + rows_of_task, rows);
-    merge_task<T> merge(p, sum, task / tasks);
+    merge_task<T> merge(params, sum, task / tasks);
     for (index_t row = first; row < last; ++row)
       packed ? merge.run(row % e.heads, row / e.heads) : merge.run(row / e.length, row % e.length);
   });

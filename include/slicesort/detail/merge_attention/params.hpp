@@ -23,8 +23,8 @@ template <class T>
 struct merge_attention_forward {
   using element = T;
   static constexpr char const* name = "merge_attention.forward";
-  static constexpr std::size_t most_parts = attention_parts<T>::most;
-  std::array<attention_part<T>, most_parts> parts{};
+  static constexpr std::size_t max_parts = attention_parts<T>::max_parts;
+  std::array<attention_part<T>, max_parts> parts{};
   int count = 0;                      // of the parts that there are
   tensor4<T> y{};                     // may be that of part 0
   tensor4<accumulator_t<T>> state{};  // likewise

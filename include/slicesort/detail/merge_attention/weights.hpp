@@ -21,34 +21,35 @@ SLICESORT_HD_INLINE bool is_nan(A x) {
   return (bit_cast<bits_t<A>>(x) & ~sign_bit<bits_t<A>>) > dtype_traits<A>::infinity;
 }
 template <class A>
-SLICESORT_HD_INLINE bool has_keys(row_statistics<A> of) {
-  return !is_zero(of.sum) &&
-         bit_cast<bits_t<A>>(of.max) != bit_cast<bits_t<A>>(minus_infinity<A>());
+SLICESORT_HD_INLINE bool has_keys(row_statistics<A> stats) {
+  return !is_zero(stats.sum) &&
+         bit_cast<bits_t<A>>(stats.max) != bit_cast<bits_t<A>>(minus_infinity<A>());
 }
 
 // Writes weights[p] for each part p < parts: 0 where it has no keys, NaN if any number of the row
 // is one. `numbers(p)` are those of part p, which may be read twice. Returns the row's own.
 // `Arithmetic` has multiply_add(a, b, c), which rounds twice, and divide(a, b).
-template <class Arithmetic, class A, class Numbers>
+template <class Arithmetic, class A, class Statistics>
 SLICESORT_HD_INLINE row_statistics<A> merge_weights(Arithmetic& ops, int parts,
-                                                    Numbers const& numbers, A* weights) {
-  A most = minus_infinity<A>();
+                                                    Statistics const& statistics, A* weights) {
+  A max = minus_infinity<A>();
   for (int p = 0; p < parts; ++p) {
-    row_statistics<A> const of = numbers(p);
-    if (has_keys(of) && !is_nan(most) && (is_nan(of.max) || of.max > most)) most = of.max;
+    row_statistics<A> const stats = statistics(p);
+    if (has_keys(stats) && !is_nan(max) && (is_nan(stats.max) || stats.max > max)) max = stats.max;
   }
   A sum(0);
   for (int p = 0; p < parts; ++p) {
-    row_statistics<A> const of = numbers(p);
+    row_statistics<A> const stats = statistics(p);
     A weight(0);
-    if (has_keys(of)) weight = ops.multiply_add(of.sum, exp_at_most_one(ops, of.max - most), A(0));
+    if (has_keys(stats))
+      weight = ops.multiply_add(stats.sum, exp_at_most_one(ops, stats.max - max), A(0));
     weights[p] = weight;
     sum += weight;
   }
   if (is_zero(sum)) return {minus_infinity<A>(), A(0)};
   for (int p = 0; p < parts; ++p)
     if (!is_zero(weights[p])) weights[p] = ops.divide(weights[p], sum);
-  return {most, sum};
+  return {max, sum};
 }
 
 SLICESORT_DETAIL_END

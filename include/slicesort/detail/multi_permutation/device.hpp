@@ -46,12 +46,12 @@ struct device_implementation<multi_permutation_op<Order>> {
       tensor3<T> const y = slice_batch(p.y, first, some);
       tensor1<index_t const> const lengths = slice_batch(p.lengths, first, some);
       tensor3<T> sorted = y;  // rows past a length as well
-      if (m.sorted != nullptr) sorted = {m.sorted, some, side_by_side(some, adjacent)};
+      if (m.sorted != nullptr) sorted = {m.sorted, some, merged_strides(some, adjacent)};
       index_rows perm;
       if (p.saving) {
         perm = slice_batch(index_rows(p.perm), first);
       } else {
-        perm = scratch_rows(m.perm, some, side_by_side(some, adjacent));
+        perm = scratch_rows(m.perm, some, merged_strides(some, adjacent));
       }
       sort_columns(
           grid,
@@ -77,8 +77,8 @@ struct device_implementation<multi_permutation_op<Order>> {
     bool const adjacent = rows_are_adjacent(p.dx.strides());
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-      copy_side_by_side(grid, slice_batch(p.dy, first, some), m.dy, adjacent);
-      transpose_powers<false>(grid, p, tensor3<T const>(m.dy, some, side_by_side(some, adjacent)),
+      copy_merged(grid, slice_batch(p.dy, first, some), m.dy, adjacent);
+      transpose_powers<false>(grid, p, tensor3<T const>(m.dy, some, merged_strides(some, adjacent)),
                               slice_batch(p.dx, first, some),
                               slice_batch(index_rows(p.perm), first),
                               slice_batch(p.lengths, first, some));

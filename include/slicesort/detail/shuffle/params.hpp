@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses from the door of shuffle to a backend: checked views and scalars.
+// Parameters and forms of shuffle.
 #pragma once
 
-#include <slicesort/options.hpp>
-#include <slicesort/tensor_view.hpp>
+#include <slicesort/detail/core/transfer_params.hpp>
 
 #include <cstdint>
 
@@ -14,7 +13,7 @@ struct shared_by_channels {
   static constexpr bool shared = true;
 };
 
-/// Form of `shuffle`: every channel has a permutation of its own, as in the published code.
+/// Form of `shuffle`: a separate permutation for every channel, as in the published code.
 struct per_channel {
   static constexpr bool shared = false;
 };
@@ -23,38 +22,14 @@ SLICESORT_OPERATORS_END
 
 SLICESORT_DETAIL_BEGIN
 
-template <class T>
-struct shuffle_forward {
-  using element = T;
-  static constexpr char const* name = "shuffle.forward";
-  std::uint64_t seed;
-  tensor3<T const> x;
-  tensor3<T> y;
-  tensor1<index_t const> lengths;
-
-  extents3 shape() const { return x.extents(); }
-};
-
-template <class T>
-struct shuffle_backward {
-  using element = T;
-  static constexpr char const* name = "shuffle.backward";
-  std::uint64_t seed;
-  tensor3<T const> dy;
-  tensor3<T> dx;
-  grad_mode mode;
-  tensor1<index_t const> lengths;
-
-  extents3 shape() const { return dy.extents(); }
-};
-
 template <class Form>
-struct shuffle_op {
-  using shape = extents3;  // what a workspace depends on
-  template <class T>
-  using forward = shuffle_forward<T>;
-  template <class T>
-  using backward = shuffle_backward<T>;
+struct shuffle_op : transfer_op<shuffle_op<Form>> {
+  static constexpr char const *forward_name = "shuffle.forward",
+                              *backward_name = "shuffle.backward",
+                              *workspace_bytes_name = "shuffle.workspace_bytes";
+  struct config {
+    std::uint64_t seed;
+  };
 };
 
 SLICESORT_DETAIL_END

@@ -37,21 +37,21 @@ tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
 
 // How the gradient of a bias is formed, as its shape says.
 enum class bias_gradient : unsigned char {
-  of_pairs,  // a pair's is one number; or there is none
+  per_pair,  // a pair's is one number; or there is none
   relative,  // sums over the queries of each head, and over what shares them
   shared     // sums over heads or samples
 };
 struct bias_sums {
-  bias_gradient form = bias_gradient::of_pairs;
+  bias_gradient form = bias_gradient::per_pair;
   index_t batch = 0, heads = 0;  // the gradient's own
 
-  static constexpr bias_sums of(extents4 dbias, extents4 q) {
-    bias_sums b{bias_gradient::of_pairs, dbias.batch, dbias.heads};
+  static constexpr bias_sums make(extents4 dbias, extents4 q) {
+    bias_sums sums{bias_gradient::per_pair, dbias.batch, dbias.heads};
     if (is_relative(dbias, q.length))
-      b.form = bias_gradient::relative;
+      sums.form = bias_gradient::relative;
     else if ((dbias.batch == 1 && q.batch != 1) || (dbias.heads == 1 && q.heads != 1))
-      b.form = bias_gradient::shared;
-    return b;
+      sums.form = bias_gradient::shared;
+    return sums;
   }
   // The gradient has a number for each group of samples and heads, which are added up in order:
   // `count` pairs = sample * heads + head, `step` apart.

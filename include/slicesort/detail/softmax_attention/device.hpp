@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention on a grid: streaming here, materialized in kernel/materialized.hpp.
+// Softmax attention on a grid: streaming here, materialized in device/materialized.hpp.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -20,16 +20,15 @@
 #include <slicesort/workspace.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
 
-// f(width) with the width of tiles that suits so many channels, as a type.
+// Calls f(width) with the width of tiles for so many channels, as a type.
 template <class T, class F>
-void with_tile_width(attention_shape const& s, bool narrow, F const& f) {
+void with_tile_width(attention_shape const& shape, bool narrow, F const& f) {
   if constexpr (sizeof(T) == 2) {
-    index_t const channels = std::max(s.channels, s.values);
+    index_t const channels = std::max(shape.channels, shape.values);
     if (!narrow && narrow_tile < channels && channels <= wide_tile)
       return f(std::integral_constant<int, wide_tile>{});
   }
@@ -39,164 +38,149 @@ void with_tile_width(attention_shape const& s, bool narrow, F const& f) {
 template <class Mask>
 struct device_implementation<streaming_attention_op<Mask>> {
   template <class T, class Grid>
-  static void plan(Grid const&, attention_shape const& s, arena& a) {
-    (void)layout<T>(a, s);
+  static void plan(Grid const&, attention_shape const& shape, arena& memory) {
+    (void)backward_layout<T>(memory, shape);
   }
 
   template <class Grid, class T, class State>
-  static void forward(Grid const& grid, attention_forward<Mask, T, State> const& p, workspace) {
-    attention_shape const s(p.in);
-    attention_tuning const tuning = attention_tuning_of<T>(grid);
-    with_tile_width<T>(s, false, [&](auto width) {
-      attention_forward_kernel<Mask, T, width> all{p.mask};
-      all.scale = static_cast<State>(p.scale);
-      all.in = p.in;
-      all.y = p.y;
-      if (p.saving) all.state = p.state;
-      all.lengths = p.lengths;
-      all.drop = dropout_config::of(p.drop, p.in.q.extents().heads);
-      all.warps = tuning.forward_warps;
-      while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
-      while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
-      if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
+  static void forward(Grid const& grid, attention_forward<Mask, T, State> const& params,
+                      workspace) {
+    attention_shape const shape(params.in);
+    with_tile_width<T>(shape, false, [&](auto width) {
+      attention_forward_kernel<Mask, T, width> kernel{params.mask};
+      kernel.scale = static_cast<State>(params.scale);
+      kernel.in = params.in;
+      kernel.y = params.y;
+      if (params.saving) kernel.state = params.state;
+      kernel.lengths = params.lengths;
+      kernel.drop = dropout_config::make(params.drop, shape.heads);
+      kernel.warps = attention_tuning_of<T>(grid).forward_warps;
+      while (kernel.warps > 1 && (kernel.queries_of_block() >= 2 * shape.queries ||
+                                  shared_bytes(kernel) > grid.info().shared_bytes))
+        kernel.warps /= 2;
+      launch(grid, kernel, warp_threads * kernel.warps);
     });
   }
 
   template <class Grid, class T, class State>
-  static void backward(Grid const& grid, attention_backward<Mask, T, State> const& p, workspace w) {
-    auto const s = p.shape();
-    arena a(w);
-    layout<T> const m(a, s);
-    query_stats_kernel<T> const stats{p.dy, p.y, p.state, p.lengths, m.stats};
-    if (stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
-    bool const summed = s.dbias.form != bias_gradient::of_pairs;
-    if (p.to.dk.data() != nullptr || p.to.dv.data() != nullptr) backward_kv(grid, p, m);
-    if (p.to.dq.data() != nullptr || (p.to.dbias.data() != nullptr && !summed))
-      backward_q(grid, p, m, summed ? tensor4<T>() : p.to.dbias);
-    if (summed) backward_bias(grid, p, m);
+  static void backward(Grid const& grid, attention_backward<Mask, T, State> const& params,
+                       workspace w) {
+    auto const shape = params.shape();
+    auto const& grads = params.grads;
+    arena memory(w);
+    backward_layout<T> const layout(memory, shape);
+    launch(grid,
+           query_stats_kernel<T>{params.dy, params.y, params.state, params.lengths, layout.stats});
+    bool const reduced = shape.dbias.form != bias_gradient::per_pair;
+    if (grads.dk.data() != nullptr || grads.dv.data() != nullptr) backward_kv(grid, params, layout);
+    if (grads.dq.data() != nullptr || (grads.dbias.data() != nullptr && !reduced))
+      backward_q(grid, params, layout, reduced ? tensor4<T>() : grads.dbias);
+    if (reduced) backward_bias(grid, params, layout);
   }
 
  private:
   template <class T>
-  struct layout {
+  struct backward_layout {
     using A = accumulator_t<T>;
     static constexpr int tile = attention_backward_kv_kernel<Mask, T, narrow_tile>::queries_of_tile;
-    query_stats<A>* stats;  // of every query
-    range_bounds* bounds;   // of every tile of queries; of each head where masks differ
-    A* distances;           // of each head, for a relative dbias
+    query_stats<A>* stats;  // [batch, heads, queries]
+    range_bounds* bounds;   // [batch, tiles of queries], or of each head where masks differ
+    A* distances;           // [batch, heads, partial sums], for a relative dbias
 
-    layout(arena& a, attention_shape const& s)
-        : stats(a.take<query_stats<A>>(amount(s.batch) * s.heads * s.queries)),
-          bounds(a.take<range_bounds>(amount(s.batch) * (has_for_head<Mask> ? s.heads : 1) *
-                                      divide_up(s.queries, tile))),
-          distances(a.take<A>(s.dbias.form != bias_gradient::relative
-                                  ? amount(0)
-                                  : amount(s.batch) * s.heads *
-                                        attention_backward_bias_kernel<Mask, T>::most_partial_sums(
-                                            s.queries, s.keys))) {}
+    backward_layout(arena& memory, attention_shape const& shape)
+        : stats(memory.take<query_stats<A>>(amount(shape.batch) * shape.heads * shape.queries)),
+          bounds(memory.take<range_bounds>(amount(shape.batch) *
+                                           (has_for_head<Mask> ? shape.heads : 1) *
+                                           divide_up(shape.queries, tile))),
+          distances(
+              memory.take<A>(shape.dbias.form != bias_gradient::relative
+                                 ? amount(0)
+                                 : amount(shape.batch) * shape.heads *
+                                       attention_backward_bias_kernel<Mask, T>::max_partial_sums(
+                                           shape.queries, shape.keys))) {}
   };
 
   template <class Grid, class T, class State, class Layout>
-  static void backward_kv(Grid const& grid, attention_backward<Mask, T, State> const& p,
-                          Layout const& m) {
-    auto const s = p.shape();
-    attention_tuning const tuning = attention_tuning_of<T>(grid);
-    query_bounds_kernel<Mask> bounds{p.mask};
-    bounds.lengths = p.lengths;
-    bounds.samples = s.batch;
-    bounds.heads = s.heads;
-    bounds.queries = s.queries;
-    bounds.keys = s.keys;
-    bounds.queries_of_tile = m.tile;
-    bounds.bounds = m.bounds;
-    if (bounds.blocks() > 0) grid.run(bounds, bounds.blocks(), bounds.max_threads);
-    with_tile_width<T>(s, p.drop.rate > 0, [&](auto width) {
-      attention_backward_kv_kernel<Mask, T, width> all{p.mask};
-      describe(all, p, m);
-      all.bounds = m.bounds;
-      all.mode = p.mode;
-      all.dk = p.to.dk;
-      all.dv = p.to.dv;
-      all.warps = tuning.backward_kv_warps;
-      all.buffers = tuning.backward_buffers;
-      while (all.warps > 1 && all.keys_of_block() >= 2 * s.keys) all.warps /= 2;
-      fit(grid, all, all);
-      if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
+  static void backward_kv(Grid const& grid, attention_backward<Mask, T, State> const& params,
+                          Layout const& layout) {
+    auto const shape = params.shape();
+    launch(grid, query_bounds_kernel<Mask>{params.mask, params.lengths, shape.batch, shape.heads,
+                                           shape.queries, shape.keys, layout.tile, layout.bounds});
+    with_tile_width<T>(shape, params.drop.rate > 0, [&](auto width) {
+      attention_tuning const tuning = attention_tuning_of<T>(grid);
+      attention_backward_kv_kernel<Mask, T, width> kernel{params.mask};
+      set_params(kernel, params, layout);
+      kernel.bounds = layout.bounds;
+      kernel.mode = params.mode;
+      kernel.dk = params.grads.dk;
+      kernel.dv = params.grads.dv;
+      kernel.warps = tuning.backward_kv_warps;
+      kernel.buffers = tuning.backward_buffers;
+      fit_and_launch(grid, kernel, kernel, kernel.keys_of_block(), shape.keys);
     });
   }
   template <class Grid, class T, class State, class Layout>
-  static void backward_q(Grid const& grid, attention_backward<Mask, T, State> const& p,
-                         Layout const& m, tensor4<T> dbias) {
-    auto const s = p.shape();
-    attention_tuning const tuning = attention_tuning_of<T>(grid);
-    with_tile_width<T>(s, false, [&](auto width) {
-      attention_backward_q_kernel<Mask, T, width> all{{p.mask}};
-      describe(all.tile, p, m);
-      all.dq = p.to.dq;
-      all.dbias = dbias;
-      all.mode = p.mode;
-      all.tile.of_bias = all.dbias.data() != nullptr;
-      all.tile.warps = tuning.backward_q_warps;
-      all.tile.buffers = tuning.backward_buffers;
-      while (all.tile.warps > 1 && all.tile.queries_of_block() >= 2 * s.queries)
-        all.tile.warps /= 2;
-      fit(grid, all, all.tile);
-      if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.tile.warps);
+  static void backward_q(Grid const& grid, attention_backward<Mask, T, State> const& params,
+                         Layout const& layout, tensor4<T> dbias) {
+    auto const shape = params.shape();
+    with_tile_width<T>(shape, false, [&](auto width) {
+      attention_tuning const tuning = attention_tuning_of<T>(grid);
+      attention_backward_q_kernel<Mask, T, width> kernel{{params.mask}};
+      set_params(kernel.tile, params, layout);
+      kernel.dq = params.grads.dq;
+      kernel.dbias = dbias;
+      kernel.mode = params.mode;
+      kernel.tile.computes_dbias = dbias.data() != nullptr;
+      kernel.tile.warps = tuning.backward_q_warps;
+      kernel.tile.buffers = tuning.backward_buffers;
+      fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_of_block(), shape.queries);
     });
   }
-  // A dbias that is relative or shared.
+  // Computes a dbias that is relative or shared.
   template <class Grid, class T, class State, class Layout>
-  static void backward_bias(Grid const& grid, attention_backward<Mask, T, State> const& p,
-                            Layout const& m) {
-    auto const s = p.shape();
-    attention_tuning const tuning = attention_tuning_of<T>(grid);
-    attention_backward_bias_kernel<Mask, T> all{{p.mask}};
-    describe(all.tile, p, m);
-    all.dbias = p.to.dbias;
-    all.mode = p.mode;
-    all.tile.of_bias = true;
-    all.to = s.dbias;
-    all.distances = m.distances;
-    all.tile.warps = tuning.backward_q_warps;
-    all.tile.buffers = 1;
-    while (all.tile.warps > 1 && all.tile.queries_of_block() >= 2 * s.queries) all.tile.warps /= 2;
-    fit(grid, all, all.tile);
-    if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.tile.warps);
-    if (all.relative()) {
-      distance_sums_kernel<T> sums{};
-      sums.shape = s;
-      sums.bands = all.bands();
-      sums.partial_sums = m.distances;
-      sums.dbias = p.to.dbias;
-      sums.mode = p.mode;
-      if (sums.blocks() > 0) grid.run(sums, sums.blocks(), sums.max_threads);
-    }
+  static void backward_bias(Grid const& grid, attention_backward<Mask, T, State> const& params,
+                            Layout const& layout) {
+    auto const shape = params.shape();
+    attention_backward_bias_kernel<Mask, T> kernel{{params.mask}};
+    set_params(kernel.tile, params, layout);
+    kernel.dbias = params.grads.dbias;
+    kernel.mode = params.mode;
+    kernel.reduction = shape.dbias;
+    kernel.distances = layout.distances;
+    kernel.tile.computes_dbias = true;
+    kernel.tile.warps = attention_tuning_of<T>(grid).backward_q_warps;
+    kernel.tile.buffers = 1;
+    fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_of_block(), shape.queries);
+    if (kernel.relative())
+      launch(grid, distance_sums_kernel<T>{shape, kernel.bands(), layout.distances,
+                                           params.grads.dbias, params.mode});
   }
 
-  // What the backward kernels all read.
+  // Sets the members that all backward kernels have.
   template <class Kernel, class T, class State, class Layout>
-  static void describe(Kernel& all, attention_backward<Mask, T, State> const& p, Layout const& m) {
-    all.scale = static_cast<State>(p.scale);
-    all.in = p.in;
-    all.dy = p.dy;
-    all.stats = m.stats;
-    all.lengths = p.lengths;
-    all.drop = dropout_config::of(p.drop, p.in.q.extents().heads);
+  static void set_params(Kernel& kernel, attention_backward<Mask, T, State> const& params,
+                         Layout const& layout) {
+    kernel.scale = static_cast<State>(params.scale);
+    kernel.in = params.in;
+    kernel.dy = params.dy;
+    kernel.stats = layout.stats;
+    kernel.lengths = params.lengths;
+    kernel.drop = dropout_config::make(params.drop, params.in.q.extents().heads);
   }
-  // One buffer, then fewer warps, where shared memory is small.
+  // Launches a kernel with no more warps than `rows` rows need. Where shared memory is small, takes
+  // one buffer, then fewer warps.
   template <class Grid, class Kernel, class Tile>
-  static void fit(Grid const& grid, Kernel const& all, Tile& tile) {
+  static void fit_and_launch(Grid const& grid, Kernel const& kernel, Tile& tile, int rows_of_block,
+                             index_t rows) {
+    int const rows_of_warp = rows_of_block / tile.warps;
+    while (tile.warps > 1 && tile.warps * rows_of_warp >= 2 * rows) tile.warps /= 2;
     int const buffers = tile.buffers;
-    while (shared_bytes(all) > grid.info().shared_bytes) {
-      if (tile.buffers > 1) {
-        tile.buffers = 1;
-      } else if (tile.warps > 1) {
-        tile.buffers = buffers;
-        tile.warps /= 2;
-      } else {
-        return;
-      }
+    while ((tile.buffers > 1 || tile.warps > 1) &&
+           shared_bytes(kernel) > grid.info().shared_bytes) {
+      if (tile.buffers == 1) tile.warps /= 2;
+      tile.buffers = tile.buffers > 1 ? 1 : buffers;
     }
+    launch(grid, kernel, warp_threads * tile.warps);
   }
 };
 

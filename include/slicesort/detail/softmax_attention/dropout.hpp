@@ -16,31 +16,31 @@
 SLICESORT_DETAIL_BEGIN
 
 struct dropout_config {
-  std::uint64_t seed = 0, least = 0;   // keeps 32 bits that are no less; 0: all
-  double scale = 1;                    // of what is kept: 1 / (1 - rate)
-  std::uint64_t heads = 0, first = 0;  // the number of the call's first head is `first`
+  std::uint64_t seed = 0, threshold = 0;    // keeps 32 bits that are no less; 0: all
+  double scale = 1;                         // of what is kept: 1 / (1 - rate)
+  std::uint64_t heads = 0, first_head = 0;  // the number of the call's first head is `first`
 
   // For a call of so many heads. The options must have been checked.
-  static dropout_config of(dropout d, index_t heads_of_call) {
-    dropout_config r;
-    r.seed = d.seed;
-    r.least = static_cast<std::uint64_t>(std::ceil(d.rate * 4294967296.0));
-    r.scale = 1 / (1 - d.rate);
-    r.heads = static_cast<std::uint64_t>(d.heads == 0 ? heads_of_call : d.heads);
-    r.first = static_cast<std::uint64_t>(d.first_sample) * r.heads +
-              static_cast<std::uint64_t>(d.first_head);
-    return r;
+  static dropout_config make(dropout options, index_t heads_of_call) {
+    dropout_config config;
+    config.seed = options.seed;
+    config.threshold = static_cast<std::uint64_t>(std::ceil(options.rate * 4294967296.0));
+    config.scale = 1 / (1 - options.rate);
+    config.heads = static_cast<std::uint64_t>(options.heads == 0 ? heads_of_call : options.heads);
+    config.first_head = static_cast<std::uint64_t>(options.first_sample) * config.heads +
+                        static_cast<std::uint64_t>(options.first_head);
+    return config;
   }
-  SLICESORT_HD constexpr bool drops() const { return least != 0; }
+  SLICESORT_HD constexpr bool drops() const { return threshold != 0; }
   // The seed of the numbers of a sample and a head of the call.
   SLICESORT_HD constexpr std::uint64_t seed_of(index_t sample, index_t head) const {
-    return counter_hash64(seed, first + static_cast<std::uint64_t>(sample) * heads +
+    return counter_hash64(seed, first_head + static_cast<std::uint64_t>(sample) * heads +
                                     static_cast<std::uint64_t>(head));
   }
   // Of the weight with the number `counter`, what is hashed is
   // seed_of(sample, head) + counter_step * (counter + 1).
   SLICESORT_HD constexpr bool keeps(std::uint64_t hashed) const {
-    return mix64(hashed) >> 32 >= least;
+    return mix64(hashed) >> 32 >= threshold;
   }
 };
 

@@ -19,62 +19,68 @@ SLICESORT_DETAIL_BEGIN
 template <class Mask>
 struct host_implementation<streaming_attention_op<Mask>> {
   template <class T>
-  static void plan(host_exec const& exec, attention_shape const& s, arena& a) {
+  static void plan(host_exec const& exec, attention_shape const& shape, arena& memory) {
     constexpr bool sparse = is_sparse<Mask>;
-    a.overlap([&](arena& forward) { (void)streaming_forward_layout<T>(forward, exec, s, sparse); },
-              [&](arena& backward) {
-                backward.overlap(
-                    [&](arena& of_heads) {
-                      (void)streaming_backward_layout<T>(of_heads, exec, s, sparse);
-                    },
-                    [&](arena& shared) { (void)shared_bias_layout<T>(shared, exec, s, sparse); });
-              });
+    memory.overlap(
+        [&](arena& forward) { (void)streaming_forward_layout<T>(forward, exec, shape, sparse); },
+        [&](arena& backward) {
+          backward.overlap(
+              [&](arena& of_heads) {
+                (void)streaming_backward_layout<T>(of_heads, exec, shape, sparse);
+              },
+              [&](arena& shared) { (void)shared_bias_layout<T>(shared, exec, shape, sparse); });
+        });
   }
 
   template <class Params>
-  static void forward(host_exec const& exec, Params const& p, workspace w);
+  static void forward(host_exec const& exec, Params const& params, workspace w);
   template <class Params>
-  static void backward(host_exec const& exec, Params const& p, workspace w);
+  static void backward(host_exec const& exec, Params const& params, workspace w);
 };
 
 template <class Mask>
 template <class Params>
 void host_implementation<streaming_attention_op<Mask>>::forward(host_exec const& exec,
-                                                                Params const& p, workspace w) {
-  streaming_forward(exec, attention_config::of(p), p.in, p.y, p.state, w);
+                                                                Params const& params, workspace w) {
+  streaming_forward(exec, attention_config::make(params), params.in, params.y, params.state, w);
 }
 template <class Mask>
 template <class Params>
 void host_implementation<streaming_attention_op<Mask>>::backward(host_exec const& exec,
-                                                                 Params const& p, workspace w) {
-  streaming_backward(exec, attention_config::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
+                                                                 Params const& params,
+                                                                 workspace w) {
+  streaming_backward(exec, attention_config::make(params), params.in, params.state,
+                     {params.dy, params.y, params.grads, params.mode}, w);
 }
 
 template <class Mask>
 struct host_implementation<materialized_attention_op<Mask>> {
   template <class T>
-  static void plan(host_exec const& exec, attention_shape const& s, arena& a) {
-    a.overlap([&](arena& of_heads) { (void)attention_map_layout<T>(of_heads, exec, s); },
-              [&](arena& shared) { (void)shared_bias_map_layout<T>(shared, exec, s); });
+  static void plan(host_exec const& exec, attention_shape const& shape, arena& memory) {
+    memory.overlap([&](arena& of_heads) { (void)attention_map_layout<T>(of_heads, exec, shape); },
+                   [&](arena& shared) { (void)shared_bias_map_layout<T>(shared, exec, shape); });
   }
 
   template <class Params>
-  static void forward(host_exec const& exec, Params const& p, workspace w);
+  static void forward(host_exec const& exec, Params const& params, workspace w);
   template <class Params>
-  static void backward(host_exec const& exec, Params const& p, workspace w);
+  static void backward(host_exec const& exec, Params const& params, workspace w);
 };
 
 template <class Mask>
 template <class Params>
 void host_implementation<materialized_attention_op<Mask>>::forward(host_exec const& exec,
-                                                                   Params const& p, workspace w) {
-  materialized_forward(exec, attention_config::of(p), p.in, p.y, p.state, w);
+                                                                   Params const& params,
+                                                                   workspace w) {
+  materialized_forward(exec, attention_config::make(params), params.in, params.y, params.state, w);
 }
 template <class Mask>
 template <class Params>
 void host_implementation<materialized_attention_op<Mask>>::backward(host_exec const& exec,
-                                                                    Params const& p, workspace w) {
-  materialized_backward(exec, attention_config::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
+                                                                    Params const& params,
+                                                                    workspace w) {
+  materialized_backward(exec, attention_config::make(params), params.in, params.state,
+                        {params.dy, params.y, params.grads, params.mode}, w);
 }
 
 SLICESORT_DETAIL_END

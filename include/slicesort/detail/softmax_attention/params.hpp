@@ -36,8 +36,8 @@ struct attention_shape : attention_sizes {
   template <class T>
   SLICESORT_HD constexpr explicit attention_shape(attention_inputs<T> const& in)
       : attention_shape(in.q.extents(), in.v.extents()) {}
-  constexpr attention_shape(extents4 q, extents4 v, extents4 of_dbias)
-      : attention_sizes(q, v), dbias(bias_sums::of(of_dbias, q)) {}
+  constexpr attention_shape(extents4 q, extents4 v, extents4 dbias_extents)
+      : attention_sizes(q, v), dbias(bias_sums::make(dbias_extents, q)) {}
 
   constexpr index_t distances() const { return distances_of(queries, keys); }
 };
@@ -76,12 +76,12 @@ struct attention_backward {
   attention_inputs<T> in{};
   tensor4<T const> y{};
   tensor4<State const> state{};
-  attention_gradients<T> to{};
+  attention_gradients<T> grads{};
   grad_mode mode = grad_mode::overwrite;
   attention_lengths lengths{};
   dropout drop{};
 
-  attention_shape shape() const { return {in.q.extents(), in.v.extents(), to.dbias.extents()}; }
+  attention_shape shape() const { return {in.q.extents(), in.v.extents(), grads.dbias.extents()}; }
 };
 
 // Two operators behind one door, which differ in what they save.

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules by the papers' names, which are the layers of examples/learning: a checkpoint that its
-program wrote is a model of these (`slicesort_torch.checkpoint`)."""
+"""Modules under the papers' names. They are the layers of examples/learning, whose checkpoints
+`slicesort_torch.checkpoint` loads."""
+import warnings
+
 from .block import Block
-from .conventions import Conventions, Site
+from .conventions import Conventions, ParameterScope
 from .csp import CSP
 from .encoder import Encoder, SampleShape
 from .mlp import MLP
@@ -23,13 +25,20 @@ __all__ = [
     "MaxExchange",
     "MultiPermutation",
     "NoMixing",
+    "ParameterScope",
     "ParamixerBlock",
     "Projected",
     "SampleShape",
     "Shuffle",
-    "Site",
     "SliceformerBlock",
     "SlicingSort",
     "SoftmaxAttention",
     "SparseMix",
 ]
+
+
+def __getattr__(name: str) -> type:
+    if name == "Site":
+        warnings.warn("Site is deprecated: use ParameterScope", DeprecationWarning, stacklevel=2)
+        return ParameterScope
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

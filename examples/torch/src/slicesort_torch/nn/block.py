@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is around a mixer in a layer."""
+"""The block around a mixer: norms, residuals and an MLP."""
 from torch import Tensor, nn
 
 from .conventions import Conventions, one_of
@@ -9,16 +9,16 @@ KINDS = ("pre_norm", "post_norm", "bare")
 
 
 class Block(nn.Module):
-    """A layer of an encoder: [batch, length, width] to the same, by one of three rules:
+    """A layer of an encoder: [batch, length, width] to the same shape. There are three kinds:
 
     * `pre_norm`: x += drop(mix(norm1(x))), x += drop(mlp(norm2(x))) (Sliceformer, the Long Range
-      Arena, ViT). The encoder norms what leaves the last layer.
+      Arena, ViT). The encoder normalizes the output of the last layer.
     * `post_norm`: x = norm1(x + drop(mix(x))), x = norm2(x + drop(mlp(x))) (Attention Is All You
       Need, section 3.1).
-    * `bare`: x = drop(mix(x)) (Paramixer, whose mixer has residuals and MLPs of its own).
+    * `bare`: x = drop(mix(x)) (Paramixer, whose mixer contains residuals and MLPs).
 
-    mixer: a module of this package, or one of yours with `forward(x, lengths, start)`.
-    hidden: of the MLP; None: twice the width.
+    mixer: a module of this package, or a custom one with `forward(x, lengths, start)`.
+    hidden: hidden width of the MLP; None: twice the width.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Block(nn.Module):
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
     ) -> Tensor:
-        """`lengths`, int64 [batch], are the valid rows; what comes out in others means nothing.
+        """`lengths`, int64 [batch], are the valid rows; other rows of the output are undefined.
         `start` is the embedding, for mixers that read it; None: x."""
         start = x if start is None else start
         if self.kind == "bare":

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of examples/learning by their names."""
+"""The models of examples/learning, by name."""
 from collections.abc import Callable
 
 from torch import nn
 
-from .conventions import Site
+from .conventions import ParameterScope
 from .csp import CSP
 from .encoder import Encoder
 from .no_mixing import NoMixing
@@ -14,120 +14,122 @@ from .softmax_attention import SoftmaxAttention
 from .sorting_variants import MaxExchange, MultiPermutation, Shuffle
 from .sparse_mix import SparseMix
 
-Maker = Callable[[Settings, Site], nn.Module]
+Maker = Callable[[Settings, ParameterScope], nn.Module]
 
 
-def projections(s: Settings, at: Site) -> dict:
+def projections(settings: Settings, scope: ParameterScope) -> dict:
     return {
-        "inner": s.inner or None,
-        "value_bias": bool(s.input_bias),
-        "out_bias": bool(s.out_bias),
-        "rules": at.rules,
+        "inner": settings.inner or None,
+        "value_bias": bool(settings.input_bias),
+        "out_bias": bool(settings.out_bias),
+        "rules": scope.rules,
     }
 
 
-def sorting(order: Callable[[Settings, Site], str]) -> Maker:
-    return lambda s, at: SlicingSort(at.width, order(s, at), **projections(s, at))
+def sorting(order: Callable[[Settings, ParameterScope], str]) -> Maker:
+    return lambda settings, scope: SlicingSort(scope.width, order(settings, scope), **projections(settings, scope))
 
 
-def csp(shift: Callable[[Settings, Site], str], alignment: str) -> Maker:
-    def make(s: Settings, at: Site) -> nn.Module:
-        groups = f"group_size{{{s.group}}}" if s.group > 0 else "group_count{1}"
-        return CSP(at.width, groups, shift(s, at), alignment, **projections(s, at))
+def csp(shift: Callable[[Settings, ParameterScope], str], alignment: str) -> Maker:
+    def make(settings: Settings, scope: ParameterScope) -> nn.Module:
+        groups = f"group_size{{{settings.group}}}" if settings.group > 0 else "group_count{1}"
+        return CSP(scope.width, groups, shift(settings, scope), alignment, **projections(settings, scope))
 
     return make
 
 
 def sparse_mix(topology: Callable[[Settings], str]) -> Maker:
-    def make(s: Settings, at: Site) -> nn.Module:
-        hidden = s.mixer_hidden or s.hidden
-        return SparseMix(at.width, at.rows, topology(s), hidden, s.factors or None, rules=at.rules)
-
-    return make
-
-
-def attention(mask: Callable[[Settings], str]) -> Maker:
-    def make(s: Settings, at: Site) -> nn.Module:
-        return SoftmaxAttention(
-            at.width,
-            s.heads,
-            mask(s),
-            s.inner or None,
-            s.attention_dropout,
-            input_bias=bool(s.input_bias),
-            out_bias=bool(s.out_bias),
-            rules=at.rules,
+    def make(settings: Settings, scope: ParameterScope) -> nn.Module:
+        hidden = settings.mixer_hidden or settings.hidden
+        return SparseMix(
+            scope.width, scope.rows, topology(settings), hidden, settings.factors or None, rules=scope.rules
         )
 
     return make
 
 
-def window(s: Settings) -> str:
-    size = s.reach or 512
+def attention(mask: Callable[[Settings], str]) -> Maker:
+    def make(settings: Settings, scope: ParameterScope) -> nn.Module:
+        return SoftmaxAttention(
+            scope.width,
+            settings.heads,
+            mask(settings),
+            settings.inner or None,
+            settings.attention_dropout,
+            input_bias=bool(settings.input_bias),
+            out_bias=bool(settings.out_bias),
+            rules=scope.rules,
+        )
+
+    return make
+
+
+def window(settings: Settings) -> str:
+    size = settings.reach or 512
     return f"window{{{size // 2 - 1}, {size - size // 2}}}"
 
 
-# Some orders and shifts depend on the layer. Order-interleave counts layers from 1 and is finest in
-# the first; the published code's is finest in the last.
-SHIFTS: dict[str, Callable[[Settings, Site], str]] = {
-    "none": lambda s, at: "none",
-    "linear": lambda s, at: "linear",
-    "linear-step": lambda s, at: "linear_step{2}",
-    "per-head": lambda s, at: f"per_head{{{s.heads}}}",
-    "modular": lambda s, at: "modular",
-    "power": lambda s, at: f"power{{{at.layer}, {at.layers}}}",
-    "power-ceil": lambda s, at: f"power_ceil{{{at.layer}, {at.layers}}}",
+# Order-interleave counts layers from 1 and is finest in the first layer; the variant of the
+# published code (sort-haar) is finest in the last.
+SHIFTS: dict[str, Callable[[Settings, ParameterScope], str]] = {
+    "none": lambda settings, scope: "none",
+    "linear": lambda settings, scope: "linear",
+    "linear-step": lambda settings, scope: "linear_step{2}",
+    "per-head": lambda settings, scope: f"per_head{{{settings.heads}}}",
+    "modular": lambda settings, scope: "modular",
+    "power": lambda settings, scope: f"power{{{scope.layer}, {scope.layers}}}",
+    "power-ceil": lambda settings, scope: f"power_ceil{{{scope.layer}, {scope.layers}}}",
 }
 MODELS: dict[str, Maker] = {
-    "sort-ascending": sorting(lambda s, at: "ascending"),
-    "sort-descending": sorting(lambda s, at: "descending"),
-    "sort-half-half": sorting(lambda s, at: f"half_half{{{s.heads}}}"),
-    "sort-interleave": sorting(lambda s, at: f"interleave{{{at.layer + 1}, {at.layers}}}"),
-    "sort-haar": sorting(lambda s, at: f"haar_interleave{{{at.layer}, {s.heads}}}"),
-    "multi-permutation-2": lambda s, at: MultiPermutation(at.width, 2, **projections(s, at)),
-    "multi-permutation-4": lambda s, at: MultiPermutation(at.width, 4, **projections(s, at)),
-    "max-exchange": lambda s, at: MaxExchange(at.width, **projections(s, at)),
-    "shuffle": lambda s, at: Shuffle(at.width, "per_channel", **projections(s, at)),
-    "shuffle-rows": lambda s, at: Shuffle(at.width, "shared_by_channels", **projections(s, at)),
+    "sort-ascending": sorting(lambda settings, scope: "ascending"),
+    "sort-descending": sorting(lambda settings, scope: "descending"),
+    "sort-half-half": sorting(lambda settings, scope: f"half_half{{{settings.heads}}}"),
+    "sort-interleave": sorting(lambda settings, scope: f"interleave{{{scope.layer + 1}, {scope.layers}}}"),
+    "sort-haar": sorting(lambda settings, scope: f"haar_interleave{{{scope.layer}, {settings.heads}}}"),
+    "multi-permutation-2": lambda settings, scope: MultiPermutation(scope.width, 2, **projections(settings, scope)),
+    "multi-permutation-4": lambda settings, scope: MultiPermutation(scope.width, 4, **projections(settings, scope)),
+    "max-exchange": lambda settings, scope: MaxExchange(scope.width, **projections(settings, scope)),
+    "shuffle": lambda settings, scope: Shuffle(scope.width, "per_channel", **projections(settings, scope)),
+    "shuffle-rows": lambda settings, scope: Shuffle(scope.width, "shared_by_channels", **projections(settings, scope)),
     "csp": csp(SHIFTS["linear"], "reference{0}"),
-    "chord": sparse_mix(lambda s: f"chord{{{s.reach}}}" if s.reach > 0 else "chord"),
-    "cdil": sparse_mix(lambda s: f"cdil{{{(s.reach - 1) // 2 if s.reach > 0 else 1}}}"),
-    "softmax": attention(lambda s: "full"),
-    "softmax-causal": attention(lambda s: "causal{0}"),
+    "chord": sparse_mix(lambda settings: f"chord{{{settings.reach}}}" if settings.reach > 0 else "chord"),
+    "cdil": sparse_mix(lambda settings: f"cdil{{{(settings.reach - 1) // 2 if settings.reach > 0 else 1}}}"),
+    "softmax": attention(lambda settings: "full"),
+    "softmax-causal": attention(lambda settings: "causal{0}"),
     "softmax-window": attention(window),
-    "softmax-block-local": attention(lambda s: f"block_local{{{s.reach or 50}}}"),
-    "softmax-strided": attention(lambda s: f"strided{{{s.reach or 50}, {s.reach or 50}}}"),
-    "softmax-fixed": attention(lambda s: f"fixed{{{s.reach or 50}, {((s.reach or 50) + 4) // 5}}}"),
+    "softmax-block-local": attention(lambda settings: f"block_local{{{settings.reach or 50}}}"),
+    "softmax-strided": attention(lambda settings: f"strided{{{settings.reach or 50}, {settings.reach or 50}}}"),
+    "softmax-fixed": attention(lambda settings: f"fixed{{{settings.reach or 50}, {((settings.reach or 50) + 4) // 5}}}"),
     "softmax-dilated-window": attention(
-        lambda s: f"dilated_window{{{(s.reach or 512) // 2}, {(s.reach or 512) // 2}, 2}}"
+        lambda settings: f"dilated_window{{{(settings.reach or 512) // 2}, {(settings.reach or 512) // 2}, 2}}"
     ),
-    "softmax-global-window": attention(lambda s: f"global_{window(s)}"),
-    "softmax-chunk-back": attention(lambda s: f"chunk_back{{{s.reach or 10}}}"),
-    "softmax-bigbird": attention(lambda s: f"bigbird{{{s.reach or 64}, 3, 1, 3, {s.seed}}}"),
-    "none": lambda s, at: NoMixing(at.width, s.mixer_hidden or s.hidden, at.rules),
+    "softmax-global-window": attention(lambda settings: f"global_{window(settings)}"),
+    "softmax-chunk-back": attention(lambda settings: f"chunk_back{{{settings.reach or 10}}}"),
+    "softmax-bigbird": attention(lambda settings: f"bigbird{{{settings.reach or 64}, 3, 1, 3, {settings.seed}}}"),
+    "none": lambda settings, scope: NoMixing(scope.width, settings.mixer_hidden or settings.hidden, scope.rules),
 }
 for _name, _shift in SHIFTS.items():
     MODELS[f"csp-{_name}-reference"] = csp(_shift, "reference{0}")
     MODELS[f"csp-{_name}-ascending"] = csp(_shift, "ascending")
 
 
-def encoder_of(s: Settings) -> Encoder:
-    """The model that `slicesort_train` makes of these settings. Raises a ValueError where there is
-    none of that name."""
-    make = MODELS.get(s.model)
+def encoder_of(settings: Settings) -> Encoder:
+    """Returns the model that `slicesort_train` builds from these settings. Raises a ValueError for
+    an unknown name."""
+    make = MODELS.get(settings.model)
     if make is None:
         names = ", ".join(sorted(MODELS))
-        raise ValueError(f"there is no model {s.model!r} in torch; there are {names}")
+        raise ValueError(f"there is no model {settings.model!r} in torch; there are {names}")
     return Encoder(
-        s.shape,
-        lambda at: make(s, at),
-        width=s.width,
-        layers=s.layers,
-        hidden=s.hidden,
-        head_hidden=s.head_hidden,
-        block=s.block,
-        positions=s.positions,
-        pooling=s.pool,
-        masks_padding=s.mask_padding != 0,
-        rules=s.rules,
+        settings.shape,
+        lambda scope: make(settings, scope),
+        width=settings.width,
+        layers=settings.layers,
+        hidden=settings.hidden,
+        head_hidden=settings.head_hidden,
+        block=settings.block,
+        positions=settings.positions,
+        pooling=settings.pool,
+        masks_padding=settings.mask_padding != 0,
+        rules=settings.rules,
     )

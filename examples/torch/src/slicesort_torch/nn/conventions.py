@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all layers of a model have in common, and where in the model a layer stands."""
+"""Settings that all layers of a model share, the scope of a layer, and checks of arguments."""
 import math
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ ACTIVATIONS = ("relu", "gelu", "gelu-tanh")
 
 
 def one_of(name: str, value: str, words: tuple[str, ...]) -> str:
-    """The value; a ValueError if it is none of the words."""
+    """Returns the value. Raises a ValueError if it is not one of the words."""
     if value not in words:
         raise ValueError(f"{name} is {value!r}, must be one of {', '.join(words)}")
     return value
 
 
 def policy(kind: str, text: str, extent: int = 0) -> int:
-    """Checks a policy before there is a tensor, with the operators' parser
-    (`bindings::check_policy`). Raises a ValueError. Returns rows of a group (minus the number of
-    groups) or links of a topology."""
+    """Validates a policy with the operators' parser (`bindings::check_policy`). Raises a
+    ValueError. Returns the rows of a group (minus the number of groups) or the links of a
+    topology."""
     if not isinstance(text, str):
         raise ValueError(f"{kind} is a {type(text).__name__}, must be text")
     try:
@@ -30,10 +30,10 @@ def policy(kind: str, text: str, extent: int = 0) -> int:
         raise ValueError(str(error)) from None
 
 
-def whole(name: str, value: int, least: int = 1) -> int:
-    """The value; a ValueError if it is no integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} is {value!r}, must be an integer of at least {least}")
+def whole(name: str, value: int, minimum: int = 1) -> int:
+    """Returns the value. Raises a ValueError if it is not an integer of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise ValueError(f"{name} is {value!r}, must be an integer of at least {minimum}")
     return value
 
 
@@ -45,16 +45,16 @@ def rate(name: str, value: float) -> float:
 
 @dataclass(frozen=True)
 class Conventions:
-    """Papers and their code differ in these, and a model has one of each.
+    """Settings of all layers of a model, in which papers and their code differ.
 
-    weights: how weights of products, [out, in], are drawn: `xavier`, U(+-sqrt(6 / (in + out)))
-        (the Long Range Arena), `torch`, U(+-1 / sqrt(in)) for weights and biases alike
-        (Paramixer), or `normal`, with a deviation of 0.02. But for `torch`, biases begin as 0.
-    activation: of hidden layers: `relu`, `gelu`, x Phi(x) (Paramixer), or `gelu-tanh`, its form
-        with tanh (JAX's default: the Long Range Arena).
+    weights: initialization of weights, [out, in]: `xavier`, U(+-sqrt(6 / (in + out))) (the Long
+        Range Arena), `torch`, U(+-1 / sqrt(in)) for weights and biases (Paramixer), or `normal`
+        with a standard deviation of 0.02. Biases are 0, except with `torch`.
+    activation: of hidden layers: `relu`, `gelu`, x Phi(x) (Paramixer), or `gelu-tanh`, its tanh
+        approximation (JAX's default: the Long Range Arena).
     norm_epsilon: of layer norms: 1e-6 in flax, 1e-5 in torch.
-    dropout: the rate of all dropouts but that of attention's weights.
-    token_deviation, position_deviation: of embeddings, whose first values are normal.
+    dropout: the rate of every dropout except that of attention weights.
+    token_deviation, position_deviation: standard deviation of initial embeddings.
     """
 
     weights: str = "xavier"
@@ -74,7 +74,7 @@ class Conventions:
                 raise ValueError(f"{name} is {value!r}, must be finite and not negative")
 
     def linear(self, inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
-        layer = nn.Linear(inputs, outputs, bias=bias)  # is drawn as `torch` says
+        layer = nn.Linear(inputs, outputs, bias=bias)  # initializes as `torch`
         if self.weights == "xavier":
             nn.init.xavier_uniform_(layer.weight)
         elif self.weights == "normal":
@@ -93,9 +93,9 @@ class Conventions:
 
 
 @dataclass(frozen=True)
-class Site:
-    """The place of a mixer in an encoder. Some orders and shifts depend on the layer, and
-    Paramixer's number of factors on the rows, of which a class token is one."""
+class ParameterScope:
+    """The position and sizes of a mixer in an encoder. Some orders and shifts depend on the layer.
+    Paramixer's number of factors depends on the rows, which include a class token."""
 
     layer: int
     layers: int

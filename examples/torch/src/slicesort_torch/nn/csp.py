@@ -8,11 +8,11 @@ from .projected import Projected
 
 
 class CSP(Projected):
-    """Channels are shifted along the rows, each by its own number of them, and sorted within groups
-    of rows into the order of a reference channel (CSP, eq. 3 to 5), with the projections of
-    `Projected` around it: [batch, length, width] to the same.
+    """Shifts each channel along the rows, then sorts it within groups of rows into the order of a
+    reference channel (CSP, eq. 3 to 5), between the projections of `Projected`:
+    [batch, length, width] to the same shape.
 
-    groups: `group_size{rows}` or `group_count{groups}`, where one group is a complete sort.
+    groups: `group_size{rows}` or `group_count{groups}`; one group is a complete sort.
     shift: `none`, `linear`, `linear_step{step}`, `per_head{heads}`, `modular`,
         `power{layer, layers}`, `power_ceil{layer, layers}` (the first layer is 0) or `table{..}`.
     alignment: `reference{channel}`, or an order of `SlicingSort`.

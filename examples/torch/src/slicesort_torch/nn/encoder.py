@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole model: an embedding, layers of a block around a mixer, a pooling and a head."""
+"""A model: an embedding, layers of a block around a mixer, a pooling and a head."""
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from .block import Block
-from .conventions import Conventions, Site, one_of, whole
+from .conventions import Conventions, ParameterScope, one_of, whole
 from .pool import POOLINGS, pool
 
 POSITIONS = ("none", "sinusoid", "learned")
@@ -15,8 +15,8 @@ POSITIONS = ("none", "sinusoid", "learned")
 
 @dataclass(frozen=True)
 class SampleShape:
-    """What all samples of a task look like: so many rows, padding included, of `features` numbers,
-    or, with 0, of one token below `vocabulary`; and so many answers."""
+    """The shape of a task's samples: `length` rows, padding included, of `features` numbers each,
+    or of one token below `vocabulary` if `features` is 0; and the number of outputs."""
 
     length: int
     features: int = 0
@@ -34,24 +34,23 @@ def sinusoid(rows: int, width: int) -> Tensor:
 
 
 class Encoder(nn.Module):
-    """From samples to answers, [batch, outputs]. Parameters have the names that a checkpoint of
-    `slicesort_train` has.
+    """Maps samples to outputs, [batch, outputs]. Parameters have the names of `slicesort_train`'s
+    checkpoints.
 
-    mixer: makes the mixer of a layer, given its `Site`:
-        `lambda at: SlicingSort(at.width, rules=at.rules)`.
-    hidden: of a block's MLP.
-    head_hidden: of the head, a linear layer with relu before the last one; 0: none.
+    mixer: creates the mixer of a layer from its `ParameterScope`:
+        `lambda scope: SlicingSort(scope.width, rules=scope.rules)`.
+    hidden: hidden width of a block's MLP.
+    head_hidden: width of a linear layer with relu before the last one; 0: none.
     block: `pre_norm`, `post_norm` or `bare` (`Block`).
-    positions: `none`, `sinusoid` or `learned`, which are added to the embedding.
-    pooling: `cls`, for which a learned row comes first, `mean`, `max` or `flatten` (`pool`).
-    masks_padding: rows past a sample's length take no part; else they are rows as others (published
-        Sliceformer).
+    positions: `none`, `sinusoid` or `learned`, added to the embedding.
+    pooling: `cls`, with a learned row before the others, `mean`, `max` or `flatten` (`pool`).
+    masks_padding: ignores rows past a sample's length; published Sliceformer does not.
     """
 
     def __init__(
         self,
         shape: SampleShape,
-        mixer: Callable[[Site], nn.Module],
+        mixer: Callable[[ParameterScope], nn.Module],
         width: int = 64,
         layers: int = 2,
         hidden: int = 128,
@@ -63,7 +62,7 @@ class Encoder(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
-        for name, size, least in (
+        for name, size, minimum in (
             ("length", shape.length, 1),
             ("features", shape.features, 0),
             ("vocabulary", shape.vocabulary, 0 if shape.features else 1),
@@ -73,7 +72,7 @@ class Encoder(nn.Module):
             ("hidden", hidden, 1),
             ("head_hidden", head_hidden, 0),
         ):
-            whole(name, size, least)
+            whole(name, size, minimum)
         self.shape, self.masks_padding = shape, masks_padding
         self.pooling = one_of("pooling", pooling, POOLINGS)
         self.positions_are = one_of("positions", positions, POSITIONS)
@@ -90,10 +89,10 @@ class Encoder(nn.Module):
         elif positions == "sinusoid":
             self.register_buffer("positions", sinusoid(self.rows, width), persistent=False)
         self.drop = nn.Dropout(rules.dropout)
-        # Paramixer's code drops the embedding out once more on its way to the first layer.
+        # Paramixer's code applies dropout to the embedding a second time.
         self.again = nn.Dropout(rules.dropout if block == "bare" else 0.0)
-        sites = [Site(layer, layers, self.rows, width, rules) for layer in range(layers)]
-        self.layers = nn.ModuleList(Block(mixer(at), width, hidden, block, rules) for at in sites)
+        scopes = [ParameterScope(n, layers, self.rows, width, rules) for n in range(layers)]
+        self.layers = nn.ModuleList(Block(mixer(s), width, hidden, block, rules) for s in scopes)
         if block == "pre_norm":
             self.norm = rules.norm(width)
         pooled = width * (self.rows if pooling == "flatten" else 1)
@@ -102,8 +101,8 @@ class Encoder(nn.Module):
         self.head = rules.linear(head_hidden or pooled, shape.outputs)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Tokens, [batch, length], or numbers, [batch, length, features], to [batch, outputs].
-        `lengths`, int64 [batch], are the valid rows of every sample; None: all."""
+        """Maps tokens, [batch, length], or numbers, [batch, length, features], to
+        [batch, outputs]. `lengths`, int64 [batch], are the valid rows of each sample; None: all."""
         start = self.embed(x)
         lengths = self.rows_of(lengths)
         y = self.again(start)
@@ -117,19 +116,18 @@ class Encoder(nn.Module):
         return self.head(y)
 
     def embed(self, x: Tensor) -> Tensor:
-        """The class token, if there is one, and an embedding for each row, with positions:
+        """Returns the class token, if any, and the embedded rows, with positions:
         [batch, rows, width]."""
-        form = (self.shape.length,) + ((self.shape.features,) if self.shape.features > 0 else ())
-        if tuple(x.shape[1:]) != form:
-            has = list(x.shape[1:])
-            raise ValueError(f"samples are {has}, must be {list(form)}, padding included")
+        shape = [self.shape.length] + ([self.shape.features] if self.shape.features > 0 else [])
+        if (actual := list(x.shape[1:])) != shape:
+            raise ValueError(f"samples are {actual}, must be {shape}, padding included")
         y = self.input(x) if self.shape.features > 0 else self.embedding(x)
         if self.pooling == "cls":
             y = torch.cat([self.cls.expand(len(y), 1, -1), y], dim=1)
         return self.drop(y if self.positions_are == "none" else y + self.positions)
 
     def rows_of(self, lengths: Tensor | None) -> Tensor | None:
-        """The valid rows of sequences, with the class token's."""
+        """Returns the valid rows of each sequence, class token included."""
         if lengths is None or not self.masks_padding:
             return None
         return lengths + (self.pooling == "cls")

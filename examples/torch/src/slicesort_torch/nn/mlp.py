@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two linear layers with an activation between."""
+"""Two linear layers with an activation between them."""
 from torch import nn
 
 from .conventions import Conventions, whole
@@ -8,7 +8,7 @@ from .conventions import Conventions, whole
 class MLP(nn.Sequential):
     """y = W2 drop(f(W1 x + b1)) + b2, row by row: [.., inputs] to [.., outputs].
 
-    Its parameters are called 0.weight, 0.bias, 2.weight and 2.bias."""
+    The parameters are 0.weight, 0.bias, 2.weight and 2.bias."""
 
     def __init__(
         self, inputs: int, hidden: int, outputs: int, rules: Conventions = Conventions()

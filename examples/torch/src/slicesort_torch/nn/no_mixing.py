@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control: a mixer that mixes nothing."""
+"""The control experiment: a mixer that mixes no rows."""
 from torch import Tensor
 
 from .conventions import Conventions
@@ -7,8 +7,8 @@ from .mlp import MLP
 
 
 class NoMixing(MLP):
-    """y = mlp(x), row by row: [batch, length, width] to the same. What a model with it learns, it
-    learns without rows that see each other: from its pooling and its head."""
+    """y = mlp(x), row by row: [batch, length, width] to the same shape. Only the pooling and the
+    head of its model combine rows."""
 
     def __init__(self, width: int, hidden: int = 32, rules: Conventions = Conventions()) -> None:
         super().__init__(width, hidden, width, rules)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole layers as two papers have them."""
+"""The layers of two papers."""
 from .block import Block
 from .conventions import Conventions
 from .slicing_sort import SlicingSort
@@ -7,10 +7,10 @@ from .sparse_mix import SparseMix
 
 
 class SliceformerBlock(Block):
-    """A Transformer's layer with slicing-sort in the place of attention (Sliceformer, section 3):
-    [batch, length, width] to the same.
+    """A Transformer layer with slicing-sort instead of attention (Sliceformer, section 3):
+    [batch, length, width] to the same shape.
 
-    hidden: of the MLP; None: twice the width.
+    hidden: hidden width of the MLP; None: twice the width.
     Further arguments are those of `SlicingSort`.
     """
 
@@ -28,11 +28,11 @@ class SliceformerBlock(Block):
 
 
 class ParamixerBlock(Block):
-    """Paramixer's layer, its mixer and nothing else (Paramixer, section 3 and its code):
-    [batch, length, width] to the same. Its conventions are those of that code.
+    """Paramixer's layer, which is its mixer alone (Paramixer, section 3 and its code):
+    [batch, length, width] to the same shape. The default conventions are those of that code.
 
-    hidden: of the mixer's MLPs.
-    kind: with `pre_norm` or `post_norm` the layer has an MLP of its own, twice as wide as a row.
+    hidden: hidden width of the mixer's MLPs.
+    kind: `pre_norm` and `post_norm` add an MLP, with a hidden width of twice the width.
     Further arguments are those of `SparseMix`.
     """
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mixer of values alone: a projection, an operator, and a projection back."""
+"""A mixer of values: a projection, an operator, and a projection back."""
 from torch import Tensor, nn
 
 from .conventions import Conventions, whole
 
 
 class Projected(nn.Module):
-    """y = W_O op(W_V x): [batch, length, width] to the same. A class of yours brings the operator
-    with `mix`.
+    """y = W_O op(W_V x): [batch, length, width] to the same shape. A derived class defines the
+    operator, `mix`.
 
-    inner: channels of the values; None: as many as a row has.
-    value_bias, out_bias: whether the projections have biases.
+    inner: channels of the values; None: the width.
+    value_bias, out_bias: adds a bias to the projection.
     """
 
     def __init__(
@@ -30,10 +30,10 @@ class Projected(nn.Module):
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
     ) -> Tensor:
-        """`lengths`, int64 [batch], are the valid rows of every sample; None: all. `start` is there
-        for mixers that read it (SparseMix)."""
+        """`lengths`, int64 [batch], are the valid rows of each sample; None: all. Ignores `start`,
+        which SparseMix reads."""
         return self.out(self.mix(self.value(x), lengths))
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
-        """From values, [batch, length, inner], to mixed ones of that shape."""
+        """Mixes values, [batch, length, inner], to the same shape."""
         raise NotImplementedError(f"{type(self).__name__} has no operator: define mix(v, lengths)")

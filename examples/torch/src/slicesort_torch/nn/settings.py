@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a model as `slicesort_train` writes them: `length=64 model=chord ..`."""
+"""The settings of a model in the form that `slicesort_train` writes: `length=64 model=chord ..`."""
 import re
 from dataclasses import dataclass, fields
 
@@ -8,13 +8,13 @@ from .conventions import ACTIVATIONS, INITIAL, Conventions, one_of, rate, whole
 from .encoder import POSITIONS, SampleShape
 from .pool import POOLINGS
 
-# Of training and of the samples: no layer depends on them.
-OF_TRAINING = frozenset(
+# Settings of training and of the samples, which no layer depends on.
+TRAINING_SETTINGS = frozenset(
     "batch steps rate warmup schedule beta1 beta2 epsilon weight-decay clip".split()
     + "data-seed shortest training-samples".split()
 )
 
-# Rows of a sample unless --length says otherwise, and what else its task says of a model.
+# Sample shapes of the tasks. The flag --length overrides the length.
 TASKS = {
     "adding": SampleShape(128, features=2, outputs=1),
     "order": SampleShape(128, vocabulary=6, outputs=4),
@@ -28,11 +28,11 @@ TASKS = {
 
 
 POSITIVE = ("length", "width", "layers", "hidden", "heads")
-MOST_ANGLES = 2**28  # of a table of positions that no tensor of a checkpoint bounds
+MAX_ANGLES = 2**28  # size limit of the table of sinusoidal positions, which is not in the checkpoint
 
 
 def number(text: str) -> float:
-    """A decimal number in ASCII, not negative and at most 1e15, as the program takes it."""
+    """Parses a nonnegative decimal number in ASCII, at most 1e15, as `slicesort_train` does."""
     if not re.fullmatch(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
         raise ValueError(text)
     if (value := float(text)) > 1e15:
@@ -41,7 +41,7 @@ def number(text: str) -> float:
 
 
 def whole_number(text: str) -> int:
-    """Also 1e3, as the program takes it."""
+    """Parses a whole number; accepts 1e3, as `slicesort_train` does."""
     value = number(text)
     if not value.is_integer():
         raise ValueError(text)
@@ -49,26 +49,26 @@ def whole_number(text: str) -> int:
 
 
 def read_as(name: str, value: str, kind: type):
-    read, called = READERS.get(kind, (whole_number, "whole number"))
+    parse, noun = PARSERS.get(kind, (whole_number, "whole number"))
     try:
-        return read(value)
+        return parse(value)
     except ValueError:
-        raise ValueError(f"the setting {name} is {value!r}, which is no {called}") from None
+        raise ValueError(f"the setting {name} is {value!r}, which is no {noun}") from None
 
 
-READERS = {str: (str, "word"), float: (number, "number")}
+PARSERS = {str: (str, "word"), float: (number, "number")}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a model depends on, by the names of the program's flags, with its defaults. 0 stands for
-    what a flag's default depends on: `inner` for the width, `mixer_hidden` for `hidden`, `factors`
-    for ceil(log2 length), `reach` for the published sizes of masks and topologies, `group` for one
-    group of all rows."""
+    """The settings that a model depends on, with the names and defaults of `slicesort_train`'s
+    flags. 0 selects a default that depends on others: `inner` the width, `mixer_hidden` the value
+    of `hidden`, `factors` ceil(log2 length), `reach` the published sizes of masks and topologies,
+    `group` one group of all rows."""
 
     task: str = "adding"
     model: str = "chord"
-    length: int | None = None  # that of the task
+    length: int | None = None  # the task's length
     width: int = 64
     layers: int = 2
     hidden: int | None = None  # twice the width
@@ -95,8 +95,8 @@ class Settings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        words_of = {"task": tuple(TASKS), "block": KINDS, "positions": POSITIONS, "pool": POOLINGS}
-        for name, words in {**words_of, "initial": INITIAL, "activation": ACTIVATIONS}.items():
+        choices = {"task": tuple(TASKS), "block": KINDS, "positions": POSITIONS, "pool": POOLINGS}
+        for name, words in {**choices, "initial": INITIAL, "activation": ACTIVATIONS}.items():
             one_of(name, getattr(self, name), words)
         if self.hidden is None:
             object.__setattr__(self, "hidden", 2 * self.width)
@@ -106,7 +106,7 @@ class Settings:
                 whole(field.name, value, 1 if field.name in POSITIVE else 0)
         rate("attention_dropout", self.attention_dropout)
         self.rules  # checks the others
-        if self.positions == "sinusoid" and self.shape.length * self.width > MOST_ANGLES:
+        if self.positions == "sinusoid" and self.shape.length * self.width > MAX_ANGLES:
             raise ValueError(
                 f"length is {self.length} and width {self.width}: "
                 "a table of positions has at most 2^28 numbers"
@@ -114,13 +114,13 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> "Settings":
-        """From `name=value` words, as a checkpoint's metadata have them. A ValueError names a
-        setting that is unknown: the model might depend on it."""
+        """Parses the `name=value` words of a checkpoint's metadata. Raises a ValueError for an
+        unknown setting, since the model might depend on it."""
         types = {field.name.replace("_", "-"): field.type for field in fields(cls)}
         values = {}
         for word in text.split():
             name, equals, value = word.partition("=")
-            if name in OF_TRAINING and equals:
+            if name in TRAINING_SETTINGS and equals:
                 if name != "schedule":
                     read_as(name, value, float)
                 continue
@@ -131,10 +131,10 @@ class Settings:
 
     @property
     def shape(self) -> SampleShape:
-        of = TASKS[self.task]
-        length = of.length if self.length is None or self.task == "cifar10" else self.length
-        rows = 2 * length + 1 if self.task == "aan" else length  # two papers, and what parts them
-        return SampleShape(rows, of.features, of.vocabulary, of.outputs)
+        task = TASKS[self.task]
+        length = task.length if self.length is None or self.task == "cifar10" else self.length
+        rows = 2 * length + 1 if self.task == "aan" else length  # two papers and a separator
+        return SampleShape(rows, task.features, task.vocabulary, task.outputs)
 
     @property
     def rules(self) -> Conventions:

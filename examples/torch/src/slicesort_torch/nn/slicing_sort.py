@@ -8,11 +8,11 @@ from .projected import Projected
 
 
 class SlicingSort(Projected):
-    """Every channel of the values is sorted along the rows, y = W_O Sort_col(x W_V) (Sliceformer,
-    eq. 4, and the linear layer that follows it in a block): [batch, length, width] to the same.
+    """Sorts each channel of the values along the rows, y = W_O Sort_col(x W_V) (Sliceformer, eq. 4,
+    and the linear layer after it): [batch, length, width] to the same shape.
 
     order: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}` (eq. 5 and 6,
-        where the first layer is 1) or `haar_interleave{level, heads}` (the published code).
+        layers from 1) or `haar_interleave{level, heads}` (the published code).
     Other arguments are those of `Projected`.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-head softmax attention of rows to each other."""
+"""Multi-head softmax self-attention."""
 from torch import Tensor, nn
 
 from .. import functional as F
@@ -7,14 +7,14 @@ from .conventions import Conventions, policy, rate, whole
 
 
 class SoftmaxAttention(nn.Module):
-    """y = W_O softmax(Q K^T / sqrt(D)) V with D channels a head, where one product of x and a
-    weight [3 inner, width] gives Q, K and V (Attention Is All You Need, section 3.2):
-    [batch, length, width] to the same.
+    """y = W_O softmax(Q K^T / sqrt(D)) V with D channels per head. One product of x and a weight
+    [3 inner, width] computes Q, K and V (Attention Is All You Need, section 3.2):
+    [batch, length, width] to the same shape.
 
-    mask: one of `functional.softmax_attention`'s.
-    inner: channels of all heads together; None: as many as a row has.
-    dropout: of the weights, in training.
-    input_bias, out_bias: whether the projections have biases.
+    mask: a mask of `functional.softmax_attention`.
+    inner: channels of all heads together; None: the width.
+    dropout: rate of attention weights in training.
+    input_bias, out_bias: adds a bias to the projection.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class SoftmaxAttention(nn.Module):
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
     ) -> Tensor:
-        """`lengths`, int64 [batch], hold for queries, keys and values."""
+        """`lengths`, int64 [batch], apply to queries, keys and values."""
         q, k, v = self.in_proj(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         y = F.softmax_attention(
             q,

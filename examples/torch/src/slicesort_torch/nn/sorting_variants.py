@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variants of slicing-sort and its ablations: what Sliceformer compares itself with."""
+"""Variants and ablations of slicing-sort, from the Sliceformer paper."""
 import torch
 from torch import Tensor
 
@@ -9,17 +9,16 @@ from .projected import Projected
 
 
 class MultiPermutation(Projected):
-    """The mean of the first `terms` powers of the permutation that sorts each channel
-    (Sliceformer, first version): [batch, length, width] to the same."""
+    """The mean of the first `terms` powers of each channel's sorting permutation (Sliceformer,
+    first version): [batch, length, width] to the same shape."""
 
     def __init__(self, width: int, terms: int = 2, **projections) -> None:
         super().__init__(width, **projections)
         self.terms = whole("terms", terms)
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
-        # Weights are of the type that sums are in.
-        sums = torch.float64 if v.dtype is torch.float64 else torch.float32
-        weights = torch.full((self.terms,), 1 / self.terms, dtype=sums, device=v.device)
+        accumulator = torch.float64 if v.dtype is torch.float64 else torch.float32
+        weights = torch.full((self.terms,), 1 / self.terms, dtype=accumulator, device=v.device)
         return F.multi_permutation(v, weights, lengths=lengths)
 
     def extra_repr(self) -> str:
@@ -27,19 +26,19 @@ class MultiPermutation(Projected):
 
 
 class MaxExchange(Projected):
-    """The maximum of each channel changes places with the value of row 0 (Sliceformer):
-    [batch, length, width] to the same."""
+    """Exchanges the maximum of each channel with row 0 (Sliceformer): [batch, length, width] to the
+    same shape."""
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
         return F.max_exchange(v, lengths=lengths)
 
 
 class Shuffle(Projected):
-    """Rows in an order that a seed draws, the same at every step and in every layer: what mixes
-    rows without looking at them. [batch, length, width] to the same.
+    """Shuffles rows in an order that depends on the seed alone, equal at every step and in every
+    layer: [batch, length, width] to the same shape.
 
-    form: `per_channel`, one permutation for each channel (Sliceformer's code), or
-        `shared_by_channels`, one of whole rows (its paper).
+    form: `per_channel`, a permutation per channel (Sliceformer's code), or `shared_by_channels`,
+        one permutation of whole rows (its paper).
     """
 
     def __init__(self, width: int, form: str = "per_channel", seed: int = 0, **projections) -> None:

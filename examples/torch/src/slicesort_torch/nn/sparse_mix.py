@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paramixer's mixer: a chain of sparse factors whose weights are made from the embedding."""
+"""Paramixer's mixer: a chain of sparse factors whose weights are computed from the embedding."""
 import torch
 from torch import Tensor, nn
 
@@ -9,13 +9,13 @@ from .mlp import MLP
 
 
 def factors_of(length: int) -> int:
-    """ceil(log2 length): so many factors let every row reach every other."""
+    """Returns ceil(log2 length), the number of factors that connects every row to every other."""
     return max(length - 1, 0).bit_length()
 
 
 class FactorWeights(nn.Sequential):
-    """The MLPs f_m of all factors: [batch, length, width] to [factors, batch, length, links].
-    Their first layers are one product, `0`; the second ones are `2.m`."""
+    """The MLPs f_m of all factors: [batch, length, width] to [factors, batch, length, links]. Layer
+    `0` is the first layer of all of them, `2.m` the second layer of factor m."""
 
     def __init__(
         self, width: int, hidden: int, factors: int, links: int, rules: Conventions
@@ -29,21 +29,21 @@ class FactorWeights(nn.Sequential):
     def forward(self, rows: Tensor) -> Tensor:
         first, nonlinearity, second = self
         hidden = nonlinearity(first(rows)).chunk(len(second), dim=-1)
-        return torch.stack([layer(part) for layer, part in zip(second, hidden)])
+        return torch.stack([layer(x) for layer, x in zip(second, hidden)])
 
 
 class SparseMix(nn.Module):
-    """y = (I + W_{M-1}) .. (I + W_0) g(x) (Paramixer, eq. 3 to 6), where row i of the sparse factor
-    W_m is f_m(x0_i): f_m and g are MLPs of one hidden layer, and x0 is the embedding, not what the
-    layer before put out. [batch, length, width] to the same.
+    """y = (I + W_{M-1}) .. (I + W_0) g(x) (Paramixer, eq. 3 to 6). Row i of the sparse factor W_m is
+    f_m(x0_i), where f_m and g are MLPs with one hidden layer, and x0 is the model's embedding:
+    [batch, length, width] to the same shape.
 
-    length: the greatest number of rows, which says how many factors there are. More are refused:
-        they would not all see each other.
-    topology: which rows are linked: `chord`, `chord{links}`, `cdil{half}` or `offsets{..}`.
-    hidden: of f_m and g.
+    length: the greatest number of rows, which determines the number of factors. Longer inputs raise
+        an error, since their rows would not all be connected.
+    topology: the linked rows: `chord`, `chord{links}`, `cdil{half}` or `offsets{..}`.
+    hidden: hidden width of f_m and g.
     factors: None: ceil(log2 length).
-    residual: what a factor adds: `per_factor` (above), `none` or `initial`.
-    checkpoint_every: how many factors of one are saved for backward; others are computed again.
+    residual: the input that a factor adds: `per_factor` (above), `none` or `initial`.
+    checkpoint_every: distance of the states saved for backward, which recomputes the others.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SparseMix(nn.Module):
         if self.factors < 1:
             raise ValueError(f"{self.factors} factors for {length} rows: there must be at least 1")
         one_of("residual", residual, ("per_factor", "none", "initial"))
-        whole("checkpoint_every", checkpoint_every, least=0)
+        whole("checkpoint_every", checkpoint_every, minimum=0)
         self.topology, self.residual, self.checkpoint_every = topology, residual, checkpoint_every
         self.value = MLP(width, hidden, width, rules)
         links = policy("topology", topology, self.factors)

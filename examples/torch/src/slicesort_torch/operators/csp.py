@@ -11,13 +11,13 @@ from .registration import register, require_sequence, require_text
 
 @functools.lru_cache(maxsize=None)
 def _groups_of(groups):
-    """Rows of a group, or minus the number of groups, as the operator reads them."""
+    """Returns the rows of a group, or minus the number of groups."""
     with _disable_current_modes():
         return ops.check_policy("groups", groups, 0)
 
 
 def _state_of(x, groups):
-    """Shape and dtype of the order that is saved: bits for pairs, else a row of its group for every element."""
+    """Returns shape and dtype of the saved order: a bit per pair, or an index within the group per element."""
     number = _groups_of(groups)
     rows = number if number > 0 else -(-x.size(1) // -number)
     rows = max(1, min(rows, x.size(1)))
@@ -52,13 +52,13 @@ _csp_backward = register("csp_backward", fake=_fake_backward, batched={0: 0, 1: 
 
 
 def csp(x, groups="group_size{2}", shift="linear", alignment="reference{0}", lengths=None):
-    """Channel-wise sample permutation: channels are shifted against each other, then the rows of every group are put in
-    order (CSP, eq. 3 to 5).
+    """Channel-wise sample permutation: shifts the channels along the sequence, then sorts the rows of each group (CSP,
+    eq. 3 to 5).
 
     x, y: `[batch, length, channels]`, dtypes as in `slicing_sort`. `groups`: `group_size{G}` or `group_count{K}`.
     `shift`: `none`, `linear`, `linear_step{step}`, `per_head{heads}`, `modular`, `power{layer, layers}`,
-    `power_ceil{layer, layers}` or `table{..}`, one number for each channel. `alignment`: `reference{channel}`, or an
-    order of `slicing_sort`.
+    `power_ceil{layer, layers}` or `table{..}`, a shift per channel. `alignment`: `reference{channel}`, or an order of
+    `slicing_sort`.
     """
     for name, policy in (("groups", groups), ("shift", shift), ("alignment", alignment)):
         require_text(name, policy)
@@ -86,11 +86,10 @@ _sinkhorn_csp_backward = register("sinkhorn_csp_backward", fake=_fake_sinkhorn, 
 
 
 def sinkhorn_csp(x, tau, iterations=10, groups="group_size{2}", shift="linear", reference=0, lengths=None):
-    """CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9): each group is mixed by a doubly stochastic
-    matrix that follows channel `reference`.
+    """CSP with Sinkhorn's algorithm instead of the sort (CSP, eq. 8 and 9): multiplies each group by a doubly
+    stochastic matrix that depends on channel `reference`.
 
-    x, y: `[batch, length, channels]`, float32 or float64; under autocast x is cast to float32. `tau` is the
-    temperature.
+    x, y: `[batch, length, channels]`, float32 or float64; autocast casts x to float32. `tau` is the temperature.
     """
     require_text("groups", groups)
     require_text("shift", shift)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""linear_attention: attention by features, linear in the length."""
+"""linear_attention: attention with feature maps, linear in the length."""
+import warnings
+
 import torch
 
 from .registration import lower_precision, needs_gradient, register, require_text
 from .softmax_attention import output_like
 
 
-def _fake(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="both", lengths=None,
+def _fake(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="noncausal", lengths=None,
           query_lengths=None):
     return output_like(q, v)
 
@@ -30,22 +32,25 @@ def _fake_backward(dy, q, k, v, w, feature, divisor, direction, lengths, query_l
 
 _linear_attention = register(
     "linear_attention", fake=_fake, save=_save, backward=_backward, batched={0: 0, 1: 0, 2: 0, 7: 0, 8: 0})
-# dw is a sum over the batch, which mapped slices must not share.
+# dw is a sum over the batch, so mapped slices cannot be folded into it.
 _linear_attention_backward = register(
     "linear_attention_backward", fake=_fake_backward, batched={0: 0, 1: 0, 2: 0, 3: 0, 8: 0, 9: 0},
     outputs=(0, 0, 0, None), folds=lambda *inputs: not inputs[10])
 
 
-def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="both", lengths=None,
+def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="noncausal", lengths=None,
                      query_lengths=None):
     """`phi(q_i)^T sum phi(k_j) v_j^T / D(phi(q_i)^T sum phi(k_j))` for every sample, head and query (Transformers are
     RNNs, eq. 4 to 7; with other features Performer, cosFormer and Random Feature Attention).
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; w,
-    of random features alone: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
+    for random features only: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
     `random_exp{eps}`, `random_relu{eps, scale}` or `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`,
-    `at_least{eps}` or `none`. `direction`: `both` or `causal`. Under autocast the tensors are cast to its dtype.
+    `at_least{eps}` or `none`. `direction`: `noncausal` or `causal`. Autocast casts the tensors to its dtype.
     """
+    if direction == "both":
+        warnings.warn('direction "both" is deprecated: use "noncausal"', DeprecationWarning, stacklevel=2)
+        direction = "noncausal"
     for name, policy in (("feature", feature), ("divisor", divisor), ("direction", direction)):
         require_text(name, policy)
     q, k, v, w = lower_precision(q, k, v, w)

@@ -43,6 +43,6 @@ _max_exchange_backward = register(
 
 
 def max_exchange(x, row=0, lengths=None):
-    """x with the first maximum of every channel exchanged with row `row` (Sliceformer's max-exchange; row 0 for a class
+    """Exchanges the first maximum of every channel with row `row` (Sliceformer's max-exchange; row 0 for a class
     token). x, y: `[batch, length, channels]`. Twice differentiable."""
     return _max_exchange(x, row, lengths)[0]

@@ -26,7 +26,7 @@ def _fake_backward(dy, x, weights, perm, lengths=None):
 
 _multi_permutation = register(
     "multi_permutation", fake=_fake, save=_save, backward=_backward, batched={0: 0, 3: 0}, outputs=(0, 0))
-# dweights is a sum over the batch, which mapped slices must not share.
+# dweights is a sum over the batch, so mapped slices cannot be folded into it.
 _multi_permutation_backward = register("multi_permutation_backward", fake=_fake_backward, batched={}, outputs=(0, 0))
 
 
@@ -34,7 +34,7 @@ def multi_permutation(x, weights, order="ascending", lengths=None):
     """`y = sum over k = 1 .. terms of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
     multi-permutation).
 
-    x, y: `[batch, length, channels]`; weights: `[terms]`, cast to float32, or to float64 where x is float64. Orders and
+    x, y: `[batch, length, channels]`; weights: `[terms]`, cast to float32, or to float64 if x is float64. Orders and
     dtypes as in `slicing_sort`.
     """
     require_text("order", order)

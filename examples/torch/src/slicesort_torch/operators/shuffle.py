@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shuffle: a seeded permutation that does not look at the values."""
+"""shuffle: a seeded permutation that does not depend on the values."""
 import torch
 
 from .registration import register, require_sequence, require_text
@@ -28,7 +28,7 @@ _shuffle_backward = register("shuffle_backward", fake=_fake, save=_save, backwar
 
 
 def shuffle(x, seed=0, form="shared_by_channels", lengths=None):
-    """The rows of x in an order that follows from the seed alone, one for all channels or `per_channel` (Sliceformer's
-    ablation). x, y: `[batch, length, channels]`. The same on every device. Twice differentiable."""
+    """Permutes the rows of x in an order that depends on the seed alone: one for all channels, or `per_channel`
+    (Sliceformer's ablation). x, y: `[batch, length, channels]`. The same on every device. Twice differentiable."""
     require_text("form", form)
     return _shuffle(x, seed, form, lengths)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slicing_sort, and permute, which applies a saved permutation again."""
+"""slicing_sort, and permute, which applies a saved permutation."""
 import torch
 
 from ..library import ops
@@ -47,7 +47,7 @@ _permute = register("permute", fake=_fake_like, save=_save_move, backward=_scatt
 
 
 def slicing_sort(x, order="ascending", lengths=None):
-    """Every channel of every sample, sorted along the length: `y[b, :, c] = sort(x[b, :, c])` (Sliceformer, eq. 4).
+    """Sorts every channel of every sample along the length: `y[b, :, c] = sort(x[b, :, c])` (Sliceformer, eq. 4).
 
     x, y: `[batch, length, channels]`, float32, float64, float16 or bfloat16. NaN sorts above +inf, -0 equals 0, and
     ties keep the lower row first. `order`: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}`
@@ -58,8 +58,8 @@ def slicing_sort(x, order="ascending", lengths=None):
 
 
 def slicing_sort_with_permutation(x, order="ascending", lengths=None, index_dtype=None):
-    """`slicing_sort`, and the stable argsort `perm`: `y[n] = x[perm[n]]`. `perm` has the narrowest dtype, uint16 up to
-    65536 rows, else int32, which `permute` takes; `index_dtype=torch.int64` is for `torch.gather`."""
+    """Returns `slicing_sort` and the stable argsort `perm`: `y[n] = x[perm[n]]`. `perm` has the narrowest dtype, uint16
+    up to 65536 rows, else int32, which `permute` takes; `index_dtype=torch.int64` is for `torch.gather`."""
     require_text("order", order)
     if index_dtype not in (None, torch.int32, torch.int64):
         raise ValueError(f"index_dtype is {index_dtype}, must be None, torch.int32 or torch.int64")
@@ -67,26 +67,26 @@ def slicing_sort_with_permutation(x, order="ascending", lengths=None, index_dtyp
     return y, perm if index_dtype is None else perm.to(index_dtype)
 
 
-# permute for indices that no operator saved. An operator of its own, so that a compiled program checks them, too.
+# permute for indices from the caller. A separate operator, so that compiled programs check them, too.
 _library = torch.library.Library("slicesort", "FRAGMENT")
 _library.define("checked_permute(Tensor x, Tensor perm, Tensor? lengths=None) -> Tensor")
 
 
 def _require_rows(perm, rows, lengths):
-    """Raises an IndexError for a valid row of perm that names none of the rows below its sample's length. On a GPU
-    that is an assertion of the device, as in `torch.gather`."""
+    """Raises an IndexError if an index of a valid row is not below its sample's length. On a GPU this is a device
+    assertion, as in `torch.gather`."""
     narrow = perm.dtype is torch.uint16
     if narrow and rows >= 65536 and lengths is None:
         return
-    # torch computes little with unsigned integers, and brings a number into the type of a tensor beside it.
+    # torch has few operations on unsigned integers, and casts a number to the dtype of the tensor in an expression.
     if narrow:
         signed = perm.view(torch.int16) if rows < 2**15 else perm.to(torch.int32)
     else:
         signed = perm if perm.dtype is torch.int32 and rows < 2**31 else perm.to(torch.int64)
     end = rows if lengths is None else lengths[:, None, None]
     if lengths is None and not perm.is_cuda:
-        least, greatest = torch.aminmax(signed)
-        if least >= 0 and greatest < rows:
+        smallest, largest = torch.aminmax(signed)
+        if smallest >= 0 and largest < rows:
             return
     wrong = (signed < 0) | (signed >= end)
     if lengths is not None:
@@ -94,14 +94,14 @@ def _require_rows(perm, rows, lengths):
     if perm.is_cuda:
         torch._assert_async(~wrong.any(), "perm: an index is out of range")
     elif wrong.any():
-        place = wrong.nonzero()[0].tolist()
-        row = perm.to(torch.int64)[tuple(place)].item()
-        last = (rows if lengths is None else lengths[place[0]].item()) - 1
-        raise IndexError(f"perm{place} is {row}, must be in 0..{last} (length)")
+        position = wrong.nonzero()[0].tolist()
+        row = perm.to(torch.int64)[tuple(position)].item()
+        last = (rows if lengths is None else lengths[position[0]].item()) - 1
+        raise IndexError(f"perm{position} is {row}, must be in 0..{last} (length)")
 
 
 def _as_index(perm):
-    """perm, whose rows have been checked, in a dtype that the operator takes."""
+    """Converts checked indices to a dtype that the operator takes."""
     return perm.to(torch.int32) if perm.dtype is torch.int64 else perm
 
 
@@ -109,7 +109,7 @@ def _checked_permute_rows(x, perm, lengths=None):
     integers = perm.dtype in (torch.uint16, torch.int32, torch.uint32, torch.int64)
     counted = lengths is None or lengths.dtype is torch.int64 and lengths.shape == x.shape[:1]
     if x.dim() == 3 and perm.shape == x.shape and perm.numel() > 0 and integers and counted:
-        _require_rows(perm, x.size(1), lengths)  # the operator refuses all else
+        _require_rows(perm, x.size(1), lengths)  # the operator checks everything else
     return ops.permute(x, _as_index(perm), lengths)
 
 
@@ -125,6 +125,6 @@ _checked_permute = register(
 
 
 def permute(x, perm, lengths=None):
-    """`y[b, n, c] = x[b, perm[b, n, c], c]`, with a `perm` that a sort returned, or that `torch.argsort` did: uint16,
-    int32, uint32 or int64. A row that is none of x is an IndexError."""
+    """`y[b, n, c] = x[b, perm[b, n, c], c]`. `perm` is that of a sort or of `torch.argsort`: uint16, int32, uint32 or
+    int64. Raises an IndexError for an index out of range."""
     return _checked_permute(x, perm, lengths)

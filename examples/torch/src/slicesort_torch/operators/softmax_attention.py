@@ -7,7 +7,7 @@ from .registration import (accumulator_dtype, halved, lower_precision, needs_gra
 
 
 def output_like(q, v):
-    """The output of attention: as q lies, where values have as many channels as q."""
+    """Allocates the output of attention, with the strides of q if v has as many channels."""
     for x, name in ((q, "q"), (v, "v")):
         require_rank(x, name, 4, "[batch, heads, length, channels]")
     return torch.empty_like(q) if q.size(3) == v.size(3) else q.new_empty((*q.shape[:3], v.size(3)))
@@ -19,14 +19,14 @@ def _fake(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengt
 
 def _save(ctx, inputs, output):
     q, k, v, bias, mask, scale, lengths, query_lengths, dropout, seed = inputs
-    ctx.set_materialize_grads(False)  # a state that nothing depends on costs nothing
+    ctx.set_materialize_grads(False)  # an unused state costs nothing
     ctx.save_for_backward(q, k, v, bias, *output, lengths, query_lengths)
     ctx.mask, ctx.scale, ctx.dropout, ctx.seed = mask, scale, dropout, seed
 
 
 def _backward(ctx, dy, dstate):
     """With the weights p of a query, `ds[j] = p[j] (<dy, v[j]> - <dy, y> + d)`, where d is the gradient of
-    `log(sum of exp(s))`. One more channel brings d into the sum `<dy, y>`."""
+    `log(sum of exp(s))`. An extra channel adds d to the product `<dy, y>`."""
     q, k, v, bias, y, state, lengths, query_lengths = ctx.saved_tensors
     dy = torch.zeros_like(y) if dy is None else dy
     if dstate is not None:
@@ -46,7 +46,7 @@ def _fake_backward(dy, q, k, v, bias, y, state, mask, scale, lengths, query_leng
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), dbias
 
 
-# A bias may be shared by the batch, and dropout follows from a sample's number: then mapped slices are no larger batch.
+# Mapped slices cannot be folded into the batch if it shares a bias, or with dropout, which depends on the sample index.
 _softmax_attention = register(
     "softmax_attention", fake=_fake, save=_save, backward=_backward, batched={0: 0, 1: 0, 2: 0, 6: 0, 7: 0},
     outputs=(0, 0), folds=lambda *inputs: inputs[3] is None and inputs[8] == 0)
@@ -56,32 +56,32 @@ _softmax_attention_backward = register(
 
 
 def draw_seed():
-    """A seed by torch's generator, so that calls differ and `torch.manual_seed` repeats them."""
+    """Draws a seed from torch's generator, so that `torch.manual_seed` makes calls reproducible."""
     return int(torch.randint(2**63 - 1, ()))
 
 
 def softmax_attention(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengths=None, dropout=0.0,
                       seed=None):
-    """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1), without
-    the map of weights in memory.
+    """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1). Never
+    stores the map of weights.
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; y:
     `[batch, heads, queries, values]`. bias: `[batch or 1, heads or 1, queries, keys]`, or relative,
     `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}`,
     `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
     `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`;
-    others are a bias of -inf. `scale` is `channels ** -0.5` if it is None. Which weights `dropout` keeps follows from
-    `seed`; None draws one from torch's generator. Under autocast the tensors are cast to its dtype.
-    A query without any key has zeros.
+    express others as a bias of -inf. `scale` is `channels ** -0.5` if it is None. `seed` determines the weights that
+    `dropout` keeps; None draws it from torch's generator. Autocast casts the tensors to its dtype. The output of a
+    query without keys is 0.
     """
     return softmax_attention_with_state(q, k, v, bias, mask, scale, lengths, query_lengths, dropout, seed)[0]
 
 
 def softmax_attention_with_state(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengths=None,
                                  dropout=0.0, seed=None):
-    """`softmax_attention`, and the state that `merge_attention` needs: `[batch, heads, queries, 2]`, the greatest score
-    m and the sum l of exponentials relative to it, float32 (float64 for float64). In the state's gradient m counts as
-    a constant, which is exact for `m + log(l)`, the logarithm of the sum of exponentials."""
+    """Returns `softmax_attention` and the state that `merge_attention` needs: `[batch, heads, queries, 2]`, the
+    greatest score m and the sum l of exponentials relative to it, float32 (float64 for float64). The state's gradient treats m
+    as a constant, which is exact for `m + log(l)`, the logarithm of the sum of exponentials."""
     require_text("mask", mask, ": the name of a mask; a tensor is a bias of -inf where it forbids")
     q, k, v, bias = lower_precision(q, k, v, bias)
     if seed is None:
@@ -101,7 +101,7 @@ def _save_merge(ctx, inputs, output):
 
 
 def _backward_merge(ctx, dy, dstate):
-    """The derivatives of `m = max m_p`, `l = sum l_p exp(m_p - m)` and `y = sum y_p l_p exp(m_p - m) / l`."""
+    """Differentiates `m = max m_p`, `l = sum l_p exp(m_p - m)` and `y = sum y_p l_p exp(m_p - m) / l`."""
     *parts, y, state = ctx.saved_tensors
     (m, l), y = state.unbind(3), y.to(state.dtype)
     dy = torch.zeros_like(y) if dy is None else dy.to(state.dtype)
@@ -113,9 +113,9 @@ def _backward_merge(ctx, dy, dstate):
         scale = torch.where(has_keys, torch.exp(torch.where(has_keys, m_p - m, 0)), 0)
         share = scale / torch.where(has_keys, l, 1)
         weight = l_p * share
-        # A part without a weight is not looked at: it may hold anything.
-        away = torch.where((weight > 0)[..., None], part.to(state.dtype) - y, 0)
-        dl_p = share * (dy * away).sum(3) + scale * dl
+        # A part without a weight is ignored: it may hold NaN.
+        difference = torch.where((weight > 0)[..., None], part.to(state.dtype) - y, 0)
+        dl_p = share * (dy * difference).sum(3) + scale * dl
         greatest = has_keys & (m_p == m) & ~found
         found = found | greatest
         dys.append((weight[..., None] * dy).to(part.dtype))
@@ -129,12 +129,12 @@ _merge_attention = register(
 
 
 def merge_attention(ys, states):
-    """Attention of the same queries over several sets of keys, from its outputs and states, becomes that over all of
-    them (FlashAttention's online softmax, between calls): `(y, state)`.
+    """Merges the outputs and states of attention of the same queries over several sets of keys into attention over all
+    of them (FlashAttention's online softmax, between calls): `(y, state)`.
 
-    With parts of `softmax_attention_with_state`, gradients are those of attention over all keys. For keys on several
-    machines, `torch.ops.slicesort.softmax_attention_backward` of each part, with the merged y and state, forms them
-    where the keys are. Under autocast ys are cast to the widest of their dtypes.
+    The gradients are those of attention over all keys. If the keys are on several machines, each computes its gradients
+    with `torch.ops.slicesort.softmax_attention_backward` of its keys and the merged y and state. Autocast casts ys to
+    the widest of their dtypes.
     """
     if len(ys) == 0:
         raise RuntimeError("merge_attention: there must be at least one part")

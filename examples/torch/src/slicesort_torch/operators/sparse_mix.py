@@ -35,13 +35,13 @@ _sparse_mix_backward = register(
 
 
 def sparse_mix(x, w, topology="chord", residual="per_factor", checkpoint_every=1, lengths=None):
-    """A chain of sparse factors (Paramixer, section 3): factor m takes row i to
+    """A chain of sparse factors (Paramixer, section 3). Factor m maps row i to
     `sum over k of w[m, b, i, k] * v[(i + offset(k, m)) mod length]`, plus the residual.
 
-    x, y: `[batch, length, channels]`; w: `[factors, batch, length, links]`, of one dtype (under autocast of the wider).
-    `topology`: `chord`, whose links are factors + 1, `chord{links}`, `cdil{half}` with 2 * half + 1 links, or
-    `offsets{..}`. `residual`: `per_factor`, `none` or `initial`. Every `checkpoint_every`-th state is kept for backward,
-    which recomputes the others; 0 keeps none.
+    x, y: `[batch, length, channels]`; w: `[factors, batch, length, links]`, of one dtype (autocast casts to the wider).
+    `topology`: `chord` with factors + 1 links, `chord{links}`, `cdil{half}` with 2 * half + 1 links, or `offsets{..}`.
+    `residual`: `per_factor`, `none` or `initial`. Saves every `checkpoint_every`-th state for backward, which
+    recomputes the others; 0 saves none.
     """
     require_text("topology", topology)
     require_text("residual", residual)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching the kernels that sort groups.
+// Launches the kernels that sort groups.
 #pragma once
 
 #include <slicesort/detail/csp/device/exchange_pairs.hpp>
@@ -20,49 +20,50 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The samples of a saved order from `first` on.
+// Samples of a saved order from `first` on.
 inline group_rows slice_batch(group_rows rows, index_t first) {
   if (rows.present())
     rows.data = static_cast<unsigned char*>(rows.data) + first * rows.strides.batch * rows.bytes;
   return rows;
 }
 
-// The extents of a tensor whose columns are the groups.
-inline extents3 group_extents(extents3 e, index_t group) {
-  return {e.batch * divide_up(e.length, group), group, e.channels};
+// Extents of a tensor whose columns are the groups.
+inline extents3 group_extents(extents3 extents, index_t group) {
+  return {extents.batch * divide_up(extents.length, group), group, extents.channels};
 }
 
-// Whether a whole group fits in the registers of a thread.
+// True if a whole group fits in the registers of a thread.
 template <class T, class Grid>
 bool groups_in_registers(Grid const& grid, index_t group) {
   index_t const longest = sort_tuning_of<T>(grid).register_rows;
   return group <= 2 || group <= std::min<index_t>(longest, max_register_rows<T>);
 }
 
-// Whether groups are sorted in registers from a tile in shared memory.
+// True if groups are sorted in registers from a tile in shared memory.
 template <class T, class Grid>
-bool groups_staged(Grid const& grid, extents3 e, index_t group) {
-  return groups_in_registers<T>(grid, group) && staged_width<T>(grid, e) > 0;
+bool groups_staged(Grid const& grid, extents3 extents, index_t group) {
+  return groups_in_registers<T>(grid, group) && staged_width<T>(grid, extents) > 0;
 }
 
-// Runs a kernel whose threads take units of `unit_rows` rows of x. In-place calls with shifts need
-// columns that fit in shared memory.
+// Runs a kernel whose threads take units of `unit_rows` rows of x. In-place calls with shifts
+// require columns that fit in shared memory.
 template <class Grid, class Kernel, class T>
 void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, tensor3<T const> x,
                    bool in_place, csp_shifting const& shifting, index_t unit_rows) {
-  extents3 const e = x.extents();
+  extents3 const extents = x.extents();
   auto& tile = kernel.tile;
   tile.rows_adjacent = rows_are_adjacent(x.strides());
-  tile.units = static_cast<std::uint32_t>(divide_up(e.length, unit_rows));
+  tile.units = static_cast<std::uint32_t>(divide_up(extents.length, unit_rows));
   tile.rows_of_unit = static_cast<std::uint32_t>(unit_rows);
   int threads = 0;
-  if (shifting.any && !in_place) threads = shape_window<T>(grid, groups, shifting, tile);
-  if (shifting.any && threads == 0)
-    threads = shape_columns<T>(grid, e, in_place, Kernel::max_threads, tile);
-  if (threads == 0) threads = shape_unstaged<T>(grid, e, tile);
-  tile.by_blocks = index_division(tile.blocks_of_tile);
-  tile.by_channels = index_division(e.channels);
-  grid.run(kernel, divide_up(e.batch * e.channels, tile.width) * tile.blocks_of_tile, threads);
+  if (shifting.shifted && !in_place) threads = shape_window<T>(grid, groups, shifting, tile);
+  if (shifting.shifted && threads == 0)
+    threads = shape_columns<T>(grid, extents, in_place, Kernel::max_threads, tile);
+  if (threads == 0) threads = shape_unstaged<T>(grid, extents, tile);
+  tile.divide_by_blocks = index_division(tile.blocks_of_tile);
+  tile.divide_by_channels = index_division(extents.channels);
+  grid.run(kernel, divide_up(extents.batch * extents.channels, tile.width) * tile.blocks_of_tile,
+           threads);
 }
 template <class Kernel, class Grid, class T>
 void run_on_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
@@ -82,14 +83,14 @@ void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view,
 
 template <class Grid, class T>
 void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
-                 sort_layout<T> const& m) {
+                 sort_layout<T> const& layout) {
   index_t const group = view.groups.group;
   if (group == 2)
     run_on_groups<exchange_pairs_kernel<T>>(grid, view, shifting, rows_of_byte);
   else if (groups_in_registers<T>(grid, group))
     sort_groups_in_registers<4>(grid, view, shifting);
   else
-    sort_columns(grid, view, m);
+    sort_columns(grid, view, layout);
 }
 
 SLICESORT_DETAIL_END

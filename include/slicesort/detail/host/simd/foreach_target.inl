@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles one text for every instruction set of isa.hpp: includes the file SLICESORT_TARGET_TEXT
-// once for each, in a namespace of the set's name and, beyond the baseline, in a region in which
-// the compiler may use the set's instructions. Kernels are written in three steps; max_exchange's
-// host/running_maximum.inl and .hpp are the smallest real example.
+// Compiles a file for every instruction set of isa.hpp: includes SLICESORT_TARGET_TEXT once for
+// each, in a namespace of the set's name and, beyond the baseline, in a region in which the
+// compiler may use the set's instructions. Kernels are written in three steps; max_exchange's
+// host/running_maximum.inl and .hpp are the smallest example.
 //
-// 1. The text, say rows.inl, without namespace, headers or #pragma once. A function that is called
-//    from outside takes the set's tag `target` first (target.hpp). The text may
-//    use vec, load_lanes, vector_bytes, register_count and so on, which are those of its own set.
+// 1. The text, say rows.inl, without namespace, headers or #pragma once. Its entry functions take
+//    the set's tag `target` first (target.hpp). It can use vec, load_lanes, vector_bytes,
+//    register_count and so on of the set.
 //
 //      template <class T>
 //      void scale_rows(target, T* x, index_t rows) { ... }
 //
-// 2. Its compilation for every set, in rows.hpp, inside namespace slicesort::detail. Where the text
+// 2. Its compilation for every set, in rows.hpp, inside namespace slicesort::detail. If the text
 //    calls fused_lanes, define SLICESORT_TARGET_FMA as well, and get the set from fused_isa.
 //
 //      #define SLICESORT_TARGET_TEXT <slicesort/detail/.../rows.inl>
 //      #include <slicesort/detail/host/simd/foreach_target.inl>
 //
-// 3. The choice among the sets at run time, below it in rows.hpp:
+// 3. The choice of the set at run time, below it in rows.hpp:
 //
 //      template <class T>
 //      void scale_rows(isa set, T* x, index_t rows) {

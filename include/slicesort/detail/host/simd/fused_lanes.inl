@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused_lanes(a, b, c): a * b + c in every lane, rounded once. Included by number_lanes.inl, once
-// per instruction set.
+// fused_lanes(a, b, c): a * b + c in every lane, rounded once. Included by number_lanes.inl for
+// each instruction set.
 
 #if SLICESORT_VECTOR_BYTES == 16
 #  if SLICESORT_NEON && !defined(__clang__)
-// GCC makes one instruction of the loop below only from -O2 on.
+// GCC vectorizes the loop below only from -O2 on.
 SLICESORT_INLINE vec<float, 4> fused_lanes(vec<float, 4> const& a, vec<float, 4> const& b,
                                            vec<float, 4> const& c) {
   return __builtin_aarch64_fmav4sf(a, b, c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of lanes as GNU vectors (GCC, Clang): plain operators, which the compiler maps to the
-// instructions of the set that it compiles for. Included by vectors.inl, once per instruction set.
+// SIMD vectors as GNU vectors (GCC, Clang), whose operators the compiler maps to instructions.
+// Included by vectors.inl for each instruction set.
 
 template <class Lane, int Count>
 struct vector_of {
@@ -50,30 +50,30 @@ template <class To, class V>
 SLICESORT_INLINE To convert(V const& v) {
   return __builtin_convertvector(v, To);
 }
-// The sign bit of every lane, copied to all bits of the lane.
+// Copies the sign bit of every lane to all bits of the lane.
 template <class Lane, int Count>
 SLICESORT_INLINE vec<Lane, Count> spread_sign(vec<Lane, Count> const& v) {
   using Signed = vec<std::make_signed_t<Lane>, Count>;
   return reinterpret_cast<vec<Lane, Count>>(reinterpret_cast<Signed>(v) >> (8 * sizeof(Lane) - 1));
 }
-// Whether any bit of the vector is set.
+// True if any bit of the vector is set.
 template <class V>
-SLICESORT_INLINE bool any(V const& v) {
+SLICESORT_INLINE bool any_set(V const& v) {
   std::uint64_t chunks[sizeof(V) / 8 + (sizeof(V) < 8)] = {};
   __builtin_memcpy(chunks, &v, sizeof v);
-  std::uint64_t all = 0;
-  for (std::uint64_t chunk : chunks) all |= chunk;
-  return all != 0;
+  std::uint64_t bits = 0;
+  for (std::uint64_t chunk : chunks) bits |= chunk;
+  return bits != 0;
 }
 // Interleaves the first halves of a and b (Second: their second halves): a0 b0 a1 b1 ...
-template <bool Second, class V, std::size_t... At>
-SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<At...>) {
-  constexpr std::size_t count = sizeof...(At), first = Second ? count / 2 : 0;
+template <bool Second, class V, std::size_t... I>
+SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<I...>) {
+  constexpr std::size_t count = sizeof...(I), first = Second ? count / 2 : 0;
 #if defined(__clang__)
-  return __builtin_shufflevector(a, b, static_cast<int>(first + At / 2 + At % 2 * count)...);
+  return __builtin_shufflevector(a, b, static_cast<int>(first + I / 2 + I % 2 * count)...);
 #else
   using Lane = std::remove_reference_t<decltype(V{}[0])>;
-  return __builtin_shuffle(a, b, V{static_cast<Lane>(first + At / 2 + At % 2 * count)...});
+  return __builtin_shuffle(a, b, V{static_cast<Lane>(first + I / 2 + I % 2 * count)...});
 #endif
 }
 template <bool Second, class V>

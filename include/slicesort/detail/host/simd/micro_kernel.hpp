@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of small matrices in the accumulator's type, on every instruction set.
+// Micro kernel: products of small matrices in the accumulator's type, on every instruction set.
 #pragma once
 
 #include <slicesort/detail/host/isa.hpp>
@@ -15,10 +15,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int product_rows = 8;      // rows of a product come in whole blocks,
-inline constexpr int product_columns = 16;  // and so do its columns
+// Granularity of a product's rows and columns.
+inline constexpr int product_rows = 8, product_columns = 16;
 
-// Numbers of a row that a product may read, or write, in whole vectors.
 constexpr index_t padded_columns(index_t columns) {
   return (columns + product_columns - 1) / product_columns * product_columns;
 }
@@ -26,50 +25,49 @@ constexpr index_t padded_rows(index_t rows) {
   return (rows + product_rows - 1) / product_rows * product_rows;
 }
 
-// A matrix whose element (r, k) is `data[r * row + k * step]`; one of the two distances is 1.
+// A matrix with element (r, k) at data[r * row + k * step]; one of the strides is 1.
 template <class A>
 struct strided_rows {
   A const* data;
   index_t row, step;
 };
-// A matrix whose rows are `pitch` elements apart.
 template <class A>
 struct pitched_rows {
   A* data;
   index_t pitch;
 };
 
-// A product of matrices: c = scale * (a * b), or c = scale * (c * factors + a * b), or, with a sum
-// that is formed apart, c = c * kept + (a * b).
+// Arguments of a product: c = scale * (a * b). With `accumulate`, c = scale * (c * factors + a *
+// b), or, with `separate_sum`, c = c * c_scale + (a * b), where the sum a * b starts from 0.
 template <class A>
-struct product_call {
+struct product_params {
   struct extent {
-    int rows, columns;  // of c, in whole blocks
+    int rows, columns;  // multiples of product_rows, product_columns
     index_t depth;
   };
-  struct epilogue {
-    bool adds = false;           // to c
+  struct epilogue_params {
+    bool accumulate = false;
     A const* factors = nullptr;  // of c's columns; null: 1
     A scale = A(1);
-    bool apart = false;  // the sums begin with 0
-    A kept = A(1);
+    bool separate_sum = false;
+    A c_scale = A(1);
   };
   strided_rows<A> a;        // [rows, depth]
   pitched_rows<A const> b;  // [depth, columns]
   pitched_rows<A> c;        // [rows, columns]
   extent size;
-  epilogue end{};
+  epilogue_params epilogue{};
 };
 
-// The kernels of products of whole matrices (matrix_product.hpp), on one instruction set.
+// Kernels for products of whole matrices (matrix_product.hpp) on one instruction set.
 template <class T>
 struct gemm_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
 
-  void (*multiply)(product_call<A> const&);
+  void (*multiply)(product_params<A> const&);
 
-  explicit gemm_kernels(isa wanted) {
-    with_isa(fused_isa(wanted), [&](auto target) { choose_gemm_kernels(target, *this); });
+  explicit gemm_kernels(isa set) {
+    with_isa(fused_isa(set), [&](auto target) { choose_gemm_kernels(target, *this); });
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic in lanes on every instruction set. Products are fused into sums everywhere, so that
-// the bits of a result do not depend on the set; hence a set must come from fused_isa.
+// SIMD arithmetic on every instruction set. Always uses fused multiply-adds, so that results do not
+// depend on the set; the set must come from fused_isa.
 #pragma once
 
 #include <slicesort/detail/host/simd/target.hpp>
@@ -19,7 +19,7 @@ SLICESORT_DETAIL_BEGIN
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-// Adds neighboring elements, to[c] += from[c]: each sum in the accumulator's type, rounded once.
+// Computes to[c] += from[c] in the accumulator's type, rounded once.
 template <class T>
 void add_elements(T* to, T const* from, index_t count) {
   using lanes = portable::number_lanes<T>;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of the accumulator's type for elements of type T: how they are loaded, rounded, added and
-// stored. 16-bit types are converted by integer arithmetic, bit for bit as dtype.hpp does, but that
-// NaN become one as in math/rounded.hpp. Included once per instruction set.
+// SIMD loads, sums, roundings and stores of elements T in the accumulator's type. Converts 16-bit
+// types by integer arithmetic, with the bits of dtype.hpp, except that every NaN becomes the one of
+// math/rounded.hpp. Included for each instruction set.
 
 // clang-format off
 #include <slicesort/detail/host/simd/fused_lanes.inl>
 // clang-format on
 
-// A loop whose counter is a constant of the compiler: f(0), f(1), .. f(Count - 1). In a function
-// that is SLICESORT_FLATTEN, an array that f uses stays in registers.
+// Calls f(0), f(1), .. f(Count - 1) with compile-time constants. In a SLICESORT_FLATTEN function,
+// arrays that f uses stay in registers.
 template <int Count, int First = 0, class F>
 SLICESORT_INLINE void unrolled(F const& f) {
   if constexpr (First < Count) {
@@ -24,10 +24,10 @@ struct number_lanes {
   static constexpr int count = vector_bytes / static_cast<int>(sizeof(A));
   using V = vec<A, count>;
 
-  static SLICESORT_INLINE V every(A value) {
-    return every_of(value, std::make_index_sequence<std::size_t{count}>{});
+  static SLICESORT_INLINE V splat(A value) {
+    return splat_of(value, std::make_index_sequence<std::size_t{count}>{});
   }
-  // a + b, which the compiler may not reassociate with other sums, -ffast-math or not.
+  // a + b, never reassociated, even under -ffast-math.
   static SLICESORT_INLINE V plus(V const& a, V const& b) {
     SLICESORT_AS_WRITTEN
     V sum = a + b;
@@ -46,24 +46,23 @@ struct number_lanes {
     else
       return reinterpret_cast<V>(widened(convert<uint_lanes>(load_lanes<narrow>(from))));
   }
-  // Rounds to T, and stores.
+  // Rounds to T and stores.
   template <bool Stream>
   static SLICESORT_INLINE void store(T* to, V const& v) {
     if constexpr (std::is_same_v<T, A>)
-      store_vector<Stream>(to, with_one_nan(v));
+      store_vector<Stream>(to, with_canonical_nan(v));
     else
       store_vector<Stream>(to, convert<narrow>(narrowed(v)));
   }
-  // Rounds to T a sum that is not stored: any NaN will do.
+  // Rounds to T without canonicalizing NaN, for sums that are not stored.
   static SLICESORT_INLINE V rounded(V const& v) {
     if constexpr (std::is_same_v<T, A>)
       return v;
     else
       return reinterpret_cast<V>(widened(narrowed(v)));
   }
-  // Lane l is the sum of lanes l and l ^ Half of one vector: of a where bit `Half` of l is clear,
-  // else of b. Folding `count` vectors pairwise with Half = count / 2, .., 2, 1 leaves one of all
-  // their sums.
+  // Sums lanes l and l ^ Half: of a if bit `Half` of l is clear, else of b. Folding `count` vectors
+  // pairwise with Half = count / 2, .., 2, 1 yields the vector of their sums.
   template <int Half>
   static SLICESORT_INLINE V fold(V const& a, V const& b) {
     return fold_of<Half>(a, b, std::make_index_sequence<std::size_t{count}>{});
@@ -74,9 +73,9 @@ struct number_lanes {
   using narrow = vec<std::uint16_t, count>;
   static constexpr bool is_half = dtype_traits<T>::infinity == 0x7c00u;
 
-  template <std::size_t... At>
-  static SLICESORT_INLINE V every_of(A value, std::index_sequence<At...>) {
-    return V{(void(At), value)...};
+  template <std::size_t... I>
+  static SLICESORT_INLINE V splat_of(A value, std::index_sequence<I...>) {
+    return V{(void(I), value)...};
   }
 
   static SLICESORT_INLINE uint_lanes number(std::uint32_t value) {
@@ -87,9 +86,9 @@ struct number_lanes {
       uint_lanes const sign = (h & number(0x8000u)) << 16, size = h & number(0x7fffu);
       uint_lanes const special =
           select(greater(size, number(0x7bffu)), number(0x70000000u), number(0x38000000u));
-      // A subnormal is size * 2^-24; an integer below 1024 is exact in float.
+      // Subnormals are size * 2^-24, which is exact in float.
       V const scaled = convert<V>(reinterpret_cast<vec<std::int32_t, count>>(size)) *
-                       every(5.9604644775390625e-8f);
+                       splat(5.9604644775390625e-8f);
       return sign | select(greater(number(0x400u), size), reinterpret_cast<uint_lanes>(scaled),
                            (size << 13) + special);
     } else {
@@ -102,9 +101,9 @@ struct number_lanes {
     if constexpr (is_half) {
       uint_lanes const sign = (u >> 16) & number(0x8000u), rebiased = size - number(0x38000000u);
       uint_lanes const normal = (rebiased + number(0xfffu) + ((rebiased >> 13) & number(1u))) >> 13;
-      // Added to 1/2, a float rounds to a multiple of the smallest float16 subnormal.
-      V const beside = reinterpret_cast<V>(size) + every(0.5f);
-      uint_lanes const subnormal = reinterpret_cast<uint_lanes>(beside) - number(0x3f000000u);
+      // Adding 1/2 rounds to a multiple of the smallest float16 subnormal.
+      V const shifted = reinterpret_cast<V>(size) + splat(0.5f);
+      uint_lanes const subnormal = reinterpret_cast<uint_lanes>(shifted) - number(0x3f000000u);
       uint_lanes r = select(greater(number(0x38800000u), size), subnormal, normal);
       r = select(greater(size, number(0x477fefffu)), number(0x7c00u), r);
       return select(is_nan, number(detail::nan_bits<T>), sign | r);
@@ -113,33 +112,33 @@ struct number_lanes {
       return select(is_nan, number(detail::nan_bits<T>), even);
     }
   }
-  static SLICESORT_INLINE V with_one_nan(V const& v) {
+  static SLICESORT_INLINE V with_canonical_nan(V const& v) {
     SLICESORT_AS_WRITTEN
-    return v == v ? v : every(detail::bit_cast<A>(detail::nan_bits<A>));
+    return v == v ? v : splat(detail::bit_cast<A>(detail::nan_bits<A>));
   }
 
-  template <int Half, std::size_t... At>
-  static SLICESORT_INLINE V fold_of(V const& a, V const& b, std::index_sequence<At...>) {
+  template <int Half, std::size_t... I>
+  static SLICESORT_INLINE V fold_of(V const& a, V const& b, std::index_sequence<I...>) {
     SLICESORT_AS_WRITTEN
 #  if defined(__clang__)
-    V const own = __builtin_shufflevector(a, b, own_lane<Half>(static_cast<int>(At))...);
-    V const other = __builtin_shufflevector(a, b, other_lane<Half>(static_cast<int>(At))...);
+    V const first = __builtin_shufflevector(a, b, first_lane<Half>(static_cast<int>(I))...);
+    V const second = __builtin_shufflevector(a, b, second_lane<Half>(static_cast<int>(I))...);
 #  else
     using index = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
-    V const own = __builtin_shuffle(
-        a, b, vec<index, count>{static_cast<index>(own_lane<Half>(static_cast<int>(At)))...});
-    V const other = __builtin_shuffle(
-        a, b, vec<index, count>{static_cast<index>(other_lane<Half>(static_cast<int>(At)))...});
+    V const first = __builtin_shuffle(
+        a, b, vec<index, count>{static_cast<index>(first_lane<Half>(static_cast<int>(I)))...});
+    V const second = __builtin_shuffle(
+        a, b, vec<index, count>{static_cast<index>(second_lane<Half>(static_cast<int>(I)))...});
 #  endif
-    return own + other;
+    return first + second;
   }
   template <int Half>
-  static constexpr int own_lane(int lane) {
+  static constexpr int first_lane(int lane) {
     return (lane & Half) != 0 ? count + lane : lane;
   }
   template <int Half>
-  static constexpr int other_lane(int lane) {
-    return own_lane<Half>(lane) ^ Half;
+  static constexpr int second_lane(int lane) {
+    return first_lane<Half>(lane) ^ Half;
   }
 };
 #else
@@ -149,7 +148,7 @@ struct number_lanes {
   static constexpr int count = vector_bytes / static_cast<int>(sizeof(A));
   using V = vec<A, count>;
 
-  static V every(A value) { return broadcast<V>(value); }
+  static V splat(A value) { return broadcast<V>(value); }
   static V plus(V const& a, V const& b) {
     return V::map([&](int i) { return a[i] + b[i]; });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of lanes for any C++17 compiler, as arrays and loops; the functions are those of
-// gnu_vector.inl. Included by vectors.inl.
+// SIMD vectors as arrays, for any C++17 compiler, with the functions of gnu_vector.inl. Included by
+// vectors.inl.
 
 template <class Lane, int Count>
 struct vec {
@@ -85,7 +85,7 @@ SLICESORT_INLINE vec<Lane, Count> spread_sign(vec<Lane, Count> const& v) {
       [&](int i) { return (v[i] >> (8 * sizeof(Lane) - 1)) != 0 ? -1 : 0; });
 }
 template <class V>
-SLICESORT_INLINE bool any(V const& v) {
+SLICESORT_INLINE bool any_set(V const& v) {
   bool found = false;
   for (auto lane : v.lane) found |= lane != 0;
   return found;

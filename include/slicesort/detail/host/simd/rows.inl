@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows between a tensor, whose channels are contiguous, and memory in the accumulator's type. Rows
-// that are stored or added lie `Pitch` elements apart in that memory. Included once per instruction
-// set, after number_lanes.inl.
+// Copies rows between tensors with contiguous channels and memory in the accumulator's type, with
+// `Pitch` elements per row when storing. Included for each instruction set, after number_lanes.inl.
 
 template <class T, index_t Pitch>
 struct simd_rows {
@@ -49,17 +48,18 @@ struct simd_rows {
   }
 
  private:
-  // The row a few rows after this one, or as much of it as the nearest cache has room for: the
-  // processor's own prefetchers stop at the end of a page.
+  // Prefetches up to `max_bytes` of a row ahead, because hardware prefetchers stop at the end of a
+  // page.
   static SLICESORT_INLINE void prefetch_row_after(T const* row, index_t pitch, index_t width) {
 #if SLICESORT_GNU_VECTORS
-    constexpr index_t distance = 8, most = 512;
-    auto const ahead =  // past the tensor, maybe, so it is an integer
+    constexpr index_t distance = 8, max_bytes = 512;
+    auto const address =  // an integer, since it may be past the tensor
         reinterpret_cast<std::uintptr_t>(row) +
         static_cast<std::uintptr_t>(distance * pitch) * sizeof(T);
     index_t const bytes = width * static_cast<index_t>(sizeof(T));
-    for (index_t byte = 0; byte < (bytes < most ? bytes : most); byte += 64)
-      __builtin_prefetch(reinterpret_cast<void const*>(ahead + static_cast<std::uintptr_t>(byte)));
+    for (index_t byte = 0; byte < (bytes < max_bytes ? bytes : max_bytes); byte += 64)
+      __builtin_prefetch(
+          reinterpret_cast<void const*>(address + static_cast<std::uintptr_t>(byte)));
 #else
     (void)row, (void)pitch, (void)width;
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel is compiled for a newer processor inside a binary for the baseline one, and how the
-// right one is called. foreach_target.inl shows both at work.
+// Compilation of kernels for instruction sets beyond the baseline, and run-time dispatch.
+// foreach_target.inl has an example.
 #pragma once
 
 #include <slicesort/detail/host/isa.hpp>
@@ -20,14 +20,13 @@
 #  define SLICESORT_FLATTEN
 #endif
 
-// The compiler's names for the instructions of the sets in isa.hpp. FMA is apart from AVX2: where a
-// compiler knows it, it may fuse any product and sum, and round once where the source rounds twice.
-// So only kernels that ask for fused multiply-adds by name are compiled with it.
+// Compiler flags of the sets in isa.hpp. Only kernels with explicit fused multiply-adds enable FMA:
+// it lets the compiler fuse any product and sum, and skip a rounding.
 #define SLICESORT_AVX2 "avx2"
 #define SLICESORT_AVX2_FMA "avx2,fma"
 #define SLICESORT_AVX512 "avx512f,avx512bw,avx512dq,avx512vl"
 
-// Code between SLICESORT_TARGET_BEGIN and SLICESORT_TARGET_END may use the instructions named.
+// Code between SLICESORT_TARGET_BEGIN and SLICESORT_TARGET_END may use the instructions of `set`.
 #define SLICESORT_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if defined(__clang__)
 #  define SLICESORT_TARGET_BEGIN(set) \
@@ -39,7 +38,7 @@
 #  define SLICESORT_TARGET_END SLICESORT_PRAGMA(GCC pop_options)
 #endif
 
-// At the beginning of a kernel whose roundings must stay as written, whatever -ffast-math allows.
+// First statement of a kernel whose roundings must not change, even under -ffast-math.
 #if defined(__clang__) && defined(__x86_64__)
 #  define SLICESORT_AS_WRITTEN _Pragma("float_control(precise, on)")
 #else
@@ -48,8 +47,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A tag for every instruction set. A function that takes one as its first argument is found by
-// argument-dependent lookup in the set's namespace.
+// Tags of the instruction sets. Argument-dependent lookup finds functions with a tag argument in
+// the set's namespace.
 namespace portable {
 struct target {};
 }  // namespace portable
@@ -62,8 +61,8 @@ struct target {};
 }  // namespace avx512
 #endif
 
-// Calls f(tag of the set), once for a tile or a call: `f` itself is code for the baseline
-// processor, so a loop in it could inline nothing that was compiled for the set.
+// Calls f(tag of the set). `f` itself is compiled for the baseline, so it should not loop: nothing
+// compiled for the set can be inlined in it.
 template <class F>
 void with_isa(isa set, F const& f) {
 #if SLICESORT_X86_DISPATCH
@@ -74,7 +73,7 @@ void with_isa(isa set, F const& f) {
   f(portable::target{});
 }
 
-// Vectors of lanes on every instruction set: the vocabulary of all SIMD kernels.
+// SIMD vectors for every instruction set.
 #define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/vectors.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

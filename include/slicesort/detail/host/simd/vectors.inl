@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of lanes for one instruction set: GNU vectors, or arrays where the compiler has none.
-// Included once per instruction set.
+// SIMD vectors of one instruction set: GNU vectors, or arrays if the compiler has none.
 
 // clang-format off
 inline constexpr int vector_bytes = SLICESORT_VECTOR_BYTES,
@@ -12,8 +11,7 @@ inline constexpr int vector_bytes = SLICESORT_VECTOR_BYTES,
 #endif
 // clang-format on
 
-// --- stores, through the cache or around it (`Stream`) ---
-
+// Stores a vector, with `Stream` around the cache.
 template <bool Stream, class V>
 SLICESORT_INLINE void store_vector(void* to, V const& v) {
 #if SLICESORT_X86_DISPATCH
@@ -35,7 +33,7 @@ SLICESORT_INLINE void store_vector(void* to, V const& v) {
   store_lanes(to, v);
 }
 
-// Makes streamed stores visible to other threads before the work is reported as done.
+// Makes streaming stores visible to other threads.
 template <bool Stream>
 SLICESORT_INLINE void finish_streaming() {
 #if SLICESORT_X86_DISPATCH
@@ -43,9 +41,7 @@ SLICESORT_INLINE void finish_streaming() {
 #endif
 }
 
-// --- transposes of squares of lanes in registers ---
-
-// One of log2(side) equal steps: rotates the bits of (row, lane) by one.
+// One of the log2(side) equal steps of a transpose: rotates the bits of (row, lane) by one.
 template <class V, std::size_t... Pair>
 SLICESORT_INLINE void transpose_step(V* x, std::index_sequence<Pair...>) {
   constexpr std::size_t half = sizeof...(Pair);
@@ -55,7 +51,7 @@ SLICESORT_INLINE void transpose_step(V* x, std::index_sequence<Pair...>) {
    ...);
   ((x[Pair] = t[Pair], x[Pair + half] = t[Pair + half]), ...);
 }
-// Lane j of row i becomes lane i of row j.
+// Transposes a square of lanes in registers.
 template <int Side, int Steps = Side, class V>
 SLICESORT_INLINE void transpose(V* x) {
   if constexpr (Steps > 1) {
@@ -63,13 +59,13 @@ SLICESORT_INLINE void transpose(V* x) {
     transpose<Side, Steps / 2>(x);
   }
 }
-// The same from memory to memory: lane r of row c of `to` becomes lane c of row r of `from`.
-template <class V, class Lane, std::size_t... At>
+// Transposes a square from memory to memory.
+template <class V, class Lane, std::size_t... I>
 SLICESORT_INLINE void transpose_rows(Lane const* from, std::ptrdiff_t from_pitch, Lane* to,
-                                     std::ptrdiff_t to_pitch, std::index_sequence<At...>) {
-  V x[] = {load_lanes<V>(from + static_cast<std::ptrdiff_t>(At) * from_pitch)...};
-  transpose<static_cast<int>(sizeof...(At))>(x);
-  (store_lanes(to + static_cast<std::ptrdiff_t>(At) * to_pitch, x[At]), ...);
+                                     std::ptrdiff_t to_pitch, std::index_sequence<I...>) {
+  V x[] = {load_lanes<V>(from + static_cast<std::ptrdiff_t>(I) * from_pitch)...};
+  transpose<static_cast<int>(sizeof...(I))>(x);
+  (store_lanes(to + static_cast<std::ptrdiff_t>(I) * to_pitch, x[I]), ...);
 }
 template <class V, class Lane>
 SLICESORT_INLINE void transpose_square(Lane const* from, std::ptrdiff_t from_pitch, Lane* to,

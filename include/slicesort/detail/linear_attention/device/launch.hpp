@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of linear_attention for some pairs of a sample and a head: what forward is made of,
-// and backward begins with.
+// Launches of linear_attention for some pairs of a sample and a head: those that forward and
+// backward share.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -20,47 +20,47 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Kernels and launches for some pairs. `Problem`: params of forward, or of backward. `Kind`: exact
-// products, or those of tensor cores.
+// `Params` are those of forward or of backward. `Kind`: exact products, or those of tensor cores.
 template <class Grid, class Params, products Kind>
 class linear_launches {
  public:
   using T = typename Params::element;
   using A = accumulator_t<T>;
 
-  linear_launches(Grid const& grid, Params const& problem, linear_attention_shape const& its_shape,
-                  linear_grid_layout<A> const& layout, linear_pairs some)
-      : pairs(some),
-        queries{problem.lengths.queries, its_shape.queries},
-        keys{problem.lengths.keys, its_shape.keys},
-        moving(problem.causal && problem.feature.has_maximum()),
-        p(problem),
-        shape(its_shape),
-        m(layout),
+  linear_launches(Grid const& grid, Params const& call_params,
+                  linear_attention_shape const& call_shape,
+                  linear_grid_layout<A> const& grid_layout, linear_pairs call_pairs)
+      : pairs(call_pairs),
+        queries{call_params.lengths.queries, call_shape.queries},
+        keys{call_params.lengths.keys, call_shape.keys},
+        rescales(call_params.causal && call_params.feature.has_maximum()),
+        params(call_params),
+        shape(call_shape),
+        layout(grid_layout),
         grid_(grid) {}
 
   // Computes the features of queries and of keys, and their maxima.
   void compute_features() const {
-    if (p.feature.of_elements()) return;
-    map(queries, keys, p.in.q, m.queries);
-    map(keys, queries, p.in.k, m.keys);
-    if (!p.feature.has_maximum()) return;
-    run(key_maxima_kernel<A>{pairs, keys, p.causal, m.keys.maxima});
-    if (moving) run(factors_kernel<A>{pairs, keys, m.keys.maxima, m.factors});
-    run(exp_features_kernel<A>{p.feature, pairs, queries, m.queries});
-    run(exp_features_kernel<A>{p.feature, pairs, keys, m.keys});
+    if (params.feature.is_elementwise()) return;
+    map(queries, keys, params.in.q, layout.queries);
+    map(keys, queries, params.in.k, layout.keys);
+    if (!params.feature.has_maximum()) return;
+    run(key_maxima_kernel<A>{pairs, keys, params.causal, layout.keys.maxima});
+    if (rescales) run(factors_kernel<A>{pairs, keys, layout.keys.maxima, layout.factors});
+    run(exp_features_kernel<A>{params.feature, pairs, queries, layout.queries});
+    run(exp_features_kernel<A>{params.feature, pairs, keys, layout.keys});
   }
 
   // Computes S and Z.
   void sum_keys() const {
-    sum_tiles(keys, features_of_keys(), to_end(), of_tensor(p.in.v), nullptr, false);
+    sum_tiles(keys, features_of_keys(), to_end(), tensor_operand(params.in.v), nullptr, false);
   }
 
   auto output_kernel(tensor4<T> y) const {
-    auto kernel = kernel_of_step<attend_step::outputs>(queries, keys);
-    kernel.left = features_of_queries();
-    kernel.right = features_of_keys();
-    kernel.times = of_tensor(p.in.v);
+    auto kernel = kernel_of_step<output_step::outputs>(queries, keys);
+    kernel.lhs = features_of_queries();
+    kernel.rhs = features_of_keys();
+    kernel.times = tensor_operand(params.in.v);
     kernel.factors = since_tile();
     kernel.results = y;
     return kernel;
@@ -74,92 +74,94 @@ class linear_launches {
  protected:
   linear_pairs const pairs;
   linear_side const queries, keys;
-  bool const moving;  // whether the maximum of keys runs, and sums follow it
-  Params const& p;
+  bool const rescales;  // true if the running maximum of keys rescales sums
+  Params const& params;
   linear_attention_shape const& shape;
-  linear_grid_layout<A> const& m;
+  linear_grid_layout<A> const& layout;
 
-  A const* since_tile() const { return moving ? m.factors.since_tile : nullptr; }
-  A const* to_end() const { return moving ? m.factors.to_end : nullptr; }
+  A const* since_tile() const { return rescales ? layout.factors.since_tile : nullptr; }
+  A const* to_end() const { return rescales ? layout.factors.to_end : nullptr; }
 
-  static linear_operand<T> of_tensor(tensor4<T const> tensor) {
+  static linear_operand<T> tensor_operand(tensor4<T const> tensor) {
     return {tensor, nullptr, 0, 0, {}};
   }
-  feature_operand<T> features_of_queries() const { return features(p.in.q, m.queries, queries); }
-  feature_operand<T> features_of_keys() const { return features(p.in.k, m.keys, keys); }
+  feature_operand<T> features_of_queries() const {
+    return features(params.in.q, layout.queries, queries);
+  }
+  feature_operand<T> features_of_keys() const { return features(params.in.k, layout.keys, keys); }
 
-  // Of the rows of a tile, and of all tiles, or where causal of those before each, or behind.
+  // Sums the rows of tiles over all tiles; causal, over the tiles before each, or behind.
   void sum_tiles(linear_side const& side, feature_operand<T> const& phi, A const* factors,
-                 linear_operand<T> const& right, A const* weights, bool from_last) const {
-    sum_each_tile(side, phi, factors, right, true, weights, m.sums);
+                 linear_operand<T> const& rhs, A const* weights, bool from_last) const {
+    sum_each_tile(side, phi, factors, rhs, true, weights, layout.sums);
     scan_kernel<A> scan{};
-    scan.sums = m.sums;
+    scan.sums = layout.sums;
     scan.pairs = pairs.count;
     scan.tiles = side.tiles();
-    scan.from_last = p.causal && from_last;
-    scan.kept = moving ? m.factors.of_tile : nullptr;
-    scan.total = p.causal ? nullptr : m.sums.data;
-    scan.total_pitch = m.sums.slots * m.sums.size;
+    scan.from_last = params.causal && from_last;
+    scan.decay = rescales ? layout.factors.of_tile : nullptr;
+    scan.total = params.causal ? nullptr : layout.sums.data;
+    scan.total_pitch = layout.sums.tiles * layout.sums.size;
     scan.begins = true;
     run(scan);
   }
-  void sum_each_tile(linear_side const& side, feature_operand<T> const& left, A const* factors,
-                     linear_operand<T> const& right, bool sums_rows, A const* weights,
-                     tile_sums<A> const& to) const {
+  void sum_each_tile(linear_side const& side, feature_operand<T> const& lhs, A const* factors,
+                     linear_operand<T> const& rhs, bool sums_rows, A const* weights,
+                     tile_sums<A> const& sums) const {
     tile_sums_kernel<T, Kind> kernel{};
     kernel.pairs = pairs;
     kernel.side = side;
-    kernel.left = left;
+    kernel.lhs = lhs;
     kernel.factors = factors;
-    kernel.right = right;
+    kernel.rhs = rhs;
     kernel.sums_rows = sums_rows;
     kernel.weights = weights;
-    kernel.to = to;
+    kernel.sums = sums;
     run(kernel);
   }
 
-  // The kernel of a step, without the matrices that differ from step to step.
-  template <attend_step Step>
+  // A step's kernel without the operands, which differ from step to step.
+  template <output_step Step>
   linear_output_kernel<T, Step, Kind> kernel_of_step(linear_side const& side,
                                                      linear_side const& other) const {
     using Kernel = linear_output_kernel<T, Step, Kind>;
     Kernel kernel{};
     kernel.pairs = pairs;
-    kernel.causal = p.causal;
+    kernel.causal = params.causal;
     kernel.side = side;
     kernel.other = other;
-    kernel.depth = Kernel::of_features ? p.feature.count : shape.values;
-    kernel.width = Kernel::of_features ? shape.values : p.feature.count;
-    kernel.sums = m.sums;
-    kernel.maxima = moving ? m.keys.maxima : nullptr;
-    kernel.divisor = p.divisor;
+    kernel.depth = Kernel::of_features ? params.feature.count : shape.values;
+    kernel.width = Kernel::of_features ? shape.values : params.feature.count;
+    kernel.sums = layout.sums;
+    kernel.maxima = rescales ? layout.keys.maxima : nullptr;
+    kernel.divisor = params.divisor;
     return kernel;
   }
 
  private:
-  using Feature = decltype(Params::own);
+  using Feature = decltype(Params::custom_feature);
 
-  feature_operand<T> features(tensor4<T const> x, linear_features<A> const& of,
+  feature_operand<T> features(tensor4<T const> x, linear_features<A> const& buffers,
                               linear_side const& side) const {
-    if (p.feature.of_elements())
-      return {x, nullptr, 0, 0, {p.feature.kind, static_cast<A>(p.feature.eps)}};
-    return {{}, of.phi, side.rows, p.feature.count, {}};
+    if (params.feature.is_elementwise())
+      return {x, nullptr, 0, 0, {params.feature.kind, static_cast<A>(params.feature.eps)}};
+    return {{}, buffers.phi, side.rows, params.feature.count, {}};
   }
 
   void map(linear_side const& side, linear_side const& other, tensor4<T const> x,
-           linear_features<A> const& to) const {
-    feature_rows_kernel<Feature, T> kernel{p.own};
-    kernel.config = p.feature;
+           linear_features<A> const& out) const {
+    feature_rows_kernel<Feature, T> kernel{params.custom_feature};
+    kernel.config = params.feature;
     kernel.pairs = pairs;
     kernel.side = side;
     kernel.other = other;
-    kernel.x = of_tensor(x);
-    kernel.to = to;
+    kernel.x = tensor_operand(x);
+    kernel.features = out;
     run(kernel);
-    if (!is_random(p.feature.kind)) return;
-    run(random_features_kernel<T, Kind>{p.feature, pairs, side, p.in.w, to});
-    if (p.feature.has_maximum())
-      run(row_maxima_kernel<A>{pairs, side, p.feature.count, to.phi, to.maxima});
+    if (!is_random(params.feature.kind)) return;
+    run(random_features_kernel<T, Kind>{params.feature, pairs, side, params.in.w, out});
+    if (params.feature.has_maximum())
+      run(row_maxima_kernel<A>{pairs, side, params.feature.count, out.phi, out.maxima});
   }
 
   Grid const& grid_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of linear_attention's backward, behind those that it shares with forward.
+// Launches of linear_attention's backward that forward does not share.
 #pragma once
 
 #include <slicesort/detail/linear_attention/device/backward.hpp>
@@ -21,10 +21,10 @@ SLICESORT_DETAIL_BEGIN
 template <class Grid, class Params, products Kind>
 class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
   using base = linear_launches<Grid, Params, Kind>;
-  using base::m;
-  using base::moving;
-  using base::p;
+  using base::layout;
   using base::pairs;
+  using base::params;
+  using base::rescales;
   using base::shape;
 
  public:
@@ -34,22 +34,22 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
   using base::keys;
   using base::queries;
 
-  // U and u, from g and c.
+  // Computes U and u from g and c.
   void sum_queries() const {
-    base::sum_tiles(queries, base::features_of_queries(), base::since_tile(), g(), m.d, true);
+    base::sum_tiles(queries, base::features_of_queries(), base::since_tile(), g(), layout.d, true);
   }
 
-  // g, c, and the gradients of the features of queries.
+  // Computes g, c, and the gradients of the features of queries.
   void query_gradients(tensor4<T const> dy) const {
-    if (p.causal) {
+    if (params.causal) {
       running_sums_kernel<T> z{};
       z.pairs = pairs;
       z.queries = queries;
       z.keys = keys;
       z.phi = base::features_of_keys();
-      z.kept = moving ? m.factors.of_step : nullptr;
-      z.before = m.sums;
-      z.to = m.running;
+      z.decay = rescales ? layout.factors.of_step : nullptr;
+      z.before = layout.sums;
+      z.running = layout.running;
       run(z);
     }
     divisors_kernel<T> d{};
@@ -57,45 +57,44 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     d.queries = queries;
     d.phi = base::features_of_queries();
     d.running = running();
-    d.sums = m.sums;
-    d.divisor = p.divisor;
-    d.slopes = m.d;
-    d.dy = base::of_tensor(dy);
+    d.sums = layout.sums;
+    d.divisor = params.divisor;
+    d.slopes = layout.d;
+    d.dy = base::tensor_operand(dy);
     d.values = shape.values;
-    d.g = m.g;
+    d.g = layout.g;
     run(d);
-    auto kernel = base::template kernel_of_step<attend_step::query_gradients>(queries, keys);
-    kernel.left = g();
-    kernel.right = base::of_tensor(p.in.v);
+    auto kernel = base::template kernel_of_step<output_step::query_gradients>(queries, keys);
+    kernel.lhs = g();
+    kernel.rhs = base::tensor_operand(params.in.v);
     kernel.times = base::features_of_keys();
     kernel.factors = base::since_tile();
-    kernel.gradients = m.query_gradients.phi;
+    kernel.gradients = layout.query_gradients.phi;
     run(kernel);
     sum_gradients_kernel<T> c{};
     c.pairs = pairs;
     c.queries = queries;
     c.phi = base::features_of_queries();
     c.running = running();
-    c.sums = m.sums;
-    c.c = m.d;
-    c.dphi = m.query_gradients.phi;
+    c.sums = layout.sums;
+    c.c = layout.d;
+    c.dphi = layout.query_gradients.phi;
     run(c);
   }
-  // Of keys.
   void key_gradients() const {
-    auto kernel = base::template kernel_of_step<attend_step::key_gradients>(keys, queries);
-    kernel.left = base::of_tensor(p.in.v);
-    kernel.right = g();
+    auto kernel = base::template kernel_of_step<output_step::key_gradients>(keys, queries);
+    kernel.lhs = base::tensor_operand(params.in.v);
+    kernel.rhs = g();
     kernel.times = base::features_of_queries();
     kernel.factors = base::to_end();
-    kernel.c = m.d;
-    kernel.gradients = m.key_gradients.phi;
+    kernel.c = layout.d;
+    kernel.gradients = layout.key_gradients.phi;
     run(kernel);
   }
   void value_gradients(tensor4<T> dv, grad_mode mode) const {
-    auto kernel = base::template kernel_of_step<attend_step::value_gradients>(keys, queries);
-    kernel.left = base::features_of_keys();
-    kernel.right = base::features_of_queries();
+    auto kernel = base::template kernel_of_step<output_step::value_gradients>(keys, queries);
+    kernel.lhs = base::features_of_keys();
+    kernel.rhs = base::features_of_queries();
     kernel.times = g();
     kernel.factors = base::to_end();
     kernel.results = dv;
@@ -103,60 +102,60 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     run(kernel);
   }
 
-  void pull_queries(tensor4<T> dq, grad_mode mode) const {
-    pull(queries, keys, p.in.q, m.queries, m.query_gradients, dq, mode);
+  void query_row_gradients(tensor4<T> dq, grad_mode mode) const {
+    row_gradients(queries, keys, params.in.q, layout.queries, layout.query_gradients, dq, mode);
   }
-  void pull_keys(tensor4<T> dk, grad_mode mode) const {
-    pull(keys, queries, p.in.k, m.keys, m.key_gradients, dk, mode);
+  void key_row_gradients(tensor4<T> dk, grad_mode mode) const {
+    row_gradients(keys, queries, params.in.k, layout.keys, layout.key_gradients, dk, mode);
   }
-  // The pairs' parts of dw, behind both of these.
+  // Computes the partial dw of pairs, after both gradients of features.
   void sum_w_gradients() const {
-    sum_w_gradients(queries, m.queries, m.query_gradients, false, true);
-    sum_w_gradients(keys, m.keys, m.key_gradients, p.causal, false);
+    sum_w_gradients(queries, layout.queries, layout.query_gradients, false, true);
+    sum_w_gradients(keys, layout.keys, layout.key_gradients, params.causal, false);
   }
 
  private:
   using base::run;
-  using Feature = decltype(Params::own);
+  using Feature = decltype(Params::custom_feature);
 
-  A const* running() const { return p.causal ? m.running : nullptr; }
-  linear_operand<T> g() const { return {{}, m.g, shape.queries, shape.values, {}}; }
+  A const* running() const { return params.causal ? layout.running : nullptr; }
+  linear_operand<T> g() const { return {{}, layout.g, shape.queries, shape.values, {}}; }
 
-  void pull(linear_side const& side, linear_side const& other, tensor4<T const> x,
-            linear_features<A> const& of, linear_gradients<A> const& gradients, tensor4<T> to,
-            grad_mode mode) const {
-    if (is_random(p.feature.kind)) {
-      run(product_gradients_kernel<A>{p.feature, pairs, side, of, gradients});
-      if (to.data() != nullptr)
-        run(times_w_kernel<T, Kind>{p.feature, pairs, side, p.in.w, gradients});
+  void row_gradients(linear_side const& side, linear_side const& other, tensor4<T const> x,
+                     linear_features<A> const& features, linear_gradients<A> const& gradients,
+                     tensor4<T> out, grad_mode mode) const {
+    if (is_random(params.feature.kind)) {
+      run(product_gradients_kernel<A>{params.feature, pairs, side, features, gradients});
+      if (out.data() != nullptr)
+        run(times_w_kernel<T, Kind>{params.feature, pairs, side, params.in.w, gradients});
     }
-    if (to.data() == nullptr) return;
-    pull_rows_kernel<Feature, T> kernel{p.own};
-    kernel.config = p.feature;
+    if (out.data() == nullptr) return;
+    row_gradients_kernel<Feature, T> kernel{params.custom_feature};
+    kernel.config = params.feature;
     kernel.pairs = pairs;
     kernel.side = side;
     kernel.other = other;
-    kernel.x = base::of_tensor(x);
-    kernel.of = of;
-    kernel.gradients = gradients;
-    kernel.to = to;
+    kernel.x = base::tensor_operand(x);
+    kernel.features = features;
+    kernel.grads = gradients;
+    kernel.out = out;
     kernel.mode = mode;
     run(kernel);
   }
 
-  void sum_w_gradients(linear_side const& side, linear_features<A> const& of,
+  void sum_w_gradients(linear_side const& side, linear_features<A> const& features,
                        linear_gradients<A> const& gradients, bool from_last, bool begins) const {
-    index_t const r = p.feature.rows_of_w, channels = shape.channels;
-    tile_sums<A> const parts{m.sums.data, m.sums.slots, r * channels, r, channels};
-    feature_operand<T> const h{{}, gradients.phi, side.rows, p.feature.count, {}};
-    linear_operand<T> const z{{}, of.z, side.rows, channels, {}};
-    base::sum_each_tile(side, h, nullptr, z, false, nullptr, parts);
+    index_t const r = params.feature.rows_of_w, channels = shape.channels;
+    tile_sums<A> const partial{layout.sums.data, layout.sums.tiles, r * channels, r, channels};
+    feature_operand<T> const h{{}, gradients.phi, side.rows, params.feature.count, {}};
+    linear_operand<T> const z{{}, features.z, side.rows, channels, {}};
+    base::sum_each_tile(side, h, nullptr, z, false, nullptr, partial);
     scan_kernel<A> scan{};
-    scan.sums = parts;
+    scan.sums = partial;
     scan.pairs = pairs.count;
     scan.tiles = side.tiles();
     scan.from_last = from_last;
-    scan.total = m.w_parts;
+    scan.total = layout.partial_dw;
     scan.total_pitch = r * channels;
     scan.begins = begins;
     run(scan);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workspace of linear_attention on a grid: what is formed of some pairs of a sample and a head
-// at a time.
+// Workspace of linear_attention on a grid, for as many pairs of a sample and a head as fit.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -20,55 +19,56 @@ SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct linear_grid_layout {
-  index_t pairs;  // at once
+  index_t pairs;  // computed at once
   linear_features<A> queries, keys;
   linear_factors<A> factors;
-  tile_sums<A> sums;  // S and Z, then U and u; then parts of a pair's part of dw
+  tile_sums<A> sums;  // S and Z, then U and u, then the partial dw of tiles
   // Backward:
-  A* d;        // [pair][query]: slopes of divisors, and then c
+  A* d;        // [pair][query]: slopes of divisors, then c
   A* g;        // [pair][query][value]
-  A* running;  // where causal [pair][query][feature]: Z of every query
+  A* running;  // causal [pair][query][feature]: Z of each query
   linear_gradients<A> query_gradients, key_gradients;
-  A *w_parts, *w_sums;  // [pair][r][channel]; [head][r][channel]
+  A *partial_dw, *dw_sums;  // [pair][r][channel]; [head][r][channel]
 
-  // As many pairs as have room in `elements` numbers, or one; none if there are none.
-  linear_grid_layout(arena& a, linear_attention_shape const& s, bool backward, index_t elements) {
-    arena one;
-    take(one, s, backward, 1, true);
-    // Whether dw is formed does not count, so that the workspace of a call that forms it has room
-    // for one that does not.
-    auto const each = std::max<std::size_t>(one.aligned_bytes() / sizeof(A), 1);
-    std::size_t const many = static_cast<std::size_t>(elements) / each;
-    auto const most = std::max<std::size_t>(many, 1);
-    // Batch and heads may be any numbers if nothing has a channel.
-    std::size_t const all = std::min((amount(s.batch) * s.heads).number(),
-                                     std::size_t{std::numeric_limits<index_t>::max()});
-    std::size_t const rounds = all == 0 ? 1 : (all - 1) / most + 1;  // of about as many
-    take(a, s, backward, static_cast<index_t>(all == 0 ? 0 : (all - 1) / rounds + 1), s.with_dw);
+  // Takes as many pairs as fit into `elements` numbers, at least one; none if the call has none.
+  linear_grid_layout(arena& memory, linear_attention_shape const& s, bool backward,
+                     index_t elements) {
+    arena counter;
+    take(counter, s, backward, 1, true);
+    // Counts dw always: the workspace of a call with dw must suffice for one without.
+    auto const pair_elements = std::max<std::size_t>(counter.aligned_bytes() / sizeof(A), 1);
+    auto const room = std::max<std::size_t>(static_cast<std::size_t>(elements) / pair_elements, 1);
+    // Batch and heads are unbounded if there are no channels.
+    std::size_t const total = std::min((amount(s.batch) * s.heads).number(),
+                                       std::size_t{std::numeric_limits<index_t>::max()});
+    std::size_t const rounds = total == 0 ? 1 : (total - 1) / room + 1;  // of similar size
+    take(memory, s, backward, static_cast<index_t>(total == 0 ? 0 : (total - 1) / rounds + 1),
+         s.with_dw);
   }
 
  private:
-  void take(arena& a, linear_attention_shape const& s, bool backward, index_t count, bool with_dw) {
+  void take(arena& memory, linear_attention_shape const& s, bool backward, index_t count,
+            bool with_dw) {
     feature_config const& f = s.feature;
     bool const random = is_random(f.kind), exp = f.has_maximum();
-    bool const own = f.kind == feature_kind::own;
+    bool const custom = f.kind == feature_kind::custom;
     bool const running_maximum = exp && s.causal, dw = with_dw && backward && random;
     pairs = count;
-    auto const numbers = [&](bool wanted, index_t rows, index_t width = 1) {
-      return a.take<A>(wanted ? amount(count) * rows * width : amount(0));
+    auto const numbers = [&](bool needed, index_t rows, index_t width = 1) {
+      return memory.take<A>(needed ? amount(count) * rows * width : amount(0));
     };
-    auto const features = [&](linear_features<A>& to, index_t rows) {
-      to.phi = numbers(!f.of_elements(), rows, f.count);
-      to.slopes =
+    auto const features = [&](linear_features<A>& out, index_t rows) {
+      out.phi = numbers(!f.is_elementwise(), rows, f.count);
+      out.slopes =
           numbers(backward && random && f.kind != feature_kind::random_fourier, rows, f.count);
-      to.z = numbers(random || own, rows, s.channels);
-      to.number = numbers(random, rows);
-      to.maxima = numbers(exp, rows);
+      out.z = numbers(random || custom, rows, s.channels);
+      out.norms = numbers(random, rows);
+      out.maxima = numbers(exp, rows);
     };
-    auto const gradients = [&](linear_gradients<A>& to, index_t rows) {
-      to.phi = numbers(backward, rows, f.count);
-      to.sums = numbers(backward && random, rows);
-      to.x = numbers(backward && (random || own), rows, s.channels);
+    auto const gradients = [&](linear_gradients<A>& out, index_t rows) {
+      out.phi = numbers(backward, rows, f.count);
+      out.sums = numbers(backward && random, rows);
+      out.x = numbers(backward && (random || custom), rows, s.channels);
     };
     features(queries, s.queries);
     features(keys, s.keys);
@@ -77,20 +77,21 @@ struct linear_grid_layout {
     factors.of_step = numbers(running_maximum, s.keys);
     factors.of_tile = numbers(running_maximum, divide_up(s.keys, index_t{linear_tile}));
     index_t const longer = backward ? std::max(s.queries, s.keys) : s.keys;
-    index_t const slots = std::max<index_t>(divide_up(longer, index_t{linear_tile}), 1);
-    index_t const of_w = dw ? f.rows_of_w : 0;
-    // Of the larger of two sizes: S and Z, and the parts of dw.
-    amount const of_sums = amount(f.count) * s.values + f.count, of_dw = amount(of_w) * s.channels;
-    amount const largest = of_sums.number() < of_dw.number() ? of_dw : of_sums;
-    sums = {a.take<A>(amount(count) * slots * largest), slots,
-            static_cast<index_t>(of_sums.number()), f.count, s.values};
+    index_t const tiles = std::max<index_t>(divide_up(longer, index_t{linear_tile}), 1);
+    index_t const rows_of_w = dw ? f.rows_of_w : 0;
+    // Room for the larger: S and Z, or the partial dw.
+    amount const sum_size = amount(f.count) * s.values + f.count,
+                 dw_size = amount(rows_of_w) * s.channels;
+    amount const largest = sum_size.number() < dw_size.number() ? dw_size : sum_size;
+    sums = {memory.take<A>(amount(count) * tiles * largest), tiles,
+            static_cast<index_t>(sum_size.number()), f.count, s.values};
     d = numbers(backward, s.queries);
     g = numbers(backward, s.queries, s.values);
     running = numbers(backward && s.causal, s.queries, f.count);
     gradients(query_gradients, s.queries);
     gradients(key_gradients, s.keys);
-    w_parts = numbers(dw, of_w, s.channels);
-    w_sums = a.take<A>(dw ? amount(s.heads) * of_w * s.channels : amount(0));
+    partial_dw = numbers(dw, rows_of_w, s.channels);
+    dw_sums = memory.take<A>(dw ? amount(s.heads) * rows_of_w * s.channels : amount(0));
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maxima that features of random_exp are relative to, and, where attention is causal, the
-// factors by which sums follow them.
+// Maxima that random_exp's features are relative to; causal, also the factors that rescale sums
+// when the maximum grows.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,7 +13,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The maximum of no numbers. A NaN is never a maximum.
+// The maximum of an empty set. NaN is never a maximum.
 template <class A>
 SLICESORT_HD_INLINE A lowest_maximum() {
   return -bit_cast<A>(dtype_traits<A>::infinity);
@@ -25,7 +25,7 @@ struct higher_maximum {
   }
 };
 
-// Of every row.
+// Row maxima.
 template <class A>
 struct row_maxima_kernel {
   static constexpr int max_threads = linear_threads;
@@ -41,26 +41,26 @@ struct row_maxima_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    linear_block const at(pairs, block.index(), side.tiles(), 1);
-    int const rows = side.valid_of_tile(at.sample, at.tile);
-    index_t const first = at.pair * side.rows + at.row();
+    tile_position const position(pairs, block.index(), side.tiles(), 1);
+    int const rows = side.valid_of_tile(position.sample, position.tile);
+    index_t const first = position.pair * side.rows + position.row();
     int const lane = block.rank() % lanes;
     SLICESORT_NO_UNROLL
-    for (int turn = 0; turn < linear_tile; turn += linear_threads / lanes) {
-      int const row = turn + block.rank() / lanes;
-      A most = lowest_maximum<A>();
+    for (int begin = 0; begin < linear_tile; begin += linear_threads / lanes) {
+      int const row = begin + block.rank() / lanes;
+      A maximum = lowest_maximum<A>();
       if (row < rows)
         for (index_t k = lane; k < width; k += lanes)
-          most = higher_maximum{}(most, numbers[(first + row) * width + k]);
-      most = block.template reduce<lanes>(most, higher_maximum{});
-      if (row < rows && lane == 0) maxima[first + row] = most;
+          maximum = higher_maximum{}(maximum, numbers[(first + row) * width + k]);
+      maximum = block.template reduce<lanes>(maximum, higher_maximum{});
+      if (row < rows && lane == 0) maxima[first + row] = maximum;
     }
   }
 };
 
-// Of keys, from their own: the running maximum, which stays after the last valid key; or that of
-// all valid ones, for each; 0 where there are none. A block takes a pair, a thread some neighboring
-// keys.
+// Maxima of keys from their row maxima: the running maximum, which rows behind the last valid key
+// repeat, or the maximum of all valid keys. 0 without keys. A block computes one pair; a thread,
+// some neighboring keys.
 template <class A>
 struct key_maxima_kernel {
   static constexpr int max_threads = linear_threads;
@@ -78,34 +78,34 @@ struct key_maxima_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    A* const parts = shared(block);
+    A* const partial = shared(block);
     index_t const pair = block.index(), valid = keys.valid(pairs.sample(pair));
-    index_t const each = divide_up(keys.rows, index_t{linear_threads});
-    index_t const begin = each * block.rank(),
-                  end = begin + each < keys.rows ? begin + each : keys.rows;
-    A* const of = maxima + pair * keys.rows;
+    index_t const thread_rows = divide_up(keys.rows, index_t{linear_threads});
+    index_t const begin = thread_rows * block.rank(),
+                  end = begin + thread_rows < keys.rows ? begin + thread_rows : keys.rows;
+    A* const rows = maxima + pair * keys.rows;
     higher_maximum const higher;
-    A most = lowest_maximum<A>();
-    for (index_t j = begin; j < end && j < valid; ++j) most = higher(most, of[j]);
-    parts[block.rank()] = most;
+    A maximum = lowest_maximum<A>();
+    for (index_t j = begin; j < end && j < valid; ++j) maximum = higher(maximum, rows[j]);
+    partial[block.rank()] = maximum;
     block.sync();
-    most = valid > 0 ? lowest_maximum<A>() : A(0);
+    maximum = valid > 0 ? lowest_maximum<A>() : A(0);
     int const before = running ? block.rank() : linear_threads;
-    for (int i = 0; i < before && valid > 0; ++i) most = higher(most, parts[i]);
+    for (int i = 0; i < before && valid > 0; ++i) maximum = higher(maximum, partial[i]);
     for (index_t j = begin; j < end; ++j) {
-      if (j < valid) most = higher(most, of[j]);
-      of[j] = most;
+      if (j < valid) maximum = higher(maximum, rows[j]);
+      rows[j] = maximum;
     }
   }
 };
 
-// Where a maximum went from m to m', what was summed is multiplied by exp(m - m').
+// Factors exp(m - m') that rescale sums when the maximum grows from m to m'.
 template <class A>
 struct linear_factors {
-  A* since_tile;  // [pair][row], from the maximum before the tile to the row's
-  A* to_end;      // [pair][row], from the row's to that at the end of the tile
-  A* of_step;     // [pair][row], from that of the row before
-  A* of_tile;     // [pair][tile], from that before the tile to that at its end
+  A* since_tile;  // [pair][row]: from the maximum before the tile to that of the row
+  A* to_end;      // [pair][row]: from that of the row to that at the end of the tile
+  A* of_step;     // [pair][row]: from that of the row before
+  A* of_tile;     // [pair][tile]: from that before the tile to that at its end
 };
 
 template <class A>
@@ -114,8 +114,8 @@ struct factors_kernel {
 
   linear_pairs pairs;
   linear_side keys;
-  A const* maxima;  // [pair][row], running
-  linear_factors<A> to;
+  A const* maxima;  // [pair][row]: running maxima
+  linear_factors<A> factors;
 
   index_t blocks() const { return pairs.count * keys.tiles(); }
 
@@ -124,19 +124,20 @@ struct factors_kernel {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
     numbers const ops{block};
-    auto const factor = [&](A old, A now) {
-      return math::exponential(ops, math::sum(ops, old, -now));
+    auto const factor = [&](A before, A after) {
+      return math::exponential(ops, math::sum(ops, before, -after));
     };
-    linear_block const at(pairs, block.index(), keys.tiles(), 1);
-    A const* const of = maxima + at.pair * keys.rows;
-    int const rows = keys.rows_of_tile(at.tile);
-    A const before = of[at.row() > 0 ? at.row() - 1 : 0], end = of[at.row() + rows - 1];
-    if (block.rank() == 0) to.of_tile[block.index()] = factor(before, end);
+    tile_position const position(pairs, block.index(), keys.tiles(), 1);
+    A const* const running = maxima + position.pair * keys.rows;
+    int const rows = keys.rows_of_tile(position.tile);
+    A const before = running[position.row() > 0 ? position.row() - 1 : 0],
+            end = running[position.row() + rows - 1];
+    if (block.rank() == 0) factors.of_tile[block.index()] = factor(before, end);
     if (block.rank() >= rows) return;
-    index_t const row = at.row() + block.rank(), n = at.pair * keys.rows + row;
-    to.since_tile[n] = factor(before, of[row]);
-    to.to_end[n] = factor(of[row], end);
-    to.of_step[n] = factor(of[row > 0 ? row - 1 : 0], of[row]);
+    index_t const row = position.row() + block.rank(), n = position.pair * keys.rows + row;
+    factors.since_tile[n] = factor(before, running[row]);
+    factors.to_end[n] = factor(running[row], end);
+    factors.of_step[n] = factor(running[row > 0 ? row - 1 : 0], running[row]);
   }
 };
 

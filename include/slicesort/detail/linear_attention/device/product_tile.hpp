@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile of 64 x 64 sums of products in the registers of a block. Every sum is one chain of fused
-// multiply-adds, in order, so products may be added to it piece by piece.
+// multiply-adds in order, so products may be added in pieces.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,38 +12,38 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// For products whose operands nobody else looks at.
-struct unseen {
+// The visitor that ignores the operands.
+struct no_visitor {
   SLICESORT_HD_INLINE void operator()(index_t, int) const {}
 };
 
 template <class A>
 struct product_tile {
   static constexpr int size = linear_tile;
-  static constexpr int depth = 64 / static_cast<int>(sizeof(A));  // lists that are loaded at once
+  static constexpr int depth = 64 / static_cast<int>(sizeof(A));  // lists per slice
   static constexpr int thread_rows = 8, thread_columns = 4;
   static constexpr int count = thread_rows * thread_columns;
-  static constexpr int min_blocks = sizeof(A) == 8 ? 2 : 4;  // without spilled registers
+  static constexpr int min_blocks = sizeof(A) == 8 ? 2 : 4;  // without register spills
   static_assert(linear_threads * count == size * size, "every sum has a thread");
-  // Lists are read in pieces of 16 bytes, and written across without many conflicts.
+  // Lists are loaded in pieces of 16 bytes, and stored transposed with few bank conflicts.
   static constexpr int in_piece = 16 / static_cast<int>(sizeof(A));
   static constexpr int stride = size + in_piece;
 
-  // Some of both operands, in lists of 64 numbers that share their k.
+  // A slice of both operands: `depth` lists of 64 numbers, one list per k.
   struct operands {
-    A *left, *right;
+    A *lhs, *rhs;
   };
-  // Weights of the tile's pairs, likewise, as the left operand of add_triangle.
+  // Weights of the tile's pairs in the same form, the lhs operand of add_triangle.
   using weights = A*;
 
   A sums[static_cast<std::size_t>(count)];
 
   template <class SharedAllocator>
-  static SLICESORT_HD operands shared(SharedAllocator& memory) {
-    operands m;
-    m.left = memory.template allocate<A>(static_cast<std::size_t>(depth * stride));
-    m.right = memory.template allocate<A>(static_cast<std::size_t>(depth * stride));
-    return m;
+  static SLICESORT_HD operands shared(SharedAllocator& allocator) {
+    operands memory;
+    memory.lhs = allocator.template allocate<A>(static_cast<std::size_t>(depth * stride));
+    memory.rhs = allocator.template allocate<A>(static_cast<std::size_t>(depth * stride));
+    return memory;
   }
 
   SLICESORT_HD_INLINE void clear() {
@@ -51,72 +51,72 @@ struct product_tile {
     for (A& sum : sums) sum = A(0);
   }
 
-  // Adds the products of `left` with `right` for all k below `whole`, in order. seen(k, some) is
-  // called for the lists from k on, when they are there to be read.
-  template <class Block, class Left, class Right, class Seen = unseen>
-  SLICESORT_HD_INLINE void add(Block& block, operands const& m, index_t whole, Left const& left,
-                               Right const& right, Seen const& seen = {}) {
-    bool const left_fours = left.in_fours(), right_fours = right.in_fours();
+  // Adds the products of `lhs` and `rhs` for all k below `end`, in order. Calls visit(k, count)
+  // for each slice while it is in shared memory.
+  template <class Block, class Left, class Right, class Visit = no_visitor>
+  SLICESORT_HD_INLINE void add(Block& block, operands const& memory, index_t end, Left const& lhs,
+                               Right const& rhs, Visit const& visit = {}) {
+    bool const lhs_fours = lhs.aligned_fours(), rhs_fours = rhs.aligned_fours();
     SLICESORT_NO_UNROLL
-    for (index_t k = 0; k < whole; k += depth) {
-      int const some = whole - k < depth ? static_cast<int>(whole - k) : depth;
+    for (index_t k = 0; k < end; k += depth) {
+      int const count = end - k < depth ? static_cast<int>(end - k) : depth;
       block.sync();
-      load(block, m.left, k, whole, left, left_fours);
-      load(block, m.right, k, whole, right, right_fours);
+      load(block, memory.lhs, k, end, lhs, lhs_fours);
+      load(block, memory.rhs, k, end, rhs, rhs_fours);
       block.sync();
-      seen(k, some);
+      visit(k, count);
       SLICESORT_UNROLL_2
-      for (int d = 0; d < some; ++d)
-        multiply(block, m.left + d * stride, m.right + d * stride, [](int) { return true; });
+      for (int d = 0; d < count; ++d)
+        multiply(block, memory.lhs + d * stride, memory.rhs + d * stride, [](int) { return true; });
     }
   }
-  // f(d, number) for those of list 0, 1, .. `some` - 1 that lie in the group of 8 from `first` on:
-  // their number `at` of the left operand.
+  // Calls f(d, number) with the lhs numbers of a line, for the lists first .. first + 7 below
+  // `count`.
   template <class F>
-  static SLICESORT_HD_INLINE void each_left(operands const& m, int at, int first, int some,
-                                            F const& f) {
+  static SLICESORT_HD_INLINE void for_each_lhs(operands const& memory, int line, int first,
+                                               int count, F const& f) {
     SLICESORT_UNROLL
     for (int d = 0; d < 8; ++d)
-      if (first + d < some) f(d, m.left[(first + d) * stride + at]);
+      if (first + d < count) f(d, memory.lhs[(first + d) * stride + line]);
   }
 
   template <class SharedAllocator>
   static SLICESORT_HD weights shared_weights(SharedAllocator& memory) {
     return memory.template allocate<A>(std::size_t{size} * stride);
   }
-  static SLICESORT_HD_INLINE A& weight(weights of, int row, int with) {
-    return of[with * stride + row];
+  static SLICESORT_HD_INLINE A& weight(weights matrix, int row, int partner) {
+    return matrix[partner * stride + row];
   }
-  // Adds the products of weights with `right` for those k below `whole` that are no later than the
-  // row, or no earlier. The others do not even count 0 times: a NaN or infinity of theirs would
+  // Adds the products of weights and `rhs` for the k below `end` up to the row, or from the row
+  // on if `later`. The others are skipped and not multiplied by 0: their NaN or infinity would
   // show.
   template <class Block, class Right>
-  SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& m, weights left, int whole,
-                                        bool later, Right const& right) {
-    bool const fours = right.in_fours();
-    int const first = first_row(block.rank()), end = first + thread_rows;
+  SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& memory, weights lhs, int end,
+                                        bool later, Right const& rhs) {
+    bool const fours = rhs.aligned_fours();
+    int const row = first_row(block.rank()), end_row = row + thread_rows;
     SLICESORT_NO_UNROLL
-    for (int k = 0; k < whole; k += depth) {
-      int const some = whole - k < depth ? whole - k : depth;
+    for (int k = 0; k < end; k += depth) {
+      int const count = end - k < depth ? end - k : depth;
       block.sync();
-      load(block, m.right, k, whole, right, fours);
+      load(block, memory.rhs, k, end, rhs, fours);
       block.sync();
       SLICESORT_NO_UNROLL
-      for (int d = 0; d < some; ++d) {
-        A const* const of_left = left + (k + d) * stride;
-        A const* const of_right = m.right + d * stride;
-        if (first <= k + d && k + d < end)
-          multiply(block, of_left, of_right,
-                   [&](int i) { return later ? first + i <= k + d : k + d <= first + i; });
-        else if (later == (end <= k + d))
-          multiply(block, of_left, of_right, [](int) { return true; });
+      for (int d = 0; d < count; ++d) {
+        A const* const lhs_list = lhs + (k + d) * stride;
+        A const* const rhs_list = memory.rhs + d * stride;
+        if (row <= k + d && k + d < end_row)
+          multiply(block, lhs_list, rhs_list,
+                   [&](int i) { return later ? row + i <= k + d : k + d <= row + i; });
+        else if (later == (end_row <= k + d))
+          multiply(block, lhs_list, rhs_list, [](int) { return true; });
       }
     }
   }
 
-  // f(row, column, sum) for the sums of a thread.
+  // Calls f(row, column, sum) for the sums of the thread.
   template <class F>
-  SLICESORT_HD_INLINE void each(int rank, F const& f) const {
+  SLICESORT_HD_INLINE void for_each(int rank, F const& f) const {
     SLICESORT_UNROLL
     for (int i = 0; i < thread_rows; ++i) {
       SLICESORT_UNROLL
@@ -137,56 +137,57 @@ struct product_tile {
     return rank % (size / thread_columns) * thread_columns;
   }
 
-  // `depth` lists of an operand, from k on; zeros behind `end`.
+  // Loads `depth` lists of an operand, from k on; zeros from `end` on.
   template <class Block, class Operand>
   static SLICESORT_HD_INLINE void load(Block& block, A* to, index_t k, index_t end,
                                        Operand const& from, bool fours) {
-    constexpr int turns = size * depth / 4 / linear_threads;
+    constexpr int steps = size * depth / 4 / linear_threads;
     SLICESORT_UNROLL
-    for (int turn = 0; turn < turns; ++turn) {
-      int const e = turn * linear_threads + block.rank();
-      A some[4];
+    for (int step = 0; step < steps; ++step) {
+      int const e = step * linear_threads + block.rank();
+      A values[4];
       if constexpr (Operand::along_k) {
-        int const d = e % (depth / 4) * 4, at = e / (depth / 4);
-        from.read_four(block, at, k + d, end, fours, some);
+        int const d = e % (depth / 4) * 4, line = e / (depth / 4);
+        from.load_four(block, line, k + d, end, fours, values);
         SLICESORT_UNROLL
-        for (int i = 0; i < 4; ++i) to[(d + i) * stride + at] = some[i];
+        for (int i = 0; i < 4; ++i) to[(d + i) * stride + line] = values[i];
       } else {
-        int const d = e / (size / 4), at = e % (size / 4) * 4;
-        from.read_four(block, at, k + d, end, fours, some);
+        int const d = e / (size / 4), line = e % (size / 4) * 4;
+        from.load_four(block, line, k + d, end, fours, values);
         SLICESORT_UNROLL
         for (int i = 0; i < 4; i += in_piece) {
-          piece& here = *reinterpret_cast<piece*>(to + d * stride + at + i);
+          piece& stored = *reinterpret_cast<piece*>(to + d * stride + line + i);
           SLICESORT_UNROLL
-          for (int j = 0; j < in_piece; ++j) here.elements[j] = some[i + j];
+          for (int j = 0; j < in_piece; ++j) stored.elements[j] = values[i + j];
         }
       }
     }
   }
 
   template <int Count>
-  static SLICESORT_HD_INLINE void read(A const* from, A (&to)[static_cast<std::size_t>(Count)]) {
+  static SLICESORT_HD_INLINE void read(A const* from,
+                                       A (&values)[static_cast<std::size_t>(Count)]) {
     SLICESORT_UNROLL
     for (int i = 0; i < Count; i += in_piece) {
-      piece const some = *reinterpret_cast<piece const*>(from + i);
+      piece const loaded = *reinterpret_cast<piece const*>(from + i);
       SLICESORT_UNROLL
-      for (int j = 0; j < in_piece; ++j) to[i + j] = some.elements[j];
+      for (int j = 0; j < in_piece; ++j) values[i + j] = loaded.elements[j];
     }
   }
 
-  // For those rows of the thread that take part.
-  template <class Block, class Takes>
-  SLICESORT_HD_INLINE void multiply(Block& block, A const* left, A const* right,
-                                    Takes const& takes) {
+  // Adds one list's products to the rows i of the thread for which active(i).
+  template <class Block, class Active>
+  SLICESORT_HD_INLINE void multiply(Block& block, A const* lhs, A const* rhs,
+                                    Active const& active) {
     A a[static_cast<std::size_t>(thread_rows)], b[static_cast<std::size_t>(thread_columns)];
-    read<thread_rows>(left + first_row(block.rank()), a);
-    read<thread_columns>(right + first_column(block.rank()), b);
+    read<thread_rows>(lhs + first_row(block.rank()), a);
+    read<thread_columns>(rhs + first_column(block.rank()), b);
     SLICESORT_UNROLL
     for (int i = 0; i < thread_rows; ++i) {
       SLICESORT_UNROLL
       for (int j = 0; j < thread_columns; ++j) {
         A& sum = sums[i * thread_columns + j];
-        if (takes(i)) sum = block.fused_multiply_add(a[i], b[j], sum);
+        if (active(i)) sum = block.fused_multiply_add(a[i], b[j], sum);
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sum over each row of a tile, in parts as detail::row_parts says.
+// Sums over the rows of a tile, in row_parts partial sums.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,29 +11,29 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// f(row) for each of `rows` rows, by row_parts threads, and f(column) for the columns of one, by
-// these threads: as row_sums takes them.
+// Calls f(row) for each row, on row_parts threads, and f(column) for the columns of a row, on the
+// same threads.
 template <class Block, class F>
 SLICESORT_HD_INLINE void for_each_row(Block& block, int rows, F const& f) {
   SLICESORT_NO_UNROLL
   for (int row = block.rank() / row_parts; row < rows; row += linear_threads / row_parts) f(row);
 }
 template <class Block, class F>
-SLICESORT_HD_INLINE void for_each_of_row(Block& block, index_t width, F const& f) {
+SLICESORT_HD_INLINE void for_each_column(Block& block, index_t width, F const& f) {
   SLICESORT_UNROLL_4
   for (index_t k = block.rank() % row_parts; k < width; k += row_parts) f(k);
 }
-// f(row, column) for all of them.
+// Calls f(row, column) for each element.
 template <class Block, class F>
-SLICESORT_HD_INLINE void for_each_of_rows(Block& block, int rows, index_t width, F const& f) {
+SLICESORT_HD_INLINE void for_each_element(Block& block, int rows, index_t width, F const& f) {
   for_each_row(block, rows,
-               [&](int row) { for_each_of_row(block, width, [&](index_t k) { f(row, k); }); });
+               [&](int row) { for_each_column(block, width, [&](index_t k) { f(row, k); }); });
 }
 
-// One sum of the parts of a row, in registers: a loop over the halves the device's compiler would
-// not unroll.
-template <std::size_t Count, class Block, class A, std::size_t Room>
-SLICESORT_HD_INLINE A fold_first(Block& block, A (&parts)[Room]) {
+// Reduces the partial sums of a row in registers. Recursive, since nvcc does not unroll a loop over
+// the halves.
+template <std::size_t Count, class Block, class A, std::size_t Size>
+SLICESORT_HD_INLINE A fold_first(Block& block, A (&parts)[Size]) {
   constexpr std::size_t half = Count / 2;
   SLICESORT_UNROLL
   for (std::size_t l = 0; l < half; ++l)
@@ -48,39 +48,38 @@ SLICESORT_HD_INLINE A fold_in_registers(Block& block, A (&parts)[Count]) {
   return fold_first<Count>(block, parts);
 }
 
-// The parts of every row, and a number of each.
+// Partial sums of every row, and a result of each.
 template <class A>
 struct row_sums {
-  // Odd, so that threads that fold neighboring rows read from different banks.
+  // Odd: threads that reduce neighboring rows read from different banks.
   static constexpr int stride = row_parts + 1;
 
-  A *parts, *numbers;
+  A *partial, *results;
 
   template <class SharedAllocator>
   static SLICESORT_HD row_sums shared(SharedAllocator& memory) {
     row_sums sums;
-    sums.parts = memory.template allocate<A>(std::size_t{linear_tile} * stride);
-    sums.numbers = memory.template allocate<A>(linear_tile);
+    sums.partial = memory.template allocate<A>(std::size_t{linear_tile} * stride);
+    sums.results = memory.template allocate<A>(linear_tile);
     return sums;
   }
 
-  // next(row, k, sum) adds element k of a row to a sum; finish(row, sum) makes of a row's sum what
-  // `numbers` gets.
+  // Computes finish(row, sum) for each row, where next(row, k, sum) adds element k to the sum.
   template <class Block, class Next, class Finish>
-  SLICESORT_HD_INLINE void form(Block& block, int rows, index_t width, Next const& next,
-                                Finish const& finish) const {
+  SLICESORT_HD_INLINE void compute(Block& block, int rows, index_t width, Next const& next,
+                                   Finish const& finish) const {
     constexpr int lanes = row_parts;
     for_each_row(block, rows, [&](int row) {
       A sum(0);
-      for_each_of_row(block, width, [&](index_t k) { sum = next(row, k, sum); });
-      parts[row * stride + block.rank() % lanes] = sum;
+      for_each_column(block, width, [&](index_t k) { sum = next(row, k, sum); });
+      partial[row * stride + block.rank() % lanes] = sum;
     });
     block.sync();
     if (block.rank() < rows) {
-      A mine[static_cast<std::size_t>(lanes)];
+      A sums[static_cast<std::size_t>(lanes)];
       SLICESORT_UNROLL
-      for (int l = 0; l < lanes; ++l) mine[l] = parts[block.rank() * stride + l];
-      numbers[block.rank()] = finish(block.rank(), fold_in_registers(block, mine));
+      for (int l = 0; l < lanes; ++l) sums[l] = partial[block.rank() * stride + l];
+      results[block.rank()] = finish(block.rank(), fold_in_registers(block, sums));
     }
     block.sync();
   }

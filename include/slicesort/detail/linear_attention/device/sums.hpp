@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows of tiles: of features times other numbers of a row; and the sums of the tiles
-// before each tile, or of all.
+// Sums over the rows of tiles of features times other numbers of the row, and their prefix sums
+// over tiles.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,27 +14,27 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// For every tile of a pair a matrix, and then a number for each of its rows, if they are there.
-// There is room for `slots` tiles, one at least.
+// A matrix for every tile of a pair, optionally followed by a number for each of its rows. `tiles`
+// is at least 1.
 template <class A>
 struct tile_sums {
   A* data;
-  index_t slots, size;    // size of a slot
+  index_t tiles, size;    // numbers of a tile
   index_t rows, columns;  // of the matrix
 
-  SLICESORT_HD A* of(index_t pair, index_t tile) const {
-    return data + (pair * slots + tile) * size;
+  SLICESORT_HD A* begin(index_t pair, index_t tile) const {
+    return data + (pair * tiles + tile) * size;
   }
   SLICESORT_HD A* row_sums(index_t pair, index_t tile) const {
-    return of(pair, tile) + rows * columns;
+    return begin(pair, tile) + rows * columns;
   }
   SLICESORT_HD linear_matrix<A> matrix(index_t pair, index_t tile) const {
-    return matrix_of_elements<A>(of(pair, tile), columns, 1);
+    return make_tensor_matrix<A>(begin(pair, tile), columns, 1);
   }
 };
 
-// The left matrix of a tile, transposed, times the right one; and beside it the sums of the left
-// one's columns, times a number of each row.
+// Multiplies the transposed lhs matrix of a tile by the rhs one, and sums the columns of the
+// lhs one, weighted by rows.
 template <class T, products Kind>
 struct tile_sums_kernel {
   static constexpr int max_threads = linear_threads;
@@ -44,21 +44,21 @@ struct tile_sums_kernel {
 
   linear_pairs pairs;
   linear_side side;
-  feature_operand<T> left;
-  A const* factors;  // [pair][row] of left; or null
-  linear_operand<T> right;
+  feature_operand<T> lhs;
+  A const* factors;  // [pair][row]: of the rows of lhs; or null
+  linear_operand<T> rhs;
   bool sums_rows;
-  A const* weights;  // [pair][row], of the sums of columns; null: 1
-  tile_sums<A> to;   // its rows are columns of left
+  A const* weights;   // [pair][row]: weights of the sums of columns; null: 1
+  tile_sums<A> sums;  // their rows are the columns of lhs
 
   template <class SharedAllocator>
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t row_tiles() const { return tiles_of_columns(to.rows); }
-  // At least one, which sums columns.
+  SLICESORT_HD index_t row_tiles() const { return tiles_of_columns(sums.rows); }
+  // At least one, which sums the columns.
   SLICESORT_HD index_t column_tiles() const {
-    index_t const tiles = tiles_of_columns(to.columns);
+    index_t const tiles = tiles_of_columns(sums.columns);
     return tiles > 0 ? tiles : 1;
   }
   index_t blocks() const { return pairs.count * side.tiles() * row_tiles() * column_tiles(); }
@@ -68,51 +68,53 @@ struct tile_sums_kernel {
     auto const memory = shared(block);
     index_t const row = block.index() / column_tiles() % row_tiles() * linear_tile;
     index_t const column = block.index() % column_tiles() * linear_tile;
-    linear_block const at(pairs, block.index() / (row_tiles() * column_tiles()), side.tiles(), 1);
-    int const rows = side.valid_of_tile(at.sample, at.tile);
-    index_t const first = at.pair * side.rows + at.row();
+    tile_position const position(pairs, block.index() / (row_tiles() * column_tiles()),
+                                 side.tiles(), 1);
+    int const rows = side.valid_of_tile(position.sample, position.tile);
+    index_t const first = position.pair * side.rows + position.row();
     A const* const factor = factors == nullptr ? nullptr : factors + first;
     A const* const weight = weights == nullptr ? nullptr : weights + first;
     int const f = block.rank();
-    bool const of_columns = sums_rows && column == 0 && f < linear_tile && row + f < to.rows;
-    A sum_of_column(0);
+    bool const sums_column = sums_rows && column == 0 && f < linear_tile && row + f < sums.rows;
+    A column_sum(0);
     tile products;
     products.clear();
-    products.add(block, memory, rows,
-                 operand_of<false>(left.of(at), at.row(), row, to.rows - row, factor),
-                 operand_of<false>(right.of(at), at.row(), column, to.columns - column),
-                 [&](index_t j, int some) {
-                   if (!of_columns) return;
-                   SLICESORT_NO_UNROLL
-                   for (int group = 0; group < some; group += 8)
-                     tile::each_left(memory, f, group, some, [&](int i, A number) {
-                       A const by = weight == nullptr ? A(1) : weight[j + group + i];
-                       sum_of_column = block.fused_multiply_add(number, by, sum_of_column);
-                     });
-                 });
-    A* const sums = to.of(at.pair, at.tile) + row * to.columns + column;
-    int const height = within_tile(to.rows - row), width = within_tile(to.columns - column);
-    products.each(block.rank(), [&](int r, int c, A sum) {
-      if (r < height && c < width) sums[r * to.columns + c] = sum;
+    products.add(
+        block, memory, rows,
+        make_operand<false>(lhs.matrix(position), position.row(), row, sums.rows - row, factor),
+        make_operand<false>(rhs.matrix(position), position.row(), column, sums.columns - column),
+        [&](index_t j, int count) {
+          if (!sums_column) return;
+          SLICESORT_NO_UNROLL
+          for (int group = 0; group < count; group += 8)
+            tile::for_each_lhs(memory, f, group, count, [&](int i, A number) {
+              A const factor = weight == nullptr ? A(1) : weight[j + group + i];
+              column_sum = block.fused_multiply_add(number, factor, column_sum);
+            });
+        });
+    A* const out = sums.begin(position.pair, position.tile) + row * sums.columns + column;
+    int const height = within_tile(sums.rows - row), width = within_tile(sums.columns - column);
+    products.for_each(block.rank(), [&](int r, int c, A sum) {
+      if (r < height && c < width) out[r * sums.columns + c] = sum;
     });
-    if (of_columns) to.row_sums(at.pair, at.tile)[row + f] = sum_of_column;
+    if (sums_column) sums.row_sums(position.pair, position.tile)[row + f] = column_sum;
   }
 };
 
-// Makes of the sums of tiles those of the tiles before each, or of all tiles together. A thread
-// takes one of the numbers through all tiles.
+// Replaces the sum of each tile by that of the tiles before it, or computes the total. A thread
+// computes one element of all tiles.
 template <class A>
 struct scan_kernel {
   static constexpr int max_threads = linear_threads;
-  static constexpr int batch = 8;  // tiles that are read at once
+  static constexpr int batch = 8;  // tiles that are loaded at once
 
   tile_sums<A> sums;
   index_t pairs, tiles;
-  bool from_last;  // whether the tiles before are those behind
-  A const* kept;   // [pair][tile], what a tile leaves of the sums before it; null: 1
-  A* total;        // [pair][total_pitch], of all tiles; null: of those before each, in place
+  bool from_last;  // scans from the last tile to the first
+  A const* decay;  // [pair][tile]: rescales the sums before the tile; null: 1
+  A* total;        // [pair][total_pitch]: sum of all tiles; null: scans in place
   index_t total_pitch;
-  bool begins;  // whether the total begins with 0; else with what it was
+  bool begins;  // the total begins with 0; else with its old value
 
   SLICESORT_HD index_t number_tiles() const {
     return divide_up(sums.size, index_t{linear_threads});
@@ -127,22 +129,22 @@ struct scan_kernel {
     A* const result = total == nullptr ? nullptr : total + pair * total_pitch + n;
     A sum = result == nullptr || begins ? A(0) : *result;
     index_t const first = from_last ? tiles - 1 : 0, step = from_last ? -sums.size : sums.size;
-    A* at = sums.of(pair, first) + n;
-    A const* keeps = kept == nullptr ? nullptr : kept + pair * tiles + first;
+    A* element = sums.begin(pair, first) + n;
+    A const* factor = decay == nullptr ? nullptr : decay + pair * tiles + first;
     SLICESORT_NO_UNROLL
     for (index_t done = 0; done < tiles; done += batch) {
       int const count = tiles - done < batch ? static_cast<int>(tiles - done) : batch;
-      A some[batch];
+      A loaded[batch];
       SLICESORT_UNROLL
-      for (int i = 0; i < batch; ++i) some[i] = i < count ? at[i * step] : A(0);
+      for (int i = 0; i < batch; ++i) loaded[i] = i < count ? element[i * step] : A(0);
       SLICESORT_UNROLL
       for (int i = 0; i < batch; ++i) {
         if (i >= count) continue;
-        if (result == nullptr) at[i * step] = sum;
-        sum = block.fused_multiply_add(sum, keeps == nullptr ? A(1) : *keeps, some[i]);
-        if (keeps != nullptr) keeps += from_last ? -1 : 1;
+        if (result == nullptr) element[i * step] = sum;
+        sum = block.fused_multiply_add(sum, factor == nullptr ? A(1) : *factor, loaded[i]);
+        if (factor != nullptr) factor += from_last ? -1 : 1;
       }
-      at += batch * step;
+      element += batch * step;
     }
     if (result != nullptr) *result = sum;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tile of causal linear attention is made of: weights of its pairs, and the running maximum
-// of random_exp's keys.
+// Steps of a tile of causal linear attention: weights of its pairs, and the running maximum of
+// random_exp's keys.
 #pragma once
 
 #include <slicesort/detail/linear_attention/host/state.hpp>
@@ -11,33 +11,33 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The valid queries and keys of one tile.
+// Valid rows of one tile.
 struct causal_rows {
   index_t first;
   int queries, keys;
 };
 
-// What the features of the keys of a tile are relative to: of each key, and before the tile. A row
-// behind the last key has that of the last key.
+// Running maxima of the keys of a tile, and the one before the tile. Rows behind the last key
+// repeat its maximum.
 template <class A>
 struct causal_maxima {
-  A* of_key;  // null: there are none
+  A* rows;  // null if the features have no maximum
   A before = A(0);
-  bool any = false;  // whether there were keys before the tile
+  bool started = false;  // true if an earlier tile had keys
 
-  A end() const { return of_key[tile_rows_of_linear - 1]; }
-  // Row maxima of the tile's keys become running ones.
-  void begin_tile(A* rows, int keys) {
-    of_key = rows;
-    if (!any && keys > 0) before = rows[0], any = true;
-    A most = before;
-    for (int j = 0; j < tile_rows_of_linear; ++j) {
-      if (j < keys) most = most < rows[j] ? rows[j] : most;
-      rows[j] = most;
+  A end() const { return rows[linear_tile - 1]; }
+  // Replaces the row maxima of the tile's keys by running maxima.
+  void begin_tile(A* maxima, int keys) {
+    rows = maxima;
+    if (!started && keys > 0) before = rows[0], started = true;
+    A running = before;
+    for (int j = 0; j < linear_tile; ++j) {
+      if (j < keys) running = running < rows[j] ? rows[j] : running;
+      rows[j] = running;
     }
   }
   void end_tile() {
-    if (of_key != nullptr) before = end();
+    if (rows != nullptr) before = end();
   }
 };
 
@@ -46,174 +46,178 @@ class causal_tiles : protected linear_task<T> {
   using base = linear_task<T>;
 
  protected:
-  using base::tile, base::use, base::width, base::m, base::head, base::has_maximum;
+  using base::tile, base::kernels, base::width, base::memory, base::head, base::has_maximum;
   using typename base::A;
 
-  causal_tiles(linear_setting<T> const& of, linear_slot<A> const& slot, index_t pair)
-      : base(of, slot, pair) {}
+  causal_tiles(linear_context<T> const& context, linear_task_memory<A> const& memory, index_t pair)
+      : base(context, memory, pair) {}
 
-  causal_rows rows_of(index_t first, index_t queries) const {
+  causal_rows valid_rows(index_t first, index_t queries) const {
     return {first, base::rows_of_tile(first, queries), base::rows_of_tile(first, head.keys)};
   }
   causal_maxima<A> no_maxima() const { return {nullptr}; }
-  // Those that the first pass kept, put where a tile has them.
+  // Running maxima of a tile as the first pass saved them.
   causal_maxima<A> maxima_of(causal_rows const& rows) const {
-    causal_maxima<A> of{nullptr};
-    if (!has_maximum() || head.keys == 0) return of;
-    of.of_key = m.d;  // not needed in this pass
-    for (int j = 0; j < tile; ++j) of.of_key[j] = m.maxima[std::min(rows.first + j, head.keys - 1)];
+    causal_maxima<A> running{nullptr};
+    if (!has_maximum() || head.keys == 0) return running;
+    running.rows = memory.d;  // unused in this pass
+    for (int j = 0; j < tile; ++j)
+      running.rows[j] = memory.maxima[std::min(rows.first + j, head.keys - 1)];
     index_t const last = std::min(rows.first, head.keys) - 1;
-    of.before = m.maxima[std::max<index_t>(last, 0)];
-    of.any = true;
-    return of;
+    running.before = memory.maxima[std::max<index_t>(last, 0)];
+    running.started = true;
+    return running;
   }
 
-  // Factors exp(a[j] - b) or exp(a - b[j]).
-  void factors_below(A const* of, A end, A* to) const {
-    for (int j = 0; j < tile; ++j) to[j] = of[j] - end;
-    use.exponentials(to, tile);
+  // Factors exp(maxima[j] - end), or exp(before - maxima[j]).
+  void factors_to_end(A const* maxima, A end, A* factors) const {
+    for (int j = 0; j < tile; ++j) factors[j] = maxima[j] - end;
+    kernels.exponentials(factors, tile);
   }
-  void factors_above(A before, A const* of, A* to) const {
-    for (int j = 0; j < tile; ++j) to[j] = before - of[j];
-    use.exponentials(to, tile);
+  void factors_from_start(A before, A const* maxima, A* factors) const {
+    for (int j = 0; j < tile; ++j) factors[j] = before - maxima[j];
+    kernels.exponentials(factors, tile);
   }
-  // What remains of the sums before the tile behind it.
-  A kept(causal_maxima<A> const& running) const {
-    if (running.of_key == nullptr) return A(1);
-    A factor[tile_rows_of_linear] = {running.before - running.end()};
-    use.exponentials(factor, product_columns);
+  // Factor that rescales the sums before the tile to the maximum at its end.
+  A decay(causal_maxima<A> const& running) const {
+    if (running.rows == nullptr) return A(1);
+    A factor[linear_tile] = {running.before - running.end()};
+    kernels.exponentials(factor, product_columns);
     return factor[0];
   }
-  // Features of queries relative to the maximum before the tile, and of keys to that behind it.
-  A const* weigh_queries(causal_maxima<A> const& running, causal_rows const& rows) const {
-    return weigh(m.queries.phi, width.features, rows.queries, running.of_key,
-                 [&](A* factors) { factors_above(running.before, running.of_key, factors); });
+  // Rescales phi(q) by the running maximum before the tile, and phi(k) by the one at its end.
+  A const* rescaled_queries(causal_maxima<A> const& running, causal_rows const& rows) const {
+    return rescaled(memory.queries.phi, width.features, rows.queries, running.rows,
+                    [&](A* factors) { factors_from_start(running.before, running.rows, factors); });
   }
-  A const* weigh_keys(causal_maxima<A> const& running, causal_rows const& rows) const {
-    return weigh(m.keys.phi, width.features, rows.keys, running.of_key,
-                 [&](A* factors) { factors_below(running.of_key, running.end(), factors); });
+  A const* rescaled_keys(causal_maxima<A> const& running, causal_rows const& rows) const {
+    return rescaled(memory.keys.phi, width.features, rows.keys, running.rows,
+                    [&](A* factors) { factors_to_end(running.rows, running.end(), factors); });
   }
-  A const* weigh_gradient(causal_maxima<A> const& running, causal_rows const& rows) const {
-    if (running.of_key == nullptr) return m.of_queries;
-    A factors[tile_rows_of_linear];
-    factors_above(running.before, running.of_key, factors);
-    base::scale({m.of_queries, width.values}, rows.queries, factors, m.results);
-    return m.results;
+  A const* rescaled_gradient(causal_maxima<A> const& running, causal_rows const& rows) const {
+    if (running.rows == nullptr) return memory.g;
+    A factors[linear_tile];
+    factors_from_start(running.before, running.rows, factors);
+    base::scale({memory.g, width.values}, rows.queries, factors, memory.results);
+    return memory.results;
   }
-  // The values become relative to the maximum behind the tile. Returns their factors.
-  A const* weigh_values(causal_maxima<A> const& running, causal_rows const& rows,
-                        pitched_rows<A const>& values) const {
-    if (running.of_key == nullptr) return m.keys.ones;
-    factors_below(running.of_key, running.end(), m.factors);
-    base::scale(values, rows.keys, m.factors, m.weighted_values);
-    values = {m.weighted_values, width.values};
-    return m.factors;
+  // Rescales the values by the maximum at the end of the tile. Returns their factors.
+  A const* rescaled_values(causal_maxima<A> const& running, causal_rows const& rows,
+                           pitched_rows<A const>& values) const {
+    if (running.rows == nullptr) return memory.keys.ones;
+    factors_to_end(running.rows, running.end(), memory.factors);
+    base::scale(values, rows.keys, memory.factors, memory.weighted_values);
+    values = {memory.weighted_values, width.values};
+    return memory.factors;
   }
 
-  // weights[i][j] = <phi(q_i), phi(k_j)> for blocks with keys j <= i.
-  void form_weights(A const* queries, index_t pitch, index_t depth, A* to,
-                    causal_rows const& rows) const {
-    A* const phi = m.keys.phi;
+  // weights[i][j] = <phi(q_i), phi(k_j)>, in blocks that hold a key j <= i.
+  void compute_weights(A const* queries, index_t pitch, index_t depth, A* weights,
+                       causal_rows const& rows) const {
+    A* const phi = memory.keys.phi;
     std::fill(phi + rows.keys * pitch, phi + tile * pitch, A(0));
-    use.transposed(phi, pitch, tile, pitch, m.lanes, tile);
-    multiply_pairs(queries, pitch, depth, m.lanes, to, rows);
+    kernels.transposed(phi, pitch, tile, pitch, memory.transposed_phi, tile);
+    multiply_pairs(queries, pitch, depth, memory.transposed_phi, weights, rows);
   }
-  // products[i][j] = <g_i, v_j>, likewise.
-  void form_products(pitched_rows<A const> values, causal_rows const& rows) const {
-    use.transposed(values.data, values.pitch, tile, width.values, m.lanes_of_values, tile);
-    multiply_pairs(m.of_queries, width.values, base::shape.values, m.lanes_of_values, m.products,
-                   rows);
+  // weight_gradients[i][j] = <g_i, v_j>, in the same blocks.
+  void compute_weight_gradients(pitched_rows<A const> values, causal_rows const& rows) const {
+    kernels.transposed(values.data, values.pitch, tile, width.values, memory.transposed_values,
+                       tile);
+    multiply_pairs(memory.g, width.values, base::shape.values, memory.transposed_values,
+                   memory.weight_gradients, rows);
   }
-  void mask(A* pairs, A const* plus, causal_maxima<A> const& running,
+  void mask(A* weights, A const* addends, causal_maxima<A> const& running,
             causal_rows const& rows) const {
-    use.causal_weights({pairs, rows.queries, plus, running.of_key});
+    kernels.causal_weights({weights, rows.queries, addends, running.rows});
   }
 
-  // to += pairs * keys, row i of which is summed over the keys up to i.
-  void add_keys(A const* pairs, pitched_rows<A const> keys, A* to, index_t pitch,
+  // sums += pairs * keys, where row i sums the keys up to i.
+  void add_keys(A const* pairs, pitched_rows<A const> keys, A* sums, index_t pitch,
                 causal_rows const& rows) const {
-    if (use.any_special(keys, {rows.keys, pitch})) {
+    if (kernels.has_special(keys, {rows.keys, pitch})) {
       for (int i = 0; i < rows.queries; ++i)
         for (int j = 0; j <= i && j < rows.keys; ++j)
-          add_row(pairs[i * tile + j], keys.data + j * keys.pitch, to + i * pitch, pitch);
+          add_row(pairs[i * tile + j], keys.data + j * keys.pitch, sums + i * pitch, pitch);
       return;
     }
     for (int i = 0; i < rows.queries; i += product_rows) {
-      product_call<A> p{
+      product_params<A> product{
           {pairs + i * tile, tile, 1},
           keys,
-          {to + i * pitch, pitch},
+          {sums + i * pitch, pitch},
           {product_rows, static_cast<int>(pitch), std::min(i + product_rows, rows.keys)}};
-      p.end.adds = true;
-      base::multiply(p);
+      product.epilogue.accumulate = true;
+      base::multiply(product);
     }
   }
-  // to += pairs^T * queries, row j of which is summed over the queries from j on.
-  void add_queries(A const* pairs, A const* queries, index_t pitch, A* to,
+  // sums += pairs^T * queries, where row j sums the queries from j on.
+  void add_queries(A const* pairs, A const* queries, index_t pitch, A* sums,
                    causal_rows const& rows) const {
-    if (use.any_special({queries, pitch}, {rows.queries, pitch})) {
+    if (kernels.has_special({queries, pitch}, {rows.queries, pitch})) {
       for (int j = 0; j < rows.keys; ++j)
         for (int i = j; i < rows.queries; ++i)
-          add_row(pairs[i * tile + j], queries + i * pitch, to + j * pitch, pitch);
+          add_row(pairs[i * tile + j], queries + i * pitch, sums + j * pitch, pitch);
       return;
     }
     for (int j = 0; j < std::min(rows.keys, rows.queries); j += product_rows) {
-      product_call<A> p{{pairs + j * tile + j, 1, tile},
-                        {queries + j * pitch, pitch},
-                        {to + j * pitch, pitch},
-                        {product_rows, static_cast<int>(pitch), rows.queries - j}};
-      p.end.adds = true;
-      base::multiply(p);
+      product_params<A> product{{pairs + j * tile + j, 1, tile},
+                              {queries + j * pitch, pitch},
+                              {sums + j * pitch, pitch},
+                              {product_rows, static_cast<int>(pitch), rows.queries - j}};
+      product.epilogue.accumulate = true;
+      base::multiply(product);
     }
   }
-  // The sums of weights are added to m.d.
+  // Adds the sums of weights to memory.d.
   void add_sums_of_weights(causal_rows const& rows) const {
     for (int i = 0; i < rows.queries; i += product_columns) {
       int const count = std::min(rows.queries - i, product_columns);
       A sums[product_columns];
-      use.row_dots(
-          {{m.weights + i * tile, tile}, {m.keys.ones, 0}, {count, i + product_columns}, sums});
-      for (int l = 0; l < count; ++l) m.d[i + l] += sums[l];
+      kernels.row_dots({{memory.weights + i * tile, tile},
+                        {memory.keys.ones, 0},
+                        {count, i + product_columns},
+                        sums});
+      for (int l = 0; l < count; ++l) memory.d[i + l] += sums[l];
     }
   }
-  // Z of every query.
-  void run_sums(causal_maxima<A> const& running, causal_rows const& rows) const {
-    A kept[tile_rows_of_linear];
-    if (running.of_key != nullptr) {
+  // Computes Z of every query.
+  void compute_running_sums(causal_maxima<A> const& running, causal_rows const& rows) const {
+    A decay[linear_tile];
+    if (running.rows != nullptr) {
       for (int i = 0; i < tile; ++i)
-        kept[i] = (i == 0 ? running.before : running.of_key[i - 1]) - running.of_key[i];
-      use.exponentials(kept, tile);
+        decay[i] = (i == 0 ? running.before : running.rows[i - 1]) - running.rows[i];
+      kernels.exponentials(decay, tile);
     }
-    use.running_sums({m.sums.row,
-                      {m.keys.phi, width.features},
-                      {rows.queries, width.features},
-                      {rows.keys, running.of_key == nullptr ? nullptr : kept},
-                      m.running});
+    kernels.running_sums({memory.sums.row,
+                          {memory.keys.phi, width.features},
+                          {rows.queries, width.features},
+                          {rows.keys, running.rows == nullptr ? nullptr : decay},
+                          memory.running});
   }
 
  private:
-  // Pairs one by one: within the blocks of a product a row that is not looked at counts 0 times,
+  // Pairs task by task: within the blocks of a product a row that is not looked at counts 0 times,
   // and 0 times infinity is no number.
-  void add_row(A factor, A const* row, A* to, index_t columns) const {
-    use.add_rows_times({{row, 0}, {1, columns}, &factor, {to, columns}});
+  void add_row(A factor, A const* row, A* sums, index_t columns) const {
+    kernels.add_rows_times({{row, 0}, {1, columns}, &factor, {sums, columns}});
   }
-  void multiply_pairs(A const* queries, index_t pitch, index_t depth, A const* lanes, A* to,
+  void multiply_pairs(A const* queries, index_t pitch, index_t depth, A const* lanes, A* weights,
                       causal_rows const& rows) const {
     for (int i = 0; i < rows.queries; i += product_columns)
       base::multiply({{queries + i * pitch, pitch, 1},
                       {lanes, tile},
-                      {to + i * tile, tile},
+                      {weights + i * tile, tile},
                       {static_cast<int>(padded_rows(std::min(rows.queries - i, product_columns))),
                        i + product_columns, depth}});
   }
   template <class Factors>
-  A const* weigh(A const* phi, index_t columns, int rows, A const* maxima,
-                 Factors const& form) const {
+  A const* rescaled(A const* phi, index_t columns, int rows, A const* maxima,
+                    Factors const& compute) const {
     if (maxima == nullptr) return phi;
-    A factors[tile_rows_of_linear];
-    form(factors);
-    base::scale({phi, columns}, rows, factors, m.weighted);
-    return m.weighted;
+    A factors[linear_tile];
+    compute(factors);
+    base::scale({phi, columns}, rows, factors, memory.weighted);
+    return memory.weighted;
   }
 };
 

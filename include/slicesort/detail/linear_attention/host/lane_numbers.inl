@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What feature_math.inl asks of lanes. Included once per instruction set, after number_lanes.inl.
+// The `Ops` of feature_math.inl for SIMD lanes. Included once per instruction set, after
+// number_lanes.inl.
 
-// `higher`, for a class that has a function of that name.
+// Calls the free function `higher` from a class with a member of that name.
 template <class V>
 SLICESORT_INLINE V higher_lanes(V const& a, V const& b) {
   return higher(a, b);
@@ -18,15 +19,15 @@ struct lane_numbers {
   SLICESORT_INLINE number fused(number const& a, number const& b, number const& c) const {
     return fused_lanes(a, b, c);
   }
-  SLICESORT_INLINE number every(A a) const { return lanes::every(a); }
-  SLICESORT_INLINE bits every_bits(integer b) const { return broadcast<bits>(b); }
+  SLICESORT_INLINE number splat(A a) const { return lanes::splat(a); }
+  SLICESORT_INLINE bits splat_bits(integer b) const { return broadcast<bits>(b); }
   SLICESORT_INLINE bits bits_of(number const& a) const { return load_lanes<bits>(&a); }
   SLICESORT_INLINE number number_of(bits const& b) const { return load_lanes<number>(&b); }
   SLICESORT_INLINE number higher(number const& a, number const& b) const {
     return higher_lanes(a, b);
   }
   SLICESORT_INLINE bits positive(number const& a) const {
-    // 0 < a for the bits of a number that is no NaN.
-    return greater(every_bits(dtype_traits<A>::infinity), bits_of(a) + every_bits(~integer{0}));
+    // The bits of positive numbers are in 1 .. infinity.
+    return greater(splat_bits(dtype_traits<A>::infinity), bits_of(a) + splat_bits(~integer{0}));
   }
 };

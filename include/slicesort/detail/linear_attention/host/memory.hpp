@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a thread of linear_attention on the host: matrices of a tile, which the heads of a
-// group take turns in, and what each of these heads keeps from tile to tile.
+// Per-thread workspace of linear_attention on the host: matrices of a tile, which interleaved heads
+// share, and the state of each head.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -16,57 +16,57 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int most_heads_together = 4;
+inline constexpr int max_heads_per_task = 4;
 
-// Whether the heads of a group take turns tile by tile, or come one after the other. They take
-// turns if they lie side by side in the rows of a tensor: these are then read in long pieces, in
-// order, as prefetching, pages and the sets of a cache want it.
+// True if the heads of a task are interleaved tile by tile, or false if computed one after the
+// other. Heads side by side in the rows of a tensor are interleaved: memory is then read in long
+// runs and in order, which suits prefetching, pages and cache sets.
 template <class T>
-bool gain_by_turns(linear_attention_inputs<T> const& in, linear_attention_shape const& s) {
+bool should_interleave_heads(linear_attention_inputs<T> const& in,
+                             linear_attention_shape const& s) {
   auto const side_by_side = [](tensor4<T const> t) {
-    strides4 const by = t.strides();
-    return std::abs(by.heads) < std::abs(by.length);
+    strides4 const strides = t.strides();
+    return std::abs(strides.heads) < std::abs(strides.length);
   };
-  return std::max(s.queries, s.keys) > tile_rows_of_linear &&
+  return std::max(s.queries, s.keys) > linear_tile &&
          (side_by_side(in.q) || side_by_side(in.k) || side_by_side(in.v));
 }
 
-// How many heads of a sample a task has: what they keep from tile to tile has to stay in the
-// second-level cache, and no thread may have more to do than it had with tasks of one head.
+// Heads of a sample that one task computes. Their state must stay in the second-level cache, and no
+// thread may get more work than with tasks of one head.
 template <class A>
-int heads_together(linear_attention_shape const& s, unsigned threads) {
-  constexpr std::size_t of_cache = std::size_t{320} << 10;
+int heads_per_task(linear_attention_shape const& s, unsigned threads) {
+  constexpr std::size_t cache_bytes = std::size_t{320} << 10;
   linear_widths const width(s);
   amount const bytes = (amount(width.features) * (amount(4) * width.values + amount(2)) +
                         amount(2) * width.w * width.channels) *
                        sizeof(A);
-  auto const rounds = [&](index_t tasks_of_sample) {
-    std::size_t const tasks = (amount(s.batch) * tasks_of_sample).number();
+  auto const rounds = [&](index_t tasks_per_sample) {
+    std::size_t const tasks = (amount(s.batch) * tasks_per_sample).number();
     return (tasks - 1) / std::max(threads, 1U) + 1;
   };
-  index_t together = std::min<index_t>(most_heads_together, s.heads);
-  for (; together > 1; --together)
-    if ((bytes * together).number() <= of_cache &&
-        (amount(rounds((s.heads + together - 1) / together)) * together).number() <=
-            rounds(s.heads))
+  index_t heads = std::min<index_t>(max_heads_per_task, s.heads);
+  for (; heads > 1; --heads)
+    if ((bytes * heads).number() <= cache_bytes &&
+        (amount(rounds((s.heads + heads - 1) / heads)) * heads).number() <= rounds(s.heads))
       break;
-  return static_cast<int>(together);
+  return static_cast<int>(heads);
 }
 
 // Sums over rows: S and Z, or their gradients U and u.
 template <class A>
 struct linear_sums {
   A* matrix = nullptr;      // [feature][value]
-  A* transposed = nullptr;  // [value][feature]; backward
+  A* transposed = nullptr;  // [value][feature]; backward only
   A* row = nullptr;         // [feature]
 
   linear_sums() = default;
-  linear_sums(arena& a, linear_attention_shape const& s, bool backward) {
+  linear_sums(arena& memory, linear_attention_shape const& s, bool backward) {
     linear_widths const width(s);
-    amount const all = amount(width.features) * width.values;
-    matrix = a.take<A>(all);
-    transposed = a.take<A>(backward ? all : amount(0));
-    row = a.take<A>(width.features);
+    amount const size = amount(width.features) * width.values;
+    matrix = memory.take<A>(size);
+    transposed = memory.take<A>(backward ? size : amount(0));
+    row = memory.take<A>(width.features);
   }
   void clear(linear_widths const& width) const {
     std::fill(matrix, matrix + width.features * width.values, A(0));
@@ -76,78 +76,80 @@ struct linear_sums {
   }
 };
 
-// What a head keeps from tile to tile.
+// State of a head between tiles.
 template <class A>
-struct memory_of_head {
+struct linear_head_memory {
   linear_sums<A> sums, gradients;
   w_memory<A> w;
-  A* maxima = nullptr;                   // of random_exp: of all keys together; causal: of each
-  A *inverses = nullptr, *cs = nullptr;  // where causal, backward: of all queries
+  A* maxima = nullptr;                             // random_exp: of all keys; causal: of each
+  A *saved_inverse = nullptr, *saved_c = nullptr;  // causal backward: of all queries
 
-  memory_of_head() = default;
-  memory_of_head(arena& a, linear_attention_shape const& s, bool backward)
-      : sums(a, s, backward), w(a, s) {
-    if (backward) gradients = linear_sums<A>(a, s, true);
-    bool const twice = s.causal && backward;
-    maxima = a.take<A>(!s.feature.has_maximum() ? 0 : twice ? s.keys : 1);
-    inverses = a.take<A>(twice ? s.queries : 0);
-    cs = a.take<A>(twice ? s.queries : 0);
+  linear_head_memory() = default;
+  linear_head_memory(arena& memory, linear_attention_shape const& s, bool backward)
+      : sums(memory, s, backward), w(memory, s) {
+    if (backward) gradients = linear_sums<A>(memory, s, true);
+    bool const causal_backward = s.causal && backward;
+    maxima = memory.take<A>(!s.feature.has_maximum() ? 0 : causal_backward ? s.keys : 1);
+    saved_inverse = memory.take<A>(causal_backward ? s.queries : 0);
+    saved_c = memory.take<A>(causal_backward ? s.queries : 0);
   }
 };
 
 // Matrices of a tile.
 template <class A>
-struct memory_of_tile {
+struct linear_tile_memory {
   feature_memory<A> queries, keys;
-  A *values, *results;         // [row][value]: of keys, or of queries; y, or dv
-  A* of_queries;               // [row][value]: g
-  A *d, *inverse, *c;          // of a tile's queries
-  A* factors;                  // of a tile's rows
-  A *weights, *products;       // where causal [query][key]: P, G
-  A *lanes, *lanes_of_values;  // where causal phi(k) and v with a key in each lane
-  A* running;                  // where causal [row][feature]: Z of every query
-  A* weighted;                 // where causal [row][feature]: features times row factors
-  A* weighted_values;          // likewise [row][value]
+  A *values, *results;                    // [row][value]: v; y or dv
+  A* g;                                   // [row][value]: g
+  A *d, *inverse, *c;                     // one per query
+  A* factors;                             // one per row
+  A *weights, *weight_gradients;          // causal [query][key]: P, G
+  A *transposed_phi, *transposed_values;  // causal: of keys, a key per lane
+  A* running;                             // causal [query][feature]: Z of each query
+  A* weighted;                            // causal [row][feature]: rescaled features
+  A* weighted_values;                     // causal [row][value]: rescaled values
 
-  memory_of_tile(arena& a, linear_attention_shape const& s, bool backward)
-      : queries(a, s, backward), keys(a, s, backward) {
-    constexpr int rows = tile_rows_of_linear;
+  linear_tile_memory(arena& memory, linear_attention_shape const& s, bool backward)
+      : queries(memory, s, backward), keys(memory, s, backward) {
+    constexpr int rows = linear_tile;
     linear_widths const width(s);
     auto const matrix = [&](index_t columns, bool needed = true) {
-      return a.take<A>(needed ? amount(rows) * columns : amount(0));
+      return memory.take<A>(needed ? amount(rows) * columns : amount(0));
     };
-    bool const causal = s.causal, twice = causal && backward;
+    bool const causal = s.causal, causal_backward = causal && backward;
     values = matrix(width.values);
     results = matrix(width.values);
-    of_queries = matrix(width.values, backward);
-    d = a.take<A>(rows), inverse = a.take<A>(rows), c = a.take<A>(rows);
-    factors = a.take<A>(rows);
+    g = matrix(width.values, backward);
+    d = memory.take<A>(rows), inverse = memory.take<A>(rows), c = memory.take<A>(rows);
+    factors = memory.take<A>(rows);
     weights = matrix(rows, causal);
-    products = matrix(rows, twice);
-    lanes = matrix(width.features, causal);
-    lanes_of_values = matrix(width.values, twice);
-    running = matrix(width.features, twice);
+    weight_gradients = matrix(rows, causal_backward);
+    transposed_phi = matrix(width.features, causal);
+    transposed_values = matrix(width.values, causal_backward);
+    running = matrix(width.features, causal_backward);
     weighted = matrix(width.features, causal && s.feature.has_maximum());
-    weighted_values = matrix(width.values, twice && s.feature.has_maximum());
+    weighted_values = matrix(width.values, causal_backward && s.feature.has_maximum());
   }
 };
 
-// What a thread needs, and what one head uses of it.
+// Workspace of the task of one head.
 template <class A>
-struct linear_slot : memory_of_tile<A>, memory_of_head<A> {
-  linear_slot(memory_of_tile<A> const& tile, memory_of_head<A> const& head)
-      : memory_of_tile<A>(tile), memory_of_head<A>(head) {}
+struct linear_task_memory : linear_tile_memory<A>, linear_head_memory<A> {
+  linear_task_memory(linear_tile_memory<A> const& tile, linear_head_memory<A> const& head)
+      : linear_tile_memory<A>(tile), linear_head_memory<A>(head) {}
 };
+// Workspace of a thread.
 template <class A>
-struct linear_memory {
-  memory_of_tile<A> tile;
-  memory_of_head<A> heads[most_heads_together];
+struct linear_thread_memory {
+  linear_tile_memory<A> tile;
+  linear_head_memory<A> heads[max_heads_per_task];
 
-  linear_memory(arena& a, linear_attention_shape const& s, bool backward, int together)
-      : tile(a, s, backward) {
-    for (int h = 0; h < together; ++h) heads[h] = memory_of_head<A>(a, s, backward);
+  linear_thread_memory(arena& memory, linear_attention_shape const& s, bool backward,
+                       int task_heads)
+      : tile(memory, s, backward) {
+    for (int h = 0; h < task_heads; ++h) heads[h] = linear_head_memory<A>(memory, s, backward);
   }
-  linear_slot<A> of_head(int h) const { return {tile, heads[h]}; }
+  linear_task_memory<A> task(int h) const { return {tile, heads[h]}; }
 };
 
 SLICESORT_DETAIL_END

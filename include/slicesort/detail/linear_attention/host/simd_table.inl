@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of linear_attention for one instruction set.
+// SIMD kernels of linear_attention for one instruction set.
 
 #define SLICESORT_FEATURE_INLINE SLICESORT_INLINE
 #define SLICESORT_FEATURE_CONSTANT constexpr
@@ -13,29 +13,29 @@
 // clang-format on
 
 template <class T>
-void choose_kernels(target, linear_attention_kernels<T>& use) {
+void choose_kernels(target, linear_attention_kernels<T>& table) {
   using A = detail::accumulator_t<T>;
   using features = feature_rows<A>;
   using rows = tile_rows<A>;
-  using transfer = simd_rows<T, 0>;
-  use.multiply = micro_kernel<A>::multiply;
-  use.map = features::map;
-  use.pull = features::pull;
-  use.row_maxima = features::row_maxima;
-  use.row_dots = rows::row_dots;
-  use.column_sums = rows::column_sums;
-  use.scale_rows = rows::scale_rows;
-  use.store_scaled = rows::template store_scaled<false, T>;
-  use.store_scaled_around = rows::template store_scaled<true, T>;
-  use.add_rows_times = rows::add_rows_times;
-  use.running_sums = rows::running_sums;
-  use.causal_weights = rows::causal_weights;
-  use.any_special = rows::any_special;
-  use.exponentials = rows::exponentials;
-  use.angles = rows::angles;
-  use.transposed = rows::transposed;
-  use.load = transfer::load;
-  use.store = transfer::template store<false>;
-  use.add = transfer::add;
-  use.store_around = transfer::store_around;
+  using row_copies = simd_rows<T, 0>;
+  table.multiply = micro_kernel<A>::multiply;
+  table.map = features::map;
+  table.map_backward = features::map_backward;
+  table.row_maxima = features::row_maxima;
+  table.row_dots = rows::row_dots;
+  table.add_column_sums = rows::add_column_sums;
+  table.scale_rows = rows::scale_rows;
+  table.store_scaled = rows::template store_scaled<false, T>;
+  table.store_scaled_around = rows::template store_scaled<true, T>;
+  table.add_rows_times = rows::add_rows_times;
+  table.running_sums = rows::running_sums;
+  table.causal_weights = rows::causal_weights;
+  table.has_special = rows::has_special;
+  table.exponentials = rows::exponentials;
+  table.angles = rows::angles;
+  table.transposed = rows::transposed;
+  table.load = row_copies::load;
+  table.store = row_copies::template store<false>;
+  table.add = row_copies::add;
+  table.store_around = row_copies::store_around;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task of one head of linear_attention on the host: the steps that both directions share.
+// State of one head of linear_attention on the host, and the steps that both directions share.
 #pragma once
 
 #include <slicesort/detail/attention/head.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/linear_attention/host/custom_feature.hpp>
+#include <slicesort/detail/linear_attention/host/erased_feature.hpp>
 #include <slicesort/detail/linear_attention/host/features.hpp>
 #include <slicesort/detail/linear_attention/host/memory.hpp>
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
@@ -19,43 +19,44 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// What all tasks of a call share.
+// Shared by all tasks of a call.
 template <class T>
-struct linear_setting {
-  linear_attention_kernels<T> const& use;
+struct linear_context {
+  linear_attention_kernels<T> const& kernels;
   linear_attention_shape const& shape;
   attention_lengths const& lengths;
   divisor_config divisor;
-  custom_feature<accumulator_t<T>> const& own;
+  erased_feature<accumulator_t<T>> const& custom_feature;
 };
 
-// One head of a call, and what its task has at hand.
+// Per-head state of a task: views, workspace and SIMD kernels.
 template <class T>
 class linear_task {
  public:
   using A = accumulator_t<T>;
-  static constexpr int tile = tile_rows_of_linear;
+  static constexpr int tile = linear_tile;
 
-  linear_task(linear_setting<T> const& of, linear_slot<A> const& slot, index_t pair)
-      : use(of.use),
-        io(of.use),
-        shape(of.shape),
-        width(of.shape),
-        m(slot),
-        divisor(of.divisor),
-        head(of.lengths, of.shape, pair),
-        features(of.use, of.shape, of.own, m.w, head) {
+  linear_task(linear_context<T> const& context, linear_task_memory<A> const& task_memory,
+              index_t pair)
+      : kernels(context.kernels),
+        io(context.kernels),
+        shape(context.shape),
+        width(context.shape),
+        memory(task_memory),
+        divisor(context.divisor),
+        head(context.lengths, context.shape, pair),
+        features(context.kernels, context.shape, context.custom_feature, memory.w, head) {
     index_t const ones = std::max<index_t>(tile, width.w);
-    std::fill(m.queries.ones, m.queries.ones + ones, A(1));
-    std::fill(m.keys.ones, m.keys.ones + ones, A(1));
-    m.sums.clear(width);
+    std::fill(memory.queries.ones, memory.queries.ones + ones, A(1));
+    std::fill(memory.keys.ones, memory.keys.ones + ones, A(1));
+    memory.sums.clear(width);
   }
 
-  linear_attention_kernels<T> const& use;
+  linear_attention_kernels<T> const& kernels;
   row_access<T> const io;
   linear_attention_shape const& shape;
   linear_widths const width;
-  linear_slot<A> const m;
+  linear_task_memory<A> const memory;
   divisor_config const divisor;
   attention_head const head;
   tile_features<T> const features;
@@ -64,36 +65,36 @@ class linear_task {
     return static_cast<int>(std::clamp<index_t>(valid - first, 0, tile));
   }
   bool has_maximum() const { return shape.feature.has_maximum(); }
-  // Features of a tile's queries.
+  // Computes the features of a tile's queries.
   void map_queries(tensor4<T const> q, index_t first, int rows, bool slopes) const {
-    if (!has_maximum()) return features.load_and_map(m.queries, q, first, rows, slopes);
-    features.load(m.queries, q, first, rows);
-    features.find_maxima(m.queries, rows);
-    features.map(m.queries, first, rows, slopes);
+    if (!has_maximum()) return features.load_and_map(memory.queries, q, first, rows, slopes);
+    features.load(memory.queries, q, first, rows);
+    features.compute_maxima(memory.queries, rows);
+    features.map(memory.queries, first, rows, slopes);
   }
-  // Rows of v's width in m.values, filled up with zeros to `padded` rows.
+  // Loads values, and fills up with zero rows to `padded`.
   pitched_rows<A const> load_values(tensor4<T const> from, index_t first, int rows,
                                     int padded) const {
-    io.load(head, from, first, rows, m.values, width.values, padded);
-    return {m.values, width.values};
+    io.load(head, from, first, rows, memory.values, width.values, padded);
+    return {memory.values, width.values};
   }
-  // Each row times its factor.
+  // Multiplies each row by its factor.
   void scale(pitched_rows<A const> from, int rows, A const* factors, A* to) const {
-    use.scale_rows({from, {rows, from.pitch}, factors, {to, from.pitch}});
+    kernels.scale_rows({from, {rows, from.pitch}, factors, {to, from.pitch}});
   }
-  // Each row of features plus `factors` times another, which all may have in common.
-  void add_features(pitched_rows<A const> other, int rows, A const* factors, A* to) const {
-    use.add_rows_times({other, {rows, width.features}, factors, {to, width.features}});
+  // Adds `factors` times the rows of `other` to rows of features; a pitch of 0 repeats one row.
+  void add_scaled_rows(pitched_rows<A const> other, int rows, A const* factors, A* sums) const {
+    kernels.add_rows_times({other, {rows, width.features}, factors, {sums, width.features}});
   }
-  // g of a tile's queries into m.of_queries.
+  // Loads dy and divides it: g of a tile's queries.
   void load_gradient(tensor4<T const> dy, index_t first, int rows) const {
     int const padded = static_cast<int>(padded_rows(rows));
-    io.load(head, dy, first, rows, m.of_queries, width.values, padded);
-    scale({m.of_queries, width.values}, rows, m.inverse, m.of_queries);
+    io.load(head, dy, first, rows, memory.g, width.values, padded);
+    scale({memory.g, width.values}, rows, memory.inverse, memory.g);
   }
 
-  void multiply(product_call<A> const& p) const {
-    if (p.size.rows > 0 && p.size.columns > 0) use.multiply(p);
+  void multiply(product_params<A> const& product) const {
+    if (product.size.rows > 0 && product.size.columns > 0) kernels.multiply(product);
   }
   // c = a b, where a and c have the rows of a tile.
   void multiply_rows(pitched_rows<A const> a, index_t depth, pitched_rows<A const> b, A* c,
@@ -103,97 +104,99 @@ class linear_task {
               {c, columns},
               {static_cast<int>(padded_rows(rows)), static_cast<int>(columns), depth}});
   }
-  // What the rows of a tile add to sums: matrix = matrix * kept + left^T right, and
-  // row = row * kept + left^T weights.
-  void add_tile(linear_sums<A> const& to, A const* left, pitched_rows<A const> right,
-                A const* weights, int rows, A kept) const {
-    product_call<A> p{
-        {left, 1, width.features},
-        right,
-        {to.matrix, width.values},
+  // Adds the rows of a tile: matrix = matrix * decay + lhs^T rhs, row = row * decay + lhs^T
+  // weights.
+  void add_tile(linear_sums<A> const& sums, A const* lhs, pitched_rows<A const> rhs,
+                A const* weights, int rows, A decay) const {
+    product_params<A> product{
+        {lhs, 1, width.features},
+        rhs,
+        {sums.matrix, width.values},
         {static_cast<int>(padded_rows(shape.feature.count)), static_cast<int>(width.values), rows}};
-    p.end.adds = p.end.apart = true;
-    p.end.kept = kept;
-    multiply(p);
-    use.column_sums({{left, width.features}, {rows, width.features}, weights, to.row, kept});
+    product.epilogue.accumulate = product.epilogue.separate_sum = true;
+    product.epilogue.c_scale = decay;
+    multiply(product);
+    kernels.add_column_sums(
+        {{lhs, width.features}, {rows, width.features}, weights, sums.row, decay});
   }
-  void transpose(linear_sums<A> const& of) const {
-    use.transposed(of.matrix, width.values, width.features, width.values, of.transposed,
-                   width.features);
+  void transpose(linear_sums<A> const& sums) const {
+    kernels.transposed(sums.matrix, width.values, width.features, width.values, sums.transposed,
+                       width.features);
   }
 
-  // <phi, Z> of each query, where all queries have the same Z, or each has its own.
-  void dot_features(A const* phi, A const* z, index_t z_pitch, int rows, A* to) const {
-    use.row_dots({{phi, width.features}, {z, z_pitch}, {rows, width.features}, to});
+  // <phi, Z> of each query; a pitch of 0 gives all queries the same Z.
+  void dot_features(A const* phi, A const* z, index_t z_pitch, int rows, A* dots) const {
+    kernels.row_dots({{phi, width.features}, {z, z_pitch}, {rows, width.features}, dots});
   }
-  // The same with the gradient of the features, from S g: m.d.
+  // <phi, dphi> of each query into memory.d, with dphi = S g.
   void dot_gradient(A const* phi, A* gradient, int rows) const {
-    clear_rest<A>({gradient, width.features}, shape.feature.count, rows);
-    dot_features(phi, gradient, width.features, rows, m.d);
+    clear_padding<A>({gradient, width.features}, shape.feature.count, rows);
+    dot_features(phi, gradient, width.features, rows, memory.d);
   }
-  // From d what a query's sums are multiplied by, and that times the slope of the divisor.
+  // Evaluates the divisors of memory.d: their inverses, and the inverses times the slopes.
   void divide(int rows, A* slopes) const {
     single_arithmetic<A> const ops;
     for (int i = 0; i < rows; ++i) {
-      auto const by = divide_by(ops, divisor, m.d[i]);
-      m.inverse[i] = by.inverse;
-      slopes[i] = by.slope;
+      auto const terms = evaluate_divisor(ops, divisor, memory.d[i]);
+      memory.inverse[i] = terms.inverse;
+      slopes[i] = terms.slope;
     }
   }
-  // Gradients of the rows that are not valid.
-  void clear_rest_of(linear_attention_gradients<T> const& to, grad_mode mode) const {
-    io.clear(head, to.dq, head.queries, shape.queries, mode);
-    io.clear(head, to.dk, head.keys, shape.keys, mode);
-    io.clear(head, to.dv, head.keys, shape.keys, mode);
+  // Clears the gradients of padding rows.
+  void clear_gradient_padding(linear_attention_gradients<T> const& grads, grad_mode mode) const {
+    io.clear(head, grads.dq, head.queries, shape.queries, mode);
+    io.clear(head, grads.dk, head.keys, shape.keys, mode);
+    io.clear(head, grads.dv, head.keys, shape.keys, mode);
   }
-  void store_results(tensor4<T> to, index_t first, int rows, grad_mode mode) const {
-    io.store(m.results, width.values, head, to, first, rows, mode);
+  void store_results(tensor4<T> out, index_t first, int rows, grad_mode mode) const {
+    io.store(memory.results, width.values, head, out, first, rows, mode);
   }
-  // y of a tile's queries, from their sums.
+  // Divides the sums of a tile's queries and stores them to y.
   void store_divided(tensor4<T> y, index_t first, int rows) const {
     if (y.extents().channels == 0) return;
     T* const to = head.at(y, first);
-    auto const store = fit_streaming<T>(to, y) ? use.store_scaled_around : use.store_scaled;
+    auto const store = fits_streaming<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
     if (y.strides().channels == 1)
-      return store(m.results, width.values, rows, y.extents().channels, m.inverse, to,
+      return store(memory.results, width.values, rows, y.extents().channels, memory.inverse, to,
                    y.strides().length);
-    scale({m.results, width.values}, rows, m.inverse, m.results);
+    scale({memory.results, width.values}, rows, memory.inverse, memory.results);
     store_results(y, first, rows, grad_mode::overwrite);
   }
 };
 
-// Heads of a sample whose tiles are interleaved. A `Task` computes one head; all have as many rows,
-// since lengths are those of a sample.
+// Heads of one sample whose tiles are interleaved. All have the same number of rows, since lengths
+// belong to a sample.
 template <class Task>
-class head_group {
+class interleaved_heads {
  public:
   using task = Task;
 
   template <class... Arguments>
-  void add(Arguments const&... of_task) {
-    tasks_[count_++].emplace(of_task...);
+  void add(Arguments const&... arguments) {
+    tasks_[count_++].emplace(arguments...);
   }
   Task const& first() const { return *tasks_[0]; }
 
   template <class F>
-  void each(F const& f) {
+  void for_each(F const& f) {
     for (int h = 0; h < count_; ++h) f(*tasks_[h]);
   }
-  // f(task, row) for the first row of every tile and every head; or from the last tile on.
+  // Calls f(task, row) with the first row of every tile, for every head; `_reversed` starts at the
+  // last tile.
   template <class F>
-  void each_tile(index_t rows, F const& f) {
-    for (index_t row = 0; row < rows; row += tile_rows_of_linear)
-      each([&](Task& one) { f(one, row); });
+  void for_each_tile(index_t rows, F const& f) {
+    for (index_t row = 0; row < rows; row += linear_tile)
+      for_each([&](Task& task) { f(task, row); });
   }
   template <class F>
-  void each_tile_back(index_t rows, F const& f) {
-    constexpr int tile = tile_rows_of_linear;
+  void for_each_tile_reversed(index_t rows, F const& f) {
+    constexpr int tile = linear_tile;
     for (index_t row = (rows + tile - 1) / tile * tile; (row -= tile) >= 0;)
-      each([&](Task& one) { f(one, row); });
+      for_each([&](Task& task) { f(task, row); });
   }
 
  private:
-  std::optional<Task> tasks_[most_heads_together];
+  std::optional<Task> tasks_[max_heads_per_task];
   int count_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of linear_attention's kernels on the host. Matrices of a tile have one row for each
-// row of the tile; every row is filled up with zeros to whole blocks of product_columns numbers, so
-// that kernels need no rest.
+// Arguments of linear_attention's host kernels. A tile's matrix has one row per row of the tile.
+// Zeros pad every row to whole blocks of product_columns numbers, so kernels have no remainder
+// loops.
 #pragma once
 
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
@@ -14,9 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int tile_rows_of_linear = linear_attention_tile;
-
-// Numbers of a row of each matrix, in whole blocks.
+// Padded row lengths of the matrices.
 struct linear_widths {
   index_t channels, values, features, w;
 
@@ -27,85 +25,85 @@ struct linear_widths {
         w(padded_columns(s.feature.rows_of_w)) {}
 };
 
-// The numbers of a feature_config in the accumulator's type.
+// A feature_config's numbers in the accumulator's type.
 template <class A>
 struct feature_constants {
   feature_kind kind;
   index_t channels, rows_of_w, count;
   A eps, scale, scaled_eps, scale_of_x;
 
-  explicit feature_constants(feature_config const& r)
-      : kind(r.kind),
-        channels(r.channels),
-        rows_of_w(r.rows_of_w),
-        count(r.count),
-        eps(static_cast<A>(r.eps)),
-        scale(static_cast<A>(r.scale)),
-        scaled_eps(static_cast<A>(r.eps * r.scale)),
-        scale_of_x(static_cast<A>(r.scale_of_x)) {}
+  explicit feature_constants(feature_config const& config)
+      : kind(config.kind),
+        channels(config.channels),
+        rows_of_w(config.rows_of_w),
+        count(config.count),
+        eps(static_cast<A>(config.eps)),
+        scale(static_cast<A>(config.scale)),
+        scaled_eps(static_cast<A>(config.eps * config.scale)),
+        scale_of_x(static_cast<A>(config.scale_of_x)) {}
 };
 
-// Numbers of each row of a tile; which of them there are depends on the feature map.
+// Scalars of each row of a tile; those that the feature map does not read are absent.
 template <class A>
-struct row_numbers_of_features {
-  A *cosine, *sine;   // of cosine_reweighted
-  A* half_square;     // of random_exp: |z|^2 / 2
-  A* maximum;         // of random_exp: m
-  A *factor, *ratio;  // of random_fourier: 1 / (|x| + floor), (|x| + floor) / |x|
+struct feature_row_scalars {
+  A *cosine, *sine;   // cosine_reweighted
+  A* half_square;     // random_exp: |z|^2 / 2
+  A* maximum;         // random_exp: m
+  A *factor, *ratio;  // random_fourier: 1 / (|x| + floor), (|x| + floor) / |x|
 };
 
-// Features of some rows, and what `pull` needs of them.
+// Maps rows to features, and stores the slopes that backward needs.
 template <class A>
 struct feature_call {
-  feature_constants<A> const* of;
-  row_numbers_of_features<A> const* row;
+  feature_constants<A> const* config;
+  feature_row_scalars<A> const* row;
   int rows;
-  pitched_rows<A const> x;  // [row][channel]; of random features z
-  pitched_rows<A const> u;  // of random features [row][r]: <w, z>; else null
+  pitched_rows<A const> x;  // [row][channel]; z for random features
+  pitched_rows<A const> u;  // [row][r]: <w, z> for random features; else null
   pitched_rows<A> phi;      // [row][feature]
-  A* slope = nullptr;       // of random_exp and random_relu, if wanted: as u
+  A* slope = nullptr;       // as u, for random_exp and random_relu in backward
 };
 
-// The gradient of the rows, or, of random features, that of u, from the features'.
+// Computes the gradient of the rows from that of the features; for random features, the gradient of
+// u.
 template <class A>
-struct pull_call {
+struct feature_gradient_call {
   feature_call<A> const& forward;
   A const* dphi;       // as phi
-  pitched_rows<A> to;  // [row][channel], or as u
+  pitched_rows<A> dx;  // [row][channel], or as u
 };
 
-// Rows and columns of a tile's matrix, columns in whole blocks.
+// Extent of a tile's matrix; columns in whole blocks.
 struct tile_extent {
   int rows;
   index_t columns;
 };
 
-// Zeros behind the first `used` numbers of each row. A product leaves no zeros there if it has
-// infinities to multiply them by.
+// Clears the padding behind the first `used` numbers of each row. A product of 0 and an infinity
+// leaves a NaN there.
 template <class A>
-void clear_rest(pitched_rows<A> of, index_t used, int rows) {
-  if (used == of.pitch) return;
+void clear_padding(pitched_rows<A> matrix, index_t used, int rows) {
+  if (used == matrix.pitch) return;
   for (int i = 0; i < rows; ++i)
-    std::fill(of.data + i * of.pitch + used, of.data + (i + 1) * of.pitch, A(0));
+    std::fill(matrix.data + i * matrix.pitch + used, matrix.data + (i + 1) * matrix.pitch, A(0));
 }
 
-// to[i] = the dot product of row i of a and row i of b (row_parts). A pitch of 0: all rows
-// have the same.
+// out[i] = <a[i], b[i]>, summed in row_parts partial sums. A pitch of 0 repeats one row.
 template <class A>
 struct row_dots_call {
   pitched_rows<A const> a, b;
   tile_extent size;
-  A* to;
+  A* out;
 };
 
-// to[c] = to[c] * kept + sum of weights[i] * from[i][c].
+// sums[c] = sums[c] * decay + sum of weights[i] * from[i][c].
 template <class A>
-struct column_sums_call {
+struct add_column_sums_call {
   pitched_rows<A const> from;
   tile_extent size;
   A const* weights;
-  A* to;
-  A kept;
+  A* sums;
+  A decay;
 };
 
 // to[i][c] = from[i][c] * factors[i].
@@ -117,36 +115,37 @@ struct scale_rows_call {
   pitched_rows<A> to;
 };
 
-// to[i][c] += factors[i] * other[i][c]; a pitch of 0: all rows have the same.
+// sums[i][c] += factors[i] * other[i][c]; a pitch of 0 repeats one row.
 template <class A>
 struct add_rows_times_call {
   pitched_rows<A const> other;
   tile_extent size;
   A const* factors;
-  pitched_rows<A> to;
+  pitched_rows<A> sums;
 };
 
-// Running sums of rows: to[i] = to[i - 1] * kept[i] + from[i], where to[-1] is `start`.
+// Running sums: out[i] = out[i - 1] * decay[i] + from[i], with `start` as out[-1]. Rows from
+// `added.count` on repeat the sum before them.
 template <class A>
 struct running_sums_call {
   A const* start;
   pitched_rows<A const> from;
   tile_extent size;
-  struct steps {
-    int added;      // rows from here on add nothing
-    A const* kept;  // null: 1
-  } of;
-  A* to;  // as from
+  struct added_rows {
+    int count;
+    A const* decay;  // null: 1
+  } added;
+  A* out;  // as from
 };
 
-// Weights of the pairs of a tile that is causal, [query][key]: those of later keys become 0. The
-// others are multiplied by exp(m_key - m_query), if there are maxima.
+// Masks the weights of a causal tile, [query][key]: those of later keys become 0. The others are
+// multiplied by exp(m_key - m_query) if there are maxima.
 template <class A>
 struct causal_weights_call {
   A* weights;
   int rows;
-  A const* plus;    // of each query, added first; null: nothing
-  A const* maxima;  // of the tile's rows; null: none
+  A const* addends;  // added first, one per query; null: 0
+  A const* maxima;   // running maxima of the tile's keys; null: none
 };
 
 SLICESORT_DETAIL_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows and columns of a tile, in the orders that problem.hpp fixes. Included once per
+// Sums over the rows and columns of a tile, in the orders of params.hpp. Included once per
 // instruction set, after lane_numbers.inl.
 
 template <class A>
@@ -10,25 +10,25 @@ class tile_rows {
   using V = typename lanes::V;
   using bits = typename lane_ops::bits;
   static constexpr int count = lanes::count, parts = detail::row_parts;
-  static constexpr int vectors = parts / count;  // of the parts of a row
+  static constexpr int vectors = parts / count;  // that hold the partial sums of a row
   static_assert(parts % count == 0 && product_columns % parts == 0);
 
  public:
   static void row_dots(row_dots_call<A> const& p) {
     int i = 0;
-    for (; i + count <= p.size.rows; i += count) dots_of(p, i, i + count);
-    if (i < p.size.rows) dots_of(p, i, p.size.rows);
+    for (; i + count <= p.size.rows; i += count) row_dots_of(p, i, i + count);
+    if (i < p.size.rows) row_dots_of(p, i, p.size.rows);
   }
 
-  static void column_sums(column_sums_call<A> const& p) {
+  static void add_column_sums(add_column_sums_call<A> const& p) {
     index_t c = 0;
-    for (; c + 4 * count <= p.size.columns; c += 4 * count) sums_of<4>(p, c);
-    for (; c < p.size.columns; c += count) sums_of<1>(p, c);
+    for (; c + 4 * count <= p.size.columns; c += 4 * count) column_sums<4>(p, c);
+    for (; c < p.size.columns; c += count) column_sums<1>(p, c);
   }
 
   static void scale_rows(scale_rows_call<A> const& p) {
     for (int i = 0; i < p.size.rows; ++i) {
-      V const factor = lanes::every(p.factors[i]);
+      V const factor = lanes::splat(p.factors[i]);
       for (index_t c = 0; c < p.size.columns; c += count)
         store_lanes(
             p.to.data + i * p.to.pitch + c,
@@ -40,7 +40,7 @@ class tile_rows {
   static void store_scaled(A const* from, index_t pitch, int rows, index_t width, A const* factors,
                            T* to, index_t to_pitch) {
     for (int i = 0; i < rows; ++i, from += pitch, to += to_pitch) {
-      V const factor = lanes::every(factors[i]);
+      V const factor = lanes::splat(factors[i]);
       index_t c = 0;
       for (; c + count <= width; c += count)
         number_lanes<T>::template store<Stream>(
@@ -54,11 +54,12 @@ class tile_rows {
 
   static void add_rows_times(add_rows_times_call<A> const& p) {
     for (int i = 0; i < p.size.rows; ++i) {
-      V const factor = lanes::every(p.factors[i]);
+      V const factor = lanes::splat(p.factors[i]);
       A const* const other = p.other.data + i * p.other.pitch;
-      A* const to = p.to.data + i * p.to.pitch;
+      A* const sums = p.sums.data + i * p.sums.pitch;
       for (index_t c = 0; c < p.size.columns; c += count)
-        store_lanes(to + c, fused_lanes(factor, load_lanes<V>(other + c), load_lanes<V>(to + c)));
+        store_lanes(sums + c,
+                    fused_lanes(factor, load_lanes<V>(other + c), load_lanes<V>(sums + c)));
     }
   }
 
@@ -66,50 +67,50 @@ class tile_rows {
     for (index_t c = 0; c < p.size.columns; c += count) {
       V sum = load_lanes<V>(p.start + c);
       for (int i = 0; i < p.size.rows; ++i) {
-        if (i < p.of.added) {
-          V const kept = lanes::every(p.of.kept == nullptr ? A(1) : p.of.kept[i]);
-          sum = fused_lanes(sum, kept, load_lanes<V>(p.from.data + i * p.from.pitch + c));
+        if (i < p.added.count) {
+          V const decay = lanes::splat(p.added.decay == nullptr ? A(1) : p.added.decay[i]);
+          sum = fused_lanes(sum, decay, load_lanes<V>(p.from.data + i * p.from.pitch + c));
         }
-        store_lanes(p.to + i * p.from.pitch + c, sum);
+        store_lanes(p.out + i * p.from.pitch + c, sum);
       }
     }
   }
 
   static void causal_weights(causal_weights_call<A> const& p) {
-    constexpr int pitch = detail::linear_attention_tile;
+    constexpr int pitch = detail::linear_tile;
     lane_ops const ops{};
     typename lane_ops::integer lane_index[std::size_t{count}];
     for (int l = 0; l < count; ++l) lane_index[l] = static_cast<typename lane_ops::integer>(l);
     bits const lane = load_lanes<bits>(lane_index);
-    bool const only_masks = p.plus == nullptr && p.maxima == nullptr;
+    bool const only_masks = p.addends == nullptr && p.maxima == nullptr;
     for (int i = 0; i < p.rows; ++i) {
       A* const row = p.weights + i * pitch;
       int const diagonal = i / product_columns * product_columns;
       for (int c = only_masks ? diagonal : 0; c < diagonal + product_columns; c += count) {
         V weight = load_lanes<V>(row + c);
-        if (p.plus != nullptr) weight = math::sum(ops, weight, lanes::every(p.plus[i]));
+        if (p.addends != nullptr) weight = math::sum(ops, weight, lanes::splat(p.addends[i]));
         if (p.maxima != nullptr) {
-          V const lower = math::sum(ops, load_lanes<V>(p.maxima + c), lanes::every(-p.maxima[i]));
+          V const lower = math::sum(ops, load_lanes<V>(p.maxima + c), lanes::splat(-p.maxima[i]));
           weight = math::product(ops, weight, math::exponential(ops, lower));
         }
         if (c >= diagonal) {
-          auto const kept = static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
-          weight = math::masked(ops, greater(ops.every_bits(kept), lane), weight);
+          auto const visible = static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
+          weight = math::masked(ops, greater(ops.splat_bits(visible), lane), weight);
         }
         store_lanes(row + c, weight);
       }
     }
   }
 
-  static bool any_special(pitched_rows<A const> of, tile_extent size) {
+  static bool has_special(pitched_rows<A const> matrix, tile_extent size) {
     lane_ops const ops{};
     constexpr auto sign = detail::sign_bit<detail::bits_t<A>>;
-    bits const magnitude = ops.every_bits(static_cast<typename lane_ops::integer>(~sign));
-    bits most{};
+    bits const magnitude = ops.splat_bits(static_cast<typename lane_ops::integer>(~sign));
+    bits largest{};
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
-        most = higher(most, load_lanes<bits>(of.data + i * of.pitch + c) & magnitude);
-    return any(greater(most, ops.every_bits(dtype_traits<A>::infinity - 1)));
+        largest = higher(largest, load_lanes<bits>(matrix.data + i * matrix.pitch + c) & magnitude);
+    return any_set(greater(largest, ops.splat_bits(dtype_traits<A>::infinity - 1)));
   }
 
   static void exponentials(A* x, index_t amount) {
@@ -117,21 +118,21 @@ class tile_rows {
       store_lanes(x + c, math::exponential(lane_ops{}, load_lanes<V>(x + c)));
   }
 
-  // The angles of cosine_reweighted in rows first, first + 1, ..: see detail::angle_of_row.
+  // Cosines and sines of detail::angle_of_row, for the rows from `first` on.
   static void angles(index_t first, index_t length, int rows, A* cosine, A* sine) {
     using wide_lane_ops = lane_numbers<double>;
     using wide_math = feature_math<wide_lane_ops>;
     constexpr int wide = number_lanes<double>::count;
     wide_lane_ops const ops{};
-    double part[std::size_t{wide}], cosines[std::size_t{wide}], sines[std::size_t{wide}];
+    double fraction[std::size_t{wide}], cosines[std::size_t{wide}], sines[std::size_t{wide}];
     for (int i = 0; i < rows; i += wide) {
       for (int l = 0; l < wide; ++l)
-        part[l] = static_cast<double>(first + i + l + 1) / static_cast<double>(2 * length);
-      auto const at = wide_math::sincos(
-          ops, wide_math::product(ops, load_lanes<typename wide_lane_ops::number>(part),
-                                  ops.every(3.14159265358979323846)));
-      store_lanes(cosines, at.cosine);
-      store_lanes(sines, at.sine);
+        fraction[l] = static_cast<double>(first + i + l + 1) / static_cast<double>(2 * length);
+      auto const angle = wide_math::sincos(
+          ops, wide_math::product(ops, load_lanes<typename wide_lane_ops::number>(fraction),
+                                  ops.splat(3.14159265358979323846)));
+      store_lanes(cosines, angle.cosine);
+      store_lanes(sines, angle.sine);
       for (int l = 0; l < wide && i + l < rows; ++l) {
         cosine[i + l] = static_cast<A>(cosines[l]);
         sine[i + l] = static_cast<A>(sines[l]);
@@ -139,7 +140,7 @@ class tile_rows {
     }
   }
 
-  // to[c][r] = from[r][c]; rows and columns in whole blocks of product_columns.
+  // [rows, columns] -> [columns, rows]; both in whole blocks of product_columns.
   static void transposed(A const* from, index_t pitch, index_t rows, index_t columns, A* to,
                          index_t to_pitch) {
     for (index_t r = 0; r < rows; r += count)
@@ -148,29 +149,29 @@ class tile_rows {
   }
 
  private:
-  // Rows [first, last), `count` at the most. Row r's parts are folded with those of the other rows
-  // such that lane l of the last vector is row first + l.
-  static SLICESORT_INLINE void dots_of(row_dots_call<A> const& p, int first, int last) {
+  // Dot products of rows [first, last), at most `count`. Folding the rows' partial sums pairwise
+  // leaves row first + l in lane l.
+  static SLICESORT_INLINE void row_dots_of(row_dots_call<A> const& p, int first, int last) {
     V folded[std::size_t{count}];
     for (int l = 0; l < count; ++l) {
       int const i = first + l < last ? first + l : last - 1;
-      folded[l] = parts_of(p.a.data + i * p.a.pitch, p.b.data + i * p.b.pitch, p.size.columns);
+      folded[l] = partial_sums(p.a.data + i * p.a.pitch, p.b.data + i * p.b.pitch, p.size.columns);
     }
     fold_rows<count / 2>(folded);
-    A each[std::size_t{count}];
-    store_lanes(each, folded[0]);
-    for (int i = first; i < last; ++i) p.to[i] = each[i - first];
+    A dots[std::size_t{count}];
+    store_lanes(dots, folded[0]);
+    for (int i = first; i < last; ++i) p.out[i] = dots[i - first];
   }
-  static SLICESORT_INLINE V parts_of(A const* a, A const* b, index_t depth) {
-    V part[std::size_t{vectors}];
-    for (V& one : part) one = V{};
+  static SLICESORT_INLINE V partial_sums(A const* a, A const* b, index_t depth) {
+    V sum[std::size_t{vectors}];
+    for (V& x : sum) x = V{};
     for (index_t k = 0; k < depth; k += parts)
       for (int n = 0; n < vectors; ++n)
-        part[n] = fused_lanes(load_lanes<V>(a + k + n * count), load_lanes<V>(b + k + n * count),
-                              part[n]);
+        sum[n] =
+            fused_lanes(load_lanes<V>(a + k + n * count), load_lanes<V>(b + k + n * count), sum[n]);
     for (int half = vectors / 2; half > 0; half /= 2)
-      for (int n = 0; n < half; ++n) part[n] = math::sum(lane_ops{}, part[n], part[n + half]);
-    return part[0];
+      for (int n = 0; n < half; ++n) sum[n] = math::sum(lane_ops{}, sum[n], sum[n + half]);
+    return sum[0];
   }
   template <int Half>
   static SLICESORT_INLINE void fold_rows(V* x) {
@@ -181,18 +182,18 @@ class tile_rows {
   }
 
   template <int Vectors>
-  static SLICESORT_INLINE void sums_of(column_sums_call<A> const& p, index_t c) {
+  static SLICESORT_INLINE void column_sums(add_column_sums_call<A> const& p, index_t c) {
     V sum[std::size_t{Vectors}];
-    for (V& one : sum) one = V{};
+    for (V& x : sum) x = V{};
     for (int i = 0; i < p.size.rows; ++i) {
-      V const weight = lanes::every(p.weights[i]);
+      V const weight = lanes::splat(p.weights[i]);
       for (int n = 0; n < Vectors; ++n)
         sum[n] = fused_lanes(load_lanes<V>(p.from.data + i * p.from.pitch + c + n * count), weight,
                              sum[n]);
     }
-    V const kept = lanes::every(p.kept);
+    V const decay = lanes::splat(p.decay);
     for (int n = 0; n < Vectors; ++n)
-      store_lanes(p.to + c + n * count,
-                  fused_lanes(load_lanes<V>(p.to + c + n * count), kept, sum[n]));
+      store_lanes(p.sums + c + n * count,
+                  fused_lanes(load_lanes<V>(p.sums + c + n * count), decay, sum[n]));
   }
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the matrix of random features: each sample and head has a part, and parts are
-// added up in order.
+// Gradient of the random features' matrix: one partial sum per sample and head, reduced in order.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -18,48 +17,48 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class A>
-class gradients_of_w {
+class partial_w_gradients {
  public:
-  gradients_of_w(arena& a, linear_attention_shape const& s)
+  partial_w_gradients(arena& memory, linear_attention_shape const& s)
       : shape_(s), pitch_(linear_widths(s).channels) {
-    bool const wanted = s.with_dw && !s.empty();
-    amount const part = amount(padded_rows(s.feature.rows_of_w)) * pitch_;
-    parts_ = a.take<A>(wanted ? part * s.batch * s.heads : amount(0));
+    bool const computed = s.with_dw && !s.empty();
+    amount const size = amount(padded_rows(s.feature.rows_of_w)) * pitch_;
+    partial_ = memory.take<A>(computed ? size * s.batch * s.heads : amount(0));
   }
 
-  // The part of a sample and head, as zeros; null if it is not wanted.
-  A* begin(index_t pair) const {
-    if (parts_ == nullptr) return nullptr;
-    A* const part = parts_ + pair * part_size();
-    std::fill(part, part + part_size(), A(0));
-    return part;
+  // Clears and returns the partial gradient of a sample and head; null if dw is not computed.
+  A* clear(index_t pair) const {
+    if (partial_ == nullptr) return nullptr;
+    A* const gradient = partial_ + pair * partial_size();
+    std::fill(gradient, gradient + partial_size(), A(0));
+    return gradient;
   }
 
   template <class T>
-  void add_up(host_exec const& ops, tensor3<T> dw, grad_mode mode) const {
+  void reduce(host_exec const& exec, tensor3<T> dw, grad_mode mode) const {
     extents3 const e = dw.extents();
     if (e.empty()) return;
-    index_t const heads = shape_.heads, own_heads = heads_of_w(e) == heads ? 1 : heads;
-    for_each_task(ops, heads_of_w(e) * e.length, [&](unsigned, index_t row) {
+    index_t const heads = shape_.heads, summed_heads = heads_of_w(e) == heads ? 1 : heads;
+    for_each_task(exec, heads_of_w(e) * e.length, [&](unsigned, index_t row) {
       index_t const head = row / e.length, f = row % e.length;
-      with_store<T>(mode, [&](auto put) {
+      with_store<T>(mode, [&](auto store) {
         for (index_t c = 0; c < e.channels; ++c) {
-          A sum(0);  // stays it where there are no rows, and no parts
-          for (index_t sample = 0; parts_ != nullptr && sample < shape_.batch; ++sample)
-            for (index_t h = head; h < head + own_heads; ++h)
-              sum += parts_[(sample * heads + h) * part_size() + f * pitch_ + c];
-          put.sum(dw(head, f, c), sum);
+          A sum(0);
+          for (index_t sample = 0; partial_ != nullptr && sample < shape_.batch; ++sample)
+            for (index_t h = head; h < head + summed_heads; ++h)
+              sum += partial_[(sample * heads + h) * partial_size() + f * pitch_ + c];
+          store.sum(dw(head, f, c), sum);
         }
       });
     });
   }
 
  private:
-  index_t part_size() const { return padded_rows(shape_.feature.rows_of_w) * pitch_; }
+  index_t partial_size() const { return padded_rows(shape_.feature.rows_of_w) * pitch_; }
 
   linear_attention_shape shape_;
   index_t pitch_;
-  A* parts_;
+  A* partial_;
 };
 
 SLICESORT_DETAIL_END

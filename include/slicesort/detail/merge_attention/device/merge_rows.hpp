@@ -16,19 +16,19 @@
 SLICESORT_DETAIL_BEGIN
 
 // Neighboring channels that a thread reads at once.
-template <class T, int Wide>
-struct alignas(sizeof(T) * Wide) merge_piece {
-  T elements[std::size_t{Wide}];
+template <class T, int Width>
+struct alignas(sizeof(T) * Width) merge_piece {
+  T elements[std::size_t{Width}];
 };
 
 // `Wide` channels lie side by side and on boundaries of their size, or it is 1.
-template <class T, int Wide>
+template <class T, int Width>
 struct merge_attention_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using piece = merge_piece<T, Wide>;
+  using piece = merge_piece<T, Width>;
 
-  attention_part<T> parts[attention_parts<T>::most];
+  attention_part<T> parts[attention_parts<T>::max_parts];
   int count;
   tensor4<T> y;      // may be that of part 0
   tensor4<A> state;  // likewise; if wanted
@@ -69,8 +69,8 @@ struct merge_attention_kernel {
 
     int const rows_at_once = block.size() / threads_of_row;
     for (int row = block.rank() / threads_of_row; row < rows; row += rows_at_once)
-      for (index_t c = block.rank() % threads_of_row * Wide; c < e.channels;
-           c += threads_of_row * Wide)
+      for (index_t c = block.rank() % threads_of_row * Width; c < e.channels;
+           c += threads_of_row * Width)
         merge(block, weights + row * count, sample, head, first + row, c);
   }
 
@@ -79,23 +79,23 @@ struct merge_attention_kernel {
   SLICESORT_HD_INLINE void merge(Block& block, A const* weights, index_t sample, index_t head,
                                  index_t row, index_t c) const {
     // -0 changes no number that is added to it, -0 itself among them.
-    A sums[std::size_t{Wide}];
+    A sums[std::size_t{Width}];
     SLICESORT_UNROLL
     for (A& sum : sums) sum = A(-0.0F);
-    bool any = false;
+    bool has_weight = false;
     SLICESORT_UNROLL_4
     for (int p = 0; p < count; ++p) {
-      piece const some = *reinterpret_cast<piece const*>(&parts[p].y(sample, head, row, c));
+      piece const values = *reinterpret_cast<piece const*>(&parts[p].y(sample, head, row, c));
       A const weight = weights[p];
       if (is_zero(weight)) continue;
-      any = true;
+      has_weight = true;
       SLICESORT_UNROLL
-      for (int i = 0; i < Wide; ++i)
-        sums[i] = block.fused_multiply_add(static_cast<A>(some.elements[i]), weight, sums[i]);
+      for (int i = 0; i < Width; ++i)
+        sums[i] = block.fused_multiply_add(static_cast<A>(values.elements[i]), weight, sums[i]);
     }
     piece merged;
     SLICESORT_UNROLL
-    for (int i = 0; i < Wide; ++i) merged.elements[i] = rounded<T>(any ? sums[i] : A(0));
+    for (int i = 0; i < Width; ++i) merged.elements[i] = rounded<T>(has_weight ? sums[i] : A(0));
     *reinterpret_cast<piece*>(&y(sample, head, row, c)) = merged;
   }
 };

@@ -19,16 +19,16 @@ SLICESORT_DETAIL_BEGIN
 // One row of y: to[c] = sum of weight[p] * from[p][c] over some parts, at least one.
 template <class T>
 struct merged_row {
-  static constexpr std::size_t most = attention_parts<T>::most;
+  static constexpr std::size_t max_parts = attention_parts<T>::max_parts;
 
   int parts = 0;
   index_t channels = 0;
   bool adjacent = false;  // whether all channels are
   T* to = nullptr;
   index_t to_step = 0;
-  T const* from[most];
-  index_t step[most];  // from one channel to the next
-  accumulator_t<T> weight[most];
+  T const* from[max_parts];
+  index_t step[max_parts];  // from one channel to the next
+  accumulator_t<T> weight[max_parts];
 };
 
 // The loop of one set, chosen once for a call.
@@ -40,9 +40,9 @@ using merge_row = void (*)(merged_row<T> const&);
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 template <class T>
-merge_row<T> merge_row_of(isa wanted) {
+merge_row<T> merge_row_of(isa requested) {
   merge_row<T> chosen = nullptr;
-  with_isa(fused_isa(wanted), [&](auto target) { choose_merge_row(target, chosen); });
+  with_isa(fused_isa(requested), [&](auto target) { choose_merge_row(target, chosen); });
   return chosen;
 }
 

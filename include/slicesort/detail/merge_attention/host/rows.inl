@@ -22,18 +22,18 @@ struct merge_row_kernel {
   // Begins with -0, to which any number may be added without changing it, -0 itself among them.
   template <class Load>
   static SLICESORT_INLINE V sum_of(merged_row<T> const& row, Load const& load) {
-    V sum = lanes::every(A(-0.0F));
+    V sum = lanes::splat(A(-0.0F));
     for (int p = 0; p < row.parts; ++p)
-      sum = fused_lanes(load(p), lanes::every(row.weight[p]), sum);
+      sum = fused_lanes(load(p), lanes::splat(row.weight[p]), sum);
     return sum;
   }
   // Channels that are apart, or fewer than a vector has lanes.
   static void gather(merged_row<T> const& row, index_t first, index_t count) {
     V const sum = sum_of(row, [&](int p) {
-      A some[lanes::count] = {};
+      A values[lanes::count] = {};
       for (index_t c = 0; c < count; ++c)
-        some[c] = static_cast<A>(row.from[p][(first + c) * row.step[p]]);
-      return load_lanes<V>(some);
+        values[c] = static_cast<A>(row.from[p][(first + c) * row.step[p]]);
+      return load_lanes<V>(values);
     });
     A sums[lanes::count];
     store_lanes(sums, sum);
@@ -43,6 +43,6 @@ struct merge_row_kernel {
 };
 
 template <class T>
-void choose_merge_row(target, merge_row<T>& use) {
-  use = merge_row_kernel<T>::run;
+void choose_merge_row(target, merge_row<T>& kernel) {
+  kernel = merge_row_kernel<T>::run;
 }

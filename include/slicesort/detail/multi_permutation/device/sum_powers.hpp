@@ -22,9 +22,9 @@ SLICESORT_DETAIL_BEGIN
 // the valid rows repeat the first one, and are not stored.
 template <class Column, class Share, class Row, class A>
 SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& here, Row first, A weight,
-                                      Row (&n)[chained_at_once], A (&sum)[chained_at_once]) {
+                                      Row (&n)[chained_in_flight], A (&sum)[chained_in_flight]) {
   SLICESORT_UNROLL
-  for (int k = 0; k < chained_at_once; ++k) {
+  for (int k = 0; k < chained_in_flight; ++k) {
     n[k] = first + k * here.step;
     if (n[k] >= here.valid) n[k] = first;
     sum[k] = weight * static_cast<A>(column.value(n[k]));
@@ -53,23 +53,23 @@ struct sum_powers_kernel {
     auto const here = sorted.thread_work_of(block);
     auto const column = sorted.open(block, tile, here);
     if (!here.inside) return;
-    column_of<T> const to(y, here.at);
+    column_of<T> const to(y, here.column);
 
     A const first_weight = weights(1);
-    for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
-      row n[chained_at_once];
-      A sum[chained_at_once];
+    for (row first = here.first; first < here.valid; first += chained_in_flight * here.step) {
+      row n[chained_in_flight];
+      A sum[chained_in_flight];
       begin_chains(column, here, first, first_weight, n, sum);
       for (index_t power = 2; power <= weights.terms; ++power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k) {
+        for (int k = 0; k < chained_in_flight; ++k) {
           n[k] = column.next(n[k]);
           sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k)
+      for (int k = 0; k < chained_in_flight; ++k)
         if (first + k * here.step < here.valid) to[first + k * here.step] = rounded<T>(sum[k]);
     }
     for (row n = here.first; n < here.length; n += here.step)
@@ -108,27 +108,27 @@ struct transpose_powers_kernel {
     memory const m = shared(block);
     auto const here = gradient.thread_work_of(block);
     auto const column = gradient.open(block, m.tile, here);
-    column_of<T> const to(dx, here.at);
+    column_of<T> const to(dx, here.column);
     A* sums = nullptr;
     if constexpr (InShared) sums = m.sums + (column.values - m.tile.values);
 
     A const last_weight = weights(weights.terms);
-    for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
-      row n[chained_at_once];
-      A sum[chained_at_once];
+    for (row first = here.first; first < here.valid; first += chained_in_flight * here.step) {
+      row n[chained_in_flight];
+      A sum[chained_in_flight];
       begin_chains(column, here, first, last_weight, n, sum);
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k) n[k] = column.next(n[k]);
+      for (int k = 0; k < chained_in_flight; ++k) n[k] = column.next(n[k]);
       for (index_t power = weights.terms - 1; power >= 1; --power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k) {
+        for (int k = 0; k < chained_in_flight; ++k) {
           sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
           n[k] = column.next(n[k]);
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k) {
+      for (int k = 0; k < chained_in_flight; ++k) {
         if (first + k * here.step >= here.valid) continue;
         if constexpr (InShared)
           sums[n[k] * column.pitch] = sum[k];
@@ -138,14 +138,14 @@ struct transpose_powers_kernel {
     }
     if constexpr (InShared) {
       block.sync();
-      for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
-        T old[chained_at_once] = {};
+      for (row first = here.first; first < here.valid; first += chained_in_flight * here.step) {
+        T old[chained_in_flight] = {};
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k)
+        for (int k = 0; k < chained_in_flight; ++k)
           if (mode == grad_mode::accumulate && first + k * here.step < here.valid)
             old[k] = to[first + k * here.step];
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k)
+        for (int k = 0; k < chained_in_flight; ++k)
           if (row const n = first + k * here.step; n < here.valid)
             to[n] = stored_or_accumulated_sum(mode, old[k], sums[n * column.pitch]);
       }

@@ -67,7 +67,7 @@ struct weights_gradient_kernel {
     auto const here = x.thread_work_of(block);
     memory const m = shared(block);
     auto const column = x.open(block, m.tile, here);
-    column_of<T const> const d(dy, here.at);
+    column_of<T const> const d(dy, here.column);
     // Rows are numbered in 32 bits: there are at most 2^31.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
     auto const begin = static_cast<std::uint32_t>(here.first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that make shuffle's permutations, before and after the sort of the hashes.
+// Kernels that compute shuffle's permutations, before and after the sort of the hashes.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,7 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// hashes[0, n, c] = the hash of row n in stream c. Contiguous.
+// Computes hashes[0, n, c], the hash of row n in stream c.
 struct hash_rows_kernel {
   static constexpr int max_threads = 256;
 
@@ -23,24 +23,24 @@ struct hash_rows_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    extents3 const e = hashes.extents();
+    extents3 const extents = hashes.extents();
     index_t const i = block.index() * block.size() + block.rank();
-    if (i >= e.size()) return;
-    index_t const row = i / e.channels, channel = i - row * e.channels;
+    if (i >= extents.size()) return;
+    index_t const row = i / extents.channels, channel = i - row * extents.channels;
     hashes.data()[i] = {
         counter_hash32(seed, static_cast<std::uint64_t>(channel), static_cast<std::uint64_t>(row))};
   }
 };
 
-// The valid rows of a sample, in the order of the full column; rows past the length keep their
-// places. Every thread takes consecutive rows of its column, and adds up how many of the rows of
-// the threads before it are valid.
+// Computes the permutations of shorter samples: the valid rows in the order of the full column.
+// Rows past the length stay in place. Every thread takes consecutive rows of its column, and counts
+// the valid rows of the threads before it.
 struct shorten_orders_kernel {
   static constexpr int max_threads = 256;
 
-  index_rows order;    // the same for all samples
+  index_rows order;    // shared by all samples
   index_rows shorter;  // [batch, length, channels]
-  extents3 extents;    // of `shorter`
+  extents3 extents;    // extents of `shorter`
   tensor1<index_t const> lengths;
   int width, threads;
 
@@ -52,12 +52,13 @@ struct shorten_orders_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     std::uint32_t* const counts = shared(block);
-    auto const [walk, number, inside, at] = column_work(block, extents, width, false);
-    index_column const from(order, at);
-    index_t const valid = inside ? rows_of(lengths, at.batch, extents.length) : 0;
-    index_t const run = divide_up(extents.length, walk.step);
-    index_t const first = walk.first_row * run;
-    index_t const last = first + run < extents.length ? first + run : extents.length;
+    auto const [walk, number, inside, column] = column_work(block, extents, width, false);
+    index_column const from(order, column);
+    index_t const valid = inside ? valid_rows(lengths, column.batch, extents.length) : 0;
+    index_t const rows_of_thread = divide_up(extents.length, walk.step);
+    index_t const first = walk.first_row * rows_of_thread;
+    index_t const last =
+        first + rows_of_thread < extents.length ? first + rows_of_thread : extents.length;
 
     std::uint32_t count = 0;
     if (inside)
@@ -68,7 +69,7 @@ struct shorten_orders_kernel {
 
     index_t n = 0;
     for (int thread = walk.column; thread < block.rank(); thread += width) n += counts[thread];
-    index_column const to(shorter, at);
+    index_column const to(shorter, column);
     for (index_t i = first; i < last; ++i) {
       std::uint32_t const source = from[i];
       if (static_cast<index_t>(source) < valid) to.set(n++, source);

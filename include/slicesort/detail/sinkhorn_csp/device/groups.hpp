@@ -121,7 +121,7 @@ struct grouped_tiles {
     s.batch = first_sample + s.sample;
     s.begin = rest % groups * group;
     s.end = e.length - s.begin < group ? e.length : s.begin + group;
-    s.valid = rows_of(lengths, s.batch, e.length);
+    s.valid = valid_rows(lengths, s.batch, e.length);
     s.rows = s.valid <= s.begin ? 0 : (s.valid < s.end ? s.valid : s.end) - s.begin;
     s.column = block.rank() % width;
     s.first = block.rank() / width;
@@ -274,7 +274,7 @@ struct sum_reference_kernel {
     index_t const batch = first_sample + sample;
     T const own = dy(batch, row, reference);
     T& to = dx(batch, row, reference);
-    if (row >= rows_of(lengths, batch, e.length)) {
+    if (row >= valid_rows(lengths, batch, e.length)) {
       store_or_accumulate<Block>(mode, to, own);
       return;
     }

@@ -29,13 +29,13 @@ struct attention_backward_bias_kernel {
   using dscores = dscore_tile<Mask, T, narrow_tile>;
   using A = typename dscores::A;
   using scores = typename dscores::scores;
-  static constexpr int max_threads = 32 * dscores::most_warps;
+  static constexpr int max_threads = 32 * dscores::max_warps;
   static constexpr int keys_of_tile = dscores::keys_of_tile;
 
   dscores tile;  // with one buffer
   tensor4<T> dbias{};
   grad_mode mode{};
-  bias_sums to{};
+  bias_sums reduction{};
   A* distances{};  // [batch * heads, bands, distances of a band]; null: dbias is of pairs
 
   template <class SharedAllocator>
@@ -43,7 +43,7 @@ struct attention_backward_bias_kernel {
     return tile.shared(shared_memory);
   }
 
-  SLICESORT_HD bool relative() const { return to.form == bias_gradient::relative; }
+  SLICESORT_HD bool relative() const { return reduction.form == bias_gradient::relative; }
   static SLICESORT_HD diagonal_bands bands_of(index_t queries, index_t keys, index_t rows) {
     return {rows, keys_of_tile, divide_up(queries, rows), divide_up(keys, keys_of_tile)};
   }
@@ -52,102 +52,109 @@ struct attention_backward_bias_kernel {
                     tile.queries_of_block());
   }
   // The most partial sums of a head that a relative bias takes, however many warps a block has.
-  static index_t most_partial_sums(index_t queries, index_t keys) {
-    index_t most = 0;
-    for (int warps = 1; warps <= dscores::most_warps; warps *= 2)
-      most = std::max(most,
-                      bands_of(queries, keys, warps * 16 * dscores::tiles_of_warp).partial_sums());
-    return most;
+  static index_t max_partial_sums(index_t queries, index_t keys) {
+    index_t max_sums = 0;
+    for (int warps = 1; warps <= dscores::max_warps; warps *= 2)
+      max_sums = std::max(
+          max_sums, bands_of(queries, keys, warps * 16 * dscores::tiles_of_warp).partial_sums());
+    return max_sums;
   }
   index_t blocks() const {
-    diagonal_bands const all = bands();
-    return relative() ? tile.pairs() * all.count() : to.groups() * all.row_tiles * all.column_tiles;
+    diagonal_bands const tiles = bands();
+    return relative() ? tile.pairs() * tiles.count()
+                      : reduction.groups() * tiles.row_tiles * tiles.column_tiles;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    typename dscores::memory const m = shared(block);
-    walk const at = first_tile(block.index());
+    typename dscores::memory const smem = shared(block);
+    tile_sequence const sequence = first_tiles(block.index());
     scores sums;
     sums.clear();
     SLICESORT_NO_UNROLL
-    for (index_t n = 0; n < at.count; ++n) add_dscores(block, m, at, n, sums);
-    A* const staging = reinterpret_cast<A*>(m.terms);
+    for (index_t n = 0; n < sequence.count; ++n) add_dscores(block, smem, sequence, n, sums);
+    A* const staging = reinterpret_cast<A*>(smem.terms);
     block.sync();
     tile.stage_tile(block, staging, sums);
     if (relative())
       store_diagonals(block, staging);
     else
-      store_sums(block, staging, at);
+      store_sums(block, staging, sequence);
   }
 
  private:
   // The tiles that are added up.
-  struct walk {
+  struct tile_sequence {
     index_t pair, query, key;  // of the first
     index_t pair_step, query_step, key_step;
     index_t count;
   };
-  SLICESORT_HD_INLINE walk first_tile(index_t number) const {
-    diagonal_bands const all = bands();
-    walk at{};
+  SLICESORT_HD_INLINE tile_sequence first_tiles(index_t number) const {
+    diagonal_bands const tiles = bands();
+    tile_sequence sequence{};
     if (!relative()) {
       extents4 const e = tile.in.q.extents();
-      index_t const tiles = all.row_tiles * all.column_tiles;
-      auto const group = to.group_of(number / tiles, e.batch, e.heads);
-      at.pair = group.first, at.pair_step = group.step, at.count = group.count;
-      at.query = number % tiles / all.column_tiles * all.rows;
-      at.key = number % all.column_tiles * all.columns;
-      return at;
+      index_t const tile_count = tiles.row_tiles * tiles.column_tiles;
+      auto const group = reduction.group_of(number / tile_count, e.batch, e.heads);
+      sequence.pair = group.first, sequence.pair_step = group.step, sequence.count = group.count;
+      sequence.query = number % tile_count / tiles.column_tiles * tiles.rows;
+      sequence.key = number % tiles.column_tiles * tiles.columns;
+      return sequence;
     }
-    index_t const band = all.first() + number % all.count();
-    index_t const row = band < 0 ? divide_up(-band, all.step()) : 0,
-                  column = row * all.step() + band;
-    index_t const left = divide_up(all.column_tiles - column, all.step());
-    at.pair = number / all.count();
-    at.query = row * all.rows, at.key = column * all.columns;
-    at.query_step = at.key_step = all.rows;
-    at.count = left < all.row_tiles - row ? left : all.row_tiles - row;
-    return at;
+    index_t const band = tiles.first() + number % tiles.count();
+    index_t const row = band < 0 ? divide_up(-band, tiles.step()) : 0,
+                  column = row * tiles.step() + band;
+    index_t const columns_left = divide_up(tiles.column_tiles - column, tiles.step());
+    sequence.pair = number / tiles.count();
+    sequence.query = row * tiles.rows, sequence.key = column * tiles.columns;
+    sequence.query_step = sequence.key_step = tiles.rows;
+    sequence.count = columns_left < tiles.row_tiles - row ? columns_left : tiles.row_tiles - row;
+    return sequence;
   }
 
   // Adds dS of tile n of the walk. Rows past the queries of a sample are those of other samples.
   template <class Block>
-  SLICESORT_HD_INLINE void add_dscores(Block& block, typename dscores::memory const& m,
-                                       walk const& at, index_t n, scores& sums) const {
+  SLICESORT_HD_INLINE void add_dscores(Block& block, typename dscores::memory const& smem,
+                                       tile_sequence const& sequence, index_t n,
+                                       scores& sums) const {
     block.sync();
-    tile.stage(block, m, at.pair + n * at.pair_step, at.query + n * at.query_step, 0);
-    typename dscores::walk one = tile.only_tile(block, at.key + n * at.key_step);
-    if (!tile.looks_at(m, one.key)) return;
+    tile.stage(block, smem, sequence.pair + n * sequence.pair_step,
+               sequence.query + n * sequence.query_step, 0);
+    typename dscores::walk_state walk = tile.only_tile(block, sequence.key + n * sequence.key_step);
+    if (!tile.is_visible(smem, walk.key)) return;
     scores s, dw;
     s.clear(), dw.clear();
-    tile.multiply(block, m, one, s, dw, m.tiles);
-    tile.weights_to_dscores(block, m, one, s, dw);
-    tile_lane const me(block.rank());
+    tile.multiply(block, smem, walk, s, dw, smem.tiles);
+    tile.weights_to_dscores(block, smem, walk, s, dw);
+    tile_lane const lane(block.rank());
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      if (m.task->first + one.own + scores::row(i, me) < m.task->queries) sums[i] += dw[i];
+      if (smem.task->first + walk.warp_row + scores::row(i, lane) < smem.task->queries)
+        sums[i] += dw[i];
   }
 
   template <class Block>
-  SLICESORT_HD_INLINE void store_sums(Block& block, A const* staging, walk const& at) const {
-    diagonal_bands const all = bands();
-    index_t const group = block.index() / (all.row_tiles * all.column_tiles);
-    dscores::store_staged(block, staging, {dbias, {group / to.heads, group % to.heads}, 0, mode},
-                          at.query, at.key);
+  SLICESORT_HD_INLINE void store_sums(Block& block, A const* staging,
+                                      tile_sequence const& sequence) const {
+    diagonal_bands const tiles = bands();
+    index_t const group = block.index() / (tiles.row_tiles * tiles.column_tiles);
+    dscores::store_staged(block, staging,
+                          {dbias, {group / reduction.heads, group % reduction.heads}, 0, mode},
+                          sequence.query, sequence.key);
   }
   // Number n is of the distance n - (rows - 1) from a row to a column.
   template <class Block>
   SLICESORT_HD_INLINE void store_diagonals(Block& block, A const* staging) const {
-    diagonal_bands const all = bands();
-    int const rows = static_cast<int>(all.rows), count = static_cast<int>(all.distances());
+    diagonal_bands const tiles = bands();
+    int const rows = static_cast<int>(tiles.rows), count = static_cast<int>(tiles.distances());
     SLICESORT_NO_UNROLL
     for (int n = block.rank(); n < count; n += block.size()) {
-      int const above = rows - 1 - n;  // rows in which the diagonal has not begun
+      int const rows_above = rows - 1 - n;  // rows in which the diagonal has not begun
       A sum(0);
       SLICESORT_NO_UNROLL
-      for (int row = above < 0 ? 0 : above; row < rows && row - above < keys_of_tile; ++row)
-        sum += staging[row * keys_of_tile + row - above];
+      for (int row = rows_above < 0 ? 0 : rows_above; row < rows && row - rows_above < keys_of_tile;
+           ++row)
+        sum += staging[row * keys_of_tile + row - rows_above];
       distances[block.index() * count + n] = sum;
     }
   }

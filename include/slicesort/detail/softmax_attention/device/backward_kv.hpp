@@ -66,15 +66,15 @@ struct attention_backward_kv_kernel {
     auto const tiles = static_cast<std::size_t>(buffers * queries_of_tile);
     auto const pairs = static_cast<std::size_t>(keys_of_block() * queries_of_tile);
     constexpr auto row = static_cast<std::size_t>(pieces);
-    memory m{};
-    m.rows = shared_memory.template allocate<piece>(rows * row);
-    m.tiles = shared_memory.template allocate<piece>(2 * tiles * row);
-    m.task = shared_memory.template allocate<attention_task>(1);
-    m.sources = shared_memory.template allocate<head_rows<T>>(5);
-    m.stats = shared_memory.template allocate<query_stats<A>>(tiles);
-    m.ranges = shared_memory.template allocate<key_range>(tiles);
-    m.terms = shared_memory.template allocate<T>(pairs);
-    return m;
+    memory smem{};
+    smem.rows = shared_memory.template allocate<piece>(rows * row);
+    smem.tiles = shared_memory.template allocate<piece>(2 * tiles * row);
+    smem.task = shared_memory.template allocate<attention_task>(1);
+    smem.sources = shared_memory.template allocate<head_rows<T>>(5);
+    smem.stats = shared_memory.template allocate<query_stats<A>>(tiles);
+    smem.ranges = shared_memory.template allocate<key_range>(tiles);
+    smem.terms = shared_memory.template allocate<T>(pairs);
+    return smem;
   }
 
   SLICESORT_HD int keys_of_block() const { return warps * 16; }
@@ -91,114 +91,118 @@ struct attention_backward_kv_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const m = shared(block);
+    memory const smem = shared(block);
     // Asked once and handed on: asked again in the parts, they cost registers.
-    int const rows = keys_of_block(), own = block.rank() / 32 * 16, depths = chunks();
-    begin(block, m, rows, depths);
-    attention_task const& task = *m.task;
+    int const rows = keys_of_block(), warp_row = block.rank() / 32 * 16, depths = chunks();
+    begin(block, smem, rows, depths);
+    attention_task const& task = *smem.task;
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
     gradients sums_k, sums_v;
     sums_k.clear(), sums_v.clear();
-    walk at = first_tile(m, rows, own, depths);
+    walk_state walk = first_tile(smem, rows, warp_row, depths);
     SLICESORT_NO_UNROLL
-    while (at.tile < 0 ? at.next < at.count : at.tile < at.count) {
-      piece const* const q = m.tiles + at.buffer * (2 * queries_of_tile * pieces);
+    while (walk.tile < 0 ? walk.next < walk.count : walk.tile < walk.count) {
+      piece const* const q = smem.tiles + walk.buffer * (2 * queries_of_tile * pieces);
       piece const* const dy_rows = q + queries_of_tile * pieces;
       scores s, dw;
       s.clear(), dw.clear();
-      multiply(block, m, at, s, dw, q, dy_rows);
-      if (at.tile >= 0) {
-        weights_and_dscores(block, m, at, s, dw);
+      multiply(block, smem, walk, s, dw, q, dy_rows);
+      if (walk.tile >= 0) {
+        weights_and_dscores(block, smem, walk, s, dw);
         auto const weights = block.template mma_operand<T>(s);
         auto const dscores = block.template mma_operand<T>(dw);
         if (dv.data() != nullptr)
-          block.template mma_ab<Width>(sums_v, weights, dy_rows, used(values - task.channel));
+          block.template mma_ab<Width>(sums_v, weights, dy_rows,
+                                       valid_channels(values - task.channel));
         if (dk.data() != nullptr)
-          block.template mma_ab<Width>(sums_k, dscores, q, used(channels - task.channel));
-        if (at.ahead) at.buffer = 1 - at.buffer;
+          block.template mma_ab<Width>(sums_k, dscores, q, valid_channels(channels - task.channel));
+        if (walk.double_buffered) walk.buffer = 1 - walk.buffer;
       }
-      advance(m, at);
+      advance(smem, walk);
     }
-    finish(block, m, sums_k, sums_v);
+    finish(block, smem, sums_k, sums_v);
   }
 
  private:
   // Where the walk over the tiles of queries is. With two buffers a tile is copied while the one
   // before it is worked on; the first round then only copies.
-  struct walk {
+  struct walk_state {
     int rows;                  // keys of the block
-    int own;                   // the warp's first of them
+    int warp_row;              // the warp's first of them
     int depths;                // chunks of the channels
     int count;                 // tiles of the head
     int tile, next;            // the one that is worked on (-1: none yet), and the one after it
     int buffer;                // where `tile` lies
-    bool ahead;                // whether there are two buffers
-    bool loaded;               // whether the keys and values have been copied
+    bool double_buffered;      // whether there are two buffers
+    bool rows_loaded;          // whether the keys and values have been copied
     bool masked, next_masked;  // whether any of the scores of `tile`, of `next` is masked
   };
 
   template <class Block>
-  SLICESORT_HD_INLINE void begin(Block& block, memory const& m, int rows, int depths) const {
+  SLICESORT_HD_INLINE void begin(Block& block, memory const& smem, int rows, int depths) const {
     attention_shape const s(in);
     index_t const chunk = block.index() % depths, number = block.index() / depths;
     index_t const first_key = number % tiles() * rows, pair = number / tiles();
-    head_index const at{pair / s.heads, pair % s.heads};
-    index_t const queries = rows_of(lengths.queries, at.sample, s.queries);
-    index_t const keys = rows_of(lengths.keys, at.sample, s.keys);
+    head_index const head{pair / s.heads, pair % s.heads};
+    index_t const queries = valid_rows(lengths.queries, head.sample, s.queries);
+    index_t const keys = valid_rows(lengths.keys, head.sample, s.keys);
     if (block.rank() == 0) {
-      *m.task = {at, first_key, chunk * Width, queries, keys};
-      m.sources[0] = {in.k, at, keys};
-      m.sources[1] = {in.v, at, keys};
-      m.sources[2] = {in.q, at, queries};
-      m.sources[3] = {dy, at, queries};
-      m.sources[4] = {in.bias, at, queries};
+      *smem.task = {head, first_key, chunk * Width, queries, keys};
+      smem.sources[0] = {in.k, head, keys};
+      smem.sources[1] = {in.v, head, keys};
+      smem.sources[2] = {in.q, head, queries};
+      smem.sources[3] = {dy, head, queries};
+      smem.sources[4] = {in.bias, head, queries};
     }
     block.sync();
   }
-  SLICESORT_HD_INLINE walk first_tile(memory const& m, int rows, int own, int depths) const {
-    walk at{};
-    at.rows = rows;
-    at.own = own;
-    at.depths = depths;
-    at.count = static_cast<int>(divide_up(in.q.extents().length, queries_of_tile));
-    at.ahead = at.depths == 1 && buffers > 1;
-    at.tile = at.next = -1;
-    if (m.task->first < end_of_keys(m, at))
-      find_next(m, at);
+  SLICESORT_HD_INLINE walk_state first_tile(memory const& smem, int rows, int warp_row,
+                                            int depths) const {
+    walk_state walk{};
+    walk.rows = rows;
+    walk.warp_row = warp_row;
+    walk.depths = depths;
+    walk.count = static_cast<int>(divide_up(in.q.extents().length, queries_of_tile));
+    walk.double_buffered = walk.depths == 1 && buffers > 1;
+    walk.tile = walk.next = -1;
+    if (smem.task->first < end_of_keys(smem, walk))
+      find_next(smem, walk);
     else
-      at.next = at.count;
-    if (!at.ahead && at.next < at.count) advance(m, at);
-    return at;
+      walk.next = walk.count;
+    if (!walk.double_buffered && walk.next < walk.count) advance(smem, walk);
+    return walk;
   }
 
-  static SLICESORT_HD int used(index_t left) {
-    return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
+  static SLICESORT_HD int valid_channels(index_t remaining) {
+    return remaining < 0 ? 0 : remaining < Width ? static_cast<int>(remaining) : Width;
   }
-  SLICESORT_HD index_t end_of_keys(memory const& m, walk const& at) const {
-    index_t const end = m.task->first + at.rows;
-    return end < m.task->keys ? end : m.task->keys;
+  SLICESORT_HD index_t end_of_keys(memory const& smem, walk_state const& walk) const {
+    index_t const end = smem.task->first + walk.rows;
+    return end < smem.task->keys ? end : smem.task->keys;
   }
-  SLICESORT_HD_INLINE void advance(memory const& m, walk& at) const {
-    at.tile = at.next;
-    at.masked = at.next_masked;
-    find_next(m, at);
+  SLICESORT_HD_INLINE void advance(memory const& smem, walk_state& walk) const {
+    walk.tile = walk.next;
+    walk.masked = walk.next_masked;
+    find_next(smem, walk);
   }
   // The first tile after `next` with a query that looks at any of the keys.
-  SLICESORT_HD_INLINE void find_next(memory const& m, walk& at) const {
-    index_t const first = m.task->first, end = end_of_keys(m, at);
-    range_bounds const* const of_head =
-        bounds + row_of_bounds<Mask>(m.task->at, in.q.extents().heads) * at.count;
+  SLICESORT_HD_INLINE void find_next(memory const& smem, walk_state& walk) const {
+    index_t const first = smem.task->first, end = end_of_keys(smem, walk);
+    range_bounds const* const head_bounds =
+        bounds + row_of_bounds<Mask>(smem.task->head, in.q.extents().heads) * walk.count;
     SLICESORT_NO_UNROLL
-    for (++at.next; at.count > at.next; ++at.next) {
-      range_bounds const here = of_head[at.next];
-      if (!here.meets(first, end)) continue;
-      at.next_masked = asks_each_key<Mask> || in.bias.data() != nullptr || !here.covers(first, end);
+    for (++walk.next; walk.count > walk.next; ++walk.next) {
+      range_bounds const tile_bounds = head_bounds[walk.next];
+      if (!tile_bounds.meets(first, end)) continue;
+      walk.next_masked =
+          tests_each_key<Mask> || in.bias.data() != nullptr || !tile_bounds.covers(first, end);
       if constexpr (is_sparse<Mask>) {
-        auto const& own = mask_of(mask, m.task->at);
-        pair_range const pairs = pairs_of_tile(index_t{at.next} * queries_of_tile, queries_of_tile,
-                                               m.task->queries, first, at.rows, m.task->keys);
-        if (!meets_pairs(own, pairs)) continue;
-        at.next_masked = in.bias.data() != nullptr || !covers_pairs(own, pairs);
+        auto const& head_mask = mask_of(mask, smem.task->head);
+        pair_range const pairs =
+            pairs_of_tile(index_t{walk.next} * queries_of_tile, queries_of_tile, smem.task->queries,
+                          first, walk.rows, smem.task->keys);
+        if (!meets_pairs(head_mask, pairs)) continue;
+        walk.next_masked = in.bias.data() != nullptr || !covers_pairs(head_mask, pairs);
       }
       return;
     }
@@ -206,104 +210,108 @@ struct attention_backward_kv_kernel {
 
   // Starts to copy chunk `depth` of the channels of a tile's q and dy, of k and v if not yet there.
   template <class Block>
-  SLICESORT_HD_INLINE void load_async(Block& block, memory const& m, walk const& at, int tile,
-                                      int buffer, int depth) const {
+  SLICESORT_HD_INLINE void load_async(Block& block, memory const& smem, walk_state const& walk,
+                                      int tile, int buffer, int depth) const {
     index_t const query = index_t{tile} * queries_of_tile;
-    if (at.depths > 1 || !at.loaded)
-      load_tiles_async<Width>(block, m.rows, m.sources, 2, m.task->first, at.rows, depth * Width);
-    load_tiles_async<Width>(block, m.tiles + buffer * (2 * queries_of_tile * pieces), m.sources + 2,
-                            2, query, queries_of_tile, depth * Width);
-    load_stats_async(block, m, tile, buffer, tile == at.next ? at.next_masked : at.masked);
+    if (walk.depths > 1 || !walk.rows_loaded)
+      load_tiles_async<Width>(block, smem.rows, smem.sources, 2, smem.task->first, walk.rows,
+                              depth * Width);
+    load_tiles_async<Width>(block, smem.tiles + buffer * (2 * queries_of_tile * pieces),
+                            smem.sources + 2, 2, query, queries_of_tile, depth * Width);
+    load_stats_async(block, smem, tile, buffer, tile == walk.next ? walk.next_masked : walk.masked);
   }
   template <class Block>
-  SLICESORT_HD_INLINE void load_stats_async(Block& block, memory const& m, int tile, int buffer,
+  SLICESORT_HD_INLINE void load_stats_async(Block& block, memory const& smem, int tile, int buffer,
                                             bool masked) const {
-    attention_task const& task = *m.task;
+    attention_task const& task = *smem.task;
     index_t const query = index_t{tile} * queries_of_tile, queries = in.q.extents().length;
-    auto* const to = reinterpret_cast<unsigned char*>(m.stats + buffer * queries_of_tile);
+    auto* const to = reinterpret_cast<unsigned char*>(smem.stats + buffer * queries_of_tile);
     auto const* const from = reinterpret_cast<unsigned char const*>(
-        stats + (task.at.sample * in.q.extents().heads + task.at.head) * queries + query);
+        stats + (task.head.sample * in.q.extents().heads + task.head.head) * queries + query);
     for (int i = block.rank(); i < queries_of_tile * pieces_of_stats; i += block.size())
       block.copy_async(to + 16 * i, from + 16 * i, query + i / pieces_of_stats < queries ? 16 : 0);
     if (masked)
       for (int i = block.rank(); i < queries_of_tile; i += block.size())
-        m.ranges[buffer * queries_of_tile + i] =
-            query + i < task.queries ? range_of_keys(mask_of(mask, task.at), query + i, task.keys)
+        smem.ranges[buffer * queries_of_tile + i] =
+            query + i < task.queries ? range_of_keys(mask_of(mask, task.head), query + i, task.keys)
                                      : key_range{0, 0};
   }
 
   // S^T += K Q^T and dP^T += V dO^T, chunk by chunk of the channels; the last one is that of which
   // gradients are formed. Copies what is needed, and ahead of it the next tile.
   template <class Block>
-  SLICESORT_HD_INLINE void multiply(Block& block, memory const& m, walk& at, scores& s, scores& dw,
-                                    piece const* q, piece const* dy_rows) const {
+  SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
+                                    scores& dw, piece const* q, piece const* dy_rows) const {
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
     SLICESORT_NO_UNROLL
-    for (int step = 1; step <= at.depths; ++step) {
-      int const depth = (static_cast<int>(m.task->channel / Width) + step) % at.depths;
-      int const coming = at.ahead ? at.next : at.tile;
-      if (at.ahead) block.await_copies();
+    for (int step = 1; step <= walk.depths; ++step) {
+      int const depth = (static_cast<int>(smem.task->channel / Width) + step) % walk.depths;
+      int const tile_to_load = walk.double_buffered ? walk.next : walk.tile;
+      if (walk.double_buffered) block.await_copies();
       block.sync();
-      if (coming < at.count)
-        load_async(block, m, at, coming, at.ahead && at.tile >= 0 ? 1 - at.buffer : 0, depth);
-      at.loaded = true;
-      if (at.tile < 0) break;
-      if (!at.ahead) block.await_copies(), block.sync();
-      block.template mma_abt<Width>(s, m.rows + at.own * pieces, q, used(channels - depth * Width));
-      block.template mma_abt<Width>(dw, m.rows + (at.rows + at.own) * pieces, dy_rows,
-                                    used(values - depth * Width));
+      if (tile_to_load < walk.count)
+        load_async(block, smem, walk, tile_to_load,
+                   walk.double_buffered && walk.tile >= 0 ? 1 - walk.buffer : 0, depth);
+      walk.rows_loaded = true;
+      if (walk.tile < 0) break;
+      if (!walk.double_buffered) block.await_copies(), block.sync();
+      block.template mma_abt<Width>(s, smem.rows + walk.warp_row * pieces, q,
+                                    valid_channels(channels - depth * Width));
+      block.template mma_abt<Width>(dw, smem.rows + (walk.rows + walk.warp_row) * pieces, dy_rows,
+                                    valid_channels(values - depth * Width));
     }
   }
 
   // S becomes P, and dP becomes dS = P * (dP - D). After that P becomes 0 where it is dropped.
   template <class Block>
-  SLICESORT_HD_INLINE void weights_and_dscores(Block& block, memory const& m, walk const& at,
-                                               scores& s, scores& dw) const {
-    int const first = at.buffer * queries_of_tile;
-    A times = scale;
-    if (at.masked) {
-      stage_bias<true, queries_of_tile>(block, m.terms, at.rows, mask_of(mask, m.task->at),
-                                        m.ranges + first, index_t{at.tile} * queries_of_tile,
-                                        m.task->first, m.sources[4]);
+  SLICESORT_HD_INLINE void weights_and_dscores(Block& block, memory const& smem,
+                                               walk_state const& walk, scores& s,
+                                               scores& dw) const {
+    int const first = walk.buffer * queries_of_tile;
+    A score_scale = scale;
+    if (walk.masked) {
+      stage_bias<true, queries_of_tile>(
+          block, smem.terms, walk.rows, mask_of(mask, smem.task->head), smem.ranges + first,
+          index_t{walk.tile} * queries_of_tile, smem.task->first, smem.sources[4]);
       block.sync();
-      mask_scores(block, s, scale, m.terms + at.own * queries_of_tile);
-      times = A(1);
+      mask_scores(block, s, scale, smem.terms + walk.warp_row * queries_of_tile);
+      score_scale = A(1);
     }
-    kept_weights<true, 1, columns> kept;
+    keep_mask<true, 1, columns> keep;
     if (dropping()) {
       scale_tile(dw, static_cast<A>(drop.scale));
-      kept.find(block, drop,
-                {m.task->at, in.v.extents().length, index_t{at.tile} * queries_of_tile,
-                 m.task->first + at.own});
-      drop_weights(dw, kept);
+      keep.compute(block, drop,
+                   {smem.task->head, in.v.extents().length, index_t{walk.tile} * queries_of_tile,
+                    smem.task->first + walk.warp_row});
+      drop_weights(dw, keep);
     }
     int const t = tile_lane(Block::opaque(block.rank())).t;
     SLICESORT_UNROLL
     for (int column = 0; column < scores::lane_columns; ++column) {
-      query_stats<A> const of = m.stats[first + column / 2 * 8 + 2 * t + column % 2];
+      query_stats<A> const query = smem.stats[first + column / 2 * 8 + 2 * t + column % 2];
       SLICESORT_UNROLL
       for (int row = 0; row < scores::lane_rows; ++row) {
         A &score = s.at(row, column), &dweight = dw.at(row, column);
-        weight_and_dscore<T> const both(block, score, times, of, dweight);
-        score = both.weight, dweight = both.dscore;
+        weight_and_dscore<T> const result(block, score, score_scale, query, dweight);
+        score = result.weight, dweight = result.dscore;
       }
     }
-    if (dropping()) drop_weights(s, kept);
+    if (dropping()) drop_weights(s, keep);
   }
 
   // dK = scale * (dS^T Q), dV = P^T dO.
   template <class Block>
-  SLICESORT_HD_INLINE void finish(Block& block, memory const& m, gradients& sums_k,
+  SLICESORT_HD_INLINE void finish(Block& block, memory const& smem, gradients& sums_k,
                                   gradients& sums_v) const {
-    attention_task const& task = *m.task;
+    attention_task const& task = *smem.task;
     scale_tile(sums_k, scale);
     if (dropping()) scale_tile(sums_v, static_cast<A>(drop.scale));
-    A* const staging = reinterpret_cast<A*>(m.rows);
+    A* const staging = reinterpret_cast<A*>(smem.rows);
     if (dk.data() != nullptr)
-      store_tile<Width>(block, staging, sums_k, 0, head_results<T>(dk, task.at, task.keys, mode),
+      store_tile<Width>(block, staging, sums_k, 0, head_results<T>(dk, task.head, task.keys, mode),
                         task.first, 1, task.channel);
     if (dv.data() != nullptr)
-      store_tile<Width>(block, staging, sums_v, 0, head_results<T>(dv, task.at, task.keys, mode),
+      store_tile<Width>(block, staging, sums_v, 0, head_results<T>(dv, task.head, task.keys, mode),
                         task.first, 1, task.channel);
   }
 };

@@ -26,8 +26,8 @@ struct attention_backward_q_kernel {
   using piece = typename dscores::piece;
   using scores = typename dscores::scores;
   using memory = typename dscores::memory;
-  using walk = typename dscores::walk;
-  static constexpr int max_threads = 32 * dscores::most_warps;
+  using walk_state = typename dscores::walk_state;
+  static constexpr int max_threads = 32 * dscores::max_warps;
   static constexpr int tiles_of_warp = dscores::tiles_of_warp;
   static constexpr int keys_of_tile = dscores::keys_of_tile, pieces = dscores::pieces;
 
@@ -47,111 +47,117 @@ struct attention_backward_q_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const m = shared(block);
+    memory const smem = shared(block);
     index_t const number = block.index() / chunks();
     // With a causal mask the last queries have the most keys: their blocks start first.
-    tile.stage(block, m, number / tile.tiles(),
+    tile.stage(block, smem, number / tile.tiles(),
                (tile.tiles() - 1 - number % tile.tiles()) * tile.queries_of_block(),
                block.index() % chunks() * Width);
-    attention_task const& task = *m.task;
+    attention_task const& task = *smem.task;
     gradients sums;
     sums.clear();
-    walk at = first_tile(block, m);
+    walk_state walk = first_tile(block, smem);
     SLICESORT_NO_UNROLL
-    for (; goes_on(at); advance(block, m, at)) {
-      bool const idle = at.idle();
-      piece const* const k = m.tiles + at.buffer * (2 * keys_of_tile * pieces);
+    for (; has_tile(walk); advance(block, smem, walk)) {
+      bool const idle = walk.idle();
+      piece const* const k = smem.tiles + walk.buffer * (2 * keys_of_tile * pieces);
       scores s, dw;
       s.clear(), dw.clear();
-      tile.multiply(block, m, at, s, dw, k);
+      tile.multiply(block, smem, walk, s, dw, k);
       if (idle) continue;
-      tile.weights_to_dscores(block, m, at, s, dw);
-      if (at.biasing) {
-        A* const staging = reinterpret_cast<A*>(m.terms);
+      tile.weights_to_dscores(block, smem, walk, s, dw);
+      if (walk.writes_dbias) {
+        A* const staging = reinterpret_cast<A*>(smem.terms);
         // A thread writes where it has read its own terms, and nobody else has, unless sums are
         // wider.
         if (sizeof(A) != sizeof(T)) block.sync();
         tile.stage_tile(block, staging, dw);
-        tile.store_staged(block, staging, {dbias, task.at, task.queries, mode}, task.first, at.key);
+        tile.store_staged(block, staging, {dbias, task.head, task.queries, mode}, task.first,
+                          walk.key);
       }
       if (dq.data() != nullptr)
-        block.template mma_ab<Width>(sums, block.template mma_operand<T>(dw), k,
-                                     tile.used(tile.in.q.extents().channels - task.channel));
-      if (at.ahead) at.buffer = 1 - at.buffer;
+        block.template mma_ab<Width>(
+            sums, block.template mma_operand<T>(dw), k,
+            tile.valid_channels(tile.in.q.extents().channels - task.channel));
+      if (walk.double_buffered) walk.buffer = 1 - walk.buffer;
     }
-    finish(block, m, sums);
+    finish(block, smem, sums);
   }
 
  private:
   template <class Block>
-  SLICESORT_HD_INLINE walk first_tile(Block& block, memory const& m) const {
+  SLICESORT_HD_INLINE walk_state first_tile(Block& block, memory const& smem) const {
     index_t const channels = tile.in.q.extents().channels, values = tile.in.v.extents().channels;
-    walk at{};
-    at.own = block.rank() / 32 * (16 * tiles_of_warp);
-    at.chunk = static_cast<int>(m.task->channel / Width);
-    at.depths = chunks_of<Width>(channels > values ? channels : values);
-    at.biasing = dbias.data() != nullptr && m.task->channel == 0;
-    at.ahead = at.depths == 1 && tile.buffers > 1;
+    walk_state walk{};
+    walk.warp_row = block.rank() / 32 * (16 * tiles_of_warp);
+    walk.chunk = static_cast<int>(smem.task->channel / Width);
+    walk.depths = chunks_of<Width>(channels > values ? channels : values);
+    walk.writes_dbias = dbias.data() != nullptr && smem.task->channel == 0;
+    walk.double_buffered = walk.depths == 1 && tile.buffers > 1;
     // dbias is written for every key.
-    at.key = at.biasing ? 0 : m.bounds->first / keys_of_tile * keys_of_tile;
-    at.end = at.biasing ? tile.in.v.extents().length : m.bounds->last;
+    walk.key = walk.writes_dbias ? 0 : smem.bounds->first / keys_of_tile * keys_of_tile;
+    walk.end = walk.writes_dbias ? tile.in.v.extents().length : smem.bounds->last;
     if constexpr (is_sparse<Mask>) {
-      find_next(block, m, at, at.key);
-      if (!at.ahead) advance(block, m, at);
+      find_next(block, smem, walk, walk.key);
+      if (!walk.double_buffered) advance(block, smem, walk);
     } else {
-      if (at.ahead) at.key -= keys_of_tile;
+      if (walk.double_buffered) walk.key -= keys_of_tile;
     }
-    return at;
+    return walk;
   }
 
-  static SLICESORT_HD_INLINE bool goes_on(walk const& at) {
+  static SLICESORT_HD_INLINE bool has_tile(walk_state const& walk) {
     if constexpr (is_sparse<Mask>)
-      return (at.idle() ? at.next : at.key) < at.end;
+      return (walk.idle() ? walk.next : walk.key) < walk.end;
     else
-      return at.key + (at.idle() ? keys_of_tile : 0) < at.end;
+      return walk.key + (walk.idle() ? keys_of_tile : 0) < walk.end;
   }
   template <class Block>
-  SLICESORT_HD_INLINE void advance(Block& block, memory const& m, walk& at) const {
+  SLICESORT_HD_INLINE void advance(Block& block, memory const& smem, walk_state& walk) const {
     if constexpr (is_sparse<Mask>) {
-      at.key = at.next;
-      if (at.key < at.end) find_next(block, m, at, at.key + keys_of_tile);
+      walk.key = walk.next;
+      if (walk.key < walk.end) find_next(block, smem, walk, walk.key + keys_of_tile);
     } else {
-      (void)block, (void)m, at.key += keys_of_tile;
+      (void)block, (void)smem, walk.key += keys_of_tile;
     }
   }
   // Finds the first tile from `key` on that any of the queries looks at. dbias is 0 until there.
   template <class Block>
-  SLICESORT_HD_INLINE void find_next(Block& block, memory const& m, walk& at, index_t key) const {
-    auto const& own = mask_of(tile.mask, m.task->at);
+  SLICESORT_HD_INLINE void find_next(Block& block, memory const& smem, walk_state& walk,
+                                     index_t key) const {
+    auto const& head_mask = mask_of(tile.mask, smem.task->head);
     SLICESORT_NO_UNROLL
-    for (; key < at.end; key += keys_of_tile) {
-      if (tile_meets(own, *m.task, *m.bounds, tile.queries_of_block(), key, keys_of_tile)) break;
-      if (at.biasing && mode == grad_mode::overwrite) clear_dbias(block, m, key);
+    for (; key < walk.end; key += keys_of_tile) {
+      if (tile_meets(head_mask, *smem.task, *smem.bounds, tile.queries_of_block(), key,
+                     keys_of_tile))
+        break;
+      if (walk.writes_dbias && mode == grad_mode::overwrite) clear_dbias(block, smem, key);
     }
-    at.next = key;
+    walk.next = key;
   }
   template <class Block>
-  SLICESORT_HD_INLINE void clear_dbias(Block& block, memory const& m, index_t key) const {
-    head_results<T> const to(dbias, m.task->at, m.task->queries, mode);
+  SLICESORT_HD_INLINE void clear_dbias(Block& block, memory const& smem, index_t key) const {
+    head_results<T> const results(dbias, smem.task->head, smem.task->queries, mode);
     SLICESORT_NO_UNROLL
     for (int i = block.rank(); i < tile.queries_of_block() * keys_of_tile; i += block.size()) {
-      index_t const query = m.task->first + i / keys_of_tile, column = key + i % keys_of_tile;
-      if (query < to.total && column < to.channels)
-        to.data[query * to.stride + column * to.channel_stride] = static_cast<T>(0.0f);
+      index_t const query = smem.task->first + i / keys_of_tile, column = key + i % keys_of_tile;
+      if (query < results.total && column < results.channels)
+        results.data[query * results.stride + column * results.channel_stride] =
+            static_cast<T>(0.0f);
     }
   }
 
   // dQ = scale * (dS K).
   template <class Block>
-  SLICESORT_HD_INLINE void finish(Block& block, memory const& m, gradients& sums) const {
+  SLICESORT_HD_INLINE void finish(Block& block, memory const& smem, gradients& sums) const {
     if (dq.data() == nullptr) return;
-    attention_task const& task = *m.task;
-    head_results<T> const to(dq, task.at, task.queries, mode);
+    attention_task const& task = *smem.task;
+    head_results<T> const results(dq, task.head, task.queries, mode);
     scale_tile(sums, tile.scale);
     SLICESORT_UNROLL
     for (int i = 0; i < tiles_of_warp; ++i)
-      store_tile<Width>(block, reinterpret_cast<A*>(m.rows), sums, i, to, task.first + 16 * i,
-                        tiles_of_warp, task.channel);
+      store_tile<Width>(block, reinterpret_cast<A*>(smem.rows), sums, i, results,
+                        task.first + 16 * i, tiles_of_warp, task.channel);
   }
 };
 

@@ -46,10 +46,10 @@ struct distance_sums_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     index_t const number = block.index() * block.size() + block.rank();
-    index_t const all = dbias.extents().channels;
+    index_t const distances = dbias.extents().channels;
     if (number >= dbias.extents().size()) return;
-    index_t const group = number / all, at = number % all;
-    index_t const distance = at - (shape.queries - 1);
+    index_t const group = number / distances, column = number % distances;
+    index_t const distance = column - (shape.queries - 1);
     // The bands with band * columns - (rows - 1) <= distance < (band + 1) * columns, from `first`.
     index_t const from_first = distance - bands.first() * bands.columns;
     index_t const begin = from_first < 0 ? 0 : from_first / bands.columns,
@@ -57,13 +57,14 @@ struct distance_sums_kernel {
     auto const pairs = shape.dbias.group_of(group, shape.batch, shape.heads);
     A sum(0);
     for (index_t n = 0; n < pairs.count; ++n) {
-      A const* const of_head = partial_sums + (pairs.first + n * pairs.step) * bands.partial_sums();
+      A const* const head_sums =
+          partial_sums + (pairs.first + n * pairs.step) * bands.partial_sums();
       for (index_t band = begin; band < end && band < bands.count(); ++band)
-        sum +=
-            of_head[band * bands.distances() + from_first - band * bands.columns + bands.rows - 1];
+        sum += head_sums[band * bands.distances() + from_first - band * bands.columns + bands.rows -
+                         1];
     }
     store_or_accumulate_sum(
-        mode, dbias(group / shape.dbias.heads, group % shape.dbias.heads, 0, at), sum);
+        mode, dbias(group / shape.dbias.heads, group % shape.dbias.heads, 0, column), sum);
   }
 };
 

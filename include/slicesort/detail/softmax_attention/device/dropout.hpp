@@ -15,7 +15,7 @@ SLICESORT_DETAIL_BEGIN
 
 // The place of a tile of scores: its first row and column are of this query and this key, of a head
 // that has so many keys.
-struct tile_place {
+struct tile_origin {
   head_index head;
   index_t keys, query, key;
 };
@@ -23,31 +23,32 @@ struct tile_place {
 // Which of a lane's weights of a tile are kept. Rows of the tile are queries and columns are keys;
 // if Transposed, rows are keys.
 template <bool Transposed, int Rows, int Columns>
-class kept_weights {
+class keep_mask {
   using tile = register_tile<float, Rows, Columns>;
   static constexpr int bits_of_word = tile::count < 32 ? tile::count : 32,
                        words = tile::count / bits_of_word;
 
  public:
   template <class Block>
-  SLICESORT_HD_INLINE void find(Block& block, dropout_config const& drop, tile_place const& place) {
-    tile_lane const me(Block::opaque(block.rank()));
+  SLICESORT_HD_INLINE void compute(Block& block, dropout_config const& drop,
+                                   tile_origin const& origin) {
+    tile_lane const lane(Block::opaque(block.rank()));
     // What is hashed grows by the same step from key to key, and by another from query to query.
-    std::uint64_t const of_key = counter_step,
-                        of_query = of_key * static_cast<std::uint64_t>(place.keys),
-                        first = drop.seed_of(place.head.sample, place.head.head) +
-                                of_query * static_cast<std::uint64_t>(place.query) +
-                                of_key * static_cast<std::uint64_t>(place.key + 1);
+    std::uint64_t const key_step = counter_step,
+                        query_step = key_step * static_cast<std::uint64_t>(origin.keys),
+                        first = drop.seed_of(origin.head.sample, origin.head.head) +
+                                query_step * static_cast<std::uint64_t>(origin.query) +
+                                key_step * static_cast<std::uint64_t>(origin.key + 1);
     SLICESORT_UNROLL
     for (int word = 0; word < words; ++word) {
       std::uint32_t bits = 0;
       // One hash at a time: the registers are full of sums.
       SLICESORT_NO_UNROLL
       for (int n = 0; n < bits_of_word; ++n) {
-        auto const row = static_cast<std::uint64_t>(tile::row(32 * word + n, me)),
-                   column = static_cast<std::uint64_t>(tile::column(32 * word + n, me));
-        bits |= std::uint32_t{drop.keeps(first + (Transposed ? column : row) * of_query +
-                                         (Transposed ? row : column) * of_key)}
+        auto const row = static_cast<std::uint64_t>(tile::row(32 * word + n, lane)),
+                   column = static_cast<std::uint64_t>(tile::column(32 * word + n, lane));
+        bits |= std::uint32_t{drop.keeps(first + (Transposed ? column : row) * query_step +
+                                         (Transposed ? row : column) * key_step)}
                 << n;
       }
       bits_[word] = bits;
@@ -60,10 +61,10 @@ class kept_weights {
 };
 
 // The weights of a tile that are not kept become 0.
-template <class A, class Kept, int Rows, int Columns>
-SLICESORT_HD_INLINE void drop_weights(register_tile<A, Rows, Columns>& weights, Kept const& kept) {
+template <class A, class Keep, int Rows, int Columns>
+SLICESORT_HD_INLINE void drop_weights(register_tile<A, Rows, Columns>& weights, Keep const& keep) {
   SLICESORT_UNROLL
-  for (int i = 0; i < weights.count; ++i) weights[i] = kept(i) ? weights[i] : A(0);
+  for (int i = 0; i < weights.count; ++i) weights[i] = keep(i) ? weights[i] : A(0);
 }
 
 SLICESORT_DETAIL_END

@@ -27,7 +27,7 @@ SLICESORT_DETAIL_BEGIN
 
 template <class Mask, class T, int Width>
 struct dscore_tile {
-  static constexpr int most_warps = 4;
+  static constexpr int max_warps = 4;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
   static constexpr int tiles_of_warp = sizeof(A) == 8 ? 1 : 2;  // of 16 queries
@@ -44,8 +44,8 @@ struct dscore_tile {
   attention_lengths lengths{};
   dropout_config drop{};
   int warps{};
-  int buffers{};   // of keys and values: 1 or 2
-  bool of_bias{};  // whether the gradient of a bias is formed, and staged
+  int buffers{};          // of keys and values: 1 or 2
+  bool computes_dbias{};  // whether the gradient of a bias is formed, and staged
 
   struct memory {
     piece* rows;   // [q, dy][queries of the block, Width]
@@ -62,18 +62,18 @@ struct dscore_tile {
     auto const count = static_cast<std::size_t>(queries_of_block());
     constexpr auto row = static_cast<std::size_t>(pieces);
     constexpr auto keys = static_cast<std::size_t>(keys_of_tile);
-    std::size_t const numbers = of_bias ? sizeof(A) / sizeof(T) : 1;
-    memory m{};
-    m.rows = shared_memory.template allocate<piece>(2 * count * row);
-    m.tiles =
+    std::size_t const numbers = computes_dbias ? sizeof(A) / sizeof(T) : 1;
+    memory smem{};
+    smem.rows = shared_memory.template allocate<piece>(2 * count * row);
+    smem.tiles =
         shared_memory.template allocate<piece>(static_cast<std::size_t>(2 * buffers) * keys * row);
-    m.task = shared_memory.template allocate<attention_task>(1);
-    m.sources = shared_memory.template allocate<head_rows<T>>(5);
-    m.stats = shared_memory.template allocate<query_stats<A>>(count);
-    m.ranges = shared_memory.template allocate<key_range>(count);
-    m.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
-    m.terms = shared_memory.template allocate<T>(count * keys * numbers);
-    return m;
+    smem.task = shared_memory.template allocate<attention_task>(1);
+    smem.sources = shared_memory.template allocate<head_rows<T>>(5);
+    smem.stats = shared_memory.template allocate<query_stats<A>>(count);
+    smem.ranges = shared_memory.template allocate<key_range>(count);
+    smem.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
+    smem.terms = shared_memory.template allocate<T>(count * keys * numbers);
+    return smem;
   }
 
   SLICESORT_HD int queries_of_block() const { return warps * 16 * tiles_of_warp; }
@@ -84,151 +84,159 @@ struct dscore_tile {
 
   // Where the walk over the tiles of keys is. With two buffers a tile is copied while the one
   // before it is worked on; the first round then only copies.
-  struct walk {
-    int own;       // the warp's first query, of the block's
-    int chunk;     // of the channels, of which dq is formed
-    int depths;    // chunks of the channels that are summed over
-    index_t key;   // the tile's first
-    index_t next;  // the first of the tile after it; of sparse masks alone
-    index_t end;   // of the keys
-    int buffer;    // where the tile lies
-    bool biasing;  // whether dbias is formed, here
-    bool ahead;    // whether there are two buffers
-    bool loaded;   // whether the queries and dy have been copied
+  struct walk_state {
+    int warp_row;          // the warp's first query, of the block's
+    int chunk;             // of the channels, of which dq is formed
+    int depths;            // chunks of the channels that are summed over
+    index_t key;           // the tile's first
+    index_t next;          // the first of the tile after it; of sparse masks alone
+    index_t end;           // of the keys
+    int buffer;            // where the tile lies
+    bool writes_dbias;     // whether dbias is formed, here
+    bool double_buffered;  // whether there are two buffers
+    bool rows_loaded;      // whether the queries and dy have been copied
 
-    SLICESORT_HD bool idle() const { return ahead && !loaded; }
+    SLICESORT_HD bool idle() const { return double_buffered && !rows_loaded; }
   };
 
   // What the block needs to know about the queries from `first` on of a sample and head.
   template <class Block>
-  SLICESORT_HD_INLINE void stage(Block& block, memory const& m, index_t pair, index_t first,
+  SLICESORT_HD_INLINE void stage(Block& block, memory const& smem, index_t pair, index_t first,
                                  index_t channel) const {
     index_t const heads = in.q.extents().heads, rows = in.q.extents().length;
-    head_index const at{pair / heads, pair % heads};
-    index_t const queries = rows_of(lengths.queries, at.sample, rows);
-    index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);
+    head_index const head{pair / heads, pair % heads};
+    index_t const queries = valid_rows(lengths.queries, head.sample, rows);
+    index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
     if (block.rank() == 0) {
-      *m.task = {at, first, channel, queries, keys};
-      m.sources[0] = {in.q, at, queries};
-      m.sources[1] = {dy, at, queries};
-      m.sources[2] = {in.k, at, keys};
-      m.sources[3] = {in.v, at, keys};
-      m.sources[4] = {in.bias, at, queries};
+      *smem.task = {head, first, channel, queries, keys};
+      smem.sources[0] = {in.q, head, queries};
+      smem.sources[1] = {dy, head, queries};
+      smem.sources[2] = {in.k, head, keys};
+      smem.sources[3] = {in.v, head, keys};
+      smem.sources[4] = {in.bias, head, queries};
     }
     for (int i = block.rank(); i < queries_of_block(); i += block.size())
-      m.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
-    stage_ranges(block, mask_of(mask, at), m.ranges, m.bounds, first, queries_of_block(), queries,
-                 keys);
+      smem.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
+    stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_of_block(),
+                 queries, keys);
   }
   // Not a walk, but one tile.
   template <class Block>
-  SLICESORT_HD_INLINE walk only_tile(Block& block, index_t key) const {
+  SLICESORT_HD_INLINE walk_state only_tile(Block& block, index_t key) const {
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
-    walk at{};
-    at.own = block.rank() / 32 * (16 * tiles_of_warp);
-    at.depths = chunks_of<Width>(channels > values ? channels : values);
-    at.key = key;
-    at.end = in.v.extents().length;
-    return at;
+    walk_state walk{};
+    walk.warp_row = block.rank() / 32 * (16 * tiles_of_warp);
+    walk.depths = chunks_of<Width>(channels > values ? channels : values);
+    walk.key = key;
+    walk.end = in.v.extents().length;
+    return walk;
   }
   // Whether any of the queries looks at any of a tile's keys.
-  SLICESORT_HD_INLINE bool looks_at(memory const& m, index_t key) const {
+  SLICESORT_HD_INLINE bool is_visible(memory const& smem, index_t key) const {
     if constexpr (is_sparse<Mask>)
-      return tile_meets(mask_of(mask, m.task->at), *m.task, *m.bounds, queries_of_block(), key,
-                        keys_of_tile);
+      return tile_meets(mask_of(mask, smem.task->head), *smem.task, *smem.bounds,
+                        queries_of_block(), key, keys_of_tile);
     else
-      return m.bounds->meets(key, key + keys_of_tile);
+      return smem.bounds->meets(key, key + keys_of_tile);
   }
 
   // S += Q K^T and dP += dO V^T, chunk by chunk of the channels; the last one is that of which dq
   // is formed. Copies what is needed, and ahead of it the next tile.
   template <class Block>
-  SLICESORT_HD_INLINE void multiply(Block& block, memory const& m, walk& at, scores& s, scores& dw,
-                                    piece const* k) const {
-    bool const idle = at.idle();
+  SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
+                                    scores& dw, piece const* k) const {
+    bool const idle = walk.idle();
     int const rows = queries_of_block();
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
     SLICESORT_NO_UNROLL
-    for (int step = 1; step <= at.depths; ++step) {
-      int const depth = (at.chunk + step) % at.depths;
-      index_t const coming = at.ahead ? next_tile(at) : at.key;
-      if (at.ahead) block.await_copies();
+    for (int step = 1; step <= walk.depths; ++step) {
+      int const depth = (walk.chunk + step) % walk.depths;
+      index_t const key_to_load = walk.double_buffered ? next_tile(walk) : walk.key;
+      if (walk.double_buffered) block.await_copies();
       block.sync();
-      if (coming < at.end) {
-        if (at.depths > 1 || !at.loaded)
-          load_tiles_async<Width>(block, m.rows, m.sources, 2, m.task->first, rows, depth * Width);
-        int const buffer = at.ahead && !idle ? 1 - at.buffer : 0;
-        load_tiles_async<Width>(block, m.tiles + buffer * (2 * keys_of_tile * pieces),
-                                m.sources + 2, 2, coming, keys_of_tile, depth * Width);
+      if (key_to_load < walk.end) {
+        if (walk.depths > 1 || !walk.rows_loaded)
+          load_tiles_async<Width>(block, smem.rows, smem.sources, 2, smem.task->first, rows,
+                                  depth * Width);
+        int const buffer = walk.double_buffered && !idle ? 1 - walk.buffer : 0;
+        load_tiles_async<Width>(block, smem.tiles + buffer * (2 * keys_of_tile * pieces),
+                                smem.sources + 2, 2, key_to_load, keys_of_tile, depth * Width);
       }
-      at.loaded = true;
+      walk.rows_loaded = true;
       if (idle) break;
-      if (!at.ahead) block.await_copies(), block.sync();
-      block.template mma_abt<Width>(s, m.rows + at.own * pieces, k, used(channels - depth * Width));
-      block.template mma_abt<Width>(dw, m.rows + (rows + at.own) * pieces,
-                                    k + keys_of_tile * pieces, used(values - depth * Width));
+      if (!walk.double_buffered) block.await_copies(), block.sync();
+      block.template mma_abt<Width>(s, smem.rows + walk.warp_row * pieces, k,
+                                    valid_channels(channels - depth * Width));
+      block.template mma_abt<Width>(dw, smem.rows + (rows + walk.warp_row) * pieces,
+                                    k + keys_of_tile * pieces,
+                                    valid_channels(values - depth * Width));
     }
   }
 
   // dP becomes dS = P * (dP - D), where P = exp(S - m) / l.
   template <class Block>
-  SLICESORT_HD_INLINE void weights_to_dscores(Block& block, memory const& m, walk const& at,
-                                              scores& s, scores& dw) const {
-    A times = scale;
-    if (asks_each_key<Mask> || in.bias.data() != nullptr || at.biasing ||
-        !tile_is_covered(mask, *m.task, *m.bounds, queries_of_block(), at.key, keys_of_tile)) {
-      stage_bias<false, keys_of_tile>(block, m.terms, queries_of_block(), mask_of(mask, m.task->at),
-                                      m.ranges, m.task->first, at.key, m.sources[4]);
+  SLICESORT_HD_INLINE void weights_to_dscores(Block& block, memory const& smem,
+                                              walk_state const& walk, scores& s, scores& dw) const {
+    A score_scale = scale;
+    if (tests_each_key<Mask> || in.bias.data() != nullptr || walk.writes_dbias ||
+        !tile_is_covered(mask, *smem.task, *smem.bounds, queries_of_block(), walk.key,
+                         keys_of_tile)) {
+      stage_bias<false, keys_of_tile>(block, smem.terms, queries_of_block(),
+                                      mask_of(mask, smem.task->head), smem.ranges, smem.task->first,
+                                      walk.key, smem.sources[4]);
       block.sync();
-      mask_scores(block, s, scale, m.terms + at.own * keys_of_tile);
-      times = A(1);
+      mask_scores(block, s, scale, smem.terms + walk.warp_row * keys_of_tile);
+      score_scale = A(1);
     }
     if (drop.drops()) {
       scale_tile(dw, static_cast<A>(drop.scale));
-      kept_weights<false, tiles_of_warp, columns> kept;
-      kept.find(block, drop, {m.task->at, in.v.extents().length, m.task->first + at.own, at.key});
-      drop_weights(dw, kept);
+      keep_mask<false, tiles_of_warp, columns> keep;
+      keep.compute(
+          block, drop,
+          {smem.task->head, in.v.extents().length, smem.task->first + walk.warp_row, walk.key});
+      drop_weights(dw, keep);
     }
     int const g = tile_lane(Block::opaque(block.rank())).g;
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      dw[i] = weight_and_dscore<T>(block, s[i], times,
-                                   m.stats[at.own + scores::lane_row(i) * 8 + g], dw[i])
+      dw[i] = weight_and_dscore<T>(block, s[i], score_scale,
+                                   smem.stats[walk.warp_row + scores::lane_row(i) * 8 + g], dw[i])
                   .dscore;
   }
 
   // Stages numbers of the block, [queries of the block, keys_of_tile].
   template <class Block>
   static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& numbers) {
-    tile_lane const me(block.rank());
-    A* const mine = staging + block.rank() / 32 * (16 * tiles_of_warp * keys_of_tile);
+    tile_lane const lane(block.rank());
+    A* const warp_staging = staging + block.rank() / 32 * (16 * tiles_of_warp * keys_of_tile);
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      mine[scores::row(i, me) * keys_of_tile + scores::column(i, me)] = numbers[i];
+      warp_staging[scores::row(i, lane) * keys_of_tile + scores::column(i, lane)] = numbers[i];
     block.sync();
   }
   // Pairs that the mask forbids have a gradient of 0: where gradients are added up, they are
   // skipped.
   template <class Block>
   static SLICESORT_HD_INLINE void store_staged(Block& block, A const* staging,
-                                               head_results<T> const& to, index_t row,
+                                               head_results<T> const& results, index_t row,
                                                index_t key) {
     SLICESORT_NO_UNROLL
     for (int i = block.rank(); i < block.size() / 2 * tiles_of_warp * keys_of_tile;
          i += block.size()) {
       index_t const query = row + i / keys_of_tile, column = key + i % keys_of_tile;
-      if (query >= to.total || column >= to.channels) continue;
-      if (to.mode == grad_mode::accumulate && staging[i] == A(0)) continue;
-      store_or_accumulate_sum(to.mode, to.data[query * to.stride + column * to.channel_stride],
-                              staging[i]);
+      if (query >= results.total || column >= results.channels) continue;
+      if (results.mode == grad_mode::accumulate && staging[i] == A(0)) continue;
+      store_or_accumulate_sum(
+          results.mode, results.data[query * results.stride + column * results.channel_stride],
+          staging[i]);
     }
   }
 
-  static SLICESORT_HD_INLINE index_t next_tile(walk const& at) {
-    return is_sparse<Mask> ? at.next : at.key + keys_of_tile;
+  static SLICESORT_HD_INLINE index_t next_tile(walk_state const& walk) {
+    return is_sparse<Mask> ? walk.next : walk.key + keys_of_tile;
   }
-  static SLICESORT_HD int used(index_t left) {
-    return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
+  static SLICESORT_HD int valid_channels(index_t remaining) {
+    return remaining < 0 ? 0 : remaining < Width ? static_cast<int>(remaining) : Width;
   }
 };
 

@@ -63,15 +63,15 @@ struct attention_forward_kernel {
     auto const rows = static_cast<std::size_t>(queries_of_block());
     constexpr auto tile = static_cast<std::size_t>(keys_of_tile * pieces);
     auto const terms = rows * static_cast<std::size_t>(keys_of_tile / elements_of_piece<T>);
-    memory m{};
-    m.q = shared_memory.template allocate<piece>(rows * static_cast<std::size_t>(pieces));
-    m.k = shared_memory.template allocate<piece>(tile < terms ? terms : tile);
-    m.v = shared_memory.template allocate<piece>(tile);
-    m.task = shared_memory.template allocate<attention_task>(1);
-    m.sources = shared_memory.template allocate<head_rows<T>>(4);
-    m.ranges = shared_memory.template allocate<key_range>(rows);
-    m.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
-    return m;
+    memory smem{};
+    smem.q = shared_memory.template allocate<piece>(rows * static_cast<std::size_t>(pieces));
+    smem.k = shared_memory.template allocate<piece>(tile < terms ? terms : tile);
+    smem.v = shared_memory.template allocate<piece>(tile);
+    smem.task = shared_memory.template allocate<attention_task>(1);
+    smem.sources = shared_memory.template allocate<head_rows<T>>(4);
+    smem.ranges = shared_memory.template allocate<key_range>(rows);
+    smem.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
+    return smem;
   }
 
   SLICESORT_HD int queries_of_block() const { return warps * 16 * tiles_of_warp; }
@@ -83,9 +83,9 @@ struct attention_forward_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const m = shared(block);
-    begin(block, m);
-    attention_task const& task = *m.task;
+    memory const smem = shared(block);
+    begin(block, smem);
+    attention_task const& task = *smem.task;
     int const depths = chunks_of<Width>(in.q.extents().channels);
     index_t const values = in.v.extents().channels;
     outputs out;
@@ -96,68 +96,70 @@ struct attention_forward_kernel {
     bool const direct = in.bias.data() == nullptr && scale > A(0);
     A const factor = factor_of<T>(direct ? scale : A(1));
 
-    index_t const end = m.bounds->last;
-    index_t key = m.bounds->first / keys_of_tile * keys_of_tile;
-    if constexpr (is_sparse<Mask>) key = tile_from(m, key, end);
-    load_qk_async(block, m, true, key, end, 0);
+    index_t const end = smem.bounds->last;
+    index_t key = smem.bounds->first / keys_of_tile * keys_of_tile;
+    if constexpr (is_sparse<Mask>) key = next_visible_tile(smem, key, end);
+    load_qk_async(block, smem, true, key, end, 0);
     SLICESORT_NO_UNROLL
     for (index_t next; key < end; key = next) {
       scores s;
       s.clear();
-      multiply_qk(block, m, s, key, end, depths);
-      if (asks_each_key<Mask> || !direct || !looks_at_all(m, key))
-        add_bias(block, m, s, key, direct ? A(1) : scale);
+      multiply_qk(block, smem, s, key, end, depths);
+      if (tests_each_key<Mask> || !direct || !is_covered(smem, key))
+        add_bias(block, smem, s, key, direct ? A(1) : scale);
       update_softmax(block, s, out, max, sum, factor);
-      if (drop.drops()) drop_from(block, s, task, key);
+      if (drop.drops()) apply_dropout(block, s, task, key);
       auto const weights = block.template mma_operand<T>(s);  // [queries of the warp, keys]
 
       block.await_copies();
       block.sync();
       next = key + keys_of_tile;
-      if constexpr (is_sparse<Mask>) next = tile_from(m, next, end);
-      load_qk_async(block, m, depths > 1 && next < end, next, end, 0);
-      block.template mma_ab<Width>(out, weights, m.v, used(values - task.channel));
+      if constexpr (is_sparse<Mask>) next = next_visible_tile(smem, next, end);
+      load_qk_async(block, smem, depths > 1 && next < end, next, end, 0);
+      block.template mma_ab<Width>(out, weights, smem.v, valid_channels(values - task.channel));
     }
     block.await_copies();
-    finish(block, m, out, max, sum, direct);
+    finish(block, smem, out, max, sum, direct);
   }
 
  private:
   template <class Block>
-  SLICESORT_HD_INLINE void begin(Block& block, memory const& m) const {
+  SLICESORT_HD_INLINE void begin(Block& block, memory const& smem) const {
     index_t const heads = in.q.extents().heads;
     index_t const number = block.index() / chunks(), pair = number / tiles();
     // With a causal mask the last queries have the most keys: their blocks start first.
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
-    head_index const at{pair / heads, pair % heads};
-    index_t const queries = rows_of(lengths.queries, at.sample, in.q.extents().length);
-    index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);
+    head_index const head{pair / heads, pair % heads};
+    index_t const queries = valid_rows(lengths.queries, head.sample, in.q.extents().length);
+    index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
     if (block.rank() == 0) {
-      *m.task = {at, first, block.index() % chunks() * Width, queries, keys};
-      m.sources[0] = {in.q, at, queries};
-      m.sources[1] = {in.k, at, keys};
-      m.sources[2] = {in.v, at, keys};
-      m.sources[3] = {in.bias, at, queries};
+      *smem.task = {head, first, block.index() % chunks() * Width, queries, keys};
+      smem.sources[0] = {in.q, head, queries};
+      smem.sources[1] = {in.k, head, keys};
+      smem.sources[2] = {in.v, head, keys};
+      smem.sources[3] = {in.bias, head, queries};
     }
-    stage_ranges(block, mask_of(mask, at), m.ranges, m.bounds, first, queries_of_block(), queries,
-                 keys);
+    stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_of_block(),
+                 queries, keys);
   }
-  SLICESORT_HD_INLINE bool looks_at_all(memory const& m, index_t key) const {
+  SLICESORT_HD_INLINE bool is_covered(memory const& smem, index_t key) const {
     if constexpr (is_sparse<Mask>)
-      return tile_is_covered(mask, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile);
+      return tile_is_covered(mask, *smem.task, *smem.bounds, queries_of_block(), key, keys_of_tile);
     else
-      return m.bounds->covers(key, key + keys_of_tile);
+      return smem.bounds->covers(key, key + keys_of_tile);
   }
   // The first tile of keys from `key` on that any of the queries looks at.
-  SLICESORT_HD_INLINE index_t tile_from(memory const& m, index_t key, index_t end) const {
-    auto const& own = mask_of(mask, m.task->at);
+  SLICESORT_HD_INLINE index_t next_visible_tile(memory const& smem, index_t key,
+                                                index_t end) const {
+    auto const& head_mask = mask_of(mask, smem.task->head);
     SLICESORT_NO_UNROLL
-    while (key < end && !tile_meets(own, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile))
+    while (key < end &&
+           !tile_meets(head_mask, *smem.task, *smem.bounds, queries_of_block(), key, keys_of_tile))
       key += keys_of_tile;
     return key;
   }
-  static SLICESORT_HD int used(index_t left) {
-    return left < Width ? static_cast<int>(left) : Width;
+  static SLICESORT_HD int valid_channels(index_t remaining) {
+    return remaining < Width ? static_cast<int>(remaining) : Width;
   }
   template <class Block>
   static SLICESORT_HD_INLINE int first_query_of_warp(Block& block) {
@@ -166,44 +168,46 @@ struct attention_forward_kernel {
 
   // Starts to copy chunk `depth` of the channels of the keys from `key` on, and of the queries.
   template <class Block>
-  SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& m, bool queries_too,
+  SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& smem, bool queries_too,
                                          index_t key, index_t end, int depth) const {
     if (queries_too)
-      load_tile_async<Width>(block, m.q, m.sources[0], m.task->first, queries_of_block(),
+      load_tile_async<Width>(block, smem.q, smem.sources[0], smem.task->first, queries_of_block(),
                              depth * Width);
     if (key < end)
-      load_tile_async<Width>(block, m.k, m.sources[1], key, keys_of_tile, depth * Width);
+      load_tile_async<Width>(block, smem.k, smem.sources[1], key, keys_of_tile, depth * Width);
   }
 
   // S += Q K^T, chunk by chunk of the channels; the first is on its way. Starts to copy the values.
   template <class Block>
-  SLICESORT_HD_INLINE void multiply_qk(Block& block, memory const& m, scores& s, index_t key,
+  SLICESORT_HD_INLINE void multiply_qk(Block& block, memory const& smem, scores& s, index_t key,
                                        index_t end, int depths) const {
     SLICESORT_NO_UNROLL
     for (int depth = 0; depth < depths; ++depth) {
       if (depth > 0) {
         block.sync();
-        load_qk_async(block, m, true, key, end, depth);
+        load_qk_async(block, smem, true, key, end, depth);
       }
       block.await_copies();
       block.sync();
       if (depth == 0)
-        load_tile_async<Width>(block, m.v, m.sources[2], key, keys_of_tile, m.task->channel);
-      block.template mma_abt<Width>(s, m.q + first_query_of_warp(block) * pieces, m.k,
-                                    used(in.q.extents().channels - depth * Width));
+        load_tile_async<Width>(block, smem.v, smem.sources[2], key, keys_of_tile,
+                               smem.task->channel);
+      block.template mma_abt<Width>(s, smem.q + first_query_of_warp(block) * pieces, smem.k,
+                                    valid_channels(in.q.extents().channels - depth * Width));
     }
   }
 
   // S = times * S + bias, and -infinity where the mask says no. The keys' memory is free by now.
   template <class Block>
-  SLICESORT_HD_INLINE void add_bias(Block& block, memory const& m, scores& s, index_t key,
-                                    A times) const {
-    T* const terms = m.k->value;  // [queries of the block, keys_of_tile]
+  SLICESORT_HD_INLINE void add_bias(Block& block, memory const& smem, scores& s, index_t key,
+                                    A score_scale) const {
+    T* const terms = smem.k->value;  // [queries of the block, keys_of_tile]
     block.sync();
-    stage_bias<false, keys_of_tile>(block, terms, queries_of_block(), mask_of(mask, m.task->at),
-                                    m.ranges, m.task->first, key, m.sources[3]);
+    stage_bias<false, keys_of_tile>(block, terms, queries_of_block(),
+                                    mask_of(mask, smem.task->head), smem.ranges, smem.task->first,
+                                    key, smem.sources[3]);
     block.sync();
-    mask_scores(block, s, times, terms + first_query_of_warp(block) * keys_of_tile);
+    mask_scores(block, s, score_scale, terms + first_query_of_warp(block) * keys_of_tile);
   }
 
   // S becomes P = exp(S - m) with the maximum so far, by which the outputs and the sum are
@@ -225,40 +229,40 @@ struct attention_forward_kernel {
   }
 
   template <class Block>
-  SLICESORT_HD_INLINE void drop_from(Block& block, scores& weights, attention_task const& task,
-                                     index_t key) const {
-    kept_weights<false, tiles_of_warp, columns> kept;
-    kept.find(block, drop,
-              {task.at, in.v.extents().length, task.first + first_query_of_warp(block), key});
-    drop_weights(weights, kept);
+  SLICESORT_HD_INLINE void apply_dropout(Block& block, scores& weights, attention_task const& task,
+                                         index_t key) const {
+    keep_mask<false, tiles_of_warp, columns> keep;
+    keep.compute(block, drop,
+                 {task.head, in.v.extents().length, task.first + first_query_of_warp(block), key});
+    drop_weights(weights, keep);
   }
 
   // O = O / l, and the state.
   template <class Block>
-  SLICESORT_HD_INLINE void finish(Block& block, memory const& m, outputs& out, row_stats const& max,
-                                  row_stats const& sum, bool direct) const {
-    attention_task const& task = *m.task;
-    tile_lane const me(block.rank());
+  SLICESORT_HD_INLINE void finish(Block& block, memory const& smem, outputs& out,
+                                  row_stats const& max, row_stats const& sum, bool direct) const {
+    attention_task const& task = *smem.task;
+    tile_lane const lane(block.rank());
     index_t const queries = in.q.extents().length;
     SLICESORT_UNROLL
     for (int i = 0; i < scores::lane_rows; ++i) {
       A const row_sum = block.template reduce<4>(sum[i], [](A a, A b) { return a + b; });
       A const inv_sum = row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // or NaN
       scale_row(out, i, drop.drops() ? inv_sum * static_cast<A>(drop.scale) : inv_sum);
-      index_t const row = task.first + first_query_of_warp(block) + me.g + 8 * i;
-      if (state.data() != nullptr && task.channel == 0 && me.t == 0 && row < queries) {
+      index_t const row = task.first + first_query_of_warp(block) + lane.g + 8 * i;
+      if (state.data() != nullptr && task.channel == 0 && lane.t == 0 && row < queries) {
         bool const valid = row < task.queries;
         A const row_max = direct ? max[i] * scale : max[i];
         save_statistics(
-            state, task.at, row,
+            state, task.head, row,
             row_statistics<A>{valid ? row_max : least_score<A>, valid ? row_sum : A(0)});
       }
     }
-    head_results<T> const to(y, task.at, task.queries, grad_mode::overwrite);
-    A* const staging = reinterpret_cast<A*>(m.q);
+    head_results<T> const results(y, task.head, task.queries, grad_mode::overwrite);
+    A* const staging = reinterpret_cast<A*>(smem.q);
     SLICESORT_UNROLL
     for (int i = 0; i < tiles_of_warp; ++i)
-      store_tile<Width>(block, staging, out, i, to, task.first + 16 * i, tiles_of_warp,
+      store_tile<Width>(block, staging, out, i, results, task.first + 16 * i, tiles_of_warp,
                         task.channel);
   }
 };

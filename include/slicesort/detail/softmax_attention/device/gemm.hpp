@@ -38,9 +38,9 @@ struct head_matrices {
 };
 
 // What the length of a side of a matrix counts.
-enum class side_of { channels, queries, keys };
+enum class axis_kind { channels, queries, keys };
 struct matrix_side {
-  side_of what;
+  axis_kind kind;
   index_t size;
 };
 
@@ -66,8 +66,8 @@ struct multiply_heads_kernel {
 
   template <class SharedAllocator>
   SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
-    constexpr int both = (rows_of_block + columns_of_block) * pieces;
-    return shared_memory.template allocate<piece>(static_cast<std::size_t>(both));
+    constexpr int pieces_of_block = (rows_of_block + columns_of_block) * pieces;
+    return shared_memory.template allocate<piece>(static_cast<std::size_t>(pieces_of_block));
   }
   SLICESORT_HD index_t row_tiles() const { return divide_up(rows.size, rows_of_block); }
   SLICESORT_HD index_t column_tiles() const { return divide_up(columns.size, columns_of_block); }
@@ -75,47 +75,48 @@ struct multiply_heads_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    piece* const mine = shared(block);
-    piece* const others = mine + rows_of_block * pieces;
+    piece* const a_tile = shared(block);
+    piece* const b_tile = a_tile + rows_of_block * pieces;
     index_t const column = block.index() % column_tiles() * columns_of_block;
     index_t const number = block.index() / column_tiles();
     index_t const row = number % row_tiles() * rows_of_block, head = number / row_tiles();
     index_t const valid = valid_of(depth);
-    head_rows<T> const left = rows_of_matrix(a, head, valid_of(rows), valid),
-                       right = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
+    head_rows<T> const a_rows = rows_of_matrix(a, head, valid_of(rows), valid),
+                       b_rows = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
     register_tile<A, 1, columns_of_block / 8> sums;
     sums.clear();
     SLICESORT_NO_UNROLL
     for (index_t k = 0; k < valid; k += width) {
       block.sync();
-      load_tile_async<width>(block, mine, left, row, rows_of_block, k);
-      load_tile_async<width>(block, others, right, column, columns_of_block, k);
+      load_tile_async<width>(block, a_tile, a_rows, row, rows_of_block, k);
+      load_tile_async<width>(block, b_tile, b_rows, column, columns_of_block, k);
       block.await_copies();
       block.sync();
-      block.template mma_abt<width>(sums, mine + block.rank() / 32 * (16 * pieces), others,
+      block.template mma_abt<width>(sums, a_tile + block.rank() / 32 * (16 * pieces), b_tile,
                                     valid - k < width ? static_cast<int>(valid - k) : width);
     }
     SLICESORT_UNROLL
     for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
     tensor4<Out> const whole(c.data, {1, heads, rows.size, columns.size},
                              {0, c.head_stride, c.row_stride, c.column_stride});
-    store_tile<columns_of_block>(block, reinterpret_cast<A*>(mine), sums, 0,
+    store_tile<columns_of_block>(block, reinterpret_cast<A*>(a_tile), sums, 0,
                                  head_results<Out>(whole, {0, head}, valid_of(rows), mode), row, 1,
                                  column);
   }
 
  private:
   SLICESORT_HD index_t valid_of(matrix_side const& side) const {
-    if (side.what == side_of::channels) return side.size;
-    return rows_of(side.what == side_of::queries ? lengths.queries : lengths.keys, sample,
+    if (side.kind == axis_kind::channels) return side.size;
+    return valid_rows(side.kind == axis_kind::queries ? lengths.queries : lengths.keys, sample,
                    side.size);
   }
-  static SLICESORT_HD head_rows<T> rows_of_matrix(head_matrices<T const> const& of, index_t head,
-                                                  index_t valid, index_t channels) {
-    return {tensor4<T const>(of.data, {1, head + 1, valid, channels},
-                             {0, of.head_stride, of.row_stride, of.column_stride}),
-            {0, head},
-            valid};
+  static SLICESORT_HD head_rows<T> rows_of_matrix(head_matrices<T const> const& matrices,
+                                                  index_t head, index_t valid, index_t channels) {
+    return {
+        tensor4<T const>(matrices.data, {1, head + 1, valid, channels},
+                         {0, matrices.head_stride, matrices.row_stride, matrices.column_stride}),
+        {0, head},
+        valid};
   }
 };
 
@@ -127,32 +128,33 @@ constexpr element_kind kind_of_element() {
                                                                       : element_kind::bf16;
 }
 template <class T>
-gemm_operand operand_of(head_matrices<T> const& m) {
-  return {m.data, kind_of_element<std::remove_const_t<T>>(), m.row_stride, m.column_stride,
-          m.head_stride};
+gemm_operand operand_of(head_matrices<T> const& matrices) {
+  return {matrices.data, kind_of_element<std::remove_const_t<T>>(), matrices.row_stride,
+          matrices.column_stride, matrices.head_stride};
 }
 
 // Multiplies with the product that the caller chose, or with the loops here. A BLAS knows nothing
 // about lengths.
 template <class Grid, class T, class Out>
-void multiply_heads(Grid const& grid, gemm_callback const& config,
-                    multiply_heads_kernel<T, Out> const& all) {
-  if (all.blocks() == 0) return;
-  bool const alike = all.lengths.queries.data() == nullptr && all.lengths.keys.data() == nullptr;
-  if (alike && all.depth.size > 0) {
+void multiply_heads(Grid const& grid, gemm_callback const& gemm,
+                    multiply_heads_kernel<T, Out> const& kernel) {
+  if (kernel.blocks() == 0) return;
+  bool const equal_lengths =
+      kernel.lengths.queries.data() == nullptr && kernel.lengths.keys.data() == nullptr;
+  if (equal_lengths && kernel.depth.size > 0) {
     gemm_call call{};
-    call.rows = all.rows.size;
-    call.columns = all.columns.size;
-    call.depth = all.depth.size;
-    call.matrices = all.heads;
-    call.alpha = static_cast<double>(all.alpha);
-    call.beta = all.mode == grad_mode::accumulate ? 1.0 : 0.0;
-    call.a = operand_of(all.a);
-    call.b = operand_of(all.b);
-    call.c = operand_of(all.c);
-    if (grid.multiply(config, call)) return;
+    call.rows = kernel.rows.size;
+    call.columns = kernel.columns.size;
+    call.depth = kernel.depth.size;
+    call.matrices = kernel.heads;
+    call.alpha = static_cast<double>(kernel.alpha);
+    call.beta = kernel.mode == grad_mode::accumulate ? 1.0 : 0.0;
+    call.a = operand_of(kernel.a);
+    call.b = operand_of(kernel.b);
+    call.c = operand_of(kernel.c);
+    if (grid.multiply(gemm, call)) return;
   }
-  grid.run(all, all.blocks(), multiply_heads_kernel<T, Out>::max_threads);
+  grid.run(kernel, kernel.blocks(), multiply_heads_kernel<T, Out>::max_threads);
 }
 
 SLICESORT_DETAIL_END

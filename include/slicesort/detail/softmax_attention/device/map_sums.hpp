@@ -20,48 +20,48 @@ template <class T>
 struct shared_map_sums_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
   using A = accumulator_t<T>;
-  using dscore_row = typename dscore_map<T>::row_of;
+  using dscore_row = typename dscore_map<T>::row_view;
 
-  dscore_map<T> of{};
+  dscore_map<T> map{};
   index_t first_group{}, groups{}, heads_of_group{};
-  bool begins{}, ends{};  // whether these heads are the first, the last of their groups
-  A* sums{};              // [all groups, queries, keys]
+  bool is_first{}, is_last{};  // whether these heads are the first, the last of their groups
+  A* sums{};                   // [all groups, queries, keys]
   tensor4<T> dbias{};
   grad_mode mode{};
 
   // For these heads of all, or for none where there are none.
   SLICESORT_HD void select(attention_shape const& s) {
-    bool const all_samples = s.dbias.batch != s.batch, all_heads = s.dbias.heads != s.heads;
-    map_rows const& rows = of.rows;
+    bool const shares_samples = s.dbias.batch != s.batch, shares_heads = s.dbias.heads != s.heads;
+    map_rows const& rows = map.rows;
     first_group =
-        (all_samples ? 0 : rows.sample) * s.dbias.heads + (all_heads ? 0 : rows.first_head);
-    groups = all_heads ? 1 : rows.heads;
-    heads_of_group = all_heads ? rows.heads : 1;
-    begins = (!all_samples || rows.sample == 0) && (!all_heads || rows.first_head == 0);
-    ends = (!all_samples || rows.sample == s.batch - 1) &&
-           (!all_heads || rows.first_head + rows.heads == s.heads);
+        (shares_samples ? 0 : rows.sample) * s.dbias.heads + (shares_heads ? 0 : rows.first_head);
+    groups = shares_heads ? 1 : rows.heads;
+    heads_of_group = shares_heads ? rows.heads : 1;
+    is_first = (!shares_samples || rows.sample == 0) && (!shares_heads || rows.first_head == 0);
+    is_last = (!shares_samples || rows.sample == s.batch - 1) &&
+              (!shares_heads || rows.first_head + rows.heads == s.heads);
     if (s.pairs() == 0) {
       first_group = 0, groups = s.dbias.groups(), heads_of_group = 0;
-      begins = ends = true;
+      is_first = is_last = true;
     }
   }
-  index_t blocks() const { return groups * divide_up(of.rows.queries, map_rows::rows_of_block); }
+  index_t blocks() const { return groups * divide_up(map.rows.queries, map_rows::rows_of_block); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    map_rows::position const at = of.rows.at(block.index(), block.rank());
-    if (!at.inside) return;
-    index_t const keys = of.rows.keys, group = first_group + at.head;
-    A* const mine = sums + (group * of.rows.queries + at.row) * keys;
+    map_rows::position const pos = map.rows.position_of(block.index(), block.rank());
+    if (!pos.inside) return;
+    index_t const keys = map.rows.keys, group = first_group + pos.head;
+    A* const row_sums = sums + (group * map.rows.queries + pos.row) * keys;
     index_t const heads = dbias.extents().heads;
     for (index_t key = block.rank() % 32; key < keys; key += 32) {
-      A sum = begins ? A(0) : mine[key];
+      A sum = is_first ? A(0) : row_sums[key];
       for (index_t n = 0; n < heads_of_group; ++n)
-        sum += dscore_row(of, at.head * heads_of_group + n, at.row)(key);
-      if (ends)
-        store_or_accumulate_sum(mode, dbias(group / heads, group % heads, at.row, key), sum);
+        sum += dscore_row(map, pos.head * heads_of_group + n, pos.row)(key);
+      if (is_last)
+        store_or_accumulate_sum(mode, dbias(group / heads, group % heads, pos.row, key), sum);
       else
-        mine[key] = sum;
+        row_sums[key] = sum;
     }
   }
 };
@@ -72,26 +72,27 @@ template <class T>
 struct diagonal_sums_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using dscore_row = typename dscore_map<T>::row_of;
+  using dscore_row = typename dscore_map<T>::row_view;
 
-  dscore_map<T> of{};
+  dscore_map<T> map{};
   A* sums{};  // [batch * heads, queries + keys - 1]
 
-  SLICESORT_HD index_t distances() const { return of.rows.queries + of.rows.keys - 1; }
-  index_t blocks() const { return of.rows.heads * divide_up(distances(), max_threads); }
+  SLICESORT_HD index_t distances() const { return map.rows.queries + map.rows.keys - 1; }
+  index_t blocks() const { return map.rows.heads * divide_up(distances(), max_threads); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     index_t const tiles = divide_up(distances(), block.size());
     index_t const head = block.index() / tiles;
-    index_t const at = block.index() % tiles * block.size() + block.rank();
-    if (at >= distances()) return;
-    index_t const above = of.rows.queries - 1 - at;  // rows in which the diagonal has not begun
+    index_t const diagonal = block.index() % tiles * block.size() + block.rank();
+    if (diagonal >= distances()) return;
+    index_t const rows_above =
+        map.rows.queries - 1 - diagonal;  // rows in which the diagonal has not begun
     A sum(0);
-    for (index_t row = above < 0 ? 0 : above; row < of.rows.queries && row - above < of.rows.keys;
-         ++row)
-      sum += dscore_row(of, head, row)(row - above);
-    sums[of.rows.pair(head) * distances() + at] = sum;
+    for (index_t row = rows_above < 0 ? 0 : rows_above;
+         row < map.rows.queries && row - rows_above < map.rows.keys; ++row)
+      sum += dscore_row(map, head, row)(row - rows_above);
+    sums[map.rows.pair(head) * distances() + diagonal] = sum;
   }
 };
 

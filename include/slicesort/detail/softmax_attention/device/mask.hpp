@@ -20,15 +20,15 @@ inline constexpr A least_score = -std::numeric_limits<A>::infinity();
 
 // The mask of one head: a reference where all have the same.
 template <class Mask>
-SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& at) {
+SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& head) {
   if constexpr (has_for_head<Mask>)
-    return mask.for_head(at.head);
+    return mask.for_head(head.head);
   else
-    return (void)at, (mask);
+    return (void)head, (mask);
 }
 // Whether every tile asks about its keys one by one. Sparse masks may spare it that.
 template <class Mask>
-inline constexpr bool asks_each_key = has_allows<head_mask_t<Mask>> && !is_sparse<Mask>;
+inline constexpr bool tests_each_key = has_allows<head_mask_t<Mask>> && !is_sparse<Mask>;
 
 // Queries [first, first + count) and keys [key, key + keys) of a tile, without those past an end.
 SLICESORT_HD_INLINE pair_range pairs_of_tile(index_t first, int count, index_t queries, index_t key,
@@ -40,15 +40,15 @@ SLICESORT_HD_INLINE pair_range pairs_of_tile(index_t first, int count, index_t q
 // The key ranges of some queries: their hull [first, last), and their intersection [all_first,
 // all_last).
 struct range_bounds {
-  index_t first, last, all_first, all_last;
+  index_t first, last, common_first, common_last;
 
   // The bounds of no queries.
-  static SLICESORT_HD range_bounds none(index_t keys) { return {keys, 0, 0, keys}; }
-  SLICESORT_HD void add(range_bounds const& o) {
-    if (o.first < first) first = o.first;
-    if (o.last > last) last = o.last;
-    if (o.all_first > all_first) all_first = o.all_first;
-    if (o.all_last < all_last) all_last = o.all_last;
+  static SLICESORT_HD range_bounds empty(index_t keys) { return {keys, 0, 0, keys}; }
+  SLICESORT_HD void add(range_bounds const& other) {
+    if (other.first < first) first = other.first;
+    if (other.last > last) last = other.last;
+    if (other.common_first > common_first) common_first = other.common_first;
+    if (other.common_last < common_last) common_last = other.common_last;
   }
   // An empty range empties the intersection.
   SLICESORT_HD void add(key_range r, index_t keys) {
@@ -59,18 +59,18 @@ struct range_bounds {
   }
   SLICESORT_HD bool meets(index_t from, index_t to) const { return first < to && from < last; }
   SLICESORT_HD bool covers(index_t from, index_t to) const {
-    return all_first <= from && to <= all_last;
+    return common_first <= from && to <= common_last;
   }
 };
 
 // Whether any of a block's queries looks at any key of a tile, as a sparse mask says.
 template <class Mask>
-SLICESORT_HD_INLINE bool tile_meets(Mask const& own, attention_task const& task,
+SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const& task,
                                     range_bounds const& bounds, int queries_of_block, index_t key,
                                     int keys_of_tile) {
   return bounds.meets(key, key + keys_of_tile) &&
-         meets_pairs(own, pairs_of_tile(task.first, queries_of_block, task.queries, key,
-                                        keys_of_tile, task.keys));
+         meets_pairs(head_mask, pairs_of_tile(task.first, queries_of_block, task.queries, key,
+                                              keys_of_tile, task.keys));
 }
 // Whether all of them look at all of its keys, as a sparse mask says, or the ranges of another.
 template <class Mask>
@@ -79,7 +79,7 @@ SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const&
                                          index_t key, int keys_of_tile) {
   if constexpr (is_sparse<Mask>)
     return key + keys_of_tile <= task.keys &&
-           covers_pairs(mask_of(mask, task.at),
+           covers_pairs(mask_of(mask, task.head),
                         pairs_of_tile(task.first, queries_of_block, task.queries, key, keys_of_tile,
                                       task.keys));
   else
@@ -89,11 +89,11 @@ SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const&
 // Which row of bounds [rows, tiles] is a head's: heads share those of their sample, unless their
 // masks differ.
 template <class Mask>
-SLICESORT_HD_INLINE index_t row_of_bounds(head_index at, index_t heads) {
+SLICESORT_HD_INLINE index_t row_of_bounds(head_index head, index_t heads) {
   if constexpr (has_for_head<Mask>)
-    return at.sample * heads + at.head;
+    return head.sample * heads + head.head;
   else
-    return (void)heads, at.sample;
+    return (void)heads, head.sample;
 }
 
 // Stages the ranges of `count` queries, empty ones from query `queries` on. The first element of
@@ -102,20 +102,20 @@ template <class Block, class Mask>
 SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range* ranges,
                                       range_bounds* bounds, index_t first, int count,
                                       index_t queries, index_t keys) {
-  range_bounds mine = range_bounds::none(keys);
+  range_bounds thread_bounds = range_bounds::empty(keys);
   for (int r = block.rank(); r < count; r += block.size()) {
     ranges[r] = {0, 0};
     if (first + r >= queries) continue;
     ranges[r] = range_of_keys(mask, first + r, keys);
-    mine.add(ranges[r], keys);
+    thread_bounds.add(ranges[r], keys);
   }
   auto const smaller = [](index_t a, index_t b) { return a < b ? a : b; };
   auto const greater = [](index_t a, index_t b) { return a > b ? a : b; };
-  mine = {block.template reduce<32>(mine.first, smaller),
-          block.template reduce<32>(mine.last, greater),
-          block.template reduce<32>(mine.all_first, greater),
-          block.template reduce<32>(mine.all_last, smaller)};
-  if (block.rank() % 32 == 0) bounds[block.rank() / 32] = mine;
+  thread_bounds = {block.template reduce<32>(thread_bounds.first, smaller),
+                   block.template reduce<32>(thread_bounds.last, greater),
+                   block.template reduce<32>(thread_bounds.common_first, greater),
+                   block.template reduce<32>(thread_bounds.common_last, smaller)};
+  if (block.rank() % 32 == 0) bounds[block.rank() / 32] = thread_bounds;
   block.sync();
   if (block.rank() == 0)
     for (int w = 1; w < block.size() / 32; ++w) bounds[0].add(bounds[w]);
@@ -154,12 +154,13 @@ template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
                                      T const* terms) {
   using tile = score_tile<8 * Columns>;
-  tile_lane const me(Block::opaque(block.rank()));
+  tile_lane const lane(Block::opaque(block.rank()));
   SLICESORT_UNROLL
   for (int i = 0; i < s.count; ++i)
     s[i] = block.multiply_add(
         s[i], scale,
-        static_cast<A>(terms[tile::offset(s.row(i, me), s.column(i, me), tile::swizzle(me.g))]));
+        static_cast<A>(
+            terms[tile::offset(s.row(i, lane), s.column(i, lane), tile::swizzle(lane.g))]));
 }
 
 SLICESORT_DETAIL_END

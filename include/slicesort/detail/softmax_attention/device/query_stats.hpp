@@ -36,21 +36,21 @@ struct query_stats_kernel {
     extents4 const e = y.extents();
     index_t const pair = block.index() / tiles();
     index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
-    head_index const at{pair / e.heads, pair % e.heads};
-    bool const valid = row < rows_of(lengths.queries, at.sample, e.length);
+    head_index const head{pair / e.heads, pair % e.heads};
+    bool const valid = row < valid_rows(lengths.queries, head.sample, e.length);
     A delta(0);
     if (valid)
       for (index_t c = block.rank() % 4; c < e.channels; c += 4)
-        delta += static_cast<A>(dy(at.sample, at.head, row, c)) *
-                 static_cast<A>(y(at.sample, at.head, row, c));
+        delta += static_cast<A>(dy(head.sample, head.head, row, c)) *
+                 static_cast<A>(y(head.sample, head.head, row, c));
     delta = block.template reduce<4>(delta, [](A a, A b) { return a + b; });
     if (row >= e.length || block.rank() % 4 != 0) return;
-    query_stats<A> it{A(0), A(0), delta, A(0)};
+    query_stats<A> result{A(0), A(0), delta, A(0)};
     if (valid && state.data() != nullptr) {
-      row_statistics<A> const saved = saved_statistics(state, at, row);
-      if (saved.max != least_score<A>) it.max = saved.max, it.inv_sum = A(1) / saved.sum;
+      row_statistics<A> const saved = saved_statistics(state, head, row);
+      if (saved.max != least_score<A>) result.max = saved.max, result.inv_sum = A(1) / saved.sum;
     }
-    stats[pair * e.length + row] = it;
+    stats[pair * e.length + row] = result;
   }
 };
 
@@ -76,14 +76,15 @@ struct query_bounds_kernel {
     if (number >= rows() * tiles()) return;
     index_t const row = number / tiles(), first = number % tiles() * queries_of_tile;
     index_t const sample = has_for_head<Mask> ? row / heads : row;
-    head_index const at{sample, has_for_head<Mask> ? row % heads : 0};
-    auto const& own = mask_of(mask, at);
-    index_t const valid_keys = rows_of(lengths.keys, sample, keys);
-    index_t end = rows_of(lengths.queries, sample, queries);
+    head_index const head{sample, has_for_head<Mask> ? row % heads : 0};
+    auto const& head_mask = mask_of(mask, head);
+    index_t const valid_keys = valid_rows(lengths.keys, sample, keys);
+    index_t end = valid_rows(lengths.queries, sample, queries);
     if (end > first + queries_of_tile) end = first + queries_of_tile;
-    range_bounds all = range_bounds::none(valid_keys);
-    for (index_t i = first; i < end; ++i) all.add(range_of_keys(own, i, valid_keys), valid_keys);
-    bounds[number] = all;
+    range_bounds tile_bounds = range_bounds::empty(valid_keys);
+    for (index_t i = first; i < end; ++i)
+      tile_bounds.add(range_of_keys(head_mask, i, valid_keys), valid_keys);
+    bounds[number] = tile_bounds;
   }
 };
 

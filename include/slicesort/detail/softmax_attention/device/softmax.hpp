@@ -50,11 +50,11 @@ struct weight_and_dscore {
   A weight, dscore;
 
   template <class Block>
-  SLICESORT_HD_INLINE weight_and_dscore(Block& block, A product, A times, query_stats<A> const& of,
-                                        A dweight) {
-    A const past = block.multiply_add(product, times, -of.max);
-    weight = exp_of<T>(block, past > A(0) ? A(0) : past, factor_of<T>(A(1))) * of.inv_sum;
-    dscore = weight * (dweight - of.delta);
+  SLICESORT_HD_INLINE weight_and_dscore(Block& block, A product, A score_scale,
+                                        query_stats<A> const& stats, A dweight) {
+    A const excess = block.multiply_add(product, score_scale, -stats.max);
+    weight = exp_of<T>(block, excess > A(0) ? A(0) : excess, factor_of<T>(A(1))) * stats.inv_sum;
+    dscore = weight * (dweight - stats.delta);
   }
 };
 

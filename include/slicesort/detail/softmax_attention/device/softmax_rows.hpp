@@ -24,17 +24,19 @@ SLICESORT_DETAIL_BEGIN
 
 // The rows of the maps of some heads of a sample, and which of them a warp takes.
 struct map_rows {
-  index_t sample, first_head, heads, queries, keys, all_heads;
+  index_t sample, first_head, heads, queries, keys, heads_of_sample;
 
   static constexpr int rows_of_block = 4;
   SLICESORT_HD index_t blocks() const { return heads * divide_up(queries, rows_of_block); }
 
-  SLICESORT_HD index_t pair(index_t head) const { return sample * all_heads + first_head + head; }
+  SLICESORT_HD index_t pair(index_t head) const {
+    return sample * heads_of_sample + first_head + head;
+  }
   struct position {
     index_t head, row;  // of those heads
     bool inside;
   };
-  SLICESORT_HD position at(index_t block, int rank) const {
+  SLICESORT_HD position position_of(index_t block, int rank) const {
     index_t const tiles = divide_up(queries, rows_of_block);
     index_t const row = block % tiles * rows_of_block + rank / 32;
     return {block / tiles, row, row < queries};
@@ -42,19 +44,19 @@ struct map_rows {
 };
 
 // Which weights of a row are kept.
-class kept_row {
+class keep_row {
  public:
-  SLICESORT_HD kept_row(dropout_config const& drop, map_rows const& rows, index_t head, index_t row)
+  SLICESORT_HD keep_row(dropout_config const& drop, map_rows const& rows, index_t head, index_t row)
       : drop_(drop),
-        hashed_(drop.seed_of(rows.sample, rows.first_head + head) +
-                counter_step * static_cast<std::uint64_t>(row * rows.keys + 1)) {}
+        counter_(drop.seed_of(rows.sample, rows.first_head + head) +
+                 counter_step * static_cast<std::uint64_t>(row * rows.keys + 1)) {}
   SLICESORT_HD bool operator()(index_t key) const {
-    return drop_.keeps(hashed_ + counter_step * static_cast<std::uint64_t>(key));
+    return drop_.keeps(counter_ + counter_step * static_cast<std::uint64_t>(key));
   }
 
  private:
   dropout_config const& drop_;
-  std::uint64_t const hashed_;  // of the first key
+  std::uint64_t const counter_;  // of the first key
 };
 
 template <class Mask, class T>
@@ -67,56 +69,57 @@ struct softmax_rows_kernel {
   map_rows rows{};
   A const* products{};  // [heads, queries, keys]; the weights may lie in the same place
   head_matrices<T> weights{};
-  T* kept{};  // [heads, queries, keys], if any are dropped: what is left of them; likewise
+  T* dropped{};  // [heads, queries, keys], if any are dropped: what is left of them; likewise
   dropout_config drop{};
   tensor4<T const> bias{};
   attention_lengths lengths{};
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    map_rows::position const at = rows.at(block.index(), block.rank());
+    map_rows::position const pos = rows.position_of(block.index(), block.rank());
     int const lane = block.rank() % 32;
-    constexpr A none = least_score<A>;
-    bool const valid = at.inside && at.row < rows_of(lengths.queries, rows.sample, rows.queries);
-    index_t const keys = rows_of(lengths.keys, rows.sample, rows.keys);
-    auto const& own = mask_of(mask, head_index{rows.sample, rows.first_head + at.head});
-    key_range const range = valid ? range_of_keys(own, at.row, keys) : key_range{0, 0};
-    A const* const mine = products + (at.head * rows.queries + at.row) * rows.keys;
+    constexpr A masked = least_score<A>;
+    bool const valid = pos.inside && pos.row < valid_rows(lengths.queries, rows.sample, rows.queries);
+    index_t const keys = valid_rows(lengths.keys, rows.sample, rows.keys);
+    auto const& head_mask = mask_of(mask, head_index{rows.sample, rows.first_head + pos.head});
+    key_range const range = valid ? range_of_keys(head_mask, pos.row, keys) : key_range{0, 0};
+    A const* const row_products = products + (pos.head * rows.queries + pos.row) * rows.keys;
     auto const score_of = [&](index_t key) {
-      if (key < range.first || key >= range.last || !allows_key(own, at.row, key)) return none;
-      A more(0);
+      if (key < range.first || key >= range.last || !allows_key(head_mask, pos.row, key))
+        return masked;
+      A bias_term(0);
       if (bias.data() != nullptr)
-        more = static_cast<A>(bias(rows.sample, rows.first_head + at.head, at.row, key));
-      return block.multiply_add(mine[key], scale, more);
+        bias_term = static_cast<A>(bias(rows.sample, rows.first_head + pos.head, pos.row, key));
+      return block.multiply_add(row_products[key], scale, bias_term);
     };
     A const factor = factor_of<T>(A(1));
 
-    A max = none, sum(0);
+    A max = masked, sum(0);
     for (index_t key = lane; key < range.last; key += 32) {
-      A const one = score_of(key);
-      if (one == none) continue;
-      if (one > max) {
-        sum = sum * exp_of<T>(block, max - one, factor) + A(1);
-        max = one;
+      A const score = score_of(key);
+      if (score == masked) continue;
+      if (score > max) {
+        sum = sum * exp_of<T>(block, max - score, factor) + A(1);
+        max = score;
       } else {
-        sum += exp_of<T>(block, one - max, factor);
+        sum += exp_of<T>(block, score - max, factor);
       }
     }
     A const row_max = block.template reduce<32>(max, [](A a, A b) { return a > b ? a : b; });
-    A const base = row_max == none ? A(0) : row_max;
+    A const base = row_max == masked ? A(0) : row_max;
     sum = block.template reduce<32>(sum * exp_of<T>(block, max - base, factor),
                                     [](A a, A b) { return a + b; });
-    if (!at.inside) return;
+    if (!pos.inside) return;
     A const inv_sum = sum > A(0) ? A(1) / sum : sum - sum;  // or NaN
-    kept_row const keeps(drop, rows, at.head, at.row);
+    keep_row const keep(drop, rows, pos.head, pos.row);
     for (index_t key = lane; key < rows.keys; key += 32) {
-      A const one = score_of(key);
+      A const score = score_of(key);
       auto const weight =
-          static_cast<T>(one == none ? A(0) : exp_of<T>(block, one - base, factor) * inv_sum);
-      weights(at.head, at.row, key) = weight;
+          static_cast<T>(score == masked ? A(0) : exp_of<T>(block, score - base, factor) * inv_sum);
+      weights(pos.head, pos.row, key) = weight;
       if (drop.drops())
-        kept[(at.head * rows.queries + at.row) * rows.keys + key] =
-            keeps(key) ? weight : static_cast<T>(0.0f);
+        dropped[(pos.head * rows.queries + pos.row) * rows.keys + key] =
+            keep(key) ? weight : static_cast<T>(0.0f);
     }
   }
 };
@@ -128,17 +131,17 @@ struct drop_rows_kernel {
 
   map_rows rows{};
   head_matrices<T const> weights{};
-  T* kept{};  // [heads, queries, keys]
+  T* dropped{};  // [heads, queries, keys]
   dropout_config drop{};
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    map_rows::position const at = rows.at(block.index(), block.rank());
-    if (!at.inside) return;
-    kept_row const keeps(drop, rows, at.head, at.row);
-    T* const to = kept + (at.head * rows.queries + at.row) * rows.keys;
+    map_rows::position const pos = rows.position_of(block.index(), block.rank());
+    if (!pos.inside) return;
+    keep_row const keep(drop, rows, pos.head, pos.row);
+    T* const out = dropped + (pos.head * rows.queries + pos.row) * rows.keys;
     for (index_t key = block.rank() % 32; key < rows.keys; key += 32)
-      to[key] = keeps(key) ? weights(at.head, at.row, key) : static_cast<T>(0.0f);
+      out[key] = keep(key) ? weights(pos.head, pos.row, key) : static_cast<T>(0.0f);
   }
 };
 
@@ -153,9 +156,9 @@ struct dscore_map {
   query_stats<A> const* stats{};  // of the first of the heads
   dropout_config drop{};
 
-  class row_of {
+  class row_view {
    public:
-    SLICESORT_HD row_of(dscore_map const& map, index_t head, index_t row)
+    SLICESORT_HD row_view(dscore_map const& map, index_t head, index_t row)
         : map_(map),
           weights_(&map.weights(head, row, 0)),
           dweights_(map.dweights + (head * map.rows.queries + row) * map.rows.keys),
@@ -168,7 +171,7 @@ struct dscore_map {
       if (weight == A(0)) return A(0);
       A dweight = dweights_[key];
       if (map_.drop.drops())
-        dweight = kept_row(map_.drop, map_.rows, head_, row_)(key)
+        dweight = keep_row(map_.drop, map_.rows, head_, row_)(key)
                       ? dweight * static_cast<A>(map_.drop.scale)
                       : A(0);
       return weight * (dweight - delta_);
@@ -188,22 +191,22 @@ struct dscore_rows_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
   using A = accumulator_t<T>;
 
-  dscore_map<T> of{};
+  dscore_map<T> map{};
   T* dscores{};  // [heads, queries, keys]; the gradients of weights may lie in the same place
   tensor4<T> dbias{};
   grad_mode mode{};
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    map_rows const& rows = of.rows;
-    map_rows::position const at = rows.at(block.index(), block.rank());
-    if (!at.inside) return;
-    typename dscore_map<T>::row_of const row(of, at.head, at.row);
+    map_rows const& rows = map.rows;
+    map_rows::position const pos = rows.position_of(block.index(), block.rank());
+    if (!pos.inside) return;
+    typename dscore_map<T>::row_view const row(map, pos.head, pos.row);
     for (index_t key = block.rank() % 32; key < rows.keys; key += 32) {
       A const dscore = row(key);
-      dscores[(at.head * rows.queries + at.row) * rows.keys + key] = static_cast<T>(dscore);
+      dscores[(pos.head * rows.queries + pos.row) * rows.keys + key] = static_cast<T>(dscore);
       if (dbias.data() != nullptr && (mode == grad_mode::overwrite || dscore != A(0)))
-        store_or_accumulate_sum(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key),
+        store_or_accumulate_sum(mode, dbias(rows.sample, rows.first_head + pos.head, pos.row, key),
                                 dscore);
     }
   }

@@ -18,10 +18,16 @@
 
 SLICESORT_DETAIL_BEGIN
 
+// Launches a kernel, unless it has no work.
+template <class Grid, class Kernel>
+void launch(Grid const& grid, Kernel const& kernel, int threads = Kernel::max_threads) {
+  if (kernel.blocks() > 0) grid.run(kernel, kernel.blocks(), threads);
+}
+
 // What a block works on: rows from `first` on, and a chunk of channels from `channel` on. It is
 // kept in shared memory, because registers are needed for sums.
 struct attention_task {
-  head_index at;
+  head_index head;
   index_t first, channel, queries, keys;  // valid ones
 };
 
@@ -32,13 +38,13 @@ struct head_rows {
   index_t stride, channel_stride, rows, channels;
   bool in_pieces;  // every row is aligned and its channels are neighbors
 
-  SLICESORT_HD head_rows(tensor4<T const> t, head_index at, index_t valid)
+  SLICESORT_HD head_rows(tensor4<T const> t, head_index head, index_t valid)
       : data(t.data()),
         stride(t.strides().length),
         channel_stride(t.strides().channels),
         rows(valid),
         channels(t.extents().channels) {
-    if (data != nullptr) data += at.sample * t.strides().batch + at.head * t.strides().heads;
+    if (data != nullptr) data += head.sample * t.strides().batch + head.head * t.strides().heads;
     constexpr index_t elements = elements_of_piece<T>;
     in_pieces = (channel_stride == 1 || channels <= 1) && (stride % elements == 0 || rows <= 1) &&
                 reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
@@ -58,13 +64,16 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
   int const rank = Block::opaque(block.rank());  // so that nothing is kept from call to call
   int const k = rank % pieces, step = block.size() / pieces;
   index_t const first = channel + k * elements;
-  index_t const left = from.channels - first;
-  int const wanted = left <= 0 ? 0 : left < elements ? static_cast<int>(left) : elements;
+  index_t const remaining = from.channels - first;
+  int const elements_left = remaining <= 0         ? 0
+                            : remaining < elements ? static_cast<int>(remaining)
+                                                   : elements;
   int const valid = row + count <= from.rows ? count
                     : row < from.rows        ? static_cast<int>(from.rows - row)
                                              : 0;
   if (from.in_pieces) {
-    int const last = wanted == 0 ? 0 : valid, bytes = wanted * static_cast<int>(sizeof(T));
+    int const last = elements_left == 0 ? 0 : valid,
+              bytes = elements_left * static_cast<int>(sizeof(T));
     index_t const stride = step * from.stride;
     index_t offset = (row + rank / pieces) * from.stride + first;
     int r = rank / pieces;
@@ -81,8 +90,8 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
     T* const piece = to[tile::offset(r, k)].value;
     SLICESORT_NO_UNROLL
     for (int u = 0; u < elements; ++u)
-      piece[u] = u < wanted && r < valid ? from.data[offset + u * from.channel_stride]
-                                         : static_cast<T>(0.0f);
+      piece[u] = u < elements_left && r < valid ? from.data[offset + u * from.channel_stride]
+                                                : static_cast<T>(0.0f);
   }
 }
 
@@ -105,15 +114,16 @@ struct head_results {
   index_t stride, channel_stride, valid, total, channels;
   grad_mode mode;
 
-  SLICESORT_HD head_results(tensor4<T> t, head_index at, index_t valid_rows, grad_mode how)
+  SLICESORT_HD head_results(tensor4<T> t, head_index head, index_t valid_rows,
+                            grad_mode gradient_mode)
       : data(t.data()),
         stride(t.strides().length),
         channel_stride(t.strides().channels),
         valid(valid_rows),
         total(t.extents().length),
         channels(t.extents().channels),
-        mode(how) {
-    if (data != nullptr) data += at.sample * t.strides().batch + at.head * t.strides().heads;
+        mode(gradient_mode) {
+    if (data != nullptr) data += head.sample * t.strides().batch + head.head * t.strides().heads;
   }
 };
 
@@ -122,31 +132,31 @@ struct head_results {
 template <int Width, class Block, class A, class T, int Rows>
 SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
                                     register_tile<A, Rows, Width / 8> const& sums, int i,
-                                    head_results<T> const& to, index_t row, int spread,
+                                    head_results<T> const& results, index_t row, int spread,
                                     index_t channel) {
   using tile = swizzled_tile<Width, 8, 8>;
-  tile_lane const me(block.rank());
+  tile_lane const lane(block.rank());
   block.sync();
-  A* const mine = staging + block.rank() / 32 * (16 * Width);
+  A* const warp_staging = staging + block.rank() / 32 * (16 * Width);
   SLICESORT_UNROLL
   for (int c = 0; c < Width / 8; ++c) {
     SLICESORT_UNROLL
     for (int e = 0; e < 4; ++e)
-      mine[tile::offset(me.g + e / 2 * 8, 8 * c + 2 * me.t + e % 2, tile::swizzle(me.g))] =
-          sums(i, c, e);
+      warp_staging[tile::offset(lane.g + e / 2 * 8, 8 * c + 2 * lane.t + e % 2,
+                                tile::swizzle(lane.g))] = sums(i, c, e);
   }
   block.sync();
-  index_t const left = to.channels - channel;
-  int const width = left < Width ? static_cast<int>(left) : Width;
+  index_t const remaining = results.channels - channel;
+  int const width = remaining < Width ? static_cast<int>(remaining) : Width;
   SLICESORT_NO_UNROLL
   for (int n = block.rank(); n < block.size() / 2 * Width; n += block.size()) {
     int const r = n / Width, c = n % Width;
-    index_t const at = row + r / 16 * (16 * spread) + r % 16;
-    if (c >= width || at >= to.total) continue;
-    T& element = to.data[at * to.stride + (channel + c) * to.channel_stride];
-    if (at < to.valid)
-      store_or_accumulate_sum(to.mode, element, staging[tile::offset(r, c)]);
-    else if (to.mode == grad_mode::overwrite)
+    index_t const out_row = row + r / 16 * (16 * spread) + r % 16;
+    if (c >= width || out_row >= results.total) continue;
+    T& element = results.data[out_row * results.stride + (channel + c) * results.channel_stride];
+    if (out_row < results.valid)
+      store_or_accumulate_sum(results.mode, element, staging[tile::offset(r, c)]);
+    else if (results.mode == grad_mode::overwrite)
       element = static_cast<T>(0.0f);
   }
 }

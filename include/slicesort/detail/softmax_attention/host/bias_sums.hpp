@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a bias that is relative, or that samples or heads share: sums in the
-// accumulator's type, in order of samples, in them of heads, in them of queries, rounded once. No
-// tensor of all pairs is formed.
+// Sums for the gradient of a bias that is relative or shared, in the accumulator's type: by sample,
+// then head, then query, rounded once. No map of all pairs is stored.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -17,48 +16,48 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// f(pair) for the samples and heads, pair = sample * heads + head, that are summed up to the
-// gradient's group number `group`, in order.
+// Calls f(sample * heads + head) for the pairs that group `group` of dbias sums, in order.
 template <class F>
-void for_each_of_group(attention_shape const& s, index_t group, F const& f) {
-  auto const pairs = s.dbias.group_of(group, s.batch, s.heads);
+void for_each_pair_of_group(attention_shape const& shape, index_t group, F const& f) {
+  auto const pairs = shape.dbias.group_of(group, shape.batch, shape.heads);
   for (index_t n = 0; n < pairs.count; ++n) f(pairs.first + n * pairs.step);
 }
-// The first element of a row of a group.
 template <class T>
-T* row_of_group(tensor4<T> dbias, attention_shape const& s, index_t group, index_t row) {
-  strides4 const by = dbias.strides();
-  return dbias.data() + group / s.dbias.heads * by.batch + group % s.dbias.heads * by.heads +
-         row * by.length;
+T* row_of_group(tensor4<T> dbias, attention_shape const& shape, index_t group, index_t row) {
+  strides4 const strides = dbias.strides();
+  return dbias.data() + group / shape.dbias.heads * strides.batch +
+         group % shape.dbias.heads * strides.heads + row * strides.length;
 }
 
-// The sums of each head, [query - key + keys - 1], if the gradient is relative.
+// [batch * heads][query - key + keys - 1], if dbias is relative.
 template <class A>
-A* take_distance_sums(arena& a, attention_shape const& s) {
-  bool const none = s.dbias.form != bias_gradient::relative || s.empty();
-  return a.take<A>(none ? amount(0) : amount(s.batch) * s.heads * s.distances());
+A* take_distance_sums(arena& memory, attention_shape const& shape) {
+  bool const unused = shape.dbias.form != bias_gradient::relative || shape.empty();
+  return memory.take<A>(unused ? amount(0) : amount(shape.batch) * shape.heads * shape.distances());
 }
 
-// Adds up sums of heads to a relative dbias.
+// Adds the sums of heads to a relative dbias.
 template <class T, class A>
-void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_shape const& s,
+void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_shape const& shape,
                       A const* sums, tensor4<T> dbias, grad_mode mode) {
-  constexpr index_t some = 512;
-  index_t const all = s.distances(), chunks = (all + some - 1) / some,
+  constexpr index_t chunk = 512;
+  index_t const distances = shape.distances(), chunks = (distances + chunk - 1) / chunk,
                 step = dbias.strides().channels;
-  for_each_task(exec, s.dbias.groups() * chunks, [&](unsigned, index_t task) {
-    index_t const group = task / chunks, first = task % chunks * some,
-                  count = std::min(some, all - first);
-    A total[some] = {};
-    for_each_of_group(s, group, [&](index_t pair) {
-      A const* const last = sums + pair * all + all - 1 - first;  // of distances they fall
+  for_each_task(exec, shape.dbias.groups() * chunks, [&](unsigned, index_t task) {
+    index_t const group = task / chunks, first = task % chunks * chunk,
+                  count = std::min(chunk, distances - first);
+    A total[chunk] = {};
+    for_each_pair_of_group(shape, group, [&](index_t pair) {
+      A const* const last =
+          sums + pair * distances + distances - 1 - first;  // in order of falling distance
       for (index_t n = 0; n < count; ++n) total[n] += last[-n];
     });
-    io.store(total, 0, 1, count, row_of_group(dbias, s, group, 0) + first * step, 0, step, mode);
+    io.store(total, 0, 1, count, row_of_group(dbias, shape, group, 0) + first * step, 0, step,
+             mode);
   });
 }
 
-// Without samples or heads, queries or keys, sums are 0.
+// Stores the sums of a call without pairs.
 template <class T>
 void clear_sums(tensor4<T> dbias, grad_mode mode) {
   extents4 const e = dbias.extents();
@@ -69,51 +68,51 @@ void clear_sums(tensor4<T> dbias, grad_mode mode) {
         for (index_t c = 0; c < e.channels; ++c) dbias(b, h, i, c) = T(0.0F);
 }
 
-// The sums of a tile of queries over a group, [key][lane], and which of them any head has.
+// Sums of a tile of queries over a group, [key][lane].
 template <class A>
 struct shared_sums {
   A* sums;
-  int queries = 0;
+  int queries = 0;  // maxima over the heads so far
   index_t keys = 0;
 
-  shared_sums(arena& a, attention_shape const& s)
-      : sums(a.take<A>(amount(s.keys) * attention_queries)) {}
+  shared_sums(arena& memory, attention_shape const& shape)
+      : sums(memory.take<A>(amount(shape.keys) * attention_queries)) {}
 
   void clear(index_t all_keys) {
     std::fill_n(sums, all_keys * attention_queries, A(0));
     queries = 0, keys = 0;
   }
-  void reach(int valid_queries, index_t valid_keys) {
+  void extend(int valid_queries, index_t valid_keys) {
     queries = std::max(queries, valid_queries), keys = std::max(keys, valid_keys);
   }
-  // Stores them in rows from `query` on, with zeros for pairs that no head has.
+  // Stores the sums in rows from `query` on, with 0 for pairs outside every head's lengths.
   template <class T>
-  void store(row_access<T> const& io, attention_shape const& s, index_t group, index_t query,
+  void store(row_access<T> const& io, attention_shape const& shape, index_t group, index_t query,
              tensor4<T> dbias, grad_mode mode) const {
     index_t const step = dbias.strides().channels,
-                  count = std::min<index_t>(attention_queries, s.queries - query);
-    A some[attention_keys];
+                  count = std::min<index_t>(attention_queries, shape.queries - query);
+    A row[attention_keys];
     for (index_t i = 0; i < count; ++i) {
-      T* const to = row_of_group(dbias, s, group, query + i);
-      index_t const have = i < queries ? keys : 0;
-      for (index_t j = 0; j < have; j += attention_keys) {
-        index_t const n = std::min<index_t>(attention_keys, have - j);
-        for (index_t c = 0; c < n; ++c) some[c] = sums[(j + c) * attention_queries + i];
-        io.store(some, 0, 1, n, to + j * step, 0, step, mode);
+      T* const out = row_of_group(dbias, shape, group, query + i);
+      index_t const valid = i < queries ? keys : 0;
+      for (index_t j = 0; j < valid; j += attention_keys) {
+        index_t const n = std::min<index_t>(attention_keys, valid - j);
+        for (index_t c = 0; c < n; ++c) row[c] = sums[(j + c) * attention_queries + i];
+        io.store(row, 0, 1, n, out + j * step, 0, step, mode);
       }
       if (mode == grad_mode::overwrite)
-        for (index_t j = have; j < s.keys; ++j) to[j * step] = T(0.0F);
+        for (index_t j = valid; j < shape.keys; ++j) out[j * step] = T(0.0F);
     }
   }
 };
 
-// A task of the pass that forms them is a tile of queries.
-constexpr index_t tiles_of_queries(attention_shape const& s) {
-  return (s.queries + attention_queries - 1) / attention_queries;
+// A task of the pass over shared biases is a tile of queries.
+constexpr index_t tiles_of_queries(attention_shape const& shape) {
+  return (shape.queries + attention_queries - 1) / attention_queries;
 }
-constexpr index_t tasks_of_shared(attention_shape const& s) {
-  bool const any = s.dbias.form == bias_gradient::shared && !s.empty();
-  return any ? s.dbias.groups() * tiles_of_queries(s) : 0;
+constexpr index_t tasks_of_shared(attention_shape const& shape) {
+  bool const needed = shape.dbias.form == bias_gradient::shared && !shape.empty();
+  return needed ? shape.dbias.groups() * tiles_of_queries(shape) : 0;
 }
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks of an attention call share on the host. Some functions stand for the mask, so that
-// the rest is compiled once for each element type.
+// Mask and parameters of a call, as host tasks see them. Function pointers stand for the mask, so
+// tasks are compiled once per element type.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -30,57 +30,58 @@ struct attention_pairs {
   pair_range range() const { return {query, query + queries, key, key + keys}; }
 };
 
-// A mask, evaluated for many pairs at once.
+// A mask behind function pointers, evaluated for many pairs at once.
 struct attention_mask {
   void const* self;
   // Writes the key ranges of queries query, query + 1, ..
-  void (*range)(void const* self, attention_head const&, index_t query, int queries, key_range* to);
-  // Bit i of to[j]: whether query + i may look at key + j. Null: yes, wherever its range is; sparse
-  // masks have looked at the range.
-  void (*allowed)(void const* self, attention_head const&, attention_pairs, std::uint64_t* to);
-  // Null: the mask is not sparse. Writes the first keys of a range that any of the queries looks at
-  // to `to`, in order, `most` at the most; returns how many, and moves the range's first behind
-  // what it has searched.
-  int (*find_keys)(void const* self, attention_head const&, pair_range& left, int most,
-                   index_t* to);
+  void (*range)(void const* self, attention_head const&, index_t query, int queries,
+                key_range* ranges);
+  // Sets bit i of bits[j] if query + i may see key + j. Null: the ranges decide. Results of sparse
+  // masks include the ranges, those of others do not.
+  void (*allowed)(void const* self, attention_head const&, attention_pairs, std::uint64_t* bits);
+  // Writes up to `max_keys` keys, ascending, that any of the queries sees. Returns their count and
+  // moves rest.first_key past the searched keys. Null: the mask is not sparse.
+  int (*find_keys)(void const* self, attention_head const&, pair_range& rest, int max_keys,
+                   index_t* keys);
 
   bool sparse() const { return find_keys != nullptr; }
 
   template <class Mask>
-  static attention_mask of(Mask const& mask) {
+  static attention_mask make(Mask const& mask) {
     static_assert(attention_queries <= 64);
-    using own = head_mask_t<Mask>;
+    using HeadMask = head_mask_t<Mask>;
     attention_mask m{&mask, nullptr, nullptr, nullptr};
-    m.range = [](void const* which, attention_head const& head, index_t query, int queries,
-                 key_range* to) {
-      auto const& one = of_head<Mask>(which, head);
-      for (int i = 0; i < queries; ++i) to[i] = range_of_keys(one, query + i, head.keys);
+    m.range = [](void const* self, attention_head const& head, index_t query, int queries,
+                 key_range* ranges) {
+      auto const& head_mask = mask_of<Mask>(self, head);
+      for (int i = 0; i < queries; ++i) ranges[i] = range_of_keys(head_mask, query + i, head.keys);
     };
     if constexpr (is_sparse<Mask>) {
-      m.allowed = [](void const* which, attention_head const& head, attention_pairs at,
-                     std::uint64_t* to) {
-        auto const& one = of_head<Mask>(which, head);
-        if constexpr (has_query_bits<own>) {
-          std::uint64_t const queries = ~bits_from(at.queries);
-          for (int j = 0; j < at.keys; ++j) to[j] = one.query_bits(at.query, at.key + j) & queries;
+      m.allowed = [](void const* self, attention_head const& head, attention_pairs pairs,
+                     std::uint64_t* bits) {
+        auto const& head_mask = mask_of<Mask>(self, head);
+        if constexpr (has_query_bits<HeadMask>) {
+          std::uint64_t const queries = ~bits_from(pairs.queries);
+          for (int j = 0; j < pairs.keys; ++j)
+            bits[j] = head_mask.query_bits(pairs.query, pairs.key + j) & queries;
         } else {
-          std::fill_n(to, at.keys, std::uint64_t{0});
-          sparse_pairs<own>(one, head.keys, at, to).add(at.range());
+          std::fill_n(bits, pairs.keys, std::uint64_t{0});
+          sparse_pairs<HeadMask>(head_mask, head.keys, pairs, bits).add(pairs.range());
         }
       };
-      m.find_keys = [](void const* which, attention_head const& head, pair_range& left, int most,
-                       index_t* to) {
-        return sparse_keys<own>(of_head<Mask>(which, head), most, to).find(left);
+      m.find_keys = [](void const* self, attention_head const& head, pair_range& rest, int max_keys,
+                       index_t* keys) {
+        return sparse_keys<HeadMask>(mask_of<Mask>(self, head), max_keys, keys).find(rest);
       };
-    } else if constexpr (has_allows<own>) {
-      m.allowed = [](void const* which, attention_head const& head, attention_pairs at,
-                     std::uint64_t* to) {
-        auto const& one = of_head<Mask>(which, head);
-        for (int j = 0; j < at.keys; ++j) {
-          std::uint64_t bits = 0;
-          for (int i = 0; i < at.queries; ++i)
-            bits |= std::uint64_t{allows_key(one, at.query + i, at.key + j)} << i;
-          to[j] = bits;
+    } else if constexpr (has_allows<HeadMask>) {
+      m.allowed = [](void const* self, attention_head const& head, attention_pairs pairs,
+                     std::uint64_t* bits) {
+        auto const& head_mask = mask_of<Mask>(self, head);
+        for (int j = 0; j < pairs.keys; ++j) {
+          std::uint64_t row = 0;
+          for (int i = 0; i < pairs.queries; ++i)
+            row |= std::uint64_t{allows_key(head_mask, pairs.query + i, pairs.key + j)} << i;
+          bits[j] = row;
         }
       };
     }
@@ -89,7 +90,7 @@ struct attention_mask {
 
  private:
   template <class Mask>
-  static decltype(auto) of_head(void const* self, attention_head const& head) {
+  static decltype(auto) mask_of(void const* self, attention_head const& head) {
     if constexpr (has_for_head<Mask>)
       return static_cast<Mask const*>(self)->for_head(head.head);
     else
@@ -97,7 +98,7 @@ struct attention_mask {
   }
 };
 
-// The parameters of a call other than its tensors.
+// Parameters of a call other than its tensors.
 struct attention_config {
   attention_mask mask;
   double scale;
@@ -107,58 +108,62 @@ struct attention_config {
   dropout_config drop;
 
   template <class Params>
-  static attention_config of(Params const& p) {
-    attention_config r;
-    r.mask = attention_mask::of(p.mask);
-    r.scale = p.scale;
-    r.gemm = p.gemm;
-    r.multiply = p.multiply;
-    r.lengths = p.lengths;
-    r.drop = dropout_config::of(p.drop, p.in.q.extents().heads);
-    return r;
+  static attention_config make(Params const& params) {
+    attention_config config;
+    config.mask = attention_mask::make(params.mask);
+    config.scale = params.scale;
+    config.gemm = params.gemm;
+    config.multiply = params.multiply;
+    config.lengths = params.lengths;
+    config.drop = dropout_config::make(params.drop, params.in.q.extents().heads);
+    return config;
   }
 };
 
-// What `use.find_kept` is asked about some keys and the tile of queries from `query` on.
-inline kept_weights_call kept_weights_of(attention_config const& config, attention_head const& head,
-                                         index_t query, index_t key, index_t const* keys, int rows,
-                                         std::uint64_t* to) {
-  auto const all = static_cast<std::uint64_t>(head.all_keys),
-             first = static_cast<std::uint64_t>(query) * all + 1;
-  kept_weights_call call{};
-  call.to = to, call.least = config.drop.least;
+// Arguments of `compute_keep_mask` for some keys and the tile of queries from `query` on.
+inline keep_mask_call make_keep_mask_call(attention_config const& config,
+                                          attention_head const& head, index_t query, index_t key,
+                                          index_t const* keys, int rows, std::uint64_t* bits) {
+  auto const keys_of_head = static_cast<std::uint64_t>(head.all_keys),
+             first = static_cast<std::uint64_t>(query) * keys_of_head + 1;
+  keep_mask_call call{};
+  call.keep = bits, call.threshold = config.drop.threshold;
   call.keys = keys, call.key = key, call.rows = rows;
-  call.mixed = {config.drop.seed_of(head.sample, head.head) + counter_step * first,
-                counter_step * all};
+  call.counter = {config.drop.seed_of(head.sample, head.head) + counter_step * first,
+                  counter_step * keys_of_head};
   return call;
 }
 
-// Which keys a tile's queries look at.
+// Key ranges of the queries of a tile.
 struct attention_ranges {
-  key_range of[attention_queries];
-  key_range any, all;  // the hull of the ranges, and their intersection
+  key_range query_ranges[attention_queries];
+  key_range hull, common;  // union (without gaps) and intersection of the ranges
 
-  // Unused lanes get the full key range, so they never stop a tile from counting as unmasked.
+  // Unused lanes get the full range, so a tile can still count as unmasked.
   void evaluate(attention_mask const& mask, attention_head const& head, index_t query,
                 int queries) {
     index_t const keys = head.keys;
-    mask.range(mask.self, head, query, queries, of);
-    for (int i = queries; i < attention_queries; ++i) of[i] = {0, keys};
-    any = {keys, 0}, all = {0, keys};
+    mask.range(mask.self, head, query, queries, query_ranges);
+    for (int i = queries; i < attention_queries; ++i) query_ranges[i] = {0, keys};
+    hull = {keys, 0}, common = {0, keys};
     for (int i = 0; i < queries; ++i) {
-      all.first = std::max(all.first, of[i].first), all.last = std::min(all.last, of[i].last);
-      if (of[i].first == of[i].last) continue;
-      any.first = std::min(any.first, of[i].first), any.last = std::max(any.last, of[i].last);
+      common.first = std::max(common.first, query_ranges[i].first),
+      common.last = std::min(common.last, query_ranges[i].last);
+      if (query_ranges[i].first == query_ranges[i].last) continue;
+      hull.first = std::min(hull.first, query_ranges[i].first),
+      hull.last = std::max(hull.last, query_ranges[i].last);
     }
   }
-  // The keys of [first, last) that any lane looks at, in whole blocks of rows counted from `first`.
+  // Visible keys in [first, last), widened to whole blocks of product_rows counted from `first`.
   key_range within(index_t first, index_t last) const {
-    index_t const begin = std::max(first, any.first), end = std::min(last, any.last);
+    index_t const begin = std::max(first, hull.first), end = std::min(last, hull.last);
     if (begin >= end) return {first, first};
     return {first + (begin - first) / product_rows * product_rows,
             std::min(last, first + padded_rows(end - first))};
   }
-  bool covers(index_t first, index_t last) const { return all.first <= first && last <= all.last; }
+  bool covers(index_t first, index_t last) const {
+    return common.first <= first && last <= common.last;
+  }
 };
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention on threads: a task is a head; for the gradient of a bias that is shared,
-// the heads that share a tile of it.
+// Materialized attention on host threads. A task is a head. The gradient of a shared bias is a
+// second pass, whose tasks are tiles of queries.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -25,14 +25,13 @@ template <class T>
 void materialized_forward(host_exec const& exec, attention_config const& config,
                           attention_inputs<T> const& in, tensor4<T> y, tensor4<T> state,
                           workspace w) {
-  attention_shape const s(in);
-  arena a(w);
-  if (s.empty()) return;
-  attention_map_layout<T> const m(a, exec, s);
-  attention_kernels<T> const use(exec.instructions);
-  for_each_task(exec, s.pairs(), [&](unsigned slot, index_t task) {
-    auto const own = m.each[slot];
-    attention_map_task<T>(config, use, in, own, task).forward(y, state);
+  attention_shape const shape(in);
+  arena memory(w);
+  if (shape.empty()) return;
+  attention_map_layout<T> const layout(memory, exec, shape);
+  attention_kernels<T> const kernels(exec.instructions);
+  for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
+    attention_map_task<T>(config, kernels, in, layout.workspaces[thread], task).forward(y, state);
   });
 }
 
@@ -40,34 +39,34 @@ template <class T>
 void materialized_backward(host_exec const& exec, attention_config const& config,
                            attention_inputs<T> const& in, tensor4<T const> state,
                            attention_backward_tensors<T> const& out, workspace w) {
-  tensor4<T> const dbias = out.to.dbias;
-  attention_shape const s(in.q.extents(), in.v.extents(), dbias.extents());
-  if (s.empty()) return clear_sums(dbias, out.mode);
-  attention_kernels<T> const use(exec.instructions);
-  arena a(w), after(w);
-  attention_map_layout<T> const m(a, exec, s);
+  tensor4<T> const dbias = out.grads.dbias;
+  attention_shape const shape(in.q.extents(), in.v.extents(), dbias.extents());
+  if (shape.empty()) return clear_sums(dbias, out.mode);
+  attention_kernels<T> const kernels(exec.instructions);
+  arena memory(w), after(w);
+  attention_map_layout<T> const layout(memory, exec, shape);
   auto heads = out, shares = out;
-  shares.to = {};
-  if (s.dbias.form != bias_gradient::of_pairs) heads.to.dbias = {};
-  heads.distance_sums = m.distance_sums;
-  if (heads.any())
-    for_each_task(exec, s.pairs(), [&](unsigned slot, index_t task) {
-      auto const own = m.each[slot];
-      attention_map_task<T>(config, use, in, own, task).backward(state, heads);
+  shares.grads = {};
+  if (shape.dbias.form != bias_gradient::per_pair) heads.grads.dbias = {};
+  heads.distance_sums = layout.distance_sums;
+  if (heads.needs_heads())
+    for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
+      attention_map_task<T>(config, kernels, in, layout.workspaces[thread], task)
+          .backward(state, heads);
     });
-  if (s.dbias.form == bias_gradient::relative)
-    add_up_distances(exec, row_access<T>(use), s, m.distance_sums, dbias, out.mode);
-  shared_bias_map_layout<T> const shared(after, exec, s);
-  for_each_task(exec, shared.tasks, [&](unsigned slot, index_t task) {
-    auto own = shared.each[slot];
-    index_t const group = task / tiles_of_queries(s),
-                  query = task % tiles_of_queries(s) * attention_queries;
-    own.total.clear(s.keys);
-    for_each_of_group(s, group, [&](index_t pair) {
-      attention_map_task<T>(config, use, in, own.map, pair)
-          .add_dscores(state, shares, query, own.total);
+  if (shape.dbias.form == bias_gradient::relative)
+    add_up_distances(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias, out.mode);
+  shared_bias_map_layout<T> const shared(after, exec, shape);
+  for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
+    auto workspace = shared.workspaces[thread];
+    index_t const group = task / tiles_of_queries(shape),
+                  query = task % tiles_of_queries(shape) * attention_queries;
+    workspace.total.clear(shape.keys);
+    for_each_pair_of_group(shape, group, [&](index_t pair) {
+      attention_map_task<T>(config, kernels, in, workspace.map, pair)
+          .add_dscores(state, shares, query, workspace.total);
     });
-    own.total.store(row_access<T>(use), s, group, query, dbias, out.mode);
+    workspace.total.store(row_access<T>(kernels), shape, group, query, dbias, out.mode);
   });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of a tile: S = scale * Q K^T + bias, masked. Forward and backward compute them by the
-// same operations, so that the scores from which backward subtracts the saved maximum have the same
-// bits.
+// Scores of a tile, S = scale * Q K^T + bias, masked. Forward and backward share these operations,
+// so the scores from which backward subtracts the saved maximum have the same bits.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -19,7 +18,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The factor that normalizes weights; 0 for a query without keys.
+// Normalization factor of weights; 0 for a query without keys.
 template <class A>
 A inverse_sum(A row_sum) {
   return row_sum == A(0) ? A(0) : A(1) / row_sum;
@@ -30,80 +29,82 @@ class attention_scratch {
  public:
   A* scores;  // [key][lane]
 
-  explicit attention_scratch(arena& a) {
+  explicit attention_scratch(arena& memory) {
     constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
-    scores = a.take<A>(tile);
-    bias_ = a.take<A>(tile);  // of which a relative one takes lanes + rows
-    first_ = a.take<lane_uint<A>>(lanes);
-    last_ = a.take<lane_uint<A>>(lanes);
-    allowed_ = a.take<std::uint64_t>(attention_keys);
+    scores = memory.take<A>(tile);
+    bias_ = memory.take<A>(tile);  // a relative bias takes lanes + rows of it
+    first_ = memory.take<lane_uint<A>>(lanes);
+    last_ = memory.take<lane_uint<A>>(lanes);
+    allowed_ = memory.take<std::uint64_t>(attention_keys);
   }
 
-  // The product that makes scores of keys, rows [key][channel], and queries, lanes [channel][lane],
-  // both operands of `use.multiply`. The mask's kernel applies the scale if there is a bias.
+  // Arguments of the product of keys [key][channel] and queries [channel][lane], both packed. With
+  // a bias, `mask_scores` applies the scale.
   template <class T>
-  product_call<A> product(attention_kernels<T> const& use, double scale, tensor4<T const> bias,
+  product_params<A> product(attention_kernels<T> const& kernels, double scale, tensor4<T const> bias,
                           lane_range lanes, int rows, A const* keys, index_t pitch,
                           A const* queries, index_t channels) const {
     return {{keys, pitch, 1},
             {queries + lanes.first, attention_queries},
             {scores + lanes.first, attention_queries},
-            {static_cast<int>(padded_rows(rows)), lanes.count(), use.words(channels)},
+            {static_cast<int>(padded_rows(rows)), lanes.count(), kernels.words(channels)},
             {false, nullptr, bias.data() != nullptr ? A(1) : static_cast<A>(scale)}};
   }
 
-  // Adds the bias to the scores of a tile, and masks them.
+  // Adds the bias and masks the scores of a tile.
   template <class T>
-  void mask(attention_kernels<T> const& use, attention_config const& config,
+  void mask(attention_kernels<T> const& kernels, attention_config const& config,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
-            attention_pairs at) const {
+            attention_pairs pairs) const {
     bool const biased = bias.data() != nullptr;
-    bool const all = config.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys);
-    if (all && !biased) return;
-    index_t const bias_pitch = biased ? load_bias(head, bias, at) : 0;
-    if (all) return mask_scores(use, config, bias_pitch, {}, at.keys, nullptr, true);
+    bool const unmasked =
+        config.mask.allowed == nullptr && ranges.covers(pairs.key, pairs.key + pairs.keys);
+    if (unmasked && !biased) return;
+    index_t const bias_pitch = biased ? load_bias(head, bias, pairs) : 0;
+    if (unmasked) return mask_scores(kernels, config, bias_pitch, {}, pairs.keys, nullptr, true);
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
-        return static_cast<lane_uint<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
+        return static_cast<lane_uint<A>>(std::clamp<index_t>(key - pairs.key, 0, pairs.keys));
       };
-      first_[i] = row_of(ranges.of[i].first), last_[i] = row_of(ranges.of[i].last);
+      first_[i] = row_of(ranges.query_ranges[i].first),
+      last_[i] = row_of(ranges.query_ranges[i].last);
     }
-    if (config.mask.allowed != nullptr) config.mask.allowed(config.mask.self, head, at, allowed_);
-    mask_scores(use, config, bias_pitch, {}, at.keys,
+    if (config.mask.allowed != nullptr)
+      config.mask.allowed(config.mask.self, head, pairs, allowed_);
+    mask_scores(kernels, config, bias_pitch, {}, pairs.keys,
                 config.mask.allowed != nullptr ? allowed_ : nullptr);
   }
-  // Likewise for a part of a tile of gathered keys.
+  // The same for a segment of gathered keys.
   template <class T>
-  void mask(attention_kernels<T> const& use, attention_config const& config,
-            gathered_keys const& gathered, gathered_part part, attention_head const& head,
+  void mask(attention_kernels<T> const& kernels, attention_config const& config,
+            gathered_keys const& gathered, gathered_segment segment, attention_head const& head,
             tensor4<T const> bias, index_t query, int queries) const {
-    bool const biased = bias.data() != nullptr, all = gathered.all_looked_at(part, queries);
-    if (all && !biased) return;
+    bool const biased = bias.data() != nullptr, unmasked = gathered.all_visible(segment, queries);
+    if (unmasked && !biased) return;
     if (biased)
-      load_bias(head, bias, part.lanes, query, queries, part.keys,
-                [&](int j) { return gathered.keys[part.first + j]; });
+      load_bias(head, bias, segment.lanes, query, queries, segment.keys,
+                [&](int j) { return gathered.keys[segment.first + j]; });
     std::fill_n(first_, attention_queries, lane_uint<A>(0));
-    std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(part.keys));
-    mask_scores(use, config, biased ? attention_queries : 0, part.lanes, part.keys,
-                gathered.pairs + part.first, all);
+    std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(segment.keys));
+    mask_scores(kernels, config, biased ? attention_queries : 0, segment.lanes, segment.keys,
+                gathered.pairs + segment.first, unmasked);
   }
 
   // Keep mask of dropout for the keys `key`, `key + 1`, .., or `keys`; null if nothing is dropped.
   template <class T>
-  std::uint64_t const* kept(attention_kernels<T> const& use, attention_config const& config,
-                            attention_head const& head, index_t query, index_t key,
-                            index_t const* keys, int rows) const {
+  std::uint64_t const* keep_mask(attention_kernels<T> const& kernels,
+                                 attention_config const& config, attention_head const& head,
+                                 index_t query, index_t key, index_t const* keys, int rows) const {
     if (!config.drop.drops()) return nullptr;
-    use.find_kept(kept_weights_of(config, head, query, key, keys, rows, allowed_));
+    kernels.compute_keep_mask(make_keep_mask_call(config, head, query, key, keys, rows, allowed_));
     return allowed_;
   }
 
  private:
-  // bias_pitch: 0 if there is no bias.
   template <class T>
-  void mask_scores(attention_kernels<T> const& use, attention_config const& config,
+  void mask_scores(attention_kernels<T> const& kernels, attention_config const& config,
                    index_t bias_pitch, lane_range lanes, int rows, std::uint64_t const* allowed,
-                   bool all = false) const {
+                   bool unmasked = false) const {
     A const* bias = nullptr;
     if (bias_pitch > 0) bias = bias_;
     if (bias_pitch < 0) bias = bias_ - (rows - 1) * bias_pitch;
@@ -111,28 +112,29 @@ class attention_scratch {
                              rows,
                              {bias, bias_pitch},
                              static_cast<A>(config.scale),
-                             {first_, last_, allowed, all}};
+                             {first_, last_, allowed, unmasked}};
     call.lanes = lanes;
-    use.mask_scores(call);
+    kernels.mask_scores(call);
   }
-  // Loads the bias of a tile, and returns its pitch: -1 of a relative one, row j of which begins
-  // where row j + 1 has its second lane.
+  // Loads the bias of a tile and returns its pitch. A relative bias has pitch -1: row j begins at
+  // the second lane of row j + 1.
   template <class T>
   index_t load_bias(attention_head const& head, tensor4<T const> bias,
-                    attention_pairs const& at) const {
+                    attention_pairs const& pairs) const {
     strides4 const s = bias.strides();
-    if (s.length != -s.channels || s.channels == 0 || at.queries == 0) {
-      load_bias(head, bias, {}, at.query, at.queries, at.keys, [&](int j) { return at.key + j; });
+    if (s.length != -s.channels || s.channels == 0 || pairs.queries == 0) {
+      load_bias(head, bias, {}, pairs.query, pairs.queries, pairs.keys,
+                [&](int j) { return pairs.key + j; });
       return attention_queries;
     }
-    // From the last key of the first query to the first key of the last one.
-    T const* const from = head.at(bias, at.query) + (at.key + at.keys - 1) * s.channels;
-    int const numbers = at.keys + at.queries - 1;
-    for (int n = 0; n < numbers; ++n) bias_[n] = static_cast<A>(from[-n * s.channels]);
-    std::fill(bias_ + numbers, bias_ + at.keys + attention_queries - 1, A(0));
+    // Numbers from the last key of the first query to the first key of the last query.
+    T const* const last = head.at(bias, pairs.query) + (pairs.key + pairs.keys - 1) * s.channels;
+    int const numbers = pairs.keys + pairs.queries - 1;
+    for (int n = 0; n < numbers; ++n) bias_[n] = static_cast<A>(last[-n * s.channels]);
+    std::fill(bias_ + numbers, bias_ + pairs.keys + attention_queries - 1, A(0));
     return -1;
   }
-  // key_of(j) is the key of row j.
+  // Row j belongs to key key_of(j).
   template <class T, class F>
   void load_bias(attention_head const& head, tensor4<T const> bias, lane_range lanes, index_t query,
                  int queries, int rows, F const& key_of) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a bias of pairs that samples or heads share, in a pass of its own: a task is a
-// tile of queries, for which it forms the gradients of the scores of one head after the other
-// again, and adds them up.
+// Gradient of a bias that samples or heads share, in a pass of its own. A task is a tile of
+// queries: it recomputes the score gradients head by head and adds them up.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -21,19 +20,19 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class A>
-struct shared_bias_slot {
+struct shared_bias_workspace {
   attention_backward_scratch<A> scratch;
   attention_query_tile<A> tile;
-  attention_key_rows<A> of;
+  attention_kv_rows<A> kv;
   gathered_keys* gathered;
   shared_sums<A> total;
 
-  shared_bias_slot(arena& a, attention_shape s, bool sparse)
-      : scratch(a, s),
-        tile(a, s),
-        of(a, s, attention_keys),
-        gathered(a.take<gathered_keys>(sparse ? 1 : 0)),
-        total(a, s) {}
+  shared_bias_workspace(arena& memory, attention_shape s, bool sparse)
+      : scratch(memory, s),
+        tile(memory, s),
+        kv(memory, s, attention_keys),
+        gathered(memory.take<gathered_keys>(sparse ? 1 : 0)),
+        total(memory, s) {}
 };
 
 template <class T>
@@ -41,78 +40,87 @@ class shared_bias_task {
   using A = accumulator_t<T>;
 
  public:
-  shared_bias_task(attention_config const& config, attention_kernels<T> const& use,
+  shared_bias_task(attention_config const& config, attention_kernels<T> const& kernels,
                    attention_inputs<T> const& in, tensor4<A const> state,
-                   attention_backward_tensors<T> const& out, attention_shape const& s,
-                   shared_bias_slot<A>& m)
-      : config_(config), use_(use), in_(in), state_(state), out_(out), shape_(s), m_(m) {}
+                   attention_backward_tensors<T> const& out, attention_shape const& shape,
+                   shared_bias_workspace<A>& memory)
+      : config_(config),
+        kernels_(kernels),
+        in_(in),
+        state_(state),
+        out_(out),
+        shape_(shape),
+        memory_(memory) {}
 
   void run(index_t group, index_t query) const {
-    m_.total.clear(shape_.keys);
-    for_each_of_group(shape_, group, [&](index_t pair) {
-      attention_backward_tile<T> const work(config_, use_, in_, state_, out_, m_.scratch, pair);
-      int const count = work.valid(query);
+    memory_.total.clear(shape_.keys);
+    for_each_pair_of_group(shape_, group, [&](index_t pair) {
+      attention_backward_steps<T> const steps(config_, kernels_, in_, state_, out_, memory_.scratch,
+                                              pair);
+      int const count = steps.valid(query);
       if (count == 0) return;
-      m_.total.reach(count, work.head().keys);
-      work.begin(m_.tile, query, count);
+      memory_.total.extend(count, steps.head().keys);
+      steps.begin(memory_.tile, query, count);
       if (config_.mask.sparse())
-        walk_gathered(work, query, count);
+        walk_gathered(steps, query, count);
       else
-        walk(work, query, count);
+        walk(steps, query, count);
     });
-    m_.total.store(row_access<T>(use_), shape_, group, query, out_.to.dbias, out_.mode);
+    memory_.total.store(row_access<T>(kernels_), shape_, group, query, out_.grads.dbias, out_.mode);
   }
 
  private:
-  void walk(attention_backward_tile<T> const& work, index_t query, int count) const {
-    attention_ranges const& ranges = *m_.tile.ranges;
-    for (index_t key = ranges.any.first / attention_keys * attention_keys; key < ranges.any.last;
+  void walk(attention_backward_steps<T> const& steps, index_t query, int count) const {
+    attention_ranges const& ranges = *memory_.tile.ranges;
+    for (index_t key = ranges.hull.first / attention_keys * attention_keys; key < ranges.hull.last;
          key += attention_keys) {
-      key_range const some = ranges.within(key, std::min(key + attention_keys, work.head().keys));
-      if (some.first == some.last) continue;
-      int const keys = static_cast<int>(some.last - some.first);
-      attention_key_rows<A> of = m_.of;
-      of.rows = padded_rows(keys), of.first = some.first;
-      work.load_keys(of, [&](tensor4<T const> from, A* to, index_t pitch) {
-        work.io().load(work.head(), from, some.first, keys, to, pitch, of.rows);
+      key_range const visible =
+          ranges.within(key, std::min(key + attention_keys, steps.head().keys));
+      if (visible.first == visible.last) continue;
+      int const keys = static_cast<int>(visible.last - visible.first);
+      attention_kv_rows<A> kv = memory_.kv;
+      kv.rows = padded_rows(keys), kv.first = visible.first;
+      steps.load_keys(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
+        steps.io().load(steps.head(), from, visible.first, keys, to, pitch, kv.rows);
       });
-      work.form_scores(m_.tile, of, query, count, some);
-      work.form_dscores(m_.tile, of, {}, 0, keys, work.kept(query, some.first, keys));
-      work.add_dscores({0, count}, 0, keys, rows_from(some.first), attention_queries);
+      steps.compute_scores(memory_.tile, kv, query, count, visible);
+      steps.compute_dscores(memory_.tile, kv, {}, 0, keys,
+                            steps.keep_mask(query, visible.first, keys));
+      steps.add_dscores({0, count}, 0, keys, rows_from(visible.first), attention_queries);
     }
   }
-  void walk_gathered(attention_backward_tile<T> const& work, index_t query, int count) const {
-    gathered_keys& gathered = *m_.gathered;
-    key_range const any = m_.tile.ranges->any;
-    gathered.begin({query, query + count, any.first, any.last});
-    while (gathered.find(config_.mask, work.head())) {
-      attention_key_rows<A> of = m_.of;
-      of.rows = padded_rows(gathered.count);
-      work.load_keys(of, [&](tensor4<T const> from, A* to, index_t pitch) {
-        load_gathered(work.io(), work.head(), from, gathered, to, pitch);
+  void walk_gathered(attention_backward_steps<T> const& steps, index_t query, int count) const {
+    gathered_keys& gathered = *memory_.gathered;
+    key_range const hull = memory_.tile.ranges->hull;
+    gathered.begin({query, query + count, hull.first, hull.last});
+    while (gathered.find(config_.mask, steps.head())) {
+      attention_kv_rows<A> kv = memory_.kv;
+      kv.rows = padded_rows(gathered.count);
+      steps.load_keys(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
+        load_gathered(steps.io(), steps.head(), from, gathered, to, pitch);
       });
-      gathered.find_pairs(config_.mask, work.head(), query, count);
-      gathered.each_part(use_.native(), [&](gathered_part part) {
-        work.form_scores(m_.tile, of, query, count, gathered, part);
-        work.form_dscores(m_.tile, of, part.lanes, part.first, part.keys,
-                          work.kept(query, gathered, part));
-        lane_range const lanes{part.lanes.first, std::min(part.lanes.last, count)};
-        gathered.each_run_of(part, [&](int row, int rows) {
-          work.add_dscores(lanes, row - part.first, rows, rows_from(gathered.keys[row]),
-                           attention_queries);
+      gathered.find_pairs(config_.mask, steps.head(), query, count);
+      gathered.for_each_segment(kernels_.native(), [&](gathered_segment segment) {
+        steps.compute_scores(memory_.tile, kv, query, count, gathered, segment);
+        steps.compute_dscores(memory_.tile, kv, segment.lanes, segment.first, segment.keys,
+                              steps.keep_mask(query, gathered, segment));
+        lane_range const lanes{segment.lanes.first, std::min(segment.lanes.last, count)};
+        gathered.for_each_interval_in(segment, [&](int row, int rows) {
+          steps.add_dscores(lanes, row - segment.first, rows, rows_from(gathered.keys[row]),
+                            attention_queries);
         });
       });
     }
   }
-  A* rows_from(index_t key) const { return m_.total.sums + key * attention_queries; }
+  A* rows_from(index_t key) const { return memory_.total.sums + key * attention_queries; }
 
   attention_config const& config_;
-  attention_kernels<T> const& use_;
+  attention_kernels<T> const& kernels_;
   attention_inputs<T> const& in_;
   tensor4<A const> const state_;
   attention_backward_tensors<T> const& out_;
   attention_shape const& shape_;
-  shared_bias_slot<A>& m_;
+  shared_bias_workspace<A>& memory_;
 };
 
 SLICESORT_DETAIL_END

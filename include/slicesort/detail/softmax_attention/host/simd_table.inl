@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of softmax_attention for one instruction set.
+// Fills the kernel table for one instruction set.
 
 // clang-format off
 #include <slicesort/detail/softmax_attention/host/dropout.inl>
@@ -9,25 +9,25 @@
 // clang-format on
 
 template <class T>
-void choose_kernels(target, attention_kernels<T>& use) {
+void choose_kernels(target, attention_kernels<T>& kernels) {
   using A = detail::accumulator_t<T>;
   using product = micro_kernel<A>;
   using rows = attention_rows<A>;
   using transfer = simd_rows<T, 0>;
-  use.multiply = product::multiply;
-  use.mask_scores = rows::mask_scores;
-  use.online_softmax = rows::online_softmax;
-  use.dscore = rows::dscore;
-  use.find_kept = kept_weights::find;
-  use.drop = rows::drop;
-  use.add_rows = rows::add_rows;
-  use.row_dots = rows::row_dots;
-  use.rows_to_lanes = tile_transpose<A>::rows_to_lanes;
-  use.lanes_to_rows = tile_transpose<A>::lanes_to_rows;
-  use.softmax_row = rows::softmax_row;
-  use.scale_row = rows::scale_row;
-  use.dscore_row = rows::dscore_row;
-  use.load = transfer::load;
-  use.store = transfer::template store<false>;
-  use.add = transfer::add;
+  kernels.multiply = product::multiply;
+  kernels.mask_scores = rows::mask_scores;
+  kernels.online_softmax = rows::online_softmax;
+  kernels.dscore = rows::dscore;
+  kernels.compute_keep_mask = keep_mask::compute;
+  kernels.drop = rows::drop;
+  kernels.add_rows = rows::add_rows;
+  kernels.row_dots = rows::row_dots;
+  kernels.rows_to_lanes = tile_transpose<A>::rows_to_lanes;
+  kernels.lanes_to_rows = tile_transpose<A>::lanes_to_rows;
+  kernels.softmax_row = rows::softmax_row;
+  kernels.scale_row = rows::scale_row;
+  kernels.dscore_row = rows::dscore_row;
+  kernels.load = transfer::load;
+  kernels.store = transfer::template store<false>;
+  kernels.add = transfer::add;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused
-// multiply-adds, so the bits are the same on every instruction set. Included once per set, after
+// Softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused
+// multiply-adds, so every instruction set gives the same bits. Included once per set, after
 // number_lanes.inl.
 
 template <class A>
@@ -10,97 +10,97 @@ struct attention_rows {
   using uint_lanes = vec<lane_uint<A>, lanes::count>;
   static constexpr int pitch = attention_queries;
 
-  static void mask_scores(mask_scores_call<A> const& p) {
-    if (p.keep.all) return add_bias(p);
-    for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
-      uint_lanes const first = load_lanes<uint_lanes>(p.keep.first + column),
-                       last = load_lanes<uint_lanes>(p.keep.last + column);
-      V const scale = lanes::every(p.scale);
-      A* s = p.scores + column;
-      for (int j = 0; j < p.keys; ++j, s += pitch) {
+  static void mask_scores(mask_scores_call<A> const& call) {
+    if (call.mask.unmasked) return add_bias(call);
+    for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
+      uint_lanes const first = load_lanes<uint_lanes>(call.mask.first + column),
+                       last = load_lanes<uint_lanes>(call.mask.last + column);
+      V const scale = lanes::splat(call.scale);
+      A* s = call.scores + column;
+      for (int j = 0; j < call.keys; ++j, s += pitch) {
         uint_lanes const row = broadcast<uint_lanes>(static_cast<lane_uint<A>>(j));
         uint_lanes keep = greater(last, row) & ~greater(first, row);
-        if (p.keep.allowed != nullptr) keep = keep & of_bits(p.keep.allowed[j] >> column);
+        if (call.mask.allowed != nullptr) keep = keep & lane_mask(call.mask.allowed[j] >> column);
         V score = load_lanes<V>(s);
-        if (p.bias.data != nullptr)
-          score = fused_lanes(score, scale, load_lanes<V>(p.bias.data + j * p.bias.pitch + column));
-        store_lanes(s, select(keep, as<uint_lanes>(score), every_uint(no_score)));
+        if (call.bias.data != nullptr)
+          score = fused_lanes(score, scale,
+                              load_lanes<V>(call.bias.data + j * call.bias.pitch + column));
+        store_lanes(s, select(keep, as<uint_lanes>(score), every_uint(minus_infinity_bits)));
       }
     }
   }
 
-  static void add_bias(mask_scores_call<A> const& p) {
-    V const scale = lanes::every(p.scale);
-    for (int j = 0; j < p.keys; ++j)
-      for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
-        A* const s = p.scores + j * pitch + column;
+  static void add_bias(mask_scores_call<A> const& call) {
+    V const scale = lanes::splat(call.scale);
+    for (int j = 0; j < call.keys; ++j)
+      for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
+        A* const s = call.scores + j * pitch + column;
         store_lanes(s, fused_lanes(load_lanes<V>(s), scale,
-                                   load_lanes<V>(p.bias.data + j * p.bias.pitch + column)));
+                                   load_lanes<V>(call.bias.data + j * call.bias.pitch + column)));
       }
   }
 
-  static void online_softmax(online_softmax_call<A> const& p) {
-    for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
-      A* const s = p.scores + column;
-      V const before = load_lanes<V>(p.row_max + column);
-      V const max = greatest(before, s, p.keys);
-      store_lanes(p.row_max + column, max);
+  static void online_softmax(online_softmax_call<A> const& call) {
+    for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
+      A* const s = call.scores + column;
+      V const before = load_lanes<V>(call.row_max + column);
+      V const max = greatest(before, s, call.keys);
+      store_lanes(call.row_max + column, max);
       V const minus = minus_finite(max);
       V const rescale = exponential(sum(before, minus));
-      store_lanes(p.rescale + column, rescale);
-      V row_sum = product(load_lanes<V>(p.row_sum + column), rescale);
-      for (int j = 0; j < p.keys; ++j) {
+      store_lanes(call.rescale + column, rescale);
+      V row_sum = product(load_lanes<V>(call.row_sum + column), rescale);
+      for (int j = 0; j < call.keys; ++j) {
         V const weight = exponential(sum(load_lanes<V>(s + j * pitch), minus));
         store_lanes(s + j * pitch, weight);
         row_sum = lanes::plus(row_sum, weight);
       }
-      store_lanes(p.row_sum + column, row_sum);
+      store_lanes(call.row_sum + column, row_sum);
     }
   }
 
-  // Weights that are not kept become 0.
-  static void drop(A* scores, int rows, std::uint64_t const* kept, lane_range of) {
-    for (int column = of.first; column < of.last; column += lanes::count) {
+  static void drop(A* scores, int rows, std::uint64_t const* keep, lane_range range) {
+    for (int column = range.first; column < range.last; column += lanes::count) {
       A* s = scores + column;
       for (int j = 0; j < rows; ++j, s += pitch)
-        store_lanes(s, as<V>(as<uint_lanes>(load_lanes<V>(s)) & of_bits(kept[j] >> column)));
+        store_lanes(s, as<V>(as<uint_lanes>(load_lanes<V>(s)) & lane_mask(keep[j] >> column)));
     }
   }
 
-  static void dscore(dscore_call<A> const& p) {
-    if (p.drop.kept == nullptr)
-      dscore_of_kept<false>(p);
+  static void dscore(dscore_call<A> const& call) {
+    if (call.drop.keep == nullptr)
+      dscore_rows<false>(call);
     else
-      dscore_of_kept<true>(p);
+      dscore_rows<true>(call);
   }
-  static void add_rows(add_rows_call<A> const& p) {
-    int const whole = p.lanes.first + p.lanes.count() / lanes::count * lanes::count;
-    for (int j = 0; j < p.rows; ++j) {
-      A const* const from = p.from + j * pitch;
-      A* const to = p.to + j * p.pitch;
-      int column = p.lanes.first;
+  static void add_rows(add_rows_call<A> const& call) {
+    int const whole = call.lanes.first + call.lanes.count() / lanes::count * lanes::count;
+    for (int j = 0; j < call.rows; ++j) {
+      A const* const from = call.from + j * pitch;
+      A* const to = call.to + j * call.pitch;
+      int column = call.lanes.first;
       for (; column < whole; column += lanes::count)
         store_lanes(to + column,
                     lanes::plus(load_lanes<V>(to + column), load_lanes<V>(from + column)));
-      for (; column < p.lanes.last; ++column) to[column] += from[column];
+      for (; column < call.lanes.last; ++column) to[column] += from[column];
     }
   }
 
-  template <bool Drops>
-  static void dscore_of_kept(dscore_call<A> const& p) {
-    for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
-      A* s = p.scores + column;
-      A* products = p.products + column;
-      V const minus = minus_finite(load_lanes<V>(p.of.row_max + column));
-      V const inv_sum = load_lanes<V>(p.of.inv_sum + column);
-      V const delta = load_lanes<V>(p.of.delta + column);
-      for (int j = 0; j < p.keys; ++j, s += pitch, products += pitch) {
+  template <bool HasDropout>
+  static void dscore_rows(dscore_call<A> const& call) {
+    for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
+      A* s = call.scores + column;
+      A* products = call.products + column;
+      V const minus = minus_finite(load_lanes<V>(call.stats.row_max + column));
+      V const inv_sum = load_lanes<V>(call.stats.inv_sum + column);
+      V const delta = load_lanes<V>(call.stats.delta + column);
+      for (int j = 0; j < call.keys; ++j, s += pitch, products += pitch) {
         V const weight = product(exponential(sum(load_lanes<V>(s), minus)), inv_sum);
         V dot = load_lanes<V>(products);
-        if constexpr (Drops) {
-          uint_lanes const kept = of_bits(p.drop.kept[j] >> column);
-          dot = as<V>(as<uint_lanes>(product(dot, lanes::every(p.drop.scale))) & kept);
-          store_lanes(s, as<V>(as<uint_lanes>(weight) & kept));
+        if constexpr (HasDropout) {
+          uint_lanes const keep = lane_mask(call.drop.keep[j] >> column);
+          dot = as<V>(as<uint_lanes>(product(dot, lanes::splat(call.drop.scale))) & keep);
+          store_lanes(s, as<V>(as<uint_lanes>(weight) & keep));
         } else {
           store_lanes(s, weight);
         }
@@ -109,52 +109,52 @@ struct attention_rows {
     }
   }
 
-  // to[c] = sum of a[k][c] * b[k][c]
-  static void row_dots(A const* a, A const* b, index_t depth, A* to) {
+  // sums[c] = sum over k of a[k][c] * b[k][c]
+  static void row_dots(A const* a, A const* b, index_t depth, A* sums) {
     for (int column = 0; column < pitch; column += lanes::count) {
       V sum{};
       for (index_t k = 0; k < depth; ++k)
         sum = fused_lanes(load_lanes<V>(a + k * pitch + column),
                           load_lanes<V>(b + k * pitch + column), sum);
-      store_lanes(to + column, sum);
+      store_lanes(sums + column, sum);
     }
   }
 
-  // A row of scores becomes exp(score - their maximum). Returns the sum.
+  // Replaces scores by exp(score - maximum) and returns their sum.
   static A softmax_row(A* row, index_t count) {
-    V max = as<V>(every_uint(no_score));
+    V max = as<V>(every_uint(minus_infinity_bits));
     A rest[row_lanes];
     index_t const whole = count / row_lanes * row_lanes;
     for (int i = 0; i < row_lanes; ++i)
       rest[i] = whole + i < count ? row[whole + i] : lowest_score();
     for (index_t j = 0; j < whole; j += lanes::count) max = higher(max, load_lanes<V>(row + j));
     for (int j = 0; j < row_lanes; j += lanes::count) max = higher(max, load_lanes<V>(rest + j));
-    A each[lanes::count];
-    store_lanes(each, max);
-    for (A const one : each) max = higher(max, lanes::every(one));
+    A values[lanes::count];
+    store_lanes(values, max);
+    for (A const value : values) max = higher(max, lanes::splat(value));
     V const minus = minus_finite(max);
     A sums[row_lanes] = {};
     for (index_t j = 0; j < whole; j += row_lanes) exponentials(row + j, minus, sums);
     exponentials(rest, minus, sums);
     for (index_t j = whole; j < count; ++j) row[j] = rest[j - whole];
-    V row_sum = lanes::every(sums[0]);
-    for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::every(sums[i]));
-    store_lanes(each, row_sum);
-    return each[0];
+    V row_sum = lanes::splat(sums[0]);
+    for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::splat(sums[i]));
+    store_lanes(values, row_sum);
+    return values[0];
   }
 
   static void scale_row(A* row, index_t count, A factor) {
     index_t j = 0;
-    V const f = lanes::every(factor);
+    V const f = lanes::splat(factor);
     for (; j + lanes::count <= count; j += lanes::count)
       store_lanes(row + j, product(load_lanes<V>(row + j), f));
     for (; j < count; ++j) row[j] *= factor;
   }
 
-  // products[j] becomes weights[j] * (products[j] - delta).
+  // products[j] = weights[j] * (products[j] - delta)
   static void dscore_row(A const* weights, A* products, index_t count, A delta) {
     index_t j = 0;
-    V const m = lanes::every(delta);
+    V const m = lanes::splat(delta);
     for (; j + lanes::count <= count; j += lanes::count)
       store_lanes(products + j,
                   dscore_of(load_lanes<V>(weights + j), load_lanes<V>(products + j), m));
@@ -166,9 +166,8 @@ struct attention_rows {
 
  private:
   using format = detail::binary_format<A>;
-  static constexpr int row_lanes = 16;  // sums of a row, on every instruction set
-  // The bits of -infinity.
-  static constexpr lane_uint<A> no_score = (~lane_uint<A>{0} << format::fraction_bits);
+  static constexpr int row_lanes = 16;  // partial sums of a row, on every instruction set
+  static constexpr lane_uint<A> minus_infinity_bits = (~lane_uint<A>{0} << format::fraction_bits);
 
   template <class To, class From>
   static SLICESORT_INLINE To as(From const& v) {
@@ -177,14 +176,13 @@ struct attention_rows {
   static SLICESORT_INLINE uint_lanes every_uint(lane_uint<A> value) {
     return broadcast<uint_lanes>(value);
   }
-  static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(no_score); }
+  static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(minus_infinity_bits); }
   static SLICESORT_INLINE V sum(V const& a, V const& b) {
-    return fused_lanes(a, lanes::every(A(1)), b);
+    return fused_lanes(a, lanes::splat(A(1)), b);
   }
   static SLICESORT_INLINE V product(V const& a, V const& b) { return fused_lanes(a, b, V{}); }
 
-  // The maximum of `start` and some rows, with four independent chains, so that no step waits for
-  // the one before.
+  // Maximum of `start` and some rows, in four independent dependency chains.
   static SLICESORT_INLINE V greatest(V const& start, A const* s, int rows) {
     V a = start, b = start, c = start, d = start;
     int j = 0;
@@ -196,48 +194,48 @@ struct attention_rows {
     return higher(higher(a, b), higher(c, d));
   }
 
-  // All ones where the lane's bit is set.
-  static SLICESORT_INLINE uint_lanes of_bits(std::uint64_t bits) {
+  // All ones in lanes whose bit is set.
+  static SLICESORT_INLINE uint_lanes lane_mask(std::uint64_t bits) {
     lane_uint<A> bit[lanes::count];
     for (int i = 0; i < lanes::count; ++i) bit[i] = lane_uint<A>{1} << i;
     return ~equal(every_uint(static_cast<lane_uint<A>>(bits)) & load_lanes<uint_lanes>(bit),
                   uint_lanes{});
   }
-  // -m; 0 where m is -infinity, whose differences would be no numbers.
+  // -m, or 0 if m is -infinity: -infinity minus itself would be NaN.
   static SLICESORT_INLINE V minus_finite(V const& m) {
     uint_lanes const bits = as<uint_lanes>(m),
                      sign = every_uint(lane_uint<A>{1} << (8 * sizeof(A) - 1));
-    return as<V>((bits ^ sign) & ~equal(bits, every_uint(no_score)));
+    return as<V>((bits ^ sign) & ~equal(bits, every_uint(minus_infinity_bits)));
   }
-  // A key without weight has a gradient of 0, whatever its value.
+  // A key of weight 0 has gradient 0, whatever its value.
   static SLICESORT_INLINE V dscore_of(V const& weight, V const& dot, V const& delta) {
-    V const difference = fused_lanes(delta, lanes::every(A(-1)), dot);
+    V const difference = fused_lanes(delta, lanes::splat(A(-1)), dot);
     uint_lanes const none = equal(as<uint_lanes>(weight), uint_lanes{});
     return as<V>(as<uint_lanes>(product(weight, difference)) & ~none);
   }
 
   template <int K>
-  static SLICESORT_INLINE V terms_after(V const& r, V const& so_far) {
+  static SLICESORT_INLINE V horner(V const& r, V const& so_far) {
     if constexpr (K < 0)
       return so_far;
     else
-      return terms_after<K - 1>(
-          r, fused_lanes(so_far, r, lanes::every(detail::reciprocal_factorial<A>(K))));
+      return horner<K - 1>(
+          r, fused_lanes(so_far, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
   }
-  // exp(x) for x <= 0, to two units in the last place; 0 where that is no normal number. A NaN
-  // stays one. See detail::exp_at_most_one: here the whole number has the exponent's bias in it, so
-  // that the least number that x is cut off at makes a power of two of 0.
-  static SLICESORT_INLINE V exponential(V const& any) {
-    constexpr A whole = format::whole + static_cast<A>(format::bias);
+  // exp(x) for x <= 0, to two units in the last place. Subnormal results flush to 0; NaN
+  // propagates. Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the
+  // lower clamp of x yields a power of two that is 0.
+  static SLICESORT_INLINE V exponential(V const& unclamped) {
+    constexpr A whole = format::integer_shift + static_cast<A>(format::bias);
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
-    V const x = higher(any, lanes::every(least));
+    V const x = higher(unclamped, lanes::splat(least));
     V const biased =
-        fused_lanes(x, lanes::every(static_cast<A>(1.4426950408889634)), lanes::every(whole));
-    V const power = sum(biased, lanes::every(-whole));
-    V r = fused_lanes(power, lanes::every(-format::log2_high), x);
-    r = fused_lanes(power, lanes::every(-format::log2_low), r);
-    V const near_one = terms_after<format::exp_terms - 2>(
-        r, lanes::every(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
+        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(whole));
+    V const power = sum(biased, lanes::splat(-whole));
+    V r = fused_lanes(power, lanes::splat(-format::log2_high), x);
+    r = fused_lanes(power, lanes::splat(-format::log2_low), r);
+    V const near_one = horner<format::exp_terms - 2>(
+        r, lanes::splat(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
     return product(near_one, as<V>(as<uint_lanes>(biased) << format::fraction_bits));
   }
 

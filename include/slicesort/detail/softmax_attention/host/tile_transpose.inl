@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of queries between rows [query][channel] and lanes [channel][query], by squares that are
-// transposed in registers. Included once per instruction set, after number_lanes.inl.
+// Transposes a tile of queries, [query][channel] <-> [channel][query], by squares in registers.
+// Included once per instruction set, after number_lanes.inl.
 
 template <class A>
 class tile_transpose {
@@ -12,23 +12,24 @@ class tile_transpose {
   static_assert(queries % side == 0);
 
  public:
-  static void rows_to_lanes(A const* rows, index_t pitch, index_t channels, A* to) {
+  static void rows_to_lanes(A const* rows, index_t pitch, index_t channels, A* lanes_out) {
     index_t const whole = channels / side * side;
     for (int i = 0; i < queries; i += side)
       for (index_t c = 0; c < whole; c += side)
-        transpose_square<bits>(rows + i * pitch + c, pitch, to + c * queries + i, queries);
+        transpose_square<bits>(rows + i * pitch + c, pitch, lanes_out + c * queries + i, queries);
     for (index_t c = whole; c < channels; ++c)
-      for (int i = 0; i < queries; ++i) to[c * queries + i] = rows[i * pitch + c];
+      for (int i = 0; i < queries; ++i) lanes_out[c * queries + i] = rows[i * pitch + c];
   }
-  // Each lane times its factor.
-  static void lanes_to_rows(A const* from, index_t channels, A const* factors, A* rows,
+  static void lanes_to_rows(A const* lanes_in, index_t channels, A const* factors, A* rows,
                             index_t pitch) {
     index_t const whole = channels / side * side;
     for (int i = 0; i < queries; i += side)
       for (index_t c = 0; c < whole; c += side)
-        scaled_square(from + c * queries + i, factors + i, rows + i * pitch + c, pitch, places{});
+        scaled_square(lanes_in + c * queries + i, factors + i, rows + i * pitch + c, pitch,
+                      places{});
     for (index_t c = whole; c < channels; ++c)
-      for (int i = 0; i < queries; ++i) rows[i * pitch + c] = from[c * queries + i] * factors[i];
+      for (int i = 0; i < queries; ++i)
+        rows[i * pitch + c] = lanes_in[c * queries + i] * factors[i];
   }
 
  private:
@@ -40,9 +41,9 @@ class tile_transpose {
     (store_lanes(to + static_cast<index_t>(At) * to_pitch, x[At]), ...);
   }
   static SLICESORT_INLINE bits scaled(A const* from, A const* factors) {
-    // -0 leaves a product the sign of its zero.
+    // Adding -0 preserves the sign of a zero product.
     V const product =
-        fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::every(A(-0.0)));
+        fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::splat(A(-0.0)));
     return load_lanes<bits>(&product);
   }
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting networks over packed keys v[0 .. Rows) that one thread holds in registers, with the
-// comparator of math/packed_key.hpp. Everything is unrolled: an array indexed by a run-time number
-// would live in memory.
+// Sorting networks over the packed keys v[0 .. Rows) of one thread, with the comparator of
+// math/packed_key.hpp. All loops are unrolled, since an array with run-time indices would live in
+// memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 
 SLICESORT_DETAIL_BEGIN
 
-// Batcher's odd-even merge of every Step-th element of v[Low .. High] (both included), whose two
+// Batcher's odd-even merge of every Step-th element of v[Low .. High], ends included, whose two
 // halves are sorted.
 template <class Comparator, int Low, int High, int Step, class Key>
 SLICESORT_HD_INLINE void odd_even_merge(Key* v) {
@@ -22,7 +22,7 @@ SLICESORT_HD_INLINE void odd_even_merge(Key* v) {
     Comparator::compare_exchange(v[Low], v[Low + Step]);
   }
 }
-// Batcher's odd-even merge sort of v[Low .. High]; the length is a power of two.
+// Batcher's odd-even merge sort of v[Low .. High], a power of two of elements.
 template <class Comparator, int Low, int High, class Key>
 SLICESORT_HD_INLINE void odd_even_sort(Key* v) {
   if constexpr (Low < High) {
@@ -37,7 +37,7 @@ SLICESORT_HD_INLINE void sort_keys(Key* v) {
   odd_even_sort<Comparator, 0, Rows - 1>(v);
 }
 
-// The half-cleaners of a bitonic merge at distances Distance, Distance / 2, .. 1.
+// Half-cleaners of a bitonic merge at distances Distance, Distance / 2, .. 1.
 template <class Comparator, int Rows, int Distance, class Key>
 SLICESORT_HD_INLINE void half_clean(Key* v) {
   if constexpr (Distance >= 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over the rows that a thread holds in registers. Everything is unrolled.
+// Unrolled loops over the rows that a thread holds in registers.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,7 +15,7 @@ SLICESORT_DETAIL_BEGIN
 template <int Rows>
 inline constexpr int register_group = Rows < 16 ? Rows : 16;
 
-// f(i) for every row i < length, in groups.
+// Calls f(i) for every row i < length.
 template <int Rows, class F>
 SLICESORT_HD_INLINE void for_register_rows(int length, F const& f) {
   SLICESORT_UNROLL
@@ -31,7 +31,7 @@ SLICESORT_HD_INLINE void for_register_rows(int length, F const& f) {
     }
   }
 }
-// value[k] = the bits of row first + k, or 0 past the end.
+// Sets value[k] to the bits of row first + k, or to 0 past the end.
 template <class Bits, std::size_t Count, class Load>
 SLICESORT_HD_INLINE void read_register_rows(int first, int length, Bits (&value)[Count],
                                             Load const& load) {
@@ -39,11 +39,12 @@ SLICESORT_HD_INLINE void read_register_rows(int first, int length, Bits (&value)
   for (int k = 0; k < static_cast<int>(Count); ++k)
     value[k] = first + k < length ? bit_cast<Bits>(load(first + k)) : Bits{0};
 }
-// to[0], to[stride], .. = value(0), value(1), ..
+// Stores value(0), value(1), .. to target[0], target[stride], ..
 template <int Rows, class Element, class Value>
-SLICESORT_HD_INLINE void store_register_rows(Element* to, index_t stride, int length,
+SLICESORT_HD_INLINE void store_register_rows(Element* target, index_t stride, int length,
                                              Value const& value) {
-  for_register_rows<Rows>(length, [&](int i) { to[i * stride] = static_cast<Element>(value(i)); });
+  for_register_rows<Rows>(length,
+                          [&](int i) { target[i * stride] = static_cast<Element>(value(i)); });
 }
 
 SLICESORT_DETAIL_END

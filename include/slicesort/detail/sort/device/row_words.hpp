@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a short column as 32-bit words, which two instructions put in order: the upper bits of a
-// row's key, above the number of the row. A key of 16 bits is there as a whole. Of a longer one the
-// lower bits are cut off, and words whose keys were cut alike are in the order of their rows, which
-// need not be that of their values: insertion repairs it, in few columns of random numbers.
+// Rows of a short column as 32-bit words that two instructions put in order: the upper bits of the
+// key above the row's number. A 16-bit key fits as a whole. A longer key is cut off; words whose
+// keys were cut alike are in row order, which an insertion sort repairs. Few columns of random
+// numbers need it.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,7 +15,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The upper 32 bits of a key, or all 16 above zeros or ones.
+// Upper 32 bits of a key, or all 16 bits of a short key above zeros or ones.
 template <class Block, class T>
 SLICESORT_HD_INLINE std::uint32_t upper_key(bits_t<T> value) {
   if constexpr (is_upper_part_of_float<T>) {
@@ -39,15 +39,16 @@ struct row_words {
   static constexpr std::uint32_t rows_mask = static_cast<std::uint32_t>(Rows) - 1u;
   static constexpr bool cuts_keys = sizeof(T) > 2;
 
-  // `flip`: ~0 in a descending column, else 0.
+  // `flip`: ~0 for a descending column, else 0.
   template <class Block>
   static SLICESORT_HD_INLINE type make(bits value, std::uint32_t flip, std::uint32_t row) {
     return ((upper_key<Block, T>(value) ^ flip) & ~rows_mask) | row;
   }
-  // A row behind all those that make() made, if its number is larger than theirs.
+  // Padding, which sorts after all words of smaller row numbers.
   static SLICESORT_HD_INLINE type behind(std::uint32_t row) { return ~rows_mask | row; }
   static SLICESORT_HD_INLINE std::uint32_t row(type w) { return w & rows_mask; }
-  // Whether the keys of two words may differ in what was cut off only; `difference` is their XOR.
+  // True if two keys may differ only in bits that were cut off; `difference` is the XOR of their
+  // words.
   static SLICESORT_HD_INLINE bool cut_alike(type difference) { return difference <= rows_mask; }
 };
 

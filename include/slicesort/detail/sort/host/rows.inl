@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a tile: one element of each of `lanes` neighboring columns, held in one to three
-// vectors. A column is a lane, so all columns are sorted at once by comparing whole rows, and
-// nothing is ever transposed. Included once per instruction set, after vectors.inl.
+// One row of a tile: an element of each of `lanes` neighboring columns, in one to three vectors.
+// Comparing whole rows sorts all columns at once without a transpose. Included once per instruction
+// set, after vectors.inl.
 
-// Keys alone: a sort of values, or of any composite that carries its index in the low bits.
+// Row of keys alone, or of composites with the index in the low bits.
 template <class Lane>
 struct keys {
   using lane = Lane;
   static constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Lane));
-  // Levels of the network that one pass does: 2^fused rows are in registers.
+  // Levels of the network per pass: 2^fused rows are in registers.
   static constexpr int fused = register_count >= 32 ? 4 : 3;
   using vector = vec<Lane, lanes>;
 
   vector key;
 
-  // Sorts after every element; stands in for rows past the end.
+  // Padding row, which sorts after every element.
   static SLICESORT_INLINE keys last() { return {broadcast<vector>(static_cast<Lane>(~Lane{0}))}; }
   static SLICESORT_INLINE void compare_exchange(keys& a, keys& b) {
     vector const low = lower(a.key, b.key);
@@ -23,9 +23,8 @@ struct keys {
   }
 };
 
-// Keys and source rows in lanes of one width. Rows are exchanged only where a key is strictly
-// smaller, so a padding row never moves in front of an element; the sort is not stable (see
-// ties.inl).
+// Row of keys and source rows in lanes of one width. Rows are exchanged only if a key is strictly
+// smaller, so padding never moves in front of an element. The sort is not stable (see ties.inl).
 template <class Lane>
 struct pairs {
   using lane = Lane;
@@ -48,21 +47,31 @@ struct pairs {
     b.index = select(keep, b.index, a.index);
     a.index = index;
   }
+
+  // Nonzero in the lanes where the keys are equal and the indices inverted.
+  static SLICESORT_INLINE vector inverted(pairs const& a, pairs const& b) {
+    return equal(a.key, b.key) & greater(a.index, b.index);
+  }
+  static SLICESORT_INLINE void swap_indices(vector const& swap, pairs& a, pairs& b) {
+    vector const index = select(swap, b.index, a.index);
+    b.index = select(swap, a.index, b.index);
+    a.index = index;
+  }
 };
 
-// Where row i of a part lies, in rows. After each run of rows one is left out, since rows that lie
-// a power of two apart would share a few sets of the cache. The distance of two rows is constant
-// where both are in one run, or whole runs apart: all that a pass of the network asks for.
+// Memory position of row i, in rows. A gap of one row follows each group of contiguous rows, since
+// rows a power of two apart would share a few cache sets. The distance of two rows is constant
+// within one group and across whole groups, which is all that a pass of the network needs.
 template <class Row>
-inline constexpr std::size_t rows_of_run = Row::fused == 3 ? 512 : 256;
+inline constexpr std::size_t contiguous_rows = Row::fused == 3 ? 512 : 256;
 template <class Row>
 constexpr std::size_t row_at(std::size_t i) {
-  return i + i / rows_of_run<Row>;
+  return i + i / contiguous_rows<Row>;
 }
 
-// Finds out whether the keys of the rows that it is shown ever decrease in some column. Where they
-// do not, the rows are sorted already, and a stable sort would change nothing. `broken` tells of
-// the rows seen since it was asked last, and whether one is below any that came before.
+// Detects whether keys ever decrease in some column. If not, the rows are sorted already and a
+// stable sort changes nothing. `broken` reports a decrease among the rows passed to `see` since the
+// last call.
 template <class Row>
 struct ascent {
   typename Row::vector top{}, fell{};
@@ -72,14 +81,13 @@ struct ascent {
     fell = fell | (top ^ r.key);
   }
   SLICESORT_INLINE bool broken() {
-    bool const was = any(fell);
+    bool const was = any_set(fell);
     fell = typename Row::vector{};
     return was;
   }
 };
 
-// AVX-512 has a row of its own for 32-bit keys.
-// clang-format off
+// Row of 32-bit keys on AVX-512.
 #if SLICESORT_VECTOR_BYTES == 64
 #  include <slicesort/detail/sort/host/wide_rows.inl>
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codec of 32-bit values on AVX-512: 32 columns a row, with 16-bit indices. Included by
-// codec.inl, for AVX-512 only.
+// Codec of 32-bit values on AVX-512: 32 columns a row, with 16-bit indices. Included by codec.inl
+// for AVX-512 only.
 
 template <class T>
 struct wide_codec {
@@ -40,7 +40,7 @@ struct wide_codec {
     }
   }
   static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
-    return any_special(r.key, flip) || any_special(r.key_high, flip + 16);
+    return may_be_special(r.key, flip) || may_be_special(r.key_high, flip + 16);
   }
   static bits key_of(row const& r, int lane) {
     return lane < 16 ? r.key[lane] : r.key_high[lane - 16];
@@ -52,7 +52,7 @@ struct wide_codec {
     else
       r.key_high[lane - 16] = key;
   }
-  // The indices of 16 columns, widened. Read through memory, where half of a vector has an address.
+  // Indices of 16 columns, widened. Read through memory, where half of a vector has an address.
   static SLICESORT_INLINE flags index_half(row const& r, int half) {
     return convert<flags>(
         load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&r.index) + 32 * half));

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of 32-bit keys on AVX-512: 32 columns, two vectors of keys with one vector of 16-bit source
+// Row of 32-bit keys on AVX-512: 32 columns in two vectors of keys and one vector of 16-bit source
 // rows. It takes a quarter less memory than two rows of `pairs`, and one blend moves the indices of
-// 32 columns. Builtins stand only where no vector operator does: masks of two comparisons are
-// joined to steer a blend of narrower lanes. Included by rows.inl, for AVX-512 only.
+// 32 columns. Builtins join the masks of two comparisons to steer a blend of narrower lanes, which
+// no vector operator does. Included by rows.inl for AVX-512 only.
 
 using mask16 = unsigned short;
 using mask32 = unsigned int;
 using int16_lanes = vec<short, 32>;
 using int32_lanes = vec<int, 16>;
 
-SLICESORT_INLINE bool any(mask32 m) { return m != 0; }
+SLICESORT_INLINE bool any_set(mask32 m) { return m != 0; }
 
 template <class V>
 SLICESORT_INLINE int32_lanes signed_lanes(V const& v) {
   return reinterpret_cast<int32_lanes>(v);
 }
-// A bit per column: set where a compares to b as Code says (0 equal, 1 less, 6 greater).
+// Bit per column: set where a compares to b as Code says (0 equal, 1 less, 6 greater).
 template <int Code>
 SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
                                      vec<std::uint32_t, 16> const& a1,
@@ -27,7 +27,7 @@ SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
       signed_lanes(a1), signed_lanes(b1), Code, static_cast<mask16>(-1)));
   return static_cast<mask32>(__builtin_ia32_kunpcksi(m1, m0));
 }
-// b in the lanes whose bit of the mask is set, else a.
+// Selects b in the lanes whose bit of the mask is set, else a.
 SLICESORT_INLINE vec<std::uint16_t, 32> blend(mask32 m, vec<std::uint16_t, 32> const& a,
                                               vec<std::uint16_t, 32> const& b) {
 #if defined(__clang__)
@@ -59,12 +59,10 @@ struct wide_pairs {
     b.key_high = higher(a.key_high, b.key_high);
     a.key = low;
     a.key_high = low_high;
-    vec<std::uint16_t, 32> const index = blend(swap, a.index, b.index);
-    b.index = blend(swap, b.index, a.index);
-    a.index = index;
+    swap_indices(swap, a, b);
   }
 
-  // A bit per column: set where the keys are equal and the indices in the wrong order.
+  // Bit per column: set where the keys are equal and the indices inverted.
   static SLICESORT_INLINE mask32 inverted(wide_pairs const& a, wide_pairs const& b) {
     return compare_keys<0>(a.key, a.key_high, b.key, b.key_high) &
            static_cast<mask32>(__builtin_ia32_ucmpw512_mask(reinterpret_cast<int16_lanes>(a.index),
@@ -88,7 +86,7 @@ struct ascent<wide_pairs> {
     fell = fell | (top ^ r.key) | (top_high ^ r.key_high);
   }
   SLICESORT_INLINE bool broken() {
-    bool const was = any(fell);
+    bool const was = any_set(fell);
     fell = wide_pairs::vector{};
     return was;
   }

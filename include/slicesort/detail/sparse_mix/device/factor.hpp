@@ -61,7 +61,7 @@ struct mix_rows_kernel {
     index_t const channel = rest % tiles() * (channels_of_thread * width) + here.column;
     if (row >= e.length) return;
     // A chain without factors copies all rows, as every chain does those past a length.
-    index_t const n = factors.factors == 0 ? 0 : rows_of(lengths, sample, e.length);
+    index_t const n = factors.factors == 0 ? 0 : valid_rows(lengths, sample, e.length);
 
     // A channel past the end is read as the last one and not written.
     T const* source[channels_of_thread];

@@ -83,7 +83,7 @@ struct pack_weights_kernel {
     number /= tiles;
     index_t const factor = first_factor + number % count, sample = number / count;
 
-    index_t const n = rows_of(lengths, sample, to.length), first_row = part * rows_of_block;
+    index_t const n = valid_rows(lengths, sample, to.length), first_row = part * rows_of_block;
     auto const rows = static_cast<int>(
         n - first_row < rows_of_block ? (n < first_row ? 0 : n - first_row) : rows_of_block);
     index_t const left = to.links - first_link;

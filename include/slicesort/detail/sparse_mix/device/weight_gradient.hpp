@@ -59,7 +59,7 @@ struct link_gradient_kernel {
     index_t const parts = divide_up(dw.extents().length, rows_of_block);
     index_t const sample = block.index() / parts;
     index_t const first_row = block.index() % parts * rows_of_block;
-    index_t const n = rows_of(lengths, sample, dw.extents().length);
+    index_t const n = valid_rows(lengths, sample, dw.extents().length);
     std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
     int const lane = block.rank() % rows_of_block, link_lane = block.rank() / rows_of_block;
     index_t const row = first_row + lane;

@@ -65,7 +65,7 @@ struct mix_sums {
     for (int k = Ahead == 0 ? 0 : near_links; k < s.links; ++k)
       unrolled<Rows>([&](auto r) {
         A const* const row = from + s.row[k] + r * mix_columns;
-        V const weight = lanes::every(weights[s.weight[k] + r * s.weight_pitch]);
+        V const weight = lanes::splat(weights[s.weight[k] + r * s.weight_pitch]);
         unrolled<Across>([&](auto v) {
           sum[r][v] = fused_lanes(weight, load_lanes<V>(row + v * width), sum[r][v]);
         });
@@ -101,7 +101,7 @@ struct mix_sums {
       unrolled<near_links>([&](auto k) {
         constexpr int to = reached - Ahead * near_row(k);
         if constexpr (0 <= to && to < rows) {
-          V const weight = lanes::every(weights[s.weight[k] + to * s.weight_pitch]);
+          V const weight = lanes::splat(weights[s.weight[k] + to * s.weight_pitch]);
           unrolled<across>([&](auto v) { sum[to][v] = fused_lanes(weight, row[v], sum[to][v]); });
         }
       });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of materialized attention on the host.
+// Workspace of materialized attention on the host.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -18,7 +18,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class T>
-struct attention_map_slot {
+struct attention_map_workspace {
   using A = accumulator_t<T>;
   A* map;                                          // [query][key]
   A* row;                                          // [key]
@@ -27,46 +27,47 @@ struct attention_map_slot {
   attention_ranges* ranges;
   matrix_product<T> product;
 
-  attention_map_slot(arena& a, attention_shape s, index_t queries)
-      : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {
+  attention_map_workspace(arena& memory, attention_shape shape, index_t queries)
+      : product(memory, std::max({shape.queries, shape.keys, shape.channels, shape.values})) {
     constexpr index_t lanes = attention_queries;
-    auto const take = [&](amount n) { return a.take<A>(n); };
-    amount const values = amount(lanes) * s.values;
-    map = take(amount(queries) * s.keys), row = take(s.keys);
+    auto const take = [&](amount n) { return memory.take<A>(n); };
+    amount const values = amount(lanes) * shape.values;
+    map = take(amount(queries) * shape.keys), row = take(shape.keys);
     rows = take(values), delta = take(lanes);
     dy_transposed = take(values), y_transposed = take(values);
-    allowed = a.take<std::uint64_t>(attention_keys);
-    ranges = a.take<attention_ranges>(1);
+    allowed = memory.take<std::uint64_t>(attention_keys);
+    ranges = memory.take<attention_ranges>(1);
   }
 };
 
-// Workspace of a call.
 template <class T>
 struct attention_map_layout {
   accumulator_t<T>* distance_sums;
-  per_thread<attention_map_slot<T>, attention_shape, index_t> each;
+  per_thread<attention_map_workspace<T>, attention_shape, index_t> workspaces;
 
-  attention_map_layout(arena& a, host_exec const& exec, attention_shape const& s)
-      : distance_sums(take_distance_sums<accumulator_t<T>>(a, s)),
-        each(a, exec.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, s.queries) {}
+  attention_map_layout(arena& memory, host_exec const& exec, attention_shape const& shape)
+      : distance_sums(take_distance_sums<accumulator_t<T>>(memory, shape)),
+        workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.heads,
+                   shape, shape.queries) {}
 };
 
-// Of the pass after it, for the gradient of a bias that is shared: maps of a tile of queries.
+// Workspace of the second pass, for a shared bias: a map of one tile of queries.
 template <class T>
-struct shared_bias_map_slot {
-  attention_map_slot<T> map;
+struct shared_bias_map_workspace {
+  attention_map_workspace<T> map;
   shared_sums<accumulator_t<T>> total;
 
-  shared_bias_map_slot(arena& a, attention_shape s)
-      : map(a, s, std::min<index_t>(s.queries, attention_queries)), total(a, s) {}
+  shared_bias_map_workspace(arena& memory, attention_shape shape)
+      : map(memory, shape, std::min<index_t>(shape.queries, attention_queries)),
+        total(memory, shape) {}
 };
 template <class T>
 struct shared_bias_map_layout {
   index_t tasks;
-  per_thread<shared_bias_map_slot<T>, attention_shape> each;
+  per_thread<shared_bias_map_workspace<T>, attention_shape> workspaces;
 
-  shared_bias_map_layout(arena& a, host_exec const& exec, attention_shape const& s)
-      : tasks(tasks_of_shared(s)), each(a, exec.threads, tasks, s) {}
+  shared_bias_map_layout(arena& memory, host_exec const& exec, attention_shape const& shape)
+      : tasks(tasks_of_shared(shape)), workspaces(memory, exec.threads, tasks, shape) {}
 };
 
 SLICESORT_DETAIL_END

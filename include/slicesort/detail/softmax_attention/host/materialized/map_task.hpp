@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention of a head: its map of weights is computed by a product, normalized row by
-// row by a softmax, and multiplied by the values; forward some megabytes of it at a time.
+// Materialized attention of a head: Q K^T into the map, softmax row by row, product with V. Forward
+// works on some megabytes of the map at a time.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -27,8 +27,9 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 class attention_map_task : attention_map_products<T> {
   using base = attention_map_products<T>;
-  using base::config_, base::use_, base::in_, base::m_, base::shape_, base::head_, base::io_;
-  using base::drop, base::into_map, base::into_rows, base::rows_of, base::sums_are_elements;
+  using base::config_, base::kernels_, base::in_, base::memory_, base::shape_, base::head_,
+      base::io_;
+  using base::drop, base::into_map, base::into_rows, base::valid_rows, base::sums_are_elements;
   using typename base::A, typename base::matrix;
 
  public:
@@ -37,128 +38,130 @@ class attention_map_task : attention_map_products<T> {
   void forward(tensor4<T> y, tensor4<T> state) const {
     index_t const slab = slab_rows();
     for (index_t query = 0; query < head_.queries; query += slab)
-      form_rows(query, std::min(slab, head_.queries - query), y, state);
+      compute_rows(query, std::min(slab, head_.queries - query), y, state);
     io_.clear(head_, y, head_.queries, shape_.queries, grad_mode::overwrite);
     if (state.data() != nullptr)
       io_.clear(head_, state, head_.queries, shape_.queries, grad_mode::overwrite);
   }
 
-  // Adds the gradients of the scores of a tile of queries to `total`.
+  // Adds the score gradients of a tile of queries to `total`.
   void add_dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
                    shared_sums<A>& total) const {
     index_t const keys = head_.keys,
                   count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
     if (count == 0) return;
-    total.reach(static_cast<int>(count), keys);
-    into_map(m_.map, shape_.keys, 1, {count, keys, shape_.values}, rows_of(out.dy, query),
-             rows_of(in_.v).transposed());
-    dscores(state, out, query, m_.map);
+    total.extend(static_cast<int>(count), keys);
+    into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values}, valid_rows(out.dy, query),
+             valid_rows(in_.v).transposed());
+    dscores(state, out, query, memory_.map);
     for (index_t j = 0; j < keys; ++j)
       for (index_t i = 0; i < count; ++i)
-        total.sums[j * attention_queries + i] += m_.map[i * shape_.keys + j];
+        total.sums[j * attention_queries + i] += memory_.map[i * shape_.keys + j];
   }
 
   void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
     index_t const queries = head_.queries, keys = head_.keys;
-    attention_gradients<T> const& to = out.to;
-    if (to.dv.data() != nullptr)
-      into_rows(to.dv, 0, config_.drop.scale, out.mode, {keys, shape_.values, queries},
-                kept_of(state).transposed(), rows_of(out.dy));
+    attention_gradients<T> const& grads = out.grads;
+    if (grads.dv.data() != nullptr)
+      into_rows(grads.dv, 0, config_.drop.scale, out.mode, {keys, shape_.values, queries},
+                kept_weights(state).transposed(), valid_rows(out.dy));
     if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
-    if (out.of_scores()) {
+    if (out.needs_dscores()) {
       index_t const pitch = shape_.keys;
-      into_map(m_.map, pitch, 1, {queries, keys, shape_.values}, rows_of(out.dy),
-               rows_of(in_.v).transposed());
+      into_map(memory_.map, pitch, 1, {queries, keys, shape_.values}, valid_rows(out.dy),
+               valid_rows(in_.v).transposed());
       for (index_t query = 0; query < queries; query += attention_queries)
-        dscores(state, out, query, m_.map + query * pitch);
-      matrix const map = matrix::of_sums(m_.map, pitch, 1);
-      if (to.dq.data() != nullptr)
-        into_rows(to.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys}, map,
-                  rows_of(in_.k));
-      if (to.dk.data() != nullptr)
-        into_rows(to.dk, 0, config_.scale, out.mode, {keys, shape_.channels, queries},
-                  map.transposed(), rows_of(in_.q));
-      io_.clear(head_, to.dbias, queries, shape_.queries, out.mode);
+        dscores(state, out, query, memory_.map + query * pitch);
+      matrix const map = matrix::of_sums(memory_.map, pitch, 1);
+      if (grads.dq.data() != nullptr)
+        into_rows(grads.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys}, map,
+                  valid_rows(in_.k));
+      if (grads.dk.data() != nullptr)
+        into_rows(grads.dk, 0, config_.scale, out.mode, {keys, shape_.channels, queries},
+                  map.transposed(), valid_rows(in_.q));
+      io_.clear(head_, grads.dbias, queries, shape_.queries, out.mode);
     }
-    io_.clear(head_, to.dq, queries, shape_.queries, out.mode);
-    io_.clear(head_, to.dk, keys, shape_.keys, out.mode);
-    io_.clear(head_, to.dv, keys, shape_.keys, out.mode);
+    io_.clear(head_, grads.dq, queries, shape_.queries, out.mode);
+    io_.clear(head_, grads.dk, keys, shape_.keys, out.mode);
+    io_.clear(head_, grads.dv, keys, shape_.keys, out.mode);
   }
 
  private:
-  // With dropout, `m_.map` holds the dropped weights; the saved state keeps the undropped ones.
-  matrix kept_of(tensor4<T const> state) const {
-    if (!config_.drop.drops()) return rows_of(state);
+  // With dropout, the map in the workspace holds the dropped weights; the saved state keeps the
+  // undropped ones.
+  matrix kept_weights(tensor4<T const> state) const {
+    if (!config_.drop.drops()) return valid_rows(state);
     for (index_t i = 0; i < head_.queries; ++i)
       io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
-               m_.map + i * shape_.keys, 0);
-    drop(0, head_.queries, m_.map);
-    return matrix::of_sums(m_.map, shape_.keys, 1);
+               memory_.map + i * shape_.keys, 0);
+    drop(0, head_.queries, memory_.map);
+    return matrix::of_sums(memory_.map, shape_.keys, 1);
   }
-  // How many rows of the map are formed, normalized and multiplied before the next ones: some four
-  // megabytes, which a shared cache keeps, in slabs of about one size, of whole tiles of queries.
-  // Fewer rows would not be worth bringing k and v once more.
+  // Rows of the map per pass: about four megabytes, which a shared cache holds, in slabs of equal
+  // size and whole tiles. Fewer rows do not pay for loading k and v again.
   index_t slab_rows() const {
     constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, fewest = 6 * tile;
-    auto const parts = [](index_t n, index_t most) { return (n + most - 1) / most; };
+    auto const parts = [](index_t n, index_t max_size) { return (n + max_size - 1) / max_size; };
     index_t const row = std::max<index_t>(head_.keys, 1) * static_cast<index_t>(sizeof(A)),
                   slabs = std::max<index_t>(parts(head_.queries, std::max(bytes / row, fewest)), 1);
     return parts(parts(head_.queries, slabs), tile) * tile;
   }
-  // Rows [query, query + queries) of the map and of y.
-  void form_rows(index_t query, index_t queries, tensor4<T> y, tensor4<T> state) const {
+  // Computes rows [query, query + queries) of the map and of y.
+  void compute_rows(index_t query, index_t queries, tensor4<T> y, tensor4<T> state) const {
     index_t const keys = head_.keys;
-    A* map = m_.map;
+    A* map = memory_.map;
     index_t pitch = shape_.keys;
     bool in_state = false;
     if constexpr (sums_are_elements)
       if (state.data() != nullptr && state.strides().channels == 1)
         map = head_.at(state, query), pitch = state.strides().length, in_state = true;
-    into_map(map, pitch, config_.scale, {queries, keys, shape_.channels}, rows_of(in_.q, query),
-             rows_of(in_.k).transposed());
+    into_map(map, pitch, config_.scale, {queries, keys, shape_.channels}, valid_rows(in_.q, query),
+             valid_rows(in_.k).transposed());
     for (index_t i = 0; i < queries; i += attention_queries)
       mask_scores(map + i * pitch, pitch, query + i);
     for (index_t i = 0; i < queries; ++i) {
       A* const row = map + i * pitch;
-      use_.scale_row(row, keys, inverse_sum(use_.softmax_row(row, keys)));
+      kernels_.scale_row(row, keys, inverse_sum(kernels_.softmax_row(row, keys)));
     }
     if (state.data() != nullptr) {
       index_t const step = state.strides().channels;
       for (index_t i = 0; i < queries; ++i) {
-        T* const to = head_.at(state, query + i);
-        if (!in_state) io_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
-        for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+        T* const out_row = head_.at(state, query + i);
+        if (!in_state)
+          io_.store(map + i * pitch, 0, 1, keys, out_row, 0, step, grad_mode::overwrite);
+        for (index_t j = keys; j < shape_.keys; ++j) out_row[j * step] = T(0.0F);
       }
     }
     if (in_state && config_.drop.drops()) {
       for (index_t i = 0; i < queries; ++i)
-        std::copy_n(map + i * pitch, keys, m_.map + i * shape_.keys);
-      map = m_.map, pitch = shape_.keys;
+        std::copy_n(map + i * pitch, keys, memory_.map + i * shape_.keys);
+      map = memory_.map, pitch = shape_.keys;
     }
     drop(query, queries, map);
     into_rows(y, query, config_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
-              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
+              matrix::from_sums(map, pitch, 1), valid_rows(in_.v));
   }
 
-  // Adds the bias to the scores of a tile of queries, and masks them.
+  // Adds the bias and masks the scores of a tile of queries.
   void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
     int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
-    m_.ranges->evaluate(config_.mask, head_, query, count);
+    memory_.ranges->evaluate(config_.mask, head_, query, count);
     for (int i = 0; i < count; ++i) {
       A* const row = scores + i * pitch;
-      key_range const range = m_.ranges->of[i];
+      key_range const range = memory_.ranges->query_ranges[i];
       if (in_.bias.data() != nullptr) add_bias(row, query + i, range);
       std::fill(row, row + range.first, minus_infinity<A>());
       std::fill(row + range.last, row + keys, minus_infinity<A>());
     }
     if (config_.mask.allowed == nullptr) return;
     for (index_t key = 0; key < keys; key += attention_keys) {
-      int const some = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
-      config_.mask.allowed(config_.mask.self, head_, {query, count, key, some}, m_.allowed);
+      int const key_count = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
+      config_.mask.allowed(config_.mask.self, head_, {query, count, key, key_count},
+                           memory_.allowed);
       for (int i = 0; i < count; ++i)
-        for (int j = 0; j < some; ++j)
-          if ((m_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = minus_infinity<A>();
+        for (int j = 0; j < key_count; ++j)
+          if ((memory_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = minus_infinity<A>();
     }
   }
   void add_bias(A* row, index_t query, key_range range) const {
@@ -167,30 +170,30 @@ class attention_map_task : attention_map_products<T> {
     for (index_t j = range.first; j < range.last; ++j) row[j] += static_cast<A>(bias[j * step]);
   }
 
-  // Turns rows of dP = dO V^T, those of a tile of queries, into dS = P * (dP - D).
+  // Turns dP = dO V^T of a tile of queries into dS = P * (dP - D).
   void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
                A* map) const {
     constexpr int lanes = attention_queries;
     index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
-    io_.load(head_, out.dy, query, count, m_.rows, values, lanes);
-    use_.rows_to_lanes(m_.rows, values, values, m_.dy_transposed);
-    io_.load(head_, out.y, query, count, m_.rows, values, lanes);
-    use_.rows_to_lanes(m_.rows, values, values, m_.y_transposed);
-    use_.row_dots(m_.dy_transposed, m_.y_transposed, values, m_.delta);
+    io_.load(head_, out.dy, query, count, memory_.rows, values, lanes);
+    kernels_.rows_to_lanes(memory_.rows, values, values, memory_.dy_transposed);
+    io_.load(head_, out.y, query, count, memory_.rows, values, lanes);
+    kernels_.rows_to_lanes(memory_.rows, values, values, memory_.y_transposed);
+    kernels_.row_dots(memory_.dy_transposed, memory_.y_transposed, values, memory_.delta);
     if (config_.drop.drops())
       for (index_t i = 0; i < count; ++i)
-        use_.scale_row(map + i * shape_.keys, keys, static_cast<A>(config_.drop.scale));
+        kernels_.scale_row(map + i * shape_.keys, keys, static_cast<A>(config_.drop.scale));
     drop(query, count, map);
     for (index_t i = 0; i < count; ++i) {
       A* const row = map + i * shape_.keys;
       T const* const saved = head_.at(state, query + i);
-      A const* weights = m_.row;
+      A const* weights = memory_.row;
       if constexpr (sums_are_elements)
         if (step == 1) weights = saved;
-      if (weights == m_.row) io_.load(saved, 0, step, 1, keys, m_.row, 0);
-      use_.dscore_row(weights, row, keys, m_.delta[i]);
-      if (out.to.dbias.data() != nullptr) store_dbias(row, out, query + i);
+      if (weights == memory_.row) io_.load(saved, 0, step, 1, keys, memory_.row, 0);
+      kernels_.dscore_row(weights, row, keys, memory_.delta[i]);
+      if (out.grads.dbias.data() != nullptr) store_dbias(row, out, query + i);
       if (out.distance_sums == nullptr) continue;
       A* const last = distance_sums(out) + query + i + shape_.keys - 1;
       for (index_t j = 0; j < keys; ++j) last[-j] += row[j];
@@ -200,11 +203,11 @@ class attention_map_task : attention_map_products<T> {
     return out.distance_sums + head_.pair * shape_.distances();
   }
   void store_dbias(A const* row, attention_backward_tensors<T> const& out, index_t query) const {
-    index_t const step = out.to.dbias.strides().channels;
-    T* const to = head_.at(out.to.dbias, query);
-    io_.store(row, 0, 1, head_.keys, to, 0, step, out.mode);
+    index_t const step = out.grads.dbias.strides().channels;
+    T* const out_row = head_.at(out.grads.dbias, query);
+    io_.store(row, 0, 1, head_.keys, out_row, 0, step, out.mode);
     if (out.mode == grad_mode::overwrite)
-      for (index_t j = head_.keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+      for (index_t j = head_.keys; j < shape_.keys; ++j) out_row[j * step] = T(0.0F);
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a head's matrices in materialized attention, into its map or into rows of a tensor,
-// and the dropout of weights in the map. A BLAS multiplies where it can.
+// Matrix products of a head in materialized attention, by the caller's BLAS where it can, and
+// dropout of the map.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -28,16 +28,16 @@ class attention_map_products {
  public:
   using A = accumulator_t<T>;
 
-  attention_map_products(attention_config const& config, attention_kernels<T> const& use,
-                         attention_inputs<T> const& in, attention_map_slot<T> const& m,
+  attention_map_products(attention_config const& config, attention_kernels<T> const& kernels,
+                         attention_inputs<T> const& in, attention_map_workspace<T> const& memory,
                          index_t pair)
       : config_(config),
-        use_(use),
+        kernels_(kernels),
         in_(in),
-        m_(m),
+        memory_(memory),
         shape_(attention_shape(in)),
         head_(config.lengths, shape_, pair),
-        io_(use) {}
+        io_(kernels) {}
 
  protected:
   using matrix = matrix_operand<T>;
@@ -46,60 +46,62 @@ class attention_map_products {
     index_t rows, columns, depth;
   };
 
-  matrix rows_of(tensor4<T const> t, index_t first = 0) const {
-    return matrix::of(head_.at(t, first), t.strides().length, t.strides().channels);
+  matrix valid_rows(tensor4<T const> t, index_t first = 0) const {
+    return matrix::from_elements(head_.at(t, first), t.strides().length, t.strides().channels);
   }
 
   void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
                 matrix const& b) const {
     if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
-    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                        index_t column, index_t columns) {
-                      for (index_t i = 0; i < rows; ++i)
-                        std::copy_n(tile + i * tile_pitch, columns,
-                                    map + (row + i) * pitch + column);
-                    });
+    memory_.product.form(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                         [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                             index_t column, index_t columns) {
+                           for (index_t i = 0; i < rows; ++i)
+                             std::copy_n(tile + i * tile_pitch, columns,
+                                         map + (row + i) * pitch + column);
+                         });
   }
-  void into_rows(tensor4<T> to, index_t first, double scale, grad_mode mode, size n,
+  void into_rows(tensor4<T> out, index_t first, double scale, grad_mode mode, size n,
                  matrix const& a, matrix const& b) const {
-    index_t const row_step = to.strides().length, step = to.strides().channels;
-    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, first),
+    index_t const row_step = out.strides().length, step = out.strides().channels;
+    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(out, first),
                  row_step, step))
       return;
-    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                        index_t column, index_t columns) {
-                      io_.store(tile, tile_pitch, rows, columns,
-                                head_.at(to, first + row) + column * step, row_step, step, mode);
-                    });
+    memory_.product.form(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                         [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                             index_t column, index_t columns) {
+                           io_.store(tile, tile_pitch, rows, columns,
+                                     head_.at(out, first + row) + column * step, row_step, step,
+                                     mode);
+                         });
   }
 
-  // Weights of queries from `query` on that are not kept become 0.
+  // Sets dropped weights of the queries from `query` on to 0.
   void drop(index_t query, index_t queries, A* map) const {
     if (!config_.drop.drops()) return;
     for (index_t i = 0; i < queries; i += attention_queries)
       for (index_t key = 0; key < head_.keys; key += attention_keys) {
-        int const some = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
-        use_.find_kept(kept_weights_of(config_, head_, query + i, key, nullptr, some, m_.allowed));
+        int const keys = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
+        kernels_.compute_keep_mask(
+            make_keep_mask_call(config_, head_, query + i, key, nullptr, keys, memory_.allowed));
         for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
-          for (int j = 0; j < some; ++j) {
+          for (int j = 0; j < keys; ++j) {
             A& weight = map[(i + lane) * shape_.keys + key + j];
-            weight = (m_.allowed[j] >> lane & 1) != 0 ? weight : A(0);
+            weight = (memory_.allowed[j] >> lane & 1) != 0 ? weight : A(0);
           }
       }
   }
 
   attention_config const& config_;
-  attention_kernels<T> const& use_;
+  attention_kernels<T> const& kernels_;
   attention_inputs<T> const& in_;
-  attention_map_slot<T> const& m_;
+  attention_map_workspace<T> const& memory_;
   attention_shape const shape_;
   attention_head const head_;
   row_access<T> const io_;
 
  private:
-  // Asks the caller's BLAS, if the types need no conversion. Returns true if it computed c.
+  // Calls the caller's BLAS, if elements need no conversion. Returns true if it computed c.
   bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
                 index_t row, index_t column) const {
     if (!sums_are_elements || n.rows == 0 || n.columns == 0 || n.depth == 0) return false;

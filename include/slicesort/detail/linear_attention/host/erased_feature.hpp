@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A feature map of the user's on the host, without its type, and the arithmetic of single numbers.
+// A user-defined feature map on the host with its type erased, and scalar arithmetic.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,29 +14,29 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Functions of the user's feature map, for rows of numbers A.
+// Functions of a user-defined feature map, for rows of type A.
 template <class A>
-struct custom_feature {
+struct erased_feature {
   void const* self = nullptr;
   void (*map)(void const* self, feature_row, A const* x, A* phi) = nullptr;
-  void (*pull)(void const* self, feature_row, A const* x, A const* dphi, A* dx) = nullptr;
+  void (*backward)(void const* self, feature_row, A const* x, A const* dphi, A* dx) = nullptr;
 
   template <class Feature>
-  static custom_feature of(Feature const& feature) {
+  static erased_feature make(Feature const& feature) {
     if constexpr (std::is_same_v<Feature, built_in_feature>)
-      return (void)feature, custom_feature{};
+      return (void)feature, erased_feature{};
     else
       return {&feature,
-              [](void const* which, feature_row row, A const* x, A* phi) {
-                static_cast<Feature const*>(which)->map(row, x, phi);
+              [](void const* self, feature_row row, A const* x, A* phi) {
+                static_cast<Feature const*>(self)->map(row, x, phi);
               },
-              [](void const* which, feature_row row, A const* x, A const* dphi, A* dx) {
-                static_cast<Feature const*>(which)->pull(row, x, dphi, dx);
+              [](void const* self, feature_row row, A const* x, A const* dphi, A* dx) {
+                custom_feature_backward(*static_cast<Feature const*>(self), row, x, dphi, dx);
               }};
   }
 };
 
-// Arithmetic of single numbers, for detail/linear_attention/feature_math.hpp.
+// Arithmetic of feature_math.hpp on the host.
 template <class A>
 struct single_arithmetic {
   SLICESORT_HD A fused_multiply_add(A a, A b, A c) const {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of <slicesort/bench.hpp> that an operator has. A form is found by trying whether the
-// call compiles.
+// Detects which signatures of <slicesort/bench.hpp> a user-defined operator has.
 #pragma once
 
 #include "../driver/case.hpp"
@@ -15,7 +14,7 @@
 
 namespace bench {
 
-// Where a contestant runs, as the library's operators take it, and what attention must know.
+// Execution policy that a user-defined operator receives, with the number of attention heads.
 struct host : ss::exec::host {
   ss::index_t heads = 1;
 };
@@ -43,20 +42,19 @@ template <class Void, template <class...> class Result, class Op, class Argument
 inline constexpr bool compiles = false;
 template <template <class...> class Result, class Op, class... A>
 inline constexpr bool compiles<std::void_t<Result<Op, A...>>, Result, Op, std::tuple<A...>> = true;
-// True if the operator has the member for arguments of a tuple's types.
+// True if the member can be called with the types of the tuple `Arguments`.
 template <template <class...> class Result, class Op, class Arguments = std::tuple<>>
 inline constexpr bool has = compiles<void, Result, Op, Arguments>;
 
-// False where the operator says that it has no backward, or no oracle: without a word of it, both
-// are required.
+// Backward and oracle are required unless `has_backward` or `has_oracle` is false.
 template <class Op, class = void>
-inline constexpr bool wants_backward = true;
+inline constexpr bool requires_backward = true;
 template <class Op>
-inline constexpr bool wants_backward<Op, std::enable_if_t<!Op::has_backward>> = false;
+inline constexpr bool requires_backward<Op, std::enable_if_t<!Op::has_backward>> = false;
 template <class Op, class = void>
-inline constexpr bool wants_oracle = true;
+inline constexpr bool requires_oracle = true;
 template <class Op>
-inline constexpr bool wants_oracle<Op, std::enable_if_t<!Op::has_oracle>> = false;
+inline constexpr bool requires_oracle<Op, std::enable_if_t<!Op::has_oracle>> = false;
 
 template <class... Tuples>
 using joined = decltype(std::tuple_cat(std::declval<Tuples>()...));
@@ -64,7 +62,7 @@ using joined = decltype(std::tuple_cat(std::declval<Tuples>()...));
 template <class T, std::size_t Count>
 using repeated = joined<std::array<T, Count>>;
 
-// The state of an operator that saves nothing.
+// Saved state of an operator without `saved`.
 struct nothing_saved {
   std::size_t bytes() const { return 0; }
 };
@@ -82,69 +80,74 @@ struct state_or_nothing<std::void_t<saved_result<Op, A...>>, Op, std::tuple<A...
 template <class Op, class Inputs>
 using state_of = state_or_nothing<void, Op, Inputs>;
 
-// The forms with `Count` inputs of T: one is x, three are q, k, v.
+// Signatures with `Count` inputs of T: one is x, three are q, k, v.
 template <class Op, class T, std::size_t Count>
-struct forms {
+struct signatures {
   using inputs = repeated<ss::tensor3<T const>, Count>;
   using gradients = repeated<ss::tensor3<T>, Count>;
-  using from = std::tuple<ss::tensor3<T const>>;  // one tensor that is read
-  using to = std::tuple<ss::tensor3<T>>;          // one that is written
-  using where = std::tuple<host const&>;
+  using read_tensor = std::tuple<ss::tensor3<T const>>;
+  using written_tensor = std::tuple<ss::tensor3<T>>;
+  using exec = std::tuple<host const&>;
 
   static constexpr bool saves = state_of<Op, inputs>::exists;
   using state = typename state_of<Op, inputs>::type;
   using written_state = std::conditional_t<saves, std::tuple<state&>, std::tuple<>>;
   using read_state = std::conditional_t<saves, std::tuple<state const&>, std::tuple<>>;
 
-  static constexpr bool infers = has<forward_result, Op, joined<where, inputs, to>>;
-  static constexpr bool trains = has<forward_result, Op, joined<where, inputs, to, written_state>>;
-  // backward without and with what forward has read and written
+  static constexpr bool has_inference =
+      has<forward_result, Op, joined<exec, inputs, written_tensor>>;
+  static constexpr bool has_training =
+      has<forward_result, Op, joined<exec, inputs, written_tensor, written_state>>;
+  // Backward without, or with, the inputs and the output of forward.
   static constexpr bool short_backward =
-      has<backward_result, Op, joined<where, from, read_state, gradients>>;
+      has<backward_result, Op, joined<exec, read_tensor, read_state, gradients>>;
   static constexpr bool long_backward =
-      has<backward_result, Op, joined<where, from, inputs, from, read_state, gradients>>;
+      has<backward_result, Op,
+          joined<exec, read_tensor, inputs, read_tensor, read_state, gradients>>;
 };
 template <class Op, std::size_t Count>
-struct oracle_forms {
+struct oracle_signatures {
   using inputs = repeated<ss::tensor3<double const>, Count>;
-  using from = std::tuple<ss::tensor3<double const>>;
-  using to = repeated<ss::tensor3<double>, Count>;
+  using read_tensor = std::tuple<ss::tensor3<double const>>;
+  using gradients = repeated<ss::tensor3<double>, Count>;
   static constexpr bool forward =
       has<expected_result, Op, joined<inputs, std::tuple<ss::tensor3<double>>>>;
-  static constexpr bool backward = has<expected_backward_result, Op, joined<from, inputs, to>>;
+  static constexpr bool backward =
+      has<expected_backward_result, Op, joined<read_tensor, inputs, gradients>>;
 };
 
 template <class Op, class T>
-constexpr std::size_t count_of_inputs() {
-  if (forms<Op, T, 1>::infers || forms<Op, T, 1>::trains) return 1;
-  if (forms<Op, T, 3>::infers || forms<Op, T, 3>::trains) return 3;
+constexpr std::size_t input_count() {
+  if (signatures<Op, T, 1>::has_inference || signatures<Op, T, 1>::has_training) return 1;
+  if (signatures<Op, T, 3>::has_inference || signatures<Op, T, 3>::has_training) return 3;
   return 0;
 }
 
-// A member that no call fits must not be left out without a word.
+// Rejects members whose signature matches no call, instead of ignoring them.
 template <class Op, class T, std::size_t Count>
-constexpr void check_forms() {
-  using f = forms<Op, T, Count>;
-  using oracle = oracle_forms<Op, Count>;
-  static_assert(!f::saves || f::trains,
-                "slicesort::bench: an operator with saved(x) needs forward(on, x, y, state), with "
-                "what saved returned");
+constexpr void check_signatures() {
+  using f = signatures<Op, T, Count>;
+  using oracle = oracle_signatures<Op, Count>;
   static_assert(
-      !wants_backward<Op> || f::short_backward || f::long_backward,
-      "slicesort::bench: backward must be backward(on, dy, dx) or backward(on, dy, x, y, dx), with "
-      "three inputs (on, dy, q, k, v, y, dq, dk, dv); with saved(x) or saved(q, k, v), the state "
+      !f::saves || f::has_training,
+      "slicesort::bench: an operator with saved(x) needs forward(exec, x, y, state), with "
+      "what saved returned");
+  static_assert(
+      !requires_backward<Op> || f::short_backward || f::long_backward,
+      "slicesort::bench: backward must be backward(exec, dy, dx) or backward(exec, dy, x, y, dx), with "
+      "three inputs (exec, dy, q, k, v, y, dq, dk, dv); with saved(x) or saved(q, k, v), the state "
       "comes before the gradients that are written. An operator without backward says so: static "
       "constexpr bool has_backward = false;");
-  static_assert(!wants_oracle<Op> || oracle::forward,
+  static_assert(!requires_oracle<Op> || oracle::forward,
                 "slicesort::bench: expected must take tensor3<double const> for every input and "
                 "tensor3<double> for y. An operator without an oracle says so: static constexpr "
                 "bool has_oracle = false;");
-  static_assert(!wants_oracle<Op> || !wants_backward<Op> || oracle::backward,
+  static_assert(!requires_oracle<Op> || !requires_backward<Op> || oracle::backward,
                 "slicesort::bench: expected_backward must take tensor3<double const> for dy and "
                 "every input and tensor3<double> for every gradient");
 }
 
-// Bytes that a forward call saves: a container's elements, or what the state itself says.
+// Bytes of saved state: its `bytes()`, or the elements of a container.
 template <class State>
 auto bytes_of(State const& s, int) -> decltype(static_cast<std::size_t>(s.bytes())) {
   return static_cast<std::size_t>(s.bytes());

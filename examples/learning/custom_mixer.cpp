@@ -11,7 +11,7 @@ namespace {
 
 using namespace learning;
 
-// [snippet own]
+// [snippet custom]
 // Every row becomes the mean of all valid rows, channel by channel. What `projected` puts around
 // it: a projection of the rows before, and one back.
 template <class T>
@@ -41,7 +41,7 @@ class averaging {
   }
 };
 using averaging_mixer = mixers::projected<averaging<float>>;
-// [/snippet own]
+// [/snippet custom]
 
 // [snippet train]
 template <class Mixer>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators' definitions, written with jax.numpy."""
+"""Reference implementations of the operators in jax.numpy."""
 from typing import Any
 
 from common import jax, jnp, np
@@ -21,7 +21,7 @@ def max_exchange(x: Any) -> Any:
 
 
 def _shifted(x: Any, reference: int | None) -> Any:
-    """`shift::linear`; a reference does not move."""
+    """Applies `shift::linear`; the reference channel is not shifted."""
     _, length, channels = x.shape
     shifts = np.array([(c + 1) * -(-length // channels) for c in range(channels)])
     if reference is not None:
@@ -74,7 +74,7 @@ def softmax_attention(q: Any, k: Any, v: Any, bias: Any = 0, causal: bool = Fals
     return jnp.einsum("bhij,bhjd->bhid", jax.nn.softmax(s, axis=3), v)
 
 
-def _divide(q: Any, k: Any, v: Any, causal: bool) -> Any:
+def _normalized(q: Any, k: Any, v: Any, causal: bool) -> Any:
     weights = jnp.einsum("bhir,bhjr->bhij", q, k)
     if causal:
         weights = weights * np.tri(*weights.shape[2:])
@@ -82,10 +82,10 @@ def _divide(q: Any, k: Any, v: Any, causal: bool) -> Any:
 
 
 def linear_attention(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
-    return _divide(jax.nn.elu(q) + 1, jax.nn.elu(k) + 1, v, causal)
+    return _normalized(jax.nn.elu(q) + 1, jax.nn.elu(k) + 1, v, causal)
 
 
 def random_relu_attention(q: Any, k: Any, v: Any, w: Any) -> Any:
     scale = q.shape[3]**-0.25
     features = [jax.nn.relu(scale * jnp.einsum("bhic,hrc->bhir", a, w)) + 1e-3 for a in (q, k)]
-    return _divide(*features, v, False)
+    return _normalized(*features, v, False)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library starts no threads when it is given a pool. Anything with `parallel_for(n, f)` will
-// do: f(i) must be called once for every i below n, and all calls must be done when it returns.
+// With a thread pool of the caller, the library starts no threads. A pool is any type with
+// `parallel_for(n, f)`, which calls f(i) once for each i below n and returns when all are done.
 #include "support/thread_pool.hpp"
 
 #include <slicesort/slicing_sort.hpp>
@@ -19,19 +19,18 @@ int main() {
 
   ss::slicing_sort<> const op;
   auto const sort = [&](auto const& exec, std::vector<float>& y) {
-    // The workspace has one slot for every part that may run at the same time.
-    ss::scratch memory;
+    ss::scratch memory;  // holds scratch memory for each task that may run concurrently
     op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
   };
 
-  thread_pool workers(4);
-  ss::exec::host_on const exec(workers);
+  thread_pool pool(4);
+  ss::exec::host_on const exec(pool);
   sort(ss::exec::host{}, serial);
   sort(exec, pooled);
-  std::printf("parts: %u\n", exec.threads);
+  std::printf("threads: %u\n", exec.threads);
   std::printf("same as on one thread: %s\n", serial == pooled ? "yes" : "no");
 }
 
 // output:
-// parts: 4
+// threads: 4
 // same as on one thread: yes

@@ -9,7 +9,7 @@ namespace {
 
 namespace detail = slicesort::detail;
 
-struct nothing {
+struct failing_kernel {
   static constexpr int max_threads = 1024;
   std::size_t shared_bytes = 0;
   bool trap = false;
@@ -29,7 +29,7 @@ struct nothing {
   }
 };
 
-void launch(CUstream_st* stream, nothing kernel, int threads) {
+void launch(CUstream_st* stream, failing_kernel kernel, int threads) {
   detail::cuda_grid const grid(slicesort::exec::cuda{stream});
   grid.run(kernel, 1, threads);
 }

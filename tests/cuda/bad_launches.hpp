@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of the library's own grid that cannot go well.
+// Launches by the library's grid that fail.
 #pragma once
 
 struct CUstream_st;
 
 namespace support {
 
-// A kernel that does nothing, or reports an error from inside the kernel.
+// Each launches an empty kernel with an invalid configuration, a valid one (fine), or a trap.
 void launch_too_many_threads(CUstream_st* stream);
 void launch_too_much_shared(CUstream_st* stream);
 void launch_fine(CUstream_st* stream);

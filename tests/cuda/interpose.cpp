@@ -12,30 +12,30 @@
 
 namespace {
 
-constexpr int most = 64;
+constexpr int max_calls = 64;
 bool counting = false;
 int calls = 0;
-char const* names[most];
+char const* names[max_calls];
 
-void seen(char const* name) {
+void record(char const* name) {
   if (!counting) return;
-  if (calls < most) names[calls] = name;
+  if (calls < max_calls) names[calls] = name;
   ++calls;
 }
 
-// The runtime's own function, behind ours.
+// The runtime's function, which the one in this file hides.
 template <class F>
-F next(char const* name, F) {
-  void* const found = dlsym(RTLD_NEXT, name);
-  if (found == nullptr) {
+F runtime_function(char const* name, F) {
+  void* const function = dlsym(RTLD_NEXT, name);
+  if (function == nullptr) {
     std::fprintf(stderr, "the CUDA runtime has no %s; is it linked as a shared library?\n", name);
     std::abort();
   }
-  return reinterpret_cast<F>(found);
+  return reinterpret_cast<F>(function);
 }
 
-void* allocated(std::size_t bytes) {
-  seen("operator new");
+void* allocate(std::size_t bytes) {
+  record("operator new");
   if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
@@ -50,15 +50,16 @@ void start_counting() {
 }
 std::string counted() {
   counting = false;
-  std::string all;
-  for (int i = 0; i < calls && i < most; ++i) all += (i > 0 ? " " : "") + std::string(names[i]);
-  return all;
+  std::string result;
+  for (int i = 0; i < calls && i < max_calls; ++i)
+    result += (i > 0 ? " " : "") + std::string(names[i]);
+  return result;
 }
 
 }  // namespace support
 
-void* operator new(std::size_t bytes) { return allocated(bytes); }
-void* operator new[](std::size_t bytes) { return allocated(bytes); }
+void* operator new(std::size_t bytes) { return allocate(bytes); }
+void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -67,8 +68,8 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 // SLICESORT_TEST_COUNT(function, (parameters), (arguments))
 #define SLICESORT_TEST_COUNT(name, parameters, arguments) \
   extern "C" cudaError_t name parameters {                \
-    seen(#name);                                          \
-    return next(#name, &name) arguments;                  \
+    record(#name);                                        \
+    return runtime_function(#name, &name) arguments;      \
   }
 
 // Memory.
@@ -92,21 +93,22 @@ SLICESORT_TEST_COUNT(cudaEventSynchronize, (cudaEvent_t e), (e))
 SLICESORT_TEST_COUNT(cudaStreamQuery, (cudaStream_t s), (s))
 SLICESORT_TEST_COUNT(cudaEventQuery, (cudaEvent_t e), (e))
 SLICESORT_TEST_COUNT(cudaStreamWaitEvent, (cudaStream_t s, cudaEvent_t e, unsigned f), (s, e, f))
-// Looking at, or changing, device memory from the host.
+// Access to device memory from the host.
 SLICESORT_TEST_COUNT(cudaMemcpy, (void* to, void const* from, std::size_t n, cudaMemcpyKind k),
                      (to, from, n, k))
 SLICESORT_TEST_COUNT(cudaMemcpyAsync,
                      (void* to, void const* from, std::size_t n, cudaMemcpyKind k, cudaStream_t s),
                      (to, from, n, k, s))
 SLICESORT_TEST_COUNT(cudaMemcpyToSymbol,
-                     (void const* to, void const* from, std::size_t n, std::size_t at,
+                     (void const* to, void const* from, std::size_t n, std::size_t offset,
                       cudaMemcpyKind k),
-                     (to, from, n, at, k))
+                     (to, from, n, offset, k))
 SLICESORT_TEST_COUNT(cudaMemcpyFromSymbol,
-                     (void* to, void const* from, std::size_t n, std::size_t at, cudaMemcpyKind k),
-                     (to, from, n, at, k))
+                     (void* to, void const* from, std::size_t n, std::size_t offset,
+                      cudaMemcpyKind k),
+                     (to, from, n, offset, k))
 SLICESORT_TEST_COUNT(cudaMemset, (void* p, int value, std::size_t n), (p, value, n))
-// Streams and events of one's own.
+// Creation of streams and events.
 SLICESORT_TEST_COUNT(cudaStreamCreate, (cudaStream_t * s), (s))
 SLICESORT_TEST_COUNT(cudaStreamCreateWithFlags, (cudaStream_t * s, unsigned f), (s, f))
 SLICESORT_TEST_COUNT(cudaStreamCreateWithPriority, (cudaStream_t * s, unsigned f, int p), (s, f, p))

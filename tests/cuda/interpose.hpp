@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what an operator must never do. interpose.cpp defines these functions of the CUDA runtime,
-// and `operator new`, in the test program itself, so that every call of the program comes by.
+// Records calls that an operator must not make. interpose.cpp defines these functions of the CUDA
+// runtime, and `operator new`, in the test program, so they replace the originals.
 #pragma once
 
 #include <string>
 
 namespace support {
 
-// Forgets what was counted; only between this and `counted` is anything counted.
+// Starts recording, with an empty list.
 void start_counting();
-// The names of what was called since, separated by spaces, "" for nothing.
+// Stops recording. Returns the names of the called functions, separated by spaces.
 std::string counted();
 
 }  // namespace support

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as a user calls it on a GPU: captured in a graph, the same bits at every replay, and
-// materialized by cuBLAS. What it computes is compared with oracles by the operator suite.
+// Attention on a GPU: captured in a graph, with the same bits at every replay, and materialized by
+// cuBLAS. The operator tests compare its results with oracles.
 #include "backend/device.hpp"
 #include "backend/graph.hpp"
 #include "backend/share.hpp"
@@ -27,7 +27,7 @@ namespace ss = slicesort;
 
 constexpr ss::extents4 q_shape{2, 3, 130, 64}, k_shape{2, 3, 150, 64};
 
-// Inputs, and everything that a call writes, on the device.
+// Inputs, outputs, state and workspace of a call on the device.
 template <class T, class Algorithm>
 struct attention_on_device {
   using op_type = ss::softmax_attention<ss::mask::causal, Algorithm>;
@@ -39,10 +39,10 @@ struct attention_on_device {
   ss::extents4 state_shape;
   device_bytes inputs, outputs, state, scratch;
 
-  attention_on_device(op_type attention, device_stream const& where)
+  attention_on_device(op_type attention, device_stream const& exec_stream)
       : op(attention),
-        stream(where),
-        exec{where.get()},
+        stream(exec_stream),
+        exec{exec_stream.get()},
         state_shape(op.saved_extents(q_shape, k_shape)),
         inputs(elements(6) * sizeof(T)),
         outputs(elements(4) * sizeof(T)),
@@ -50,19 +50,19 @@ struct attention_on_device {
         scratch(op.template workspace_bytes<T>(exec, q_shape, k_shape), 0x11) {
     std::vector<T> numbers(elements(6));
     random_stream random(3);
-    for (T& one : numbers) one = static_cast<T>(static_cast<float>(random.normal()));
+    for (T& number : numbers) number = static_cast<T>(static_cast<float>(random.normal()));
     inputs.upload(numbers.data());
   }
 
   void forward_and_backward() const {
     ss::tensor4<state_type> const saved(static_cast<state_type*>(state.data()), state_shape);
     ss::attention_inputs<T> const in{from(0, q_shape), from(1, k_shape), from(2, k_shape)};
-    ss::workspace const lent{scratch.data(), scratch.size()};
-    op.forward(exec, in, to(0, q_shape), {saved}, lent);
+    ss::workspace const work{scratch.data(), scratch.size()};
+    op.forward(exec, in, to(0, q_shape), {saved}, work);
     op.backward(exec, from(3, q_shape), in, to(0, q_shape), {ss::tensor4<state_type const>(saved)},
-                {to(1, q_shape), to(2, k_shape), to(3, k_shape)}, lent);
+                {to(1, q_shape), to(2, k_shape), to(3, k_shape)}, work);
   }
-  // The results as bits; values() has them as numbers.
+  // The bits of the outputs; values() returns them as numbers.
   std::vector<unsigned char> results() const {
     stream.wait();
     CHECK(outputs.red_zones_intact());
@@ -96,11 +96,11 @@ struct attention_on_device {
   }
 };
 
-// The types of the nodes that a captured call leaves; its replays must give the bits of the call.
+// Checks that replays of a captured call give the bits of the call. Returns the types of its nodes.
 template <class Call>
 std::vector<cudaGraphNodeType> check_replays(Call& call) {
   call.forward_and_backward();
-  auto const want = call.results();
+  auto const expected = call.results();
   cudaGraph_t const graph = captured(call.stream, [&] { call.forward_and_backward(); });
   std::vector<cudaGraphNodeType> types;
   for (cudaGraphNode_t node : nodes_of(graph)) {
@@ -112,14 +112,14 @@ std::vector<cudaGraphNodeType> check_replays(Call& call) {
   for (int i = 0; i < share_of(20); ++i) {
     call.outputs.set(0xcb);
     SLICESORT_TEST_CUDA_CALL(cudaGraphLaunch(runnable, call.stream.get()));
-    CHECK(call.results() == want);
+    CHECK(call.results() == expected);
   }
   SLICESORT_TEST_CUDA_CALL(cudaGraphExecDestroy(runnable));
   SLICESORT_TEST_CUDA_CALL(cudaGraphDestroy(graph));
   return types;
 }
 
-TEST_CASE("attention in a graph: kernels alone, and the same bits at every replay") {
+TEST_CASE("attention in a graph: only kernels, and the same bits at every replay") {
   device_stream const stream;
   attention_on_device<ss::bfloat16, ss::streaming> call(ss::softmax_attention<ss::mask::causal>{},
                                                         stream);
@@ -128,7 +128,7 @@ TEST_CASE("attention in a graph: kernels alone, and the same bits at every repla
 
 using by_cublas = ss::materialized<ss::cublas>;
 
-TEST_CASE("attention by cuBLAS in a graph: nothing is allocated where the handle has a workspace") {
+TEST_CASE("attention by cuBLAS in a graph: no allocation if the handle has a workspace") {
   device_stream const stream;
   device_bytes const workspace(std::size_t{32} << 20);
   cublasHandle_t handle = nullptr;
@@ -146,26 +146,25 @@ TEST_CASE("attention by cuBLAS in a graph: nothing is allocated where the handle
   (void)cublasDestroy(handle);
 }
 
-TEST_CASE("attention by cuBLAS is attention") {
+TEST_CASE("attention by cuBLAS agrees with streaming attention") {
   device_stream const stream;
   cublasHandle_t handle = nullptr;
   if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) throw std::runtime_error("cublasCreate");
-  attention_on_device<ss::bfloat16, by_cublas> one(
+  attention_on_device<ss::bfloat16, by_cublas> by_blas(
       ss::softmax_attention<ss::mask::causal, by_cublas>{by_cublas{{handle}}}, stream);
   attention_on_device<ss::bfloat16, ss::streaming> other(ss::softmax_attention<ss::mask::causal>{},
                                                          stream);
-  one.forward_and_backward();
+  by_blas.forward_and_backward();
   other.forward_and_backward();
-  auto const a = one.values(), b = other.values();
+  auto const a = by_blas.values(), b = other.values();
   double worst = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     worst = std::max(worst, static_cast<double>(std::abs(a[i] - b[i])));
     size = std::max(size, static_cast<double>(std::abs(b[i])));
   }
-  // Weights and slopes are rounded to eight bits in both, each sum of some hundred of them once
-  // more.
+  // Both round weights and gradients of scores to eight bits, and again each sum of some hundred.
   CHECK(worst <= size / 64);
-  CHECK(worst > 0);  // two ways, not one
+  CHECK(worst > 0);  // the two algorithms differ
   (void)cublasDestroy(handle);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort of columns against CUB's sorts of the transposed tensor: values and stable
-// permutation.
+// slicing_sort compared with CUB's sorts of the transposed tensor: values and stable permutation.
 #include "backend/device.hpp"
 #include "backend/remote.hpp"
 #include "oracles/cub.hpp"
@@ -20,18 +19,18 @@ namespace {
 
 namespace ss = slicesort;
 
-// CUB orders NaN by its bits; all other numbers as we do.
+// Inputs without NaN, which CUB orders by its bits.
 constexpr input_kind kinds[] = {
     input_kind::normal,    input_kind::few_unique, input_kind::relu,      input_kind::signed_zeros,
     input_kind::denormals, input_kind::rare_pairs, input_kind::organ_pipe};
 
 }  // namespace
 
-TEST_CASE("the same values from the same rows as CUB") {
+TEST_CASE("values and rows agree with CUB") {
   for (extents3 e : {extents3{3, 17, 50}, extents3{2, 700, 21}, extents3{3, 4096, 9},
                      extents3{1, 30000, 4}, extents3{2, 100003, 3}}) {
     tensor<float> x(e);
-    std::vector<float> columns;  // the columns one after the other
+    std::vector<float> columns;  // concatenated columns
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t c = 0; c < e.channels; ++c) {
         auto const number = static_cast<std::uint64_t>(b * e.channels + c);
@@ -40,19 +39,20 @@ TEST_CASE("the same values from the same rows as CUB") {
         x.set_column(b, c, column);
         columns.insert(columns.end(), column.begin(), column.end());
       }
-    device_tensor<float> const from(x), to(e);
+    device_tensor<float> const device_x(x), device_y(e);
     device_tensor<std::uint32_t> const perm(e);
     ss::slicing_sort<pattern_order> const op(pattern_order{up});
     device_stream const stream;
     on_stream const exec{stream.get()};
     device_bytes const scratch(op.workspace_bytes<float>(exec, e));
-    op.forward(exec, from.view(), to.view(), {perm.view()}, {scratch.data(), scratch.size()});
+    op.forward(exec, device_x.view(), device_y.view(), {perm.view()},
+               {scratch.data(), scratch.size()});
     stream.wait();
-    tensor<float> const y = to.download();
+    tensor<float> const y = device_y.download();
     tensor<std::uint32_t> const p = perm.download();
     CAPTURE(e.length);
-    for (cub_sort how : {cub_sort::radix, cub_sort::segmented}) {
-      sorted_segments const cub = sort_by_cub(how, columns, static_cast<int>(e.length));
+    for (cub_sort algorithm : {cub_sort::radix, cub_sort::segmented}) {
+      sorted_segments const cub = sort_by_cub(algorithm, columns, static_cast<int>(e.length));
       std::vector<float> values;
       std::vector<std::uint32_t> rows;
       for (index_t b = 0; b < e.batch; ++b)
@@ -62,8 +62,8 @@ TEST_CASE("the same values from the same rows as CUB") {
           values.insert(values.end(), v.begin(), v.end());
           rows.insert(rows.end(), r.begin(), r.end());
         }
-      CAPTURE(static_cast<int>(how));
-      CHECK(rows == cub.places);
+      CAPTURE(static_cast<int>(algorithm));
+      CHECK(rows == cub.rows);
       CHECK(same_bits(values, cub.keys));
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA refuses becomes a cuda_error with CUDA's own code, once, and is not laid at anyone
-// else's door. The last case loses the device for good, so this is a program of its own.
+// A CUDA error becomes a cuda_error with CUDA's code, is reported once, and only by the failing
+// call. The last case crashes the device, so this program is separate.
 #include "bad_launches.hpp"
 #include "calls/calls.hpp"
 
@@ -29,16 +29,17 @@ int code_of(F const& call) {
   return 0;
 }
 
-// A workspace for any of the calls.
-std::size_t most_bytes(call_memory<float> const& memory, on_stream exec) {
-  std::size_t most = 0;
-  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, exec));
-  return most;
+// Workspace size for all calls.
+std::size_t max_workspace_bytes(call_memory<float> const& memory, on_stream exec) {
+  std::size_t bytes = 0;
+  for (auto const& call : memory.calls())
+    bytes = std::max(bytes, memory.workspace_bytes(call, exec));
+  return bytes;
 }
 
 }  // namespace
 
-TEST_CASE("a launch that fails says why, and the next one is fine") {
+TEST_CASE("a failed launch reports its error, and the next one succeeds") {
   device_stream const stream;
   CHECK(code_of([&] { launch_too_many_threads(stream.get()); }) == cudaErrorInvalidConfiguration);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
@@ -48,11 +49,11 @@ TEST_CASE("a launch that fails says why, and the next one is fine") {
   stream.wait();
 }
 
-TEST_CASE("an error that somebody else left behind is neither reported nor cleared") {
+TEST_CASE("an error of an earlier call is neither reported nor cleared") {
   call_memory<float> memory({2, 30, 5}, 1, false);
   device_stream const stream;
   on_stream const exec{stream.get()};
-  device_bytes const scratch(most_bytes(memory, exec));
+  device_bytes const scratch(max_workspace_bytes(memory, exec));
   CHECK(cudaSetDevice(12345) == cudaErrorInvalidDevice);
   for (auto const& call : memory.calls()) {
     CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
@@ -66,7 +67,7 @@ TEST_CASE("after a kernel has crashed, every call reports that") {
   call_memory<float> const memory({2, 30, 5}, 1, false);
   device_stream const stream;
   on_stream const exec{stream.get()};
-  device_bytes const scratch(most_bytes(memory, exec));
+  device_bytes const scratch(max_workspace_bytes(memory, exec));
   launch_trap(stream.get());
   int const crash = cudaStreamSynchronize(stream.get());
   CHECK(crash != cudaSuccess);

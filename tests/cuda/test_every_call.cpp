@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of every operator on a stream gives the bits of the host backend, in a workspace of
-// exactly the size it asks for that lies anywhere and holds anything.
+// Every call of every operator on a stream computes the bits of the host backend, in a workspace of
+// exactly the required size, with any address and any contents.
 #include "backend/share.hpp"
 #include "calls/calls.hpp"
 
@@ -48,23 +48,23 @@ TEST_CASE_TEMPLATE("tuning never changes a result", T, float, double, bfloat16) 
     for (named_tuning const& t : tunings::list) check_calls<T>(e, t.tune, true);
 }
 
-// What compute-sanitizer repeats: every kernel once, and no more. The tuning has long columns'
-// kernels at short lengths.
+// Cases for compute-sanitizer: every kernel once. The tuning selects the kernels of long columns
+// for short ones.
 TEST_CASE_TEMPLATE("small", T, float, double, bfloat16) {
   check_calls<T>({2, 20, 5}, {}, true);
   check_calls<T>({2, 150, 5}, {}, false);
   check_calls<T>({2, 150, 3}, tunings::list[0].tune, true);
 }
 
-TEST_CASE("a workspace one byte short is refused before anything happens") {
+TEST_CASE("a workspace that is one byte too small is rejected before any write") {
   call_memory<float> memory({2, 70001, 3}, 3, false);
   device_stream const stream;
   on_stream const exec{stream.get()};
-  int asked = 0;
+  int checked = 0;
   for (auto const& call : memory.calls()) {
     std::size_t const bytes = memory.workspace_bytes(call, exec);
     if (bytes == 0) continue;
-    ++asked;
+    ++checked;
     device_bytes const scratch(bytes, 0x77);
     memory.reset();
     auto const before = memory.outputs().download();
@@ -75,5 +75,5 @@ TEST_CASE("a workspace one byte short is refused before anything happens") {
     CHECK(memory.outputs().download() == before);
     CHECK(scratch.download() == std::vector<unsigned char>(bytes, 0x77));
   }
-  CHECK(asked > 0);
+  CHECK(checked > 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same
-// bits and follow what the inputs hold at the time.
+// Calls captured in CUDA graphs: they consist of kernels only, replay with the same bits, and read
+// the inputs at the time of the replay.
 #include "backend/graph.hpp"
 #include "backend/share.hpp"
 #include "calls/calls.hpp"
@@ -38,13 +38,13 @@ void check_replays(extents3 e, named_call<T> const& call, int replays) {
   SLICESORT_TEST_CUDA_CALL(cudaGraphInstantiate(&runnable, graph, 0));
   int wrong = 0;
   for (int i = 0; i < replays; ++i) {
-    bool const other = i % 10 == 9;  // other inputs at the same place
-    if (other) first.inputs().upload(second.host_inputs().data());
+    bool const other_inputs = i % 10 == 9;  // other inputs at the same address
+    if (other_inputs) first.inputs().upload(second.host_inputs().data());
     first.reset();
     SLICESORT_TEST_CUDA_CALL(cudaGraphLaunch(runnable, stream.get()));
     stream.wait();
-    wrong += first.outputs().download() != (other ? second : first).expected(call);
-    if (other) first.inputs().upload(first.host_inputs().data());
+    wrong += first.outputs().download() != (other_inputs ? second : first).expected(call);
+    if (other_inputs) first.inputs().upload(first.host_inputs().data());
   }
   CHECK(wrong == 0);
   CHECK(scratch.red_zones_intact());
@@ -69,9 +69,10 @@ TEST_CASE("a chain of calls in one graph") {
   call_memory<float> memory({2, 3000, 9}, 5, false);
   device_stream const stream;
   on_stream const exec{stream.get()};
-  std::size_t most = 0;
-  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, exec));
-  device_bytes scratch(most, 0x11);  // one workspace serves them one after the other
+  std::size_t bytes = 0;
+  for (auto const& call : memory.calls())
+    bytes = std::max(bytes, memory.workspace_bytes(call, exec));
+  device_bytes scratch(bytes, 0x11);  // shared by all calls
   auto const run_chain = [&] {
     for (char const* name : {"multi_permutation.forward", "slicing_sort.forward",
                              "slicing_sort.backward", "max_exchange.forward"})

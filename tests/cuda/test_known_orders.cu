@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort in orders that are known when compiled, as users have them: other kernels than the
-// operator suite's, whose order is decided at run time. On a GPU as on the host, bit by bit.
+// slicing_sort in orders that are known at compile time. The operator tests use an order chosen at
+// run time, and hence other kernels. The bits are those of the host.
 #include "backend/device.hpp"
 
 #include "support/inputs.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 namespace ss = slicesort;
 
-// Columns of 500 rows are two runs, of a thousand rows four.
+// Splits columns of 500 rows into two runs, of 1000 rows into four.
 struct short_runs {
   ss::sort_tuning operator()(ss::device_info, std::size_t, ss::sort_tuning tuning) const {
     tuning.tile_columns = 2;
@@ -48,23 +48,24 @@ void check(Exec const& exec, device_stream const& stream, extents3 e) {
   op.forward(ss::exec::host{}, x.view(), y.view(), {perm.view()}, host_scratch);
   op.backward(ss::exec::host{}, dy.view(), {perm.view()}, dx.view(), host_scratch);
 
-  device_tensor<T> const from(x), to(e), gradient(dy), back(e);
+  device_tensor<T> const device_x(x), device_y(e), device_dy(dy), device_dx(e);
   device_tensor<std::uint16_t> const rows(e);
   device_bytes const scratch(op.template workspace_bytes<T>(exec, e));
-  ss::workspace const lent{scratch.data(), scratch.size()};
-  op.forward(exec, from.view(), to.view(), {rows.view()}, lent);
-  op.backward(exec, gradient.view(), {rows.view()}, back.view(), lent);
+  ss::workspace const work{scratch.data(), scratch.size()};
+  op.forward(exec, device_x.view(), device_y.view(), {rows.view()}, work);
+  op.backward(exec, device_dy.view(), {rows.view()}, device_dx.view(), work);
   stream.wait();
   CAPTURE(e.length);
-  CHECK(same_bits(to.download().elements(), y.elements()));
+  CHECK(same_bits(device_y.download().elements(), y.elements()));
   CHECK(rows.download().elements() == perm.elements());
-  CHECK(same_bits(back.download().elements(), dx.elements()));
-  op.forward(exec, from.view(), from.view(), ss::no_saved, lent);
+  CHECK(same_bits(device_dx.download().elements(), dx.elements()));
+  op.forward(exec, device_x.view(), device_x.view(), ss::no_saved, work);
   stream.wait();
-  CHECK(same_bits(from.download().elements(), y.elements()));
+  CHECK(same_bits(device_x.download().elements(), y.elements()));
 }
 
-// Registers of 16, 32, 64 and 128 rows, a tile, two runs in a cluster, merged runs.
+// Lengths for the kernels of 16, 32, 64 and 128 rows in registers, a tile, two runs in a cluster,
+// and merged runs.
 template <class Order, class T>
 void check_all() {
   device_stream const stream;

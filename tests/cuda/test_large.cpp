@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// More than 2^31 elements, and offsets beyond 2^31: forward and backward of slicing-sort, judged on
-// the device.
+// slicing_sort, forward and backward, of more than 2^31 elements, and with offsets beyond 2^31. The
+// results are checked on the device.
 #include "backend/device.hpp"
 #include "backend/remote.hpp"
 #include "oracles/large.hpp"
@@ -19,31 +19,31 @@ namespace {
 
 namespace ss = slicesort;
 
-struct block {
+struct device_block {
   void* data = nullptr;
-  explicit block(std::size_t bytes) { SLICESORT_TEST_CUDA_CALL(cudaMalloc(&data, bytes)); }
-  ~block() { (void)cudaFree(data); }
-  block(block const&) = delete;
-  block& operator=(block const&) = delete;
+  explicit device_block(std::size_t bytes) { SLICESORT_TEST_CUDA_CALL(cudaMalloc(&data, bytes)); }
+  ~device_block() { (void)cudaFree(data); }
+  device_block(device_block const&) = delete;
+  device_block& operator=(device_block const&) = delete;
 };
 
 // The cases take up to 18 GB.
 bool device_is_small() {
-  std::size_t now = 0, all = 0;
-  return cudaMemGetInfo(&now, &all) != cudaSuccess || all < (std::size_t{20} << 30);
+  std::size_t unused = 0, total = 0;
+  return cudaMemGetInfo(&unused, &total) != cudaSuccess || total < (std::size_t{20} << 30);
 }
 std::size_t free_bytes() {
-  std::size_t now = 0, all = 0;
-  SLICESORT_TEST_CUDA_CALL(cudaMemGetInfo(&now, &all));
-  return now;
+  std::size_t unused = 0, total = 0;
+  SLICESORT_TEST_CUDA_CALL(cudaMemGetInfo(&unused, &total));
+  return unused;
 }
 std::size_t span_of(extents3 e, strides3 s) {
   return static_cast<std::size_t>((e.batch - 1) * s.batch + (e.length - 1) * s.length +
                                   (e.channels - 1) * s.channels + 1);
 }
 
-// Sorts in place, then brings dy, another copy of the source, back through the permutation: three
-// large blocks and the workspace.
+// Sorts in place, then runs backward on another copy of the source. Takes three large blocks and
+// the workspace.
 template <class Index>
 void check_large(extents3 e, strides3 s) {
   constexpr bool narrow = sizeof(Index) == 2;
@@ -53,17 +53,19 @@ void check_large(extents3 e, strides3 s) {
   std::size_t const value_bytes = span_of(e, s) * 2;
   std::size_t const perm_bytes = static_cast<std::size_t>(e.size()) * sizeof(Index);
   std::size_t const scratch_bytes = op.workspace_bytes<bfloat16>(exec, e);
-  std::size_t const need = 2 * value_bytes + perm_bytes + scratch_bytes + (std::size_t{1} << 28);
+  std::size_t const required =
+      2 * value_bytes + perm_bytes + scratch_bytes + (std::size_t{1} << 28);
   CAPTURE(e.batch);
   CAPTURE(e.length);
   CAPTURE(e.channels);
-  REQUIRE(free_bytes() >= need);
-  block const values(value_bytes), perm(perm_bytes), moved(value_bytes), scratch(scratch_bytes + 1);
+  REQUIRE(free_bytes() >= required);
+  device_block const values(value_bytes), perm(perm_bytes), moved(value_bytes),
+      scratch(scratch_bytes + 1);
   tensor3<bfloat16> const x(static_cast<bfloat16*>(values.data), e, s);
   tensor3<Index> const p(static_cast<Index*>(perm.data), e);
-  ss::workspace const w{scratch.data, scratch_bytes};
+  ss::workspace const work{scratch.data, scratch_bytes};
   fill_bf16(values.data, e, s);
-  op.forward(exec, x, x, {p}, w);
+  op.forward(exec, x, x, {p}, work);
   stream.wait();
   sort_faults const faults = check_bf16_sort(values.data, perm.data, narrow, e, s);
   CHECK(faults.moved == 0);
@@ -71,7 +73,7 @@ void check_large(extents3 e, strides3 s) {
   CHECK(faults.stability == 0);
   CHECK(faults.permutation == 0);
   fill_bf16(values.data, e, s);
-  op.backward(exec, x, {p}, tensor3<bfloat16>(static_cast<bfloat16*>(moved.data), e, s), w);
+  op.backward(exec, x, {p}, tensor3<bfloat16>(static_cast<bfloat16*>(moved.data), e, s), work);
   stream.wait();
   CHECK(check_bf16_backward(moved.data, perm.data, narrow, e, s) == 0);
 }

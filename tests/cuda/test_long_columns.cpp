@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns and groups that a block's shared memory does not hold, and columns that it just holds:
-// other kernels than for shorter ones. The host backend's bits.
+// Columns and groups larger than a block's shared memory, and columns that just fit, which take
+// other kernels than shorter ones. The results must have the host backend's bits.
 #include "backend/device.hpp"
 #include "backend/mirror.hpp"
 
@@ -34,7 +34,7 @@ std::size_t shared_bytes() {
       cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
   return static_cast<std::size_t>(bytes);
 }
-// The rows of a column of T that shared memory does not hold.
+// The smallest number of rows of a column of T that exceeds shared memory.
 template <class T>
 index_t too_many_rows() {
   return static_cast<index_t>(shared_bytes() / sizeof(T)) + 1;
@@ -42,19 +42,19 @@ index_t too_many_rows() {
 
 template <class T>
 tensor<T> random_tensor(extents3 e, std::uint64_t seed) {
-  tensor<T> made(e);
+  tensor<T> result(e);
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t c = 0; c < e.channels; ++c)
-      made.set_column(b, c,
-                      make_column<T>(input_kind::normal, static_cast<std::size_t>(e.length),
-                                     seed + static_cast<std::uint64_t>(b * e.channels + c)));
-  return made;
+      result.set_column(b, c,
+                        make_column<T>(input_kind::normal, static_cast<std::size_t>(e.length),
+                                       seed + static_cast<std::uint64_t>(b * e.channels + c)));
+  return result;
 }
 
-// What a call wrote, as bits.
+// The bytes of all outputs of a call.
 using results = std::vector<std::vector<unsigned char>>;
 
-// call(policy) on the host and on the device, which must give the same results.
+// Checks that call(policy) gives the same results on the host and on the device.
 template <class Call>
 void check_backends(Call const& call) {
   results const expected = call(ss::exec::host{});
@@ -119,12 +119,12 @@ void check_multi_permutation(extents3 e) {
   });
 }
 
-// Of columns with rows past a length, whose indices name no row.
+// permute, with invalid indices for the rows past a length.
 template <class T, class Index>
 void check_permute(extents3 e, index_t length) {
   tensor<T> const x = random_tensor<T>(e, 9), dy = random_tensor<T>(e, 10);
   tensor<Index> perm(e);
-  constexpr index_t step = 7919;  // no divisor of a length that is used here
+  constexpr index_t step = 7919;  // coprime to the lengths used
   REQUIRE(length % step != 0);
   for_each_position(e, [&](index_t b, index_t n, index_t c) {
     perm(b, n, c) = static_cast<Index>(n < length ? (n * step + c) % length : -1);
@@ -143,7 +143,7 @@ void check_permute(extents3 e, index_t length) {
 
 }  // namespace
 
-// So many rows that a tile has too few columns to be worth its while.
+// A tile of whole columns this long would have too few of them.
 TEST_CASE_TEMPLATE("permutations of long columns", T, float, double, float16, bfloat16) {
   extents3 const e{1, 40000, 24};
   check_permute<T, std::uint16_t>(e, 39990);
@@ -162,7 +162,7 @@ TEST_CASE_TEMPLATE("columns larger than shared memory", T, float, double, float1
 }
 
 TEST_CASE_TEMPLATE("groups larger than shared memory", T, float, double) {
-  // Forward needs five numbers a row; the cost is of the square of a group.
+  // Forward needs five numbers per row. The cost grows with the square of the group.
   index_t const group = static_cast<index_t>(shared_bytes() / (5 * sizeof(T))) + 1;
   if (group > 2000 && !full_suite()) {
     MESSAGE("groups of " << group << " rows; SLICESORT_FULL=1 takes the time");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator allocates nothing, on neither side, waits for nothing, and copies nothing.
+// An operator does not allocate host or device memory, does not wait, and does not copy.
 #include "backend/share.hpp"
 #include "calls/calls.hpp"
 #include "interpose.hpp"
@@ -14,10 +14,10 @@ TEST_CASE("the counter counts") {
   device_stream const stream;
   start_counting();
   {
-    device_bytes const some(10);
+    device_bytes const bytes(10);
     stream.wait();
-    int* const volatile more = new int[100];  // volatile: or the compiler leaves it out
-    delete[] more;
+    int* const volatile ints = new int[100];  // volatile, lest the compiler remove it
+    delete[] ints;
   }
   CHECK(counted() ==
         "cudaMalloc cudaMemset cudaMemset cudaDeviceSynchronize cudaStreamSynchronize operator new "
@@ -36,12 +36,12 @@ TEST_CASE_TEMPLATE("operators only launch kernels", T, float, double, bfloat16) 
         memory.reset();
         start_counting();
         memory.run(call, exec, {scratch.data(), scratch.size()});
-        std::string const seen = counted();
+        std::string const calls = counted();
         stream.wait();
         CAPTURE(call.label);
         CAPTURE(e.length);
         CAPTURE(first);
-        CHECK(seen == "");
+        CHECK(calls == "");
       }
       CHECK(memory.outputs().download() == memory.expected(call));
     }

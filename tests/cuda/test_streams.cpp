@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams: many at once, from many threads, and nothing outside the one that was given.
+// Calls in several streams and threads at once, and calls confined to their stream.
 #include "backend/share.hpp"
 #include "calls/calls.hpp"
 
@@ -12,16 +12,16 @@
 
 using namespace support;
 
-TEST_CASE_TEMPLATE("a stream and a thread each, with inputs of their own", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("one stream and thread per set of inputs", T, float, bfloat16) {
   constexpr int streams = 6, rounds = 20;
   struct worker {
     call_memory<T> memory;
     device_stream stream;
     std::vector<std::unique_ptr<device_bytes>> scratch;
-    std::vector<std::vector<unsigned char>> seen;
+    std::vector<std::vector<unsigned char>> copied;
   };
   std::vector<std::unique_ptr<worker>> workers;
-  // Shapes that want different algorithms and amounts of shared memory of the same kernels.
+  // Shapes that select different algorithms and amounts of shared memory.
   for (int i = 0; i < streams; ++i) {
     extents3 const e{2, 100 + 1700 * (i % 4), 7 + i};
     workers.push_back(std::unique_ptr<worker>(
@@ -60,7 +60,7 @@ TEST_CASE_TEMPLATE("a stream and a thread each, with inputs of their own", T, fl
 
 namespace {
 
-// Holds a stream from `hold` until `release`, or for as long as it lives.
+// Blocks a stream from hold() until release(), or until the destructor.
 class gate {
  public:
   void hold(cudaStream_t stream) {
@@ -77,7 +77,7 @@ class gate {
   static inline std::atomic<bool> open_{true};
 };
 
-// Memory that can be copied to while other streams stand still.
+// Pinned memory, which a copy can reach while another stream is blocked.
 struct pinned_bytes {
   void* data = nullptr;
   std::size_t size;
@@ -93,29 +93,29 @@ struct pinned_bytes {
 
 }  // namespace
 
-TEST_CASE("a call returns while its stream stands still, and works on that stream alone") {
+TEST_CASE("a call returns while its stream is blocked, and only works in that stream") {
   call_memory<float> memory({2, 3000, 9}, 7, true);
   device_stream const stream, other;
   on_stream const exec{stream.get()};
-  pinned_bytes const seen(memory.outputs().size());
-  std::vector<unsigned char> const untouched(seen.size, memory.untouched);
+  pinned_bytes const copied(memory.outputs().size());
+  std::vector<unsigned char> const untouched(copied.size, memory.untouched);
   for (auto const& call : memory.calls()) {
     device_bytes const scratch(memory.workspace_bytes(call, exec));
     memory.run(call, exec, {scratch.data(), scratch.size()});  // loads the kernels
     stream.wait();
     memory.reset();
-    gate held;
-    held.hold(stream.get());
+    gate blocked;
+    blocked.hold(stream.get());
     memory.run(call, exec, {scratch.data(), scratch.size()});
     cudaError_t const state = cudaStreamQuery(stream.get());
-    SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(seen.data, memory.outputs().data(), seen.size,
+    SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(copied.data, memory.outputs().data(), copied.size,
                                              cudaMemcpyDeviceToHost, other.get()));
     other.wait();
-    held.release();
+    blocked.release();
     stream.wait();
     CAPTURE(call.label);
     CHECK(state == cudaErrorNotReady);
-    CHECK(seen.contents() == untouched);
+    CHECK(copied.contents() == untouched);
     CHECK(memory.outputs().download() == memory.expected(call));
   }
 }

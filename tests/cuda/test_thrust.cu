@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's containers as views and as workspace, and its policies, as types and as results.
+// Thrust's containers as views and as workspace, and Thrust's execution policies.
 #include <slicesort/slicesort.hpp>
 #include <slicesort/thrust.hpp>
 

@@ -19,31 +19,31 @@ class pending_copies {
 
   // Copies `bytes` bytes to a destination of 16; the rest of it becomes 0.
   void start(void* to, void const* from, int bytes) {
-    copy const copy{to, from, bytes};
+    pending_copy const copy{to, from, bytes};
     if (random_.below(2) == 0)
       perform(copy);
     else
       late_.push_back(copy);
   }
   void await() {
-    for (copy const& copy : late_) perform(copy);
+    for (pending_copy const& copy : late_) perform(copy);
     late_.clear();
   }
 
  private:
-  struct copy {
+  struct pending_copy {
     void* to;
     void const* from;
     int bytes;
   };
 
-  static void perform(copy const& copy) {
+  static void perform(pending_copy const& copy) {
     std::memset(copy.to, 0, 16);
     if (copy.bytes != 0) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
   }
 
   random_stream random_;
-  std::vector<copy> late_;
+  std::vector<pending_copy> late_;
 };
 
 }  // namespace support

@@ -17,39 +17,38 @@ std::string no_device() {
 
 namespace {
 
-// The memory of images on the device. It is kept from call to call, because allocating takes longer
-// than sorting.
+// Device memory of images, reused by all calls because allocation takes longer than sorting.
 struct device_memory {
   void* data = nullptr;
   std::size_t bytes = 0;
 
-  void grow(std::size_t need) {
-    if (need <= bytes) return;
+  void grow(std::size_t required) {
+    if (required <= bytes) return;
     SLICESORT_TEST_CUDA_CALL(cudaFree(data));
     data = nullptr;
-    SLICESORT_TEST_CUDA_CALL(cudaMalloc(&data, need));
-    bytes = need;
+    SLICESORT_TEST_CUDA_CALL(cudaMalloc(&data, required));
+    bytes = required;
   }
 };
 
 }  // namespace
 
 void run_mirrored(memory_image& image, std::function<void(CUstream_st*)> const& call) {
-  static std::mutex one_at_a_time;
-  std::lock_guard<std::mutex> const lock(one_at_a_time);
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> const lock(mutex);
   static device_stream const stream;
-  static device_memory there;
+  static device_memory memory;
   auto& bytes = image.bytes();
-  there.grow(bytes.size());
-  for (auto& p : image.pieces()) p.moved = static_cast<unsigned char*>(there.data) + p.offset;
-  SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(there.data, bytes.data(), bytes.size(),
+  memory.grow(bytes.size());
+  for (auto& p : image.pieces()) p.moved = static_cast<unsigned char*>(memory.data) + p.offset;
+  SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(memory.data, bytes.data(), bytes.size(),
                                            cudaMemcpyHostToDevice, stream.get()));
   call(stream.get());
-  SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(bytes.data(), there.data, bytes.size(),
+  SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(bytes.data(), memory.data, bytes.size(),
                                            cudaMemcpyDeviceToHost, stream.get()));
   stream.wait();
-  std::string const wrong = image.give_back();
-  if (!wrong.empty()) throw std::logic_error("on the device: " + wrong);
+  std::string const error = image.copy_back();
+  if (!error.empty()) throw std::logic_error("on the device: " + error);
 }
 
 }  // namespace support

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and streams of the device for tests written in plain C++. Every call of the runtime is
-// checked.
+// Device memory and streams for tests in plain C++. Every call of the CUDA runtime is checked.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -22,12 +21,12 @@ inline void check_cuda(cudaError_t status, char const* call) {
 }
 #define SLICESORT_TEST_CUDA_CALL(call) ::support::check_cuda((call), #call)
 
-// Why no device can be used, "" if one can.
+// The reason why there is no usable device; "" if there is one.
 std::string no_device();
 
 class device_stream {
  public:
-  // Non-blocking: nothing orders it with the default stream but a mistake.
+  // A non-blocking stream has no implicit order with the default stream.
   device_stream() {
     SLICESORT_TEST_CUDA_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
@@ -42,13 +41,14 @@ class device_stream {
   cudaStream_t stream_ = nullptr;
 };
 
-// Red zones hide small overruns from compute-sanitizer: it gets none (SLICESORT_TEST_RED_ZONES=0).
+// Size of the red zones. compute-sanitizer runs without them (SLICESORT_TEST_RED_ZONES=0), since
+// they hide small overruns.
 inline std::size_t zone_bytes() {
-  static char const* const wanted = std::getenv("SLICESORT_TEST_RED_ZONES");
-  return wanted != nullptr && wanted[0] == '0' ? 0 : 4096;
+  static char const* const setting = std::getenv("SLICESORT_TEST_RED_ZONES");
+  return setting != nullptr && setting[0] == '0' ? 0 : 4096;
 }
 
-// Bytes on the device between red zones, `shift` past an aligned address.
+// Device memory between red zones, `shift` bytes past an aligned address.
 class device_bytes {
  public:
   explicit device_bytes(std::size_t bytes, unsigned char fill = 0xcb, std::size_t shift = 0)
@@ -64,19 +64,19 @@ class device_bytes {
   void* data() const { return static_cast<unsigned char*>(memory_) + zone_bytes() + shift_; }
   std::size_t size() const { return bytes_; }
 
-  // These wait for all streams.
+  // The functions below wait for all streams.
   void set(unsigned char fill) {
     SLICESORT_TEST_CUDA_CALL(cudaMemset(data(), fill, bytes_));
     SLICESORT_TEST_CUDA_CALL(cudaDeviceSynchronize());
   }
-  void upload(void const* from) {
-    SLICESORT_TEST_CUDA_CALL(cudaMemcpy(data(), from, bytes_, cudaMemcpyHostToDevice));
+  void upload(void const* source) {
+    SLICESORT_TEST_CUDA_CALL(cudaMemcpy(data(), source, bytes_, cudaMemcpyHostToDevice));
     SLICESORT_TEST_CUDA_CALL(cudaDeviceSynchronize());
   }
-  std::vector<unsigned char> download() const { return fetched(data(), bytes_); }
+  std::vector<unsigned char> download() const { return download_bytes(data(), bytes_); }
   bool red_zones_intact() const {
-    auto const before = fetched(memory_, zone_bytes() + shift_);
-    auto const after = fetched(static_cast<unsigned char*>(data()) + bytes_, zone_bytes());
+    auto const before = download_bytes(memory_, zone_bytes() + shift_);
+    auto const after = download_bytes(static_cast<unsigned char*>(data()) + bytes_, zone_bytes());
     for (auto const* side : {&before, &after})
       for (unsigned char byte : *side)
         if (byte != zone) return false;
@@ -84,10 +84,10 @@ class device_bytes {
   }
 
  private:
-  static std::vector<unsigned char> fetched(void const* from, std::size_t bytes) {
+  static std::vector<unsigned char> download_bytes(void const* source, std::size_t bytes) {
     std::vector<unsigned char> host(bytes);
     SLICESORT_TEST_CUDA_CALL(cudaDeviceSynchronize());
-    SLICESORT_TEST_CUDA_CALL(cudaMemcpy(host.data(), from, bytes, cudaMemcpyDeviceToHost));
+    SLICESORT_TEST_CUDA_CALL(cudaMemcpy(host.data(), source, bytes, cudaMemcpyDeviceToHost));
     return host;
   }
   static constexpr unsigned char zone = 0x5a;

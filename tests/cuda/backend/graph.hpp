@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs of calls, and what they are made of.
+// CUDA graphs of calls, and their nodes.
 #pragma once
 
 #include "device.hpp"
@@ -11,8 +11,8 @@
 
 namespace support {
 
-// The graph of one call. Nothing may run, wait or allocate meanwhile: CUDA refuses that in this
-// mode, also on streams that have nothing to do with the capture.
+// Captures a call in a graph. Meanwhile nothing may run, wait or allocate, which CUDA forbids in
+// this capture mode, on other streams too.
 template <class F>
 cudaGraph_t captured(device_stream const& stream, F const& call) {
   cudaGraph_t graph = nullptr;

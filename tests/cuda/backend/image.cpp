@@ -23,7 +23,7 @@ void memory_image::add(byte_range range, access use) {
     unsigned char* const begin = std::min(p.host.begin, added.host.begin);
     added.host = {begin, static_cast<std::size_t>(std::max(end, added_end) - begin)};
     pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(i));
-    i = 0;  // grown: it may meet one passed before
+    i = 0;  // the union may overlap an earlier piece
   }
   pieces_.push_back(added);
 }
@@ -35,36 +35,36 @@ void memory_image::take() {
     p.offset = (used / line + 2) * line + address % line;
     used = p.offset + p.host.bytes;
   }
-  if (used > most_bytes)
+  if (used > max_bytes)
     throw std::length_error("an image of " + std::to_string(used) + " bytes, at most " +
-                            std::to_string(most_bytes));
+                            std::to_string(max_bytes));
   bytes_.assign((used / line + 2) * line, zone);
   for (piece const& p : pieces_) std::memcpy(bytes_.data() + p.offset, p.host.begin, p.host.bytes);
 }
 
 void* memory_image::moved(void const* host) const {
-  auto const* const at = static_cast<unsigned char const*>(host);
+  auto const* const address = static_cast<unsigned char const*>(host);
   for (piece const& p : pieces_)
-    if (p.host.begin <= at && at < p.host.begin + p.host.bytes)
-      return p.moved + (at - p.host.begin);
-  return const_cast<void*>(host);  // an empty view: nobody may look
+    if (p.host.begin <= address && address < p.host.begin + p.host.bytes)
+      return p.moved + (address - p.host.begin);
+  return const_cast<void*>(host);  // an empty view, which is never read
 }
 
-std::string memory_image::give_back() const {
-  std::string wrong;
+std::string memory_image::copy_back() const {
+  std::string error;
   std::vector<bool> owned(bytes_.size());
   for (piece const& p : pieces_) {
     auto const first = owned.begin() + static_cast<std::ptrdiff_t>(p.offset);
     std::fill(first, first + static_cast<std::ptrdiff_t>(p.host.bytes), true);
-    unsigned char const* const now = bytes_.data() + p.offset;
+    unsigned char const* const copy = bytes_.data() + p.offset;
     if (p.use == access::written)
-      std::memcpy(p.host.begin, now, p.host.bytes);
-    else if (p.use == access::read && std::memcmp(p.host.begin, now, p.host.bytes) != 0)
-      wrong = "an input was written";
+      std::memcpy(p.host.begin, copy, p.host.bytes);
+    else if (p.use == access::read && std::memcmp(p.host.begin, copy, p.host.bytes) != 0)
+      error = "an input was written";
   }
   for (std::size_t i = 0; i < bytes_.size(); ++i)
-    if (!owned[i] && bytes_[i] != zone) wrong = "a write outside of every view";
-  return wrong;
+    if (!owned[i] && bytes_[i] != zone) error = "a write outside of every view";
+  return error;
 }
 
 }  // namespace support

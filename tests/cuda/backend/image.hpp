@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image of the memory that a call touches. Ranges that overlap become one piece, so views that
-// alias on one side alias on the other; between pieces lie red zones.
+// A copy of the memory that a call accesses. Overlapping ranges are merged into one piece, so views
+// that alias in the original alias in the copy. Red zones separate the pieces.
 #pragma once
 
 #include "views.hpp"
@@ -18,27 +18,27 @@ class memory_image {
     byte_range host;
     access use;
     std::size_t offset;    // in the image
-    unsigned char* moved;  // where the piece lies in the other memory
+    unsigned char* moved;  // address in the other memory
   };
-  // A GPU has more, but every call moves and compares all of an image. Views that lie far apart are
-  // tested on the device alone (tests/cuda/test_large.cpp).
-  static constexpr std::size_t most_bytes = std::size_t{4} << 30;
-  // Pieces keep their address modulo this, so that both sides see the same alignment.
+  // A limit, since every call copies and compares the whole image. tests/cuda/test_large.cpp tests
+  // views that are far apart on the device only.
+  static constexpr std::size_t max_bytes = std::size_t{4} << 30;
+  // A copy has the same address modulo this as the original, and hence the same alignment.
   static constexpr std::size_t line = 256;
 
   void add(byte_range range, access use);
-  // After the last `add`: places the pieces and copies what they hold. Throws std::length_error if
-  // they take more than `most_bytes`, gaps included.
+  // Assigns offsets to the pieces and copies their contents, after the last add(). Throws
+  // std::length_error if they take more than `max_bytes`, including gaps.
   void take();
 
   std::vector<piece>& pieces() { return pieces_; }
   std::vector<unsigned char>& bytes() { return bytes_; }
 
-  // Where `host`, the start of a range that was added, lies now.
+  // Translates `host`, the start of an added range, to the other memory.
   void* moved(void const* host) const;
-  // Copies what was written back to the host. Returns what went wrong: a write beside the pieces or
-  // into one that is only read.
-  std::string give_back() const;
+  // Copies written pieces back to the host. Returns an error if a write went outside of the pieces,
+  // or into an input.
+  std::string copy_back() const;
 
  private:
   static constexpr unsigned char zone = 0x5a;

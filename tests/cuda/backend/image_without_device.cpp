@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image of a call's memory, with the host backend in the device's place: views, gaps and
-// aliases arrive and come back as they were, and writes beside them are found.
+// The image of a call's memory, with the host backend in place of the device: views, gaps and
+// aliases are copied and restored, and writes outside of them are reported.
 #include "image.hpp"
 
 #include "support/buffers.hpp"
@@ -20,27 +20,27 @@ using namespace support;
 
 namespace {
 
-using problem = ss::detail::slicing_sort_forward<ss::ascending, float>;
+using sort_params = ss::detail::slicing_sort_forward<ss::ascending, float>;
 
-// Runs `f(problem)` on a copy of the image elsewhere; what give_back says.
+// Runs f(params) on a copy of the image; returns the error of copy_back().
 template <class F>
-std::string elsewhere(problem p, F const& f) {
+std::string run_on_copy(sort_params params, F const& f) {
   memory_image image;
-  for_each_view(p, [&](auto& view, access use) { image.add(range_of(view), use); });
+  for_each_view(params, [&](auto& view, access use) { image.add(range_of(view), use); });
   image.take();
-  std::vector<unsigned char> there = image.bytes();
-  for (auto& piece : image.pieces()) piece.moved = there.data() + piece.offset;
-  problem moved = p;
+  std::vector<unsigned char> device_memory = image.bytes();
+  for (auto& piece : image.pieces()) piece.moved = device_memory.data() + piece.offset;
+  sort_params moved = params;
   for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
   f(moved);
-  image.bytes() = there;
-  return image.give_back();
+  image.bytes() = device_memory;
+  return image.copy_back();
 }
-void sort(problem const& p) {
+void sort(sort_params const& params) {
   ss::slicing_sort<> const op;
   ss::exec::host const exec{};
-  guarded_workspace scratch(op.workspace_bytes<float>(exec, p.x.extents()));
-  op.forward(exec, p.x, p.y, {p.perm}, scratch.get(), {p.lengths});
+  guarded_workspace scratch(op.workspace_bytes<float>(exec, params.x.extents()));
+  op.forward(exec, params.x, params.y, {params.perm}, scratch.get(), {params.lengths});
 }
 
 constexpr extents3 e{3, 20, 5};
@@ -57,118 +57,122 @@ TEST_CASE("strides, gaps, lengths and 16-bit rows") {
   tensor<float> const values = input();
   tensor<float> y(e);
   tensor<std::uint16_t> perm(e);
-  problem plain{{}, values.view(), y.view(), perm.view(), true, {lengths.data(), 3, 2}};
+  sort_params plain{{}, values.view(), y.view(), perm.view(), true, {lengths.data(), 3, 2}};
   sort(plain);
   strided_tensor<float> const x(values, strides_in_order(e, {2, 0, 1}, 3), 1);
-  strided_tensor<float> to(e, strides_in_order(e, {1, 2, 0}, 2), 5);
+  strided_tensor<float> sorted(e, strides_in_order(e, {1, 2, 0}, 2), 5);
   strided_tensor<std::uint16_t> saved(e, strides_in_order(e, {0, 2, 1}, 1), 2);
-  problem const p{{}, x.view(), to.view(), saved.view(), true, plain.lengths};
-  CHECK(elsewhere(p, [&](problem const& moved) {
-          CHECK(static_cast<void const*>(moved.x.data()) != p.x.data());
-          CHECK(static_cast<void const*>(moved.perm.data()) != p.perm.data());
+  sort_params const params{{}, x.view(), sorted.view(), saved.view(), true, plain.lengths};
+  CHECK(run_on_copy(params, [&](sort_params const& moved) {
+          CHECK(static_cast<void const*>(moved.x.data()) != params.x.data());
+          CHECK(static_cast<void const*>(moved.perm.data()) != params.perm.data());
           sort(moved);
         }) == "");
-  CHECK(same_bits(to.contents().elements(), y.elements()));
+  CHECK(same_bits(sorted.contents().elements(), y.elements()));
   CHECK(same_bits(saved.contents().elements(), perm.elements()));
-  CHECK((x.gaps_untouched() && to.gaps_untouched() && saved.gaps_untouched()));
+  CHECK((x.gaps_untouched() && sorted.gaps_untouched() && saved.gaps_untouched()));
 }
 
 TEST_CASE("in place, and views that interleave") {
   tensor<float> const values = input();
-  tensor<float> y(e), both = values;
+  tensor<float> y(e), values_in_place = values;
   tensor<std::uint32_t> perm(e), saved(e);
   sort({{}, values.view(), y.view(), perm.view(), true, {}});
-  problem const in_place{{}, both.view(), both.view(), saved.view(), true, {}};
-  CHECK(elsewhere(in_place, [](problem const& moved) {
+  sort_params const in_place{{}, values_in_place.view(), values_in_place.view(), saved.view(), true,
+                             {}};
+  CHECK(run_on_copy(in_place, [](sort_params const& moved) {
           CHECK(static_cast<void const*>(moved.x.data()) == moved.y.data());
           sort(moved);
         }) == "");
-  CHECK(same_bits(both.elements(), y.elements()));
+  CHECK(same_bits(values_in_place.elements(), y.elements()));
 
   // x and y are the halves of every row of one packed tensor.
   extents3 const packed{e.batch, e.length, 2 * e.channels};
   strides3 const s = row_major(packed);
   tensor<float> rows(packed);
   for_each_position(e, [&](index_t b, index_t n, index_t c) { rows(b, n, c) = values(b, n, c); });
-  tensor3<float> const left(rows.view().data(), e, s), right(rows.view().data() + e.channels, e, s);
-  CHECK(elsewhere({{}, left, right, saved.view(), true, {}}, [](problem const& moved) {
-          CHECK(moved.y.data() - moved.x.data() == e.channels);
-          sort(moved);
-        }) == "");
+  tensor3<float> const first_half(rows.view().data(), e, s),
+      second_half(rows.view().data() + e.channels, e, s);
+  CHECK(run_on_copy({{}, first_half, second_half, saved.view(), true, {}},
+                    [](sort_params const& moved) {
+                      CHECK(moved.y.data() - moved.x.data() == e.channels);
+                      sort(moved);
+                    }) == "");
   for_each_position(e, [&](index_t b, index_t n, index_t c) {
     CHECK(same_bits(rows(b, n, c), values(b, n, c)));
     CHECK(same_bits(rows(b, n, c + e.channels), y(b, n, c)));
   });
 }
 
-TEST_CASE("addresses keep their alignment; empty views are left alone") {
+TEST_CASE("addresses keep their alignment; empty views are unchanged") {
   std::vector<float> memory(1000);
   for (std::size_t shift = 0; shift < 70; ++shift) {
     tensor3<float> const y(memory.data() + shift, {1, 5, 3}),
         x(memory.data() + shift + 100, {1, 5, 3});
-    CHECK(elsewhere({{}, x, y, {}, false, {}}, [&](problem const& moved) {
-            auto const line = [](void const* at) {
-              return reinterpret_cast<std::uintptr_t>(at) % 16;
+    CHECK(run_on_copy({{}, x, y, {}, false, {}}, [&](sort_params const& moved) {
+            auto const line = [](void const* address) {
+              return reinterpret_cast<std::uintptr_t>(address) % 16;
             };
             CHECK(line(moved.y.data()) == line(y.data()));
             CHECK(line(moved.x.data()) == line(x.data()));
           }) == "");
   }
   tensor3<float> const none(memory.data(), {0, 5, 3});
-  CHECK(elsewhere({{}, none, none, {}, false, {}},
-                  [&](problem const& moved) { CHECK(moved.x.data() == none.data()); }) == "");
+  CHECK(run_on_copy({{}, none, none, {}, false, {}},
+                    [&](sort_params const& moved) { CHECK(moved.x.data() == none.data()); }) == "");
 }
 
-TEST_CASE("views with gigabytes between their samples are refused, not copied") {
-  float nowhere = 0;
-  tensor3<float const> const apart(&nowhere, e, {index_t{1} << 31, e.channels, 1});
+TEST_CASE("views with gigabytes between their samples are rejected, not copied") {
+  float element = 0;
+  tensor3<float const> const apart(&element, e, {index_t{1} << 31, e.channels, 1});
   memory_image image;
   image.add(range_of(apart), access::read);
   CHECK_THROWS_AS(image.take(), std::length_error);
 }
 
-TEST_CASE("a write beside the views, or into an input, is found") {
+TEST_CASE("a write outside of the views, or into an input, is reported") {
   tensor<float> x = input(), y(e);
-  problem const p{{}, x.view(), y.view(), {}, false, {}};
-  CHECK(elsewhere(p, [](problem const& m) { m.y.data()[-1] = 1; }) ==
+  sort_params const params{{}, x.view(), y.view(), {}, false, {}};
+  CHECK(run_on_copy(params, [](sort_params const& m) { m.y.data()[-1] = 1; }) ==
         "a write outside of every view");
-  CHECK(elsewhere(p, [](problem const& m) { m.y.data()[e.size()] = 1; }) ==
+  CHECK(run_on_copy(params, [](sort_params const& m) { m.y.data()[e.size()] = 1; }) ==
         "a write outside of every view");
-  CHECK(elsewhere(p, [](problem const& m) { const_cast<float*>(m.x.data())[3] = 99; }) ==
+  CHECK(run_on_copy(params, [](sort_params const& m) { const_cast<float*>(m.x.data())[3] = 99; }) ==
         "an input was written");
 }
 
-TEST_CASE("every view of a problem is found, but for those without data") {
+TEST_CASE("every view of a call is visited, except for those without data") {
   using call = ss::detail::multi_permutation_backward<float>;
-  using found = std::vector<std::pair<void const*, access>>;
-  auto const views = [](call p) {
-    found all;
-    for_each_view(p, [&](auto& view, access use) { all.emplace_back(view.data(), use); });
-    return all;
+  using view_list = std::vector<std::pair<void const*, access>>;
+  auto const views_of = [](call params) {
+    view_list views_found;
+    for_each_view(params,
+                  [&](auto& view, access use) { views_found.emplace_back(view.data(), use); });
+    return views_found;
   };
   tensor<float> dy(e), x(e), dx(e);
   tensor<std::uint16_t> perm(e);
   std::vector<float> weights(4), dweights(4);
   std::vector<index_t> lengths(3);
   auto const mode = ss::grad_mode::accumulate;
-  CHECK(views({dy.view(),
-               x.view(),
-               {4, false, 0.0f, {weights.data(), 4}},
-               {perm.view()},
-               dx.view(),
-               {dweights.data(), 4},
-               true,
-               mode,
-               {lengths.data(), 3}}) == found{{dy.view().data(), access::read},
-                                              {x.view().data(), access::read},
-                                              {weights.data(), access::read},
-                                              {perm.view().data(), access::read},
-                                              {dx.view().data(), access::written},
-                                              {dweights.data(), access::written},
-                                              {lengths.data(), access::read}});
-  CHECK(
-      views({dy.view(), {}, {4, true, 0.25f, {}}, {perm.view()}, dx.view(), {}, false, mode, {}}) ==
-      found{{dy.view().data(), access::read},
-            {perm.view().data(), access::read},
-            {dx.view().data(), access::written}});
+  CHECK(views_of({dy.view(),
+                  x.view(),
+                  {4, false, 0.0f, {weights.data(), 4}},
+                  {perm.view()},
+                  dx.view(),
+                  {dweights.data(), 4},
+                  true,
+                  mode,
+                  {lengths.data(), 3}}) == view_list{{dy.view().data(), access::read},
+                                                     {x.view().data(), access::read},
+                                                     {weights.data(), access::read},
+                                                     {perm.view().data(), access::read},
+                                                     {dx.view().data(), access::written},
+                                                     {dweights.data(), access::written},
+                                                     {lengths.data(), access::read}});
+  CHECK(views_of(
+            {dy.view(), {}, {4, true, 0.25f, {}}, {perm.view()}, dx.view(), {}, false, mode, {}}) ==
+        view_list{{dy.view().data(), access::read},
+                  {perm.view().data(), access::read},
+                  {dx.view().data(), access::written}});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of tests that know nothing of GPUs: views of host memory, calls on the device. A call
-// copies the memory behind its views, gaps and aliases and all, runs exec::cuda, and copies back.
+// An execution policy with views of host memory that runs calls on the device. It copies the memory
+// of the views, including gaps and aliases, runs exec::cuda, and copies back.
 #pragma once
 
 #include "image.hpp"
@@ -22,30 +22,30 @@ struct cuda_exec {
   tuner tune{};
 };
 
-// Brings the image to the device, calls `call(stream)`, and brings it back. Throws if CUDA refuses,
-// or if memory changed that nobody had lent.
+// Copies the image to the device, calls `call(stream)`, and copies it back. Throws if CUDA fails,
+// or if memory outside of the outputs changed.
 void run_mirrored(memory_image& image, std::function<void(CUstream_st*)> const& call);
 
-// Who multiplies the host's matrices is not asked about the device's.
+// Removes the host's GEMM callback, which must not multiply matrices on the device.
 template <class Params>
-auto forget_gemm(Params& p) -> decltype(void(p.gemm)) {
-  p.gemm = {};
+auto clear_gemm(Params& params) -> decltype(void(params.gemm)) {
+  params.gemm = {};
 }
-inline void forget_gemm(...) {}
+inline void clear_gemm(...) {}
 
-// call(problem, workspace, stream) with a problem that lies on the device.
+// Calls call(params, workspace, stream) with params on the device.
 template <class Params, class Call>
-void mirrored(Params problem, slicesort::workspace w, Call const& call) {
+void mirrored(Params params, slicesort::workspace work, Call const& call) {
   memory_image image;
-  for_each_view(problem, [&](auto& view, access use) { image.add(range_of(view), use); });
-  image.add({static_cast<unsigned char*>(w.data), w.data == nullptr ? 0 : w.bytes},
+  for_each_view(params, [&](auto& view, access use) { image.add(range_of(view), use); });
+  image.add({static_cast<unsigned char*>(work.data), work.data == nullptr ? 0 : work.bytes},
             access::scratch);
   image.take();
   run_mirrored(image, [&](CUstream_st* stream) {
-    Params moved = problem;
-    forget_gemm(moved);
+    Params moved = params;
+    clear_gemm(moved);
     for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
-    call(moved, slicesort::workspace{image.moved(w.data), w.bytes}, stream);
+    call(moved, slicesort::workspace{image.moved(work.data), work.bytes}, stream);
   });
 }
 
@@ -59,24 +59,27 @@ template <class Op>
 struct implementation<Op, support::mirror_backend> {
   using remote = implementation<Op, support::remote_backend>;
 
-  static void check(support::cuda_exec exec, detail::checker& c) {
-    remote::check({nullptr, exec.tune}, c);
+  static void check(support::cuda_exec exec, detail::checker& checks) {
+    remote::check({nullptr, exec.tune}, checks);
   }
   template <class T>
-  static void plan(support::cuda_exec exec, typename Op::shape const& s, detail::arena& a) {
-    remote::template plan<T>({nullptr, exec.tune}, s, a);
+  static void plan(support::cuda_exec exec, typename Op::shape const& shape,
+                   detail::arena& memory) {
+    remote::template plan<T>({nullptr, exec.tune}, shape, memory);
   }
   template <class Params>
-  static void forward(support::cuda_exec exec, Params const& p, workspace w) {
-    support::mirrored(p, w, [&](Params const& there, workspace scratch, CUstream_st* stream) {
-      remote::forward({stream, exec.tune}, there, scratch);
-    });
+  static void forward(support::cuda_exec exec, Params const& params, workspace work) {
+    support::mirrored(params, work,
+                      [&](Params const& on_device, workspace scratch, CUstream_st* stream) {
+                        remote::forward({stream, exec.tune}, on_device, scratch);
+                      });
   }
   template <class Params>
-  static void backward(support::cuda_exec exec, Params const& p, workspace w) {
-    support::mirrored(p, w, [&](Params const& there, workspace scratch, CUstream_st* stream) {
-      remote::backward({stream, exec.tune}, there, scratch);
-    });
+  static void backward(support::cuda_exec exec, Params const& params, workspace work) {
+    support::mirrored(params, work,
+                      [&](Params const& on_device, workspace scratch, CUstream_st* stream) {
+                        remote::backward({stream, exec.tune}, on_device, scratch);
+                      });
   }
 };
 

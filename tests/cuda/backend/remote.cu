@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once for each element type, SLICESORT_TEST_DTYPE: see remote.hpp.
+// Compiled once for each element type, SLICESORT_TEST_DTYPE (remote.hpp).
 //
-// The tests hand over operators and their calls, which are private types named after the build. So
-// this unit takes the name that the units of the host compiler have.
+// The tests pass operator tags and params, private types whose names contain the build. This unit
+// therefore uses the build name of the host compiler's units.
 #include <slicesort/detail/core/build.hpp>
 #undef SLICESORT_BUILD
 #define SLICESORT_BUILD v0_host
@@ -20,27 +20,27 @@ namespace ss = slicesort;
 
 namespace {
 
-// Selectors have no state of their own; this one's lies here for the length of a call.
-thread_local tuner chosen;
+// The tuner of the current call, since tuning policies have no state.
+thread_local tuner current_tuner;
 
-struct chosen_tuning {
+struct current_tuning {
   template <class Tuning>
   Tuning operator()(ss::device_info device, std::size_t element_bytes, Tuning t) const {
-    return chosen(device, element_bytes, t);
+    return current_tuner(device, element_bytes, t);
   }
 };
-class choice {
+class tuner_scope {
  public:
-  explicit choice(on_stream exec) : before_(chosen) { chosen = exec.tune; }
-  ~choice() { chosen = before_; }
-  choice(choice const&) = delete;
-  choice& operator=(choice const&) = delete;
+  explicit tuner_scope(on_stream exec) : before_(current_tuner) { current_tuner = exec.tune; }
+  ~tuner_scope() { current_tuner = before_; }
+  tuner_scope(tuner_scope const&) = delete;
+  tuner_scope& operator=(tuner_scope const&) = delete;
 
  private:
   tuner before_;
 };
 
-auto policy(on_stream exec) { return ss::exec::cuda{exec.stream}.tune(chosen_tuning{}); }
+auto policy(on_stream exec) { return ss::exec::cuda{exec.stream}.tune(current_tuning{}); }
 
 template <class Op>
 using backend = ss::detail::implementation<Op, ss::detail::cuda_backend>;
@@ -49,28 +49,28 @@ using backend = ss::detail::implementation<Op, ss::detail::cuda_backend>;
 
 #if defined(SLICESORT_TEST_FIRST)
 ss::status remote_check(on_stream exec) {
-  ss::detail::checker c("the stream");
-  backend<ss::detail::max_exchange_op>::check(policy(exec), c);
-  return c.result();
+  ss::detail::checker checks("the stream");
+  backend<ss::detail::max_exchange_op>::check(policy(exec), checks);
+  return checks.result();
 }
 #endif
 
 template <class Op, class T>
-std::size_t remote_bytes(on_stream exec, typename Op::shape const& s) {
-  choice const scope(exec);
-  ss::detail::arena a;
-  backend<Op>::template plan<T>(policy(exec), s, a);
-  return a.bytes();
+std::size_t remote_bytes(on_stream exec, typename Op::shape const& shape) {
+  tuner_scope const scope(exec);
+  ss::detail::arena memory;
+  backend<Op>::template plan<T>(policy(exec), shape, memory);
+  return memory.bytes();
 }
 template <class Op, class Params>
-void remote_forward(on_stream exec, Params const& p, ss::workspace w) {
-  choice const scope(exec);
-  backend<Op>::forward(policy(exec), p, w);
+void remote_forward(on_stream exec, Params const& params, ss::workspace work) {
+  tuner_scope const scope(exec);
+  backend<Op>::forward(policy(exec), params, work);
 }
 template <class Op, class Params>
-void remote_backward(on_stream exec, Params const& p, ss::workspace w) {
-  choice const scope(exec);
-  backend<Op>::backward(policy(exec), p, w);
+void remote_backward(on_stream exec, Params const& params, ss::workspace work) {
+  tuner_scope const scope(exec);
+  backend<Op>::backward(policy(exec), params, work);
 }
 
 using namespace slicesort;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend for sources that no CUDA compiler reads. `on_stream` is exec::cuda to the doors;
-// behind it stand functions that remote.cu compiles once for each element type. So the tests are
-// built once, for all backends, and every one that runs proves that .cpp and .cu link.
+// The CUDA backend for sources of the host compiler. `on_stream` stands for exec::cuda; it calls
+// functions that remote.cu compiles once for each element type. The tests are thus built once for
+// all backends, and also show that .cpp and .cu files link.
 #pragma once
 
 #include "support/tunings.hpp"
@@ -33,15 +33,15 @@ struct on_stream {
 
 slicesort::status remote_check(on_stream exec);
 template <class Op, class T>
-std::size_t remote_bytes(on_stream exec, typename Op::shape const& s);
+std::size_t remote_bytes(on_stream exec, typename Op::shape const& shape);
 template <class Op, class Params>
-void remote_forward(on_stream exec, Params const& p, slicesort::workspace w);
+void remote_forward(on_stream exec, Params const& params, slicesort::workspace work);
 template <class Op, class Params>
-void remote_backward(on_stream exec, Params const& p, slicesort::workspace w);
+void remote_backward(on_stream exec, Params const& params, slicesort::workspace work);
 
-// Has the arena count, or carve, the same number of bytes as the walk that said `bytes`.
-inline void take_all(slicesort::detail::arena& a, std::size_t bytes) {
-  if (bytes != 0) a.take<unsigned char>(bytes - (slicesort::detail::arena::alignment - 1));
+// Allocates the `bytes` bytes that another arena has counted.
+inline void allocate_all(slicesort::detail::arena& memory, std::size_t bytes) {
+  if (bytes != 0) memory.take<unsigned char>(bytes - (slicesort::detail::arena::alignment - 1));
 }
 
 }  // namespace support
@@ -52,20 +52,21 @@ namespace detail {
 
 template <class Op>
 struct implementation<Op, support::remote_backend> {
-  static void check(support::on_stream exec, detail::checker& c) {
-    c.fail(support::remote_check(exec));
+  static void check(support::on_stream exec, detail::checker& checks) {
+    checks.fail(support::remote_check(exec));
   }
   template <class T>
-  static void plan(support::on_stream exec, typename Op::shape const& s, detail::arena& a) {
-    support::take_all(a, support::remote_bytes<Op, T>(exec, s));
+  static void plan(support::on_stream exec, typename Op::shape const& shape,
+                   detail::arena& memory) {
+    support::allocate_all(memory, support::remote_bytes<Op, T>(exec, shape));
   }
   template <class Params>
-  static void forward(support::on_stream exec, Params const& p, workspace w) {
-    support::remote_forward<Op>(exec, p, w);
+  static void forward(support::on_stream exec, Params const& params, workspace work) {
+    support::remote_forward<Op>(exec, params, work);
   }
   template <class Params>
-  static void backward(support::on_stream exec, Params const& p, workspace w) {
-    support::remote_backward<Op>(exec, p, w);
+  static void backward(support::on_stream exec, Params const& params, workspace work) {
+    support::remote_backward<Op>(exec, params, work);
   }
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views of an operator's problem, one after the other, so that each can be moved to other
-// memory. Problems are looked at field by field: nothing here knows any operator.
+// Visits the views in the params of any operator, field by field, to move them to other memory.
 #pragma once
 
 #include "fields.hpp"
@@ -20,7 +19,7 @@ namespace ss = slicesort;
 
 enum class access { read, written, scratch };
 
-// What lies between the first and the last element, gaps included.
+// The bytes from the first to the last element, including gaps.
 struct byte_range {
   unsigned char* begin = nullptr;
   std::size_t bytes = 0;
@@ -29,10 +28,10 @@ struct byte_range {
 inline byte_range range_of(void const* data, ss::stack_extents e, ss::stack_strides s,
                            std::size_t element) {
   if (data == nullptr || e.empty()) return {};
-  ss::index_t first = 0, last = 0;  // a bias by distance goes backward along queries
-  for (ss::index_t const way : {(e.outer - 1) * s.outer, (e.batch - 1) * s.batch,
-                                (e.length - 1) * s.length, (e.channels - 1) * s.channels})
-    (way < 0 ? first : last) += way;
+  ss::index_t first = 0, last = 0;  // strides may be negative: a bias by distance
+  for (ss::index_t const span : {(e.outer - 1) * s.outer, (e.batch - 1) * s.batch,
+                                 (e.length - 1) * s.length, (e.channels - 1) * s.channels})
+    (span < 0 ? first : last) += span;
   auto const bytes = static_cast<ss::index_t>(element);
   return {static_cast<unsigned char*>(const_cast<void*>(data)) + first * bytes,
           static_cast<std::size_t>((last - first + 1) * bytes)};
@@ -44,7 +43,7 @@ inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std
   return range_of(data, ss::stack_extents(e.batch, e.heads, e.length, e.channels),
                   {s.batch, s.heads, s.length, s.channels}, element);
 }
-// Takes `tensor3`, `tensor4` and `tensor_stack`.
+// Overload for `tensor3`, `tensor4` and `tensor_stack`.
 template <class T, template <class> class View>
 auto range_of(View<T> v) -> decltype(range_of(v.data(), v.extents(), v.strides(), sizeof(T))) {
   return range_of(v.data(), v.extents(), v.strides(), sizeof(T));
@@ -58,7 +57,7 @@ byte_range range_of(ss::basic_index_tensor3<Const> v) {
   return range_of(v.data(), v.extents(), v.strides(), static_cast<std::size_t>(v.width()));
 }
 
-// Makes a view the same view of other memory.
+// Moves a view to other memory.
 template <class T, template <class> class View>
 auto move_to(View<T>& v, void* data) -> decltype(void(v.strides())) {
   v = {static_cast<T*>(data), v.extents(), v.strides()};
@@ -77,13 +76,13 @@ void move_to(ss::basic_index_tensor3<Const>& v, void* data) {
     v = ss::tensor3<std::uint32_t>(static_cast<std::uint32_t*>(data), v.extents(), v.strides());
 }
 
-// The views of a problem are its fields of the kinds above, and those of arrays and aggregates
-// within it. What cannot be written through is read, all else is written.
+// The views of params are its fields of the types above, and those of nested arrays and aggregates.
+// Const views are inputs, all others outputs.
 
 template <class Params, class F>
-void for_each_view(Params& problem, F const& f);
+void for_each_view(Params& params, F const& f);
 
-// Views without data stand for what a call does without.
+// Skips views without data, which stand for omitted arguments.
 template <class T, template <class> class View, class F>
 auto for_each_view(View<T>& v, F const& f) -> decltype(void(v.strides())) {
   if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);
@@ -99,16 +98,16 @@ void for_each_view(ss::basic_index_tensor3<Const>& v, F const& f) {
 
 template <class T, std::size_t N, class F>
 void for_each_view(std::array<T, N>& list, F const& f) {
-  for (T& one : list) for_each_view(one, f);
+  for (T& element : list) for_each_view(element, f);
 }
 
-// f(view, access) for every view of a problem.
+// Calls f(view, access) for every view.
 template <class Params, class F>
-void for_each_view(Params& problem, F const& f) {
+void for_each_view(Params& params, F const& f) {
   if constexpr (has_fields<Params>)
-    with_fields(problem, [&](auto&... field) { (for_each_view(field, f), ...); });
+    with_fields(params, [&](auto&... field) { (for_each_view(field, f), ...); });
   else
-    (void)problem, (void)f;
+    (void)params, (void)f;
 }
 
 }  // namespace support

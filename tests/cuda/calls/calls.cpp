@@ -16,31 +16,31 @@ namespace support {
 
 namespace {
 
-// Normal numbers; of states of softmax_attention, maxima and sums.
+// Fills attention's inputs with normal numbers, and its saved state with maxima and positive sums.
 template <class T>
-void make_attention_inputs(operands<T> const& o, std::uint64_t seed) {
-  attention_extents const& e = o.attention;
-  auto const fill = [&](auto* to, index_t count) {
-    using Element = std::decay_t<decltype(*to)>;
+void make_attention_inputs(operands<T> const& ops, std::uint64_t seed) {
+  attention_extents const& e = ops.attention;
+  auto const fill = [&](auto* destination, index_t count) {
+    using Element = std::decay_t<decltype(*destination)>;
     auto const numbers =
         make_column<Element>(input_kind::normal, static_cast<std::size_t>(count), ++seed);
-    std::copy(numbers.begin(), numbers.end(), to);
+    std::copy(numbers.begin(), numbers.end(), destination);
   };
-  for (T* tensor : {o.q, o.k, o.v, o.dattended}) fill(tensor, e.e.size());
-  fill(o.random_rows, e.of_w().size());
+  for (T* tensor : {ops.q, ops.k, ops.v, ops.dattended}) fill(tensor, e.e.size());
+  fill(ops.random_rows, e.of_w().size());
   index_t const numbers_of_states = 2 * e.of_state().size();
-  fill(o.softmax_state, numbers_of_states);
+  fill(ops.softmax_state, numbers_of_states);
   for (index_t i = 1; i < numbers_of_states; i += 2)
-    o.softmax_state[i] = 1 + o.softmax_state[i] * o.softmax_state[i];
+    ops.softmax_state[i] = 1 + ops.softmax_state[i] * ops.softmax_state[i];
   for (index_t b = 0; b < e.e.batch; ++b)
-    o.attention_lengths[b] = std::min(o.lengths[b], e.e.length);
+    ops.attention_lengths[b] = std::min(ops.lengths[b], e.e.length);
 }
 
-// Fills the inputs; the saved state is what the host backend saves.
+// Fills the inputs. The host backend computes the saved state.
 template <class T>
-void make_inputs(operands<T> const& o, std::uint64_t seed) {
-  extents3 const e = o.e;
-  tensor3<T> const x = o.tensor(o.x), dy = o.tensor(o.dy);
+void make_inputs(operands<T> const& ops, std::uint64_t seed) {
+  extents3 const e = ops.e;
+  tensor3<T> const x = ops.tensor(ops.x), dy = ops.tensor(ops.dy);
   constexpr input_kind kinds[] = {input_kind::normal, input_kind::few_unique, input_kind::relu,
                                   input_kind::zero_among, input_kind::rare_pairs};
   for (index_t b = 0; b < e.batch; ++b) {
@@ -55,26 +55,26 @@ void make_inputs(operands<T> const& o, std::uint64_t seed) {
       }
     }
     index_t const lengths[] = {e.length / 2 + 1, e.length, 1, 0, e.length - 1};
-    o.lengths[b] = lengths[b % 5];
+    ops.lengths[b] = lengths[b % 5];
   }
   auto const mixing = static_cast<std::size_t>(factors * links * e.batch * e.length);
   auto const weights = make_column<T>(input_kind::normal, mixing, seed + 2);
-  std::copy(weights.begin(), weights.end(), o.mix_weights);
-  make_attention_inputs(o, seed + 3);
+  std::copy(weights.begin(), weights.end(), ops.mix_weights);
+  make_attention_inputs(ops, seed + 3);
   using A = ss::detail::accumulator_t<T>;
-  for (index_t k = 0; k < terms; ++k) o.weights[k] = A(0.75) - static_cast<A>(k);
-  auto const whole = static_cast<std::size_t>(e.size());
-  std::vector<T> y(whole);
-  operands<T> save = o;
-  save.y = y.data();
-  save.perm = o.saved_perm;
-  save.new_states = o.saved_states;
-  save.maximum = o.saved_maximum;
-  std::copy(o.saved_orders, o.saved_orders + csps, save.new_orders);
+  for (index_t k = 0; k < components; ++k) ops.weights[k] = A(0.75) - static_cast<A>(k);
+  auto const element_count = static_cast<std::size_t>(e.size());
+  std::vector<T> y(element_count);
+  operands<T> saving = ops;
+  saving.y = y.data();
+  saving.perm = ops.saved_perm;
+  saving.new_states = ops.saved_states;
+  saving.maximum = ops.saved_maximum;
+  std::copy(ops.saved_orders, ops.saved_orders + csp_calls, saving.new_orders);
   for (named_call<T> const& call : call_memory<T>::calls()) {
     if (!call.saves) continue;
-    std::vector<unsigned char> scratch(call.workspace_bytes(ss::exec::host{}, save));
-    call.run(ss::exec::host{}, save, scratch);
+    std::vector<unsigned char> scratch(call.workspace_bytes(ss::exec::host{}, saving));
+    call.run(ss::exec::host{}, saving, scratch);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator, forward and backward, as named calls over the same memory, except
-// softmax_attention, which promises no bits between backends: for tests of properties that all
-// calls have. calls.cpp is compiled once for each element type.
+// Named calls of every operator, forward and backward, on the same memory, for tests of common
+// properties. Excludes softmax_attention, whose bits may differ between backends. calls.cpp is
+// compiled once for each element type.
 #pragma once
 
 #include "cuda/backend/device.hpp"
@@ -30,15 +30,15 @@ struct named_call {
   std::string label;
   std::function<std::size_t(call_exec const&, operands<T> const&)> workspace_bytes;
   std::function<void(call_exec const&, operands<T> const&, slicesort::workspace)> run;
-  bool saves = false;        // a state that backward of the same operator reads
-  bool accumulates = false;  // into its gradients: made twice, it is not the same
+  bool saves = false;        // forward saves a state for backward
+  bool accumulates = false;  // adds to its gradients, so a second run differs
 };
 
-// Inputs on the device, outputs on the device, and what the host backend makes of them.
+// Inputs and outputs on the device, and the host backend's results.
 template <class T>
 class call_memory {
  public:
-  // With lengths: 0, 1, the whole, half ... of the rows are valid.
+  // `with_lengths`: samples have lengths of 0, 1, half of the rows, all rows, ..
   call_memory(extents3 e, std::uint64_t seed, bool with_lengths);
 
   extents3 extents() const { return extents_; }
@@ -47,8 +47,8 @@ class call_memory {
   std::size_t workspace_bytes(named_call<T> const& call, call_exec const& exec) const;
   void run(named_call<T> const& call, call_exec const& exec, slicesort::workspace scratch) const;
 
-  // The bits that `call` must leave in the outputs, what it leaves alone included. Computed on the
-  // host when first asked for, by one thread at a time.
+  // The expected bytes of all outputs after `call`, including those that it does not write.
+  // Computed on the host at the first use. Not thread-safe.
   std::vector<unsigned char> const& expected(named_call<T> const& call) const;
 
   device_bytes& inputs() { return inputs_; }
@@ -67,8 +67,7 @@ class call_memory {
   device_bytes inputs_, outputs_;
 };
 
-// Shapes that reach every algorithm: registers, a tile of columns, one column, runs that are
-// merged.
+// Shapes that select every algorithm: registers, a tile of columns, one column, merged runs.
 inline std::vector<extents3> call_shapes() {
   return {{3, 40, 37}, {2, 700, 21}, {5, 3000, 9}, {1, 20000, 5}, {2, 70001, 3}};
 }

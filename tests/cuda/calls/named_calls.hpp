@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of calls that calls.hpp describes.
+// The list of calls of calls.hpp.
 #pragma once
 
 #include "calls.hpp"
@@ -30,19 +30,19 @@ class call_list {
     add_csp<0>("pairs", ss::csp{ss::group_size{2}, ss::shift::linear{}, order});
     add_csp<1>("groups", ss::csp{ss::group_size{24}, ss::shift::linear_step{5}, ss::reference{1}},
                accumulating);
-    // Groups of more than 256 rows that follow a channel.
+    // Groups of more than 256 rows, aligned to a channel.
     add_csp<2>("long groups",
                ss::csp{ss::group_size{600}, ss::shift::power{1, 2}, ss::reference{0}});
     add_csp<3>("columns", ss::csp{ss::group_count{1}, ss::shift::modular{}, ss::descending{}});
     if constexpr (sizeof(T) > 2) add_sinkhorn();
     add_mix();
     add_permute();
-    // Divisors stay away from 0, and so do the sums of these features.
-    using plus = ss::divisor::sum_plus;
+    // Feature maps and divisors whose sums are not near 0.
+    using sum_plus = ss::divisor::sum_plus;
     add_linear("", ss::linear_attention<>{}, false);
     add_linear(", causal",
-               ss::linear_attention<ss::feature::random_exp, plus, ss::direction::causal>{
-                   ss::feature::random_exp{0.03125}, plus{0.25}},
+               ss::linear_attention<ss::feature::random_exp, sum_plus, ss::direction::causal>{
+                   ss::feature::random_exp{0.03125}, sum_plus{0.25}},
                true);
     add_merge();
   }
@@ -52,7 +52,7 @@ class call_list {
   using O = operands<T>;
   using W = ss::workspace;
 
-  // bytes(exec, operands), and run(exec, operands, workspace) on any execution policy.
+  // Adds a call with bytes(exec, operands) and run(exec, operands, workspace) for any policy.
   template <class Bytes, class Run>
   named_call<T>& add(std::string label, Bytes const& bytes, Run const& run) {
     calls.push_back({std::move(label),
@@ -65,7 +65,7 @@ class call_list {
     return calls.back();
   }
   template <class Op>
-  static auto size_of(Op const& op) {
+  static auto bytes_of(Op const& op) {
     return [op](auto exec, O const& o) -> std::size_t {
       return op.template workspace_bytes<T>(exec, o.e);
     };
@@ -75,7 +75,7 @@ class call_list {
 
   void add_moves() {
     ss::slicing_sort<pattern_order> const sort(order);
-    auto const bytes = size_of(sort);
+    auto const bytes = bytes_of(sort);
     add("slicing_sort.forward", bytes, [=](auto exec, O const& o, W w) {
       sort.forward(exec, o.tensor(o.x), o.tensor(o.y), {o.tensor(o.perm)}, w, {o.valid()});
     }).saves = true;
@@ -91,22 +91,23 @@ class call_list {
           })
           .accumulates = mode == accumulating;
 
-    ss::multi_permutation<pattern_order> const multi(terms, order);
-    add("multi_permutation.forward", size_of(multi), [=](auto exec, O const& o, W w) {
-      multi.forward(exec, o.tensor(o.x), ss::tensor1<A const>(o.weights, terms), o.tensor(o.y),
+    ss::multi_permutation<pattern_order> const multi(components, order);
+    add("multi_permutation.forward", bytes_of(multi), [=](auto exec, O const& o, W w) {
+      multi.forward(exec, o.tensor(o.x), ss::tensor1<A const>(o.weights, components), o.tensor(o.y),
                     {o.tensor(o.perm)}, w, {o.valid()});
     });
-    add("multi_permutation.backward", size_of(multi), [=](auto exec, O const& o, W w) {
-      multi.backward(exec, o.tensor(o.dy), o.tensor(o.x), ss::tensor1<A const>(o.weights, terms),
-                     {o.tensor(o.saved_perm)}, o.tensor(o.dx), ss::tensor1<A>(o.dweights, terms), w,
+    add("multi_permutation.backward", bytes_of(multi), [=](auto exec, O const& o, W w) {
+      multi.backward(exec, o.tensor(o.dy), o.tensor(o.x),
+                     ss::tensor1<A const>(o.weights, components), {o.tensor(o.saved_perm)},
+                     o.tensor(o.dx), ss::tensor1<A>(o.dweights, components), w,
                      {overwriting, o.valid()});
     });
 
     ss::max_exchange const exchange(0);
-    add("max_exchange.forward", size_of(exchange), [=](auto exec, O const& o, W w) {
+    add("max_exchange.forward", bytes_of(exchange), [=](auto exec, O const& o, W w) {
       exchange.forward(exec, o.tensor(o.x), o.tensor(o.y), {o.row(o.maximum)}, w, {o.valid()});
     }).saves = true;
-    add("max_exchange.backward", size_of(exchange), [=](auto exec, O const& o, W w) {
+    add("max_exchange.backward", bytes_of(exchange), [=](auto exec, O const& o, W w) {
       exchange.backward(exec, o.tensor(o.dy), {o.row(o.saved_maximum)}, o.tensor(o.dx), w,
                         {overwriting, o.valid()});
     });
@@ -117,15 +118,15 @@ class call_list {
 
   template <class Op>
   void add_shuffle(std::string const& variant, Op const& op) {
-    add("shuffle.forward, " + variant, size_of(op), [=](auto exec, O const& o, W w) {
+    add("shuffle.forward, " + variant, bytes_of(op), [=](auto exec, O const& o, W w) {
       op.forward(exec, o.tensor(o.x), o.tensor(o.y), w, {o.valid()});
     });
-    add("shuffle.backward, " + variant, size_of(op), [=](auto exec, O const& o, W w) {
+    add("shuffle.backward, " + variant, bytes_of(op), [=](auto exec, O const& o, W w) {
       op.backward(exec, o.tensor(o.dy), o.tensor(o.dx), w, {overwriting, o.valid()});
     });
   }
 
-  // The view that CSP saves through, or reads.
+  // The view of csp's saved order.
   template <class Op>
   static ss::index_tensor3 order_view(Op const& op, std::uint32_t* data, extents3 e) {
     extents3 const saved = op.saved_extents(e);
@@ -140,11 +141,11 @@ class call_list {
   }
   template <int Number, class Op>
   void add_csp(std::string const& variant, Op const& op, ss::grad_mode mode = overwriting) {
-    add("csp.forward, " + variant, size_of(op), [=](auto exec, O const& o, W w) {
+    add("csp.forward, " + variant, bytes_of(op), [=](auto exec, O const& o, W w) {
       op.forward(exec, o.tensor(o.x), o.tensor(o.y), {order_view(op, o.new_orders[Number], o.e)}, w,
                  {o.valid()});
     }).saves = true;
-    add("csp.backward, " + variant + (mode == accumulating ? ", accumulating" : ""), size_of(op),
+    add("csp.backward, " + variant + (mode == accumulating ? ", accumulating" : ""), bytes_of(op),
         [=](auto exec, O const& o, W w) {
           ss::const_index_tensor3 const saved = order_view(op, o.saved_orders[Number], o.e);
           op.backward(exec, o.tensor(o.dy), {saved}, o.tensor(o.dx), w, {mode, o.valid()});
@@ -154,16 +155,16 @@ class call_list {
 
   void add_sinkhorn() {
     ss::sinkhorn_csp<> const op{ss::group_size{12}, {0.5, 3}};
-    add("sinkhorn_csp.forward", size_of(op), [=](auto exec, O const& o, W w) {
+    add("sinkhorn_csp.forward", bytes_of(op), [=](auto exec, O const& o, W w) {
       op.forward(exec, o.tensor(o.x), o.tensor(o.y), w, {o.valid()});
     });
-    add("sinkhorn_csp.backward", size_of(op), [=](auto exec, O const& o, W w) {
+    add("sinkhorn_csp.backward", bytes_of(op), [=](auto exec, O const& o, W w) {
       op.backward(exec, o.tensor(o.dy), o.tensor(o.x), o.tensor(o.dx), w, {overwriting, o.valid()});
     });
   }
 
   void add_mix() {
-    auto const size_of_mix = [](auto const& op) {
+    auto const bytes_of_mix = [](auto const& op) {
       return [op](auto exec, O const& o) -> std::size_t {
         return op.template workspace_bytes<T>(exec, o.e, o.of_mixing());
       };
@@ -172,41 +173,42 @@ class call_list {
     auto const states = [=](T* data, O const& o) {
       return ss::tensor_stack<T>(data, saving.saved_extents(o.e, o.of_mixing()));
     };
-    add("sparse_mix.forward", size_of_mix(saving), [=](auto exec, O const& o, W w) {
+    add("sparse_mix.forward", bytes_of_mix(saving), [=](auto exec, O const& o, W w) {
       saving.forward(exec, o.tensor(o.x), o.mixing(o.mix_weights), o.tensor(o.y),
                      {states(o.new_states, o)}, w, {o.valid()});
     }).saves = true;
-    add("sparse_mix.backward", size_of_mix(saving), [=](auto exec, O const& o, W w) {
+    add("sparse_mix.backward", bytes_of_mix(saving), [=](auto exec, O const& o, W w) {
       saving.backward(exec, o.tensor(o.dy), o.tensor(o.x), o.mixing(o.mix_weights),
                       {states(o.saved_states, o)}, o.tensor(o.dx), o.mixing(o.dmix_weights), w,
                       {overwriting, o.valid()});
     });
-    ss::sparse_mix<ss::topology::cdil, ss::residual::none> const alone{ss::recompute};
-    add("sparse_mix.forward, alone", size_of_mix(alone), [=](auto exec, O const& o, W w) {
-      alone.forward(exec, o.tensor(o.x), o.mixing(o.mix_weights), o.tensor(o.y), ss::no_saved, w,
-                    {o.valid()});
-    });
-    add("sparse_mix.backward, of x, accumulating", size_of_mix(alone),
+    ss::sparse_mix<ss::topology::cdil, ss::residual::none> const recomputing{ss::recompute};
+    add("sparse_mix.forward, recomputing", bytes_of_mix(recomputing),
         [=](auto exec, O const& o, W w) {
-          alone.backward(exec, o.tensor(o.dy), o.mixing(o.mix_weights), o.tensor(o.dx), w,
-                         {accumulating, o.valid()});
+          recomputing.forward(exec, o.tensor(o.x), o.mixing(o.mix_weights), o.tensor(o.y),
+                              ss::no_saved, w, {o.valid()});
+        });
+    add("sparse_mix.backward, of x, accumulating", bytes_of_mix(recomputing),
+        [=](auto exec, O const& o, W w) {
+          recomputing.backward(exec, o.tensor(o.dy), o.mixing(o.mix_weights), o.tensor(o.dx), w,
+                               {accumulating, o.valid()});
         })
         .accumulates = true;
   }
 
-  // By what slicing_sort saves.
+  // permute, with the permutation that slicing_sort saves.
   void add_permute() {
     ss::permute const op;
-    add("permute.forward", size_of(op), [=](auto exec, O const& o, W w) {
+    add("permute.forward", bytes_of(op), [=](auto exec, O const& o, W w) {
       op.forward(exec, o.tensor(o.x), {o.tensor(o.saved_perm)}, o.tensor(o.y), w, {o.valid()});
     });
-    add("permute.backward, accumulating", size_of(op), [=](auto exec, O const& o, W w) {
+    add("permute.backward, accumulating", bytes_of(op), [=](auto exec, O const& o, W w) {
       op.backward(exec, o.tensor(o.dy), {o.tensor(o.saved_perm)}, o.tensor(o.dx), w,
                   {accumulating, o.valid()});
     }).accumulates = true;
   }
 
-  // Random features have a matrix, which has a gradient.
+  // `random`: the features have a random matrix, which has a gradient.
   template <class Op>
   void add_linear(std::string const& variant, Op const& op, bool random) {
     auto const extents_of_w = [=](O const& o) { return random ? o.attention.of_w() : extents3{}; };
@@ -236,23 +238,23 @@ class call_list {
     });
   }
 
-  // Merges two parts.
+  // merge_attention of two splits.
   void add_merge() {
     auto const bytes = [](auto exec, O const& o) -> std::size_t {
       return ss::merge_attention::workspace_bytes<T>(exec, o.attention.of_heads());
     };
-    auto const parts = [](O const& o) {
+    auto const splits = [](O const& o) {
       ss::extents4 const e = o.attention.of_state();
       return ss::attention_parts<T>{
           {o.heads(o.k), ss::tensor4<A const>(o.softmax_state, e)},
           {o.heads(o.v), ss::tensor4<A const>(o.softmax_state + e.size(), e)}};
     };
     add("merge_attention.forward", bytes, [=](auto exec, O const& o, W w) {
-      ss::merge_attention().forward(exec, parts(o), o.heads(o.attended),
+      ss::merge_attention().forward(exec, splits(o), o.heads(o.attended),
                                     {ss::tensor4<A>(o.merged_state, o.attention.of_state())}, w);
     });
     add("merge_attention.forward, not saved", bytes, [=](auto exec, O const& o, W w) {
-      ss::merge_attention().forward(exec, parts(o), o.heads(o.attended), ss::no_saved, w);
+      ss::merge_attention().forward(exec, splits(o), o.heads(o.attended), ss::no_saved, w);
     });
   }
 };

@@ -13,16 +13,16 @@ namespace {
 using slicesort::bfloat16;
 using slicesort::float16;
 
-// A function that fails as the test wants it to.
-cublasStatus_t answer(cublasHandle_t handle, char const* function) {
-  return handle->failing == function ? handle->failure : CUBLAS_STATUS_SUCCESS;
+// The status of a function, which the test may have set to a failure.
+cublasStatus_t status_of(cublasHandle_t handle, char const* function) {
+  return handle->failing_function == function ? handle->failure : CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t do_in_stream(cublasHandle_t handle, std::function<void()> work) {
+cublasStatus_t run_in_stream(cublasHandle_t handle, std::function<void()> work) {
 #if defined(SLICESORT_TEST_PTX)
-  handle->in_stream.push_back(std::move(work));
+  handle->pending_work.push_back(std::move(work));
   auto const call = [](void* data) { (*static_cast<std::function<void()>*>(data))(); };
-  cudaError_t const code = cudaLaunchHostFunc(handle->stream, call, &handle->in_stream.back());
+  cudaError_t const code = cudaLaunchHostFunc(handle->stream, call, &handle->pending_work.back());
   return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 #else
   (void)handle;
@@ -31,50 +31,50 @@ cublasStatus_t do_in_stream(cublasHandle_t handle, std::function<void()> work) {
 #endif
 }
 
-// One operand of a batch: matrices with adjacent elements in a column.
+// A batch of column-major matrices.
 struct operand {
   void const* data;
   cudaDataType type;
   int leading;
   long long stride;
 
-  std::size_t place(int batch, int row, int column) const {
+  std::size_t index(int batch, int row, int column) const {
     return static_cast<std::size_t>(batch * stride + static_cast<long long>(column) * leading +
                                     row);
   }
   double read(int batch, int row, int column) const {
-    std::size_t const at = place(batch, row, column);
+    std::size_t const i = index(batch, row, column);
     switch (type) {
       case CUDA_R_64F:
-        return static_cast<double const*>(data)[at];
+        return static_cast<double const*>(data)[i];
       case CUDA_R_32F:
-        return static_cast<double>(static_cast<float const*>(data)[at]);
+        return static_cast<double>(static_cast<float const*>(data)[i]);
       case CUDA_R_16F:
-        return static_cast<double>(static_cast<float>(static_cast<float16 const*>(data)[at]));
+        return static_cast<double>(static_cast<float>(static_cast<float16 const*>(data)[i]));
       default:
-        return static_cast<double>(static_cast<float>(static_cast<bfloat16 const*>(data)[at]));
+        return static_cast<double>(static_cast<float>(static_cast<bfloat16 const*>(data)[i]));
     }
   }
   void write(int batch, int row, int column, double value) const {
-    std::size_t const at = place(batch, row, column);
-    auto* const to = const_cast<void*>(data);
+    std::size_t const i = index(batch, row, column);
+    auto* const output = const_cast<void*>(data);
     switch (type) {
       case CUDA_R_64F:
-        static_cast<double*>(to)[at] = value;
+        static_cast<double*>(output)[i] = value;
         break;
       case CUDA_R_32F:
-        static_cast<float*>(to)[at] = static_cast<float>(value);
+        static_cast<float*>(output)[i] = static_cast<float>(value);
         break;
       case CUDA_R_16F:
-        static_cast<float16*>(to)[at] = float16(static_cast<float>(value));
+        static_cast<float16*>(output)[i] = float16(static_cast<float>(value));
         break;
       default:
-        static_cast<bfloat16*>(to)[at] = bfloat16(static_cast<float>(value));
+        static_cast<bfloat16*>(output)[i] = bfloat16(static_cast<float>(value));
     }
   }
 };
 
-// The combinations of types that are asked for, of those in the manual's table.
+// True for the combinations of types in the manual's table that the library uses.
 bool supported(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t compute) {
   if (compute == CUBLAS_COMPUTE_64F) return a == CUDA_R_64F && b == a && c == a;
   bool const narrow = a == CUDA_R_16F || a == CUDA_R_16BF;
@@ -95,12 +95,12 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
 
 cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream) {
   *stream = handle->stream;
-  return answer(handle, "cublasGetStream");
+  return status_of(handle, "cublasGetStream");
 }
 // "This function unconditionally resets the cuBLAS library workspace back to the default workspace
 // pool" (manual of cuBLAS, cublasSetStream).
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
-  cublasStatus_t const status = answer(handle, "cublasSetStream");
+  cublasStatus_t const status = status_of(handle, "cublasSetStream");
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   handle->stream = stream;
   handle->workspace = nullptr;
@@ -113,10 +113,10 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, std::s
 
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode) {
   *mode = handle->pointer_mode;
-  return answer(handle, "cublasGetPointerMode");
+  return status_of(handle, "cublasGetPointerMode");
 }
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode) {
-  cublasStatus_t const status = answer(handle, "cublasSetPointerMode");
+  cublasStatus_t const status = status_of(handle, "cublasSetPointerMode");
   if (status == CUBLAS_STATUS_SUCCESS) handle->pointer_mode = mode;
   return status;
 }
@@ -126,39 +126,39 @@ char const* cublasGetStatusString(cublasStatus_t status) {
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(
-    cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b, int rows, int columns,
-    int depth, void const* alpha, void const* a_data, cudaDataType a_type, int a_leading,
-    long long a_stride, void const* b_data, cudaDataType b_type, int b_leading, long long b_stride,
-    void const* beta, void* c_data, cudaDataType c_type, int c_leading, long long c_stride,
-    int batches, cublasComputeType_t compute, cublasGemmAlgo_t) {
-  cublasStatus_t const status = answer(handle, "cublasGemmStridedBatchedEx");
+    cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation, int rows,
+    int columns, int depth, void const* alpha, void const* a_data, cudaDataType a_type,
+    int a_leading, long long a_stride, void const* b_data, cudaDataType b_type, int b_leading,
+    long long b_stride, void const* beta, void* c_data, cudaDataType c_type, int c_leading,
+    long long c_stride, int batches, cublasComputeType_t compute, cublasGemmAlgo_t) {
+  cublasStatus_t const status = status_of(handle, "cublasGemmStridedBatchedEx");
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  bool const a_turned = of_a != CUBLAS_OP_N, b_turned = of_b != CUBLAS_OP_N;
+  bool const a_transposed = a_operation != CUBLAS_OP_N, b_transposed = b_operation != CUBLAS_OP_N;
   if (rows < 0 || columns < 0 || depth < 0 || batches < 0 ||
-      a_leading < std::max(1, a_turned ? depth : rows) ||
-      b_leading < std::max(1, b_turned ? columns : depth) || c_leading < std::max(1, rows))
+      a_leading < std::max(1, a_transposed ? depth : rows) ||
+      b_leading < std::max(1, b_transposed ? columns : depth) || c_leading < std::max(1, rows))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (!supported(a_type, b_type, c_type, compute)) return CUBLAS_STATUS_NOT_SUPPORTED;
   handle->products.push_back({handle->stream, handle->workspace, handle->pointer_mode});
-  // A device would read alpha and beta from its own memory, where they are not.
+  // In device mode, cuBLAS would read alpha and beta from device memory, where they are not.
   if (handle->pointer_mode != CUBLAS_POINTER_MODE_HOST) return CUBLAS_STATUS_SUCCESS;
-  auto const factor = [&](void const* at) {
-    return compute == CUBLAS_COMPUTE_64F ? *static_cast<double const*>(at)
-                                         : static_cast<double>(*static_cast<float const*>(at));
+  auto const factor = [&](void const* address) {
+    return compute == CUBLAS_COMPUTE_64F ? *static_cast<double const*>(address)
+                                         : static_cast<double>(*static_cast<float const*>(address));
   };
-  double const of_product = factor(alpha), of_before = factor(beta);
+  double const alpha_value = factor(alpha), beta_value = factor(beta);
   operand const a{a_data, a_type, a_leading, a_stride}, b{b_data, b_type, b_leading, b_stride},
       c{c_data, c_type, c_leading, c_stride};
-  return do_in_stream(handle, [=] {
+  return run_in_stream(handle, [=] {
     for (int batch = 0; batch < batches; ++batch)
       for (int j = 0; j < columns; ++j)
         for (int i = 0; i < rows; ++i) {
           double sum = 0;
           for (int k = 0; k < depth; ++k)
-            sum += (a_turned ? a.read(batch, k, i) : a.read(batch, i, k)) *
-                   (b_turned ? b.read(batch, j, k) : b.read(batch, k, j));
-          double const before = of_before != 0 ? of_before * c.read(batch, i, j) : 0;
-          c.write(batch, i, j, of_product * sum + before);
+            sum += (a_transposed ? a.read(batch, k, i) : a.read(batch, i, k)) *
+                   (b_transposed ? b.read(batch, j, k) : b.read(batch, k, j));
+          double const before = beta_value != 0 ? beta_value * c.read(batch, i, j) : 0;
+          c.write(batch, i, j, alpha_value * sum + before);
         }
   });
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for cuBLAS on host memory, so that no GPU is
-// needed: the functions that <slicesort/policies/cublas.cuh> and its callers use, as NVIDIA's
-// manual describes them. It is linked in cuBLAS's place, and a test sees what a handle was told.
-// Products are taken at once; by SLICESORT_TEST_PTX in their stream, since the PTX machine's memory
-// is the host's.
+// A stand-in for cuBLAS on host memory, which needs no GPU. It has the functions that
+// <slicesort/policies/cublas.cuh> and its callers use, as in NVIDIA's manual, is linked in place of
+// cuBLAS, and records the state of the handle. Products are computed immediately, or with
+// SLICESORT_TEST_PTX in their stream, since the PTX machine's memory is the host's.
 #pragma once
 
 #include <cublas_v2.h>
@@ -16,19 +15,19 @@
 
 struct cublasContext {
   cudaStream_t stream = nullptr;
-  void* workspace = nullptr;  // null: cuBLAS's own, which a capture may not take
+  void* workspace = nullptr;  // null: cuBLAS's pool, not allowed in a capture
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
 
-  // Each product: where it would have run.
+  // The handle's state at a product.
   struct product {
     cudaStream_t stream;
     void* workspace;
     cublasPointerMode_t pointer_mode;
   };
   std::vector<product> products;
-  std::deque<std::function<void()>> in_stream;  // what a stream or a graph may still have to do
+  std::deque<std::function<void()>> pending_work;  // may be pending in a stream or a graph
 
-  // What the function of this name shall answer, without doing anything.
-  std::string failing;
+  // The function that returns `failure` and does nothing else.
+  std::string failing_function;
   cublasStatus_t failure = CUBLAS_STATUS_SUCCESS;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// <slicesort/policies/cublas.cuh> on a stand-in for cuBLAS: the
-// products it asks for, what it leaves of the caller's handle, and what it makes of cuBLAS's
-// answers.
+// <slicesort/policies/cublas.cuh> on a stand-in for cuBLAS: its products, the restored state of the
+// handle, and its handling of errors.
 #include "stand_in.hpp"
 
 #include "support/gemm_layouts.hpp"
@@ -20,14 +19,13 @@ namespace {
 
 namespace ss = slicesort;
 
-// An address to compare; nobody looks what is there.
+// A unique address, which is never dereferenced.
 template <class Pointer>
-Pointer somewhere(int i) {
-  static unsigned char places[4];
-  return reinterpret_cast<Pointer>(places + i);
+Pointer fake_pointer(int i) {
+  static unsigned char memory[4];
+  return reinterpret_cast<Pointer>(memory + i);
 }
 
-// One product on a stream.
 bool multiply(cublasContext& handle, cudaStream_t stream) {
   matrices<float> const a(2, 3, 1, matrix_layout::rows, 1), b(3, 4, 1, matrix_layout::rows, 2);
   matrices<float> c(2, 4, 1, matrix_layout::rows, 3);
@@ -53,12 +51,12 @@ TEST_CASE_TEMPLATE("products in every layout", T, float, double, float16, bfloat
   for (index_t rows : {1, 4})
     for (index_t columns : {1, 4})
       for (index_t depth : {1, 4})
-        for (lie how : {matrix_layout::rows, matrix_layout::columns_apart})
-          CHECK(multiplies<T>(ss::cublas{&handle}, rows, columns, depth, how, how,
-                              matrix_layout::rows, 1, 0));
+        for (lie layout : {lie::rows, lie::columns_apart})
+          CHECK(multiplies<T>(ss::cublas{&handle}, rows, columns, depth, layout, layout, lie::rows,
+                              1, 0));
 }
 
-TEST_CASE("what cuBLAS cannot be told is left alone") {
+TEST_CASE("layouts and types that cuBLAS does not support are declined") {
   cublasContext handle;
   ss::cublas const gemm{&handle};
   CHECK(!multiplies<float>(gemm, 3, 4, 5, matrix_layout::strided, matrix_layout::rows,
@@ -75,8 +73,8 @@ TEST_CASE("what cuBLAS cannot be told is left alone") {
 }
 
 TEST_CASE("the caller's workspace serves every product on the handle's stream") {
-  auto const stream = somewhere<cudaStream_t>(0), other = somewhere<cudaStream_t>(1);
-  auto* const workspace = somewhere<void*>(2);
+  auto const stream = fake_pointer<cudaStream_t>(0), other = fake_pointer<cudaStream_t>(1);
+  auto* const workspace = fake_pointer<void*>(2);
   cublasContext handle;
   REQUIRE(cublasSetStream(&handle, stream) == CUBLAS_STATUS_SUCCESS);
   REQUIRE(cublasSetWorkspace(&handle, workspace, 1) == CUBLAS_STATUS_SUCCESS);
@@ -91,7 +89,7 @@ TEST_CASE("the caller's workspace serves every product on the handle's stream") 
   CHECK(handle.products.back().workspace == nullptr);
 }
 
-TEST_CASE("a handle that looks for factors on the device is told otherwise, and back") {
+TEST_CASE("the pointer mode of a handle is changed to host, and restored") {
   for (auto mode : {CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE}) {
     cublasContext handle;
     handle.pointer_mode = mode;
@@ -99,7 +97,7 @@ TEST_CASE("a handle that looks for factors on the device is told otherwise, and 
                             matrix_layout::rows, 0.5, 1.0));
     CHECK(handle.products.back().pointer_mode == CUBLAS_POINTER_MODE_HOST);
     CHECK(handle.pointer_mode == mode);
-    handle.failing = "cublasGemmStridedBatchedEx";
+    handle.failing_function = "cublasGemmStridedBatchedEx";
     handle.failure = CUBLAS_STATUS_NOT_SUPPORTED;
     CHECK(!multiply(handle, nullptr));
     CHECK(handle.pointer_mode == mode);
@@ -114,11 +112,11 @@ TEST_CASE("an error of cuBLAS names its function") {
                                      "cublasSetPointerMode", "cublasGemmStridedBatchedEx"}) {
     cublasContext handle;
     handle.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
-    handle.failing = function;
+    handle.failing_function = function;
     handle.failure = CUBLAS_STATUS_EXECUTION_FAILED;
     std::string message;
     try {
-      (void)multiply(handle, somewhere<cudaStream_t>(0));
+      (void)multiply(handle, fake_pointer<cudaStream_t>(0));
     } catch (ss::cuda_error const& error) {
       CHECK(error.code == CUBLAS_STATUS_EXECUTION_FAILED);
       message = error.what();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a sort_column and judges it: right where there is a device that it was built for, else a
-// clean refusal that names CUDA's reason.
+// Calls a sort_column and checks the result: correct on a device that it was built for; otherwise
+// an error with CUDA's message.
 #pragma once
 
 #include <cstdio>
@@ -8,25 +8,25 @@
 
 namespace support {
 
-enum class judgement { right, refused, wrong };
+enum class outcome { right, rejected, wrong };
 
 template <class Sort>
-judgement judge(char const* name, Sort sort) {
+outcome check_sort(char const* name, Sort sort) {
   float const x[] = {3, 1, 2, 0, 2};
-  float const want[] = {3, 2, 2, 1, 0};
-  int const from[] = {0, 2, 4, 1, 3};
+  float const expected[] = {3, 2, 2, 1, 0};
+  int const expected_rows[] = {0, 2, 4, 1, 3};
   float y[5] = {};
   int rows[5] = {};
   char message[256] = "";
   int const code = sort(x, y, rows, 5, message);
   if (code != 0) {
     std::printf("%s: error %d, %s\n", name, code, message);
-    return std::strstr(message, "cuda") != nullptr ? judgement::refused : judgement::wrong;
+    return std::strstr(message, "cuda") != nullptr ? outcome::rejected : outcome::wrong;
   }
   bool const right =
-      std::memcmp(y, want, sizeof y) == 0 && std::memcmp(rows, from, sizeof rows) == 0;
+      std::memcmp(y, expected, sizeof y) == 0 && std::memcmp(rows, expected_rows, sizeof rows) == 0;
   std::printf("%s: %s\n", name, right ? "right" : "WRONG");
-  return right ? judgement::right : judgement::wrong;
+  return right ? outcome::right : outcome::wrong;
 }
 
 }  // namespace support

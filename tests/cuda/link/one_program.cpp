@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host program that sorts by itself, with the host backend, and through two .cu files.
+// A program that sorts with the host backend and through two .cu files.
 #include "check.hpp"
 
 #include <slicesort/slicing_sort.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 namespace ss = slicesort;
 
-int sort_here(float const* x, float* y, int* rows, int length, char*) {
+int sort_on_host(float const* x, float* y, int* rows, int length, char*) {
   ss::slicing_sort<ss::descending> const op;
   ss::exec::host const exec{};
   ss::extents3 const e{1, length, 1};
@@ -26,9 +26,10 @@ int sort_here(float const* x, float* y, int* rows, int length, char*) {
 }  // namespace
 
 int main() {
-  using support::judge;
-  using support::judgement;
-  bool const here = judge("host", &sort_here) == judgement::right;
-  judgement const a = judge("first .cu", &sort_column_a), b = judge("second .cu", &sort_column_b);
-  return here && a == b && a != judgement::wrong ? 0 : 1;
+  using support::check_sort;
+  using support::outcome;
+  bool const host_correct = check_sort("host", &sort_on_host) == outcome::right;
+  outcome const a = check_sort("first .cu", &sort_column_a),
+                b = check_sort("second .cu", &sort_column_b);
+  return host_correct && a == b && a != outcome::wrong ? 0 : 1;
 }

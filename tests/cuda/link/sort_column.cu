@@ -21,7 +21,7 @@ void sort_column(float const* x, float* y, int* rows, int length) {
   ss::slicing_sort<ss::descending> const op;
   ss::exec::cuda const exec{};
   ss::extents3 const e{1, length, 1};
-  // Asked before anything is allocated: without a device this is what fails.
+  // Called before any allocation: without a device, this call fails.
   std::size_t const scratch_bytes = op.workspace_bytes<float>(exec, e);
   std::size_t const bytes = static_cast<std::size_t>(length) * 4;
   device_memory const values(bytes), perm(bytes), scratch(scratch_bytes);

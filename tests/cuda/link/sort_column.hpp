@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a library around slicesort might offer to programs that know nothing of CUDA.
+// The interface of a library that hides CUDA from its users.
 #pragma once
 
-// Sorts `length` floats in host memory on the default stream's device, and says from which rows
-// they came. Returns 0, or the code of CUDA's error, whose message is copied to `message`.
+// Sorts `length` floats in host memory on the current device; `rows` receives their original rows.
+// Returns 0, or CUDA's error code, and copies the error message to `message`.
 extern "C" int SLICESORT_TEST_SORT_COLUMN(float const* x, float* y, int* rows, int length,
                                           char message[256]);

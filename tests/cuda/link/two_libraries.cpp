@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two shared libraries with the same kernels, each for one architecture alone, in one process, with
-// their symbols thrown together. usage: two_libraries FIRST.so SECOND.so
+// Loads two shared libraries with the same kernels, each for another architecture, with global
+// symbols. usage: two_libraries FIRST.so SECOND.so
 #include "check.hpp"
 
 #include <dlfcn.h>
@@ -18,15 +18,15 @@ sort_function load(char const* path) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  using support::judge;
-  using support::judgement;
+  using support::check_sort;
+  using support::outcome;
   if (count != 3) return 2;
   sort_function const first = load(arguments[1]), second = load(arguments[2]);
   if (first == nullptr || second == nullptr) return 1;
-  // Either may lack code for this device, or there is no device; nobody may sort wrongly.
+  // A library may lack code for this device, and there may be no device; no result may be wrong.
   for (int round = 0; round < 2; ++round)
-    if (judge(arguments[1], first) == judgement::wrong ||
-        judge(arguments[2], second) == judgement::wrong)
+    if (check_sort(arguments[1], first) == outcome::wrong ||
+        check_sort(arguments[2], second) == outcome::wrong)
       return 1;
   return 0;
 }

@@ -26,28 +26,28 @@ std::vector<T> elements_of(device_bytes const& memory) {
 
 }  // namespace
 
-sorted_segments sort_by_cub(cub_sort how, std::vector<float> const& keys, int length) {
+sorted_segments sort_by_cub(cub_sort algorithm, std::vector<float> const& keys, int length) {
   auto const count = static_cast<int>(keys.size());
   int const segments = count / length;
-  std::vector<std::uint32_t> places(keys.size());
+  std::vector<std::uint32_t> positions(keys.size());
   std::vector<int> offsets;
   for (int i = 0; i < count; ++i)
-    places[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>(i % length);
+    positions[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>(i % length);
   for (int i = 0; i <= segments; ++i) offsets.push_back(i * length);
-  device_bytes in(keys.size() * 4), rows(keys.size() * 4), bounds(offsets.size() * 4);
-  device_bytes const out(keys.size() * 4), rows_out(keys.size() * 4);
-  in.upload(keys.data());
-  rows.upload(places.data());
+  device_bytes input(keys.size() * 4), rows(keys.size() * 4), bounds(offsets.size() * 4);
+  device_bytes const output(keys.size() * 4), rows_out(keys.size() * 4);
+  input.upload(keys.data());
+  rows.upload(positions.data());
   bounds.upload(offsets.data());
   int const* const begin = data_of<int>(bounds);
   auto const sort = [&](void* scratch, std::size_t& bytes) {
-    return how == cub_sort::radix
+    return algorithm == cub_sort::radix
                ? cub::DeviceSegmentedRadixSort::SortPairs(
-                     scratch, bytes, data_of<float>(in), data_of<float>(out),
+                     scratch, bytes, data_of<float>(input), data_of<float>(output),
                      data_of<std::uint32_t>(rows), data_of<std::uint32_t>(rows_out), count,
                      segments, begin, begin + 1)
                : cub::DeviceSegmentedSort::StableSortPairs(
-                     scratch, bytes, data_of<float>(in), data_of<float>(out),
+                     scratch, bytes, data_of<float>(input), data_of<float>(output),
                      data_of<std::uint32_t>(rows), data_of<std::uint32_t>(rows_out), count,
                      segments, begin, begin + 1);
   };
@@ -55,7 +55,7 @@ sorted_segments sort_by_cub(cub_sort how, std::vector<float> const& keys, int le
   SLICESORT_TEST_CUDA_CALL(sort(nullptr, bytes));
   device_bytes const scratch(bytes);
   SLICESORT_TEST_CUDA_CALL(sort(scratch.data(), bytes));
-  return {elements_of<float>(out), elements_of<std::uint32_t>(rows_out)};
+  return {elements_of<float>(output), elements_of<std::uint32_t>(rows_out)};
 }
 
 }  // namespace support

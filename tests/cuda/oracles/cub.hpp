@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB as a fourth oracle: it shares no code with the kernels, nor with the host.
+// CUB as an independent oracle.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace support {
 
-// Sorts segments of `length` keys each, ascending and stably, and says from which place of its
-// segment each came: by cub::DeviceSegmentedRadixSort, or by cub::DeviceSegmentedSort.
+// cub::DeviceSegmentedRadixSort or cub::DeviceSegmentedSort.
 enum class cub_sort { radix, segmented };
 struct sorted_segments {
   std::vector<float> keys;
-  std::vector<std::uint32_t> places;
+  std::vector<std::uint32_t> rows;
 };
-sorted_segments sort_by_cub(cub_sort how, std::vector<float> const& keys, int length);
+// Sorts segments of `length` keys each, ascending and stable. `rows` are positions in the segment.
+sorted_segments sort_by_cub(cub_sort algorithm, std::vector<float> const& keys, int length);
 
 }  // namespace support

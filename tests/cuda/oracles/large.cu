@@ -13,7 +13,7 @@ namespace {
 
 using slicesort::index_t;
 
-// The source, of which there is no copy: any thread can ask for any element.
+// The source's elements, as a function of their position: there is no copy of it.
 __device__ std::uint16_t source(index_t b, index_t n, index_t c) {
   auto const h = slicesort::detail::counter_hash32(
       static_cast<std::uint64_t>(b), static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(n));
@@ -23,12 +23,12 @@ __device__ std::uint16_t source(index_t b, index_t n, index_t c) {
 __device__ unsigned key(std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? static_cast<std::uint16_t>(~bits) : bits | 0x8000u;
 }
-__device__ index_t at(void const* perm, bool narrow, index_t i) {
+__device__ index_t row_at(void const* perm, bool narrow, index_t i) {
   return narrow ? static_cast<std::uint16_t const*>(perm)[i]
                 : static_cast<std::uint32_t const*>(perm)[i];
 }
 
-// Neighboring threads take neighboring channels.
+// Adjacent threads process adjacent channels.
 template <class F>
 __device__ void for_each_column(extents3 e, F const& f) {
   index_t const step = static_cast<index_t>(gridDim.x) * blockDim.x;
@@ -44,31 +44,31 @@ __global__ void fill(std::uint16_t* data, extents3 e, strides3 s) {
   });
 }
 
-// The permutation lies contiguously, the values with strides.
+// `perm` is contiguous, `values` has strides.
 __global__ void check(std::uint16_t const* values, void const* perm, bool narrow, extents3 e,
                       strides3 s, sort_faults* faults) {
   for_each_column(e, [&](index_t b, index_t c) {
-    sort_faults found{};
+    sort_faults column_faults{};
     unsigned last_key = 0;
     index_t last_row = -1;
     unsigned long long sum = 0;
     for (index_t n = 0; n < e.length; ++n) {
       std::uint16_t const value = values[b * s.batch + n * s.length + c * s.channels];
-      index_t const row = at(perm, narrow, (b * e.length + n) * e.channels + c);
-      found.moved += row >= e.length || value != source(b, row, c);
+      index_t const row = row_at(perm, narrow, (b * e.length + n) * e.channels + c);
+      column_faults.moved += row >= e.length || value != source(b, row, c);
       unsigned const k = key(value);
-      found.order += n > 0 && k < last_key;
-      found.stability += n > 0 && k == last_key && row <= last_row;
+      column_faults.order += n > 0 && k < last_key;
+      column_faults.stability += n > 0 && k == last_key && row <= last_row;
       last_key = k, last_row = row;
-      // Sums of hashes: other rows than 0 .. length - 1 give another sum.
+      // The sum of hashes is 0 for a permutation of 0 .. length - 1.
       sum += slicesort::detail::counter_hash64(77, static_cast<std::uint64_t>(row)) -
              slicesort::detail::counter_hash64(77, static_cast<std::uint64_t>(n));
     }
-    found.permutation = sum != 0;
-    if (found.moved != 0) atomicAdd(&faults->moved, found.moved);
-    if (found.order != 0) atomicAdd(&faults->order, found.order);
-    if (found.stability != 0) atomicAdd(&faults->stability, found.stability);
-    if (found.permutation != 0) atomicAdd(&faults->permutation, found.permutation);
+    column_faults.permutation = sum != 0;
+    if (column_faults.moved != 0) atomicAdd(&faults->moved, column_faults.moved);
+    if (column_faults.order != 0) atomicAdd(&faults->order, column_faults.order);
+    if (column_faults.stability != 0) atomicAdd(&faults->stability, column_faults.stability);
+    if (column_faults.permutation != 0) atomicAdd(&faults->permutation, column_faults.permutation);
   });
 }
 
@@ -77,7 +77,7 @@ __global__ void check_back(std::uint16_t const* moved, void const* perm, bool na
   for_each_column(e, [&](index_t b, index_t c) {
     unsigned long long wrong = 0;
     for (index_t n = 0; n < e.length; ++n) {
-      index_t const row = at(perm, narrow, (b * e.length + n) * e.channels + c);
+      index_t const row = row_at(perm, narrow, (b * e.length + n) * e.channels + c);
       wrong += row >= e.length ||
                moved[b * s.batch + row * s.length + c * s.channels] != source(b, n, c);
     }
@@ -88,7 +88,7 @@ __global__ void check_back(std::uint16_t const* moved, void const* perm, bool na
 constexpr unsigned blocks = 2048, threads = 128;
 
 template <class Launch>
-sort_faults counted(Launch const& launch) {
+sort_faults count_faults(Launch const& launch) {
   device_bytes const faults(sizeof(sort_faults), 0);
   launch(static_cast<sort_faults*>(faults.data()));
   SLICESORT_TEST_CUDA_CALL(cudaGetLastError());
@@ -107,14 +107,14 @@ void fill_bf16(void* data, extents3 e, strides3 s) {
 }
 sort_faults check_bf16_sort(void const* values, void const* perm, bool narrow, extents3 e,
                             strides3 s) {
-  return counted([&](sort_faults* faults) {
+  return count_faults([&](sort_faults* faults) {
     check<<<blocks, threads>>>(static_cast<std::uint16_t const*>(values), perm, narrow, e, s,
                                faults);
   });
 }
 unsigned long long check_bf16_backward(void const* moved, void const* perm, bool narrow, extents3 e,
                                        strides3 s) {
-  return counted([&](sort_faults* faults) {
+  return count_faults([&](sort_faults* faults) {
            check_back<<<blocks, threads>>>(static_cast<std::uint16_t const*>(moved), perm, narrow,
                                            e, s, faults);
          })

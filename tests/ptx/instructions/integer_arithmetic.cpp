@@ -209,12 +209,12 @@ struct dividing;
 template <class T, T (*f)(T, T)>
 struct dividing<f> {
   static void act(warp& w, instruction const& n, lane_mask active) {
-    std::uint64_t* const to = w.result(n.results[0]);
+    std::uint64_t* const result_lanes = w.result(n.results[0]);
     std::uint64_t const* const a = w.source(n.sources[0]);
     std::uint64_t const* const b = w.source(n.sources[1]);
     for_each_lane(active, [&](unsigned l) {
       if (b[l] == 0) w.fail("division by zero in lane " + std::to_string(l));
-      to[l] = widen(f(narrow<T>(a[l]), narrow<T>(b[l])));
+      result_lanes[l] = widen(f(narrow<T>(a[l]), narrow<T>(b[l])));
     });
   }
 };

@@ -72,13 +72,13 @@ void combine_three(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t const* const a = w.source(n.sources[0]);
   std::uint64_t const* const b = w.source(n.sources[1]);
   std::uint64_t const* const c = w.source(n.sources[2]);
-  std::uint64_t* const to = w.result(n.results[0]);
+  std::uint64_t* const result_lanes = w.result(n.results[0]);
   for_each_lane(active, [&](unsigned l) {
     std::uint64_t result = 0;
     for (unsigned i = 0; i < 8; ++i)
       if ((n.mode >> i & 1) != 0)
         result |= (i & 4 ? a[l] : ~a[l]) & (i & 2 ? b[l] : ~b[l]) & (i & 1 ? c[l] : ~c[l]);
-    to[l] = static_cast<std::uint32_t>(result);
+    result_lanes[l] = static_cast<std::uint32_t>(result);
   });
 }
 void decode_lop3(statement& s, instruction& n) {

@@ -60,11 +60,11 @@ void shared_memory::split_line(std::size_t line) {
   uniform_lines_[line] = 0;
 }
 
-void shared_memory::race(warp const& w, unsigned lane, cell const& c, char const* action,
-                         std::string const& other_thread, char const* other_action) const {
+void shared_memory::race(warp const& w, unsigned lane, cell const& c, char const* verb,
+                         std::string const& other_thread, char const* other_verb) const {
   w.fail("race at byte " + std::to_string(number(c) << shift_) +
-         " of shared memory: " + name_of_thread(w, w.first_thread | lane) + " " + action +
-         " what " + other_thread + " " + other_action + ", and nothing orders the two");
+         " of shared memory: " + name_of_thread(w, w.first_thread | lane) + " " + verb + " what " +
+         other_thread + " " + other_verb + ", and nothing orders the two");
 }
 
 void shared_memory::check_read(warp& w, unsigned lane, cell const& c) const {

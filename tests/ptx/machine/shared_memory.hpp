@@ -72,8 +72,8 @@ class shared_memory {
   void add_readers(warp& w, cell& c, lane_mask lanes);
   void check_read(warp& w, unsigned lane, cell const& c) const;
   void check_write(warp& w, unsigned lane, cell const& c) const;
-  [[noreturn]] void race(warp const& w, unsigned lane, cell const& c, char const* action,
-                         std::string const& other_thread, char const* other_action) const;
+  [[noreturn]] void race(warp const& w, unsigned lane, cell const& c, char const* verb,
+                         std::string const& other_thread, char const* other_verb) const;
 
   block* owner_ = nullptr;
   std::uint16_t several_of_block_ = 0;  // reader code: several warps of this block

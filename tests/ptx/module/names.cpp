@@ -93,9 +93,9 @@ std::optional<operand> names::find_register(std::string_view name) {
       return operand{false, range.bytes, range.first + static_cast<int>(*parts.number)};
   }
   if (special_register(name) == nullptr) return std::nullopt;
-  auto const special = std::find_if(specials_.begin(), specials_.end(),
-                                    [&](auto const& s) { return s.first == name; });
-  if (special != specials_.end()) return operand{false, 4, special->second};
+  auto const entry = std::find_if(specials_.begin(), specials_.end(),
+                                  [&](auto const& s) { return s.first == name; });
+  if (entry != specials_.end()) return operand{false, 4, entry->second};
   specials_.emplace_back(name, registers_);
   return operand{false, 4, registers_++};  // special registers have 32 bits
 }

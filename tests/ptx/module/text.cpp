@@ -87,8 +87,8 @@ std::vector<piece> split_pieces(std::string_view body, int line) {
   while (position < body.size()) {
     if (is_space(body[position])) {
       step_to(position + 1);
-    } else if (std::size_t const end = skip_quoted(body, position); end != position) {
-      step_to(end);
+    } else if (std::size_t const next = skip_quoted(body, position); next != position) {
+      step_to(next);
     } else if (body[position] == '{' || body[position] == '}') {
       pieces.push_back(
           {body[position] == '{' ? piece::open : piece::close, body.substr(position, 1), line});

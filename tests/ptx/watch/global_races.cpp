@@ -34,10 +34,10 @@ cell& global_races::at(std::uint64_t address) {
   return (*last_)[(address & ((std::uint64_t{1} << page_shift) - 1)) >> shift_];
 }
 
-void global_races::race(warp const& w, unsigned lane, std::uint64_t address, char const* action,
-                        std::string const& other_thread, char const* other_action) const {
-  w.fail(std::string("race in global memory: it ") + action + " what " + other_thread + " " +
-             other_action + ", and nothing orders the two",
+void global_races::race(warp const& w, unsigned lane, std::uint64_t address, char const* verb,
+                        std::string const& other_thread, char const* other_verb) const {
+  w.fail(std::string("race in global memory: it ") + verb + " what " + other_thread + " " +
+             other_verb + ", and nothing orders the two",
          lane, address);
 }
 

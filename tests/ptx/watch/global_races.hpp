@@ -26,8 +26,8 @@ class global_races {
 
  private:
   cell& at(std::uint64_t address);
-  [[noreturn]] void race(warp const& w, unsigned lane, std::uint64_t address, char const* action,
-                         std::string const& other_thread, char const* other_action) const;
+  [[noreturn]] void race(warp const& w, unsigned lane, std::uint64_t address, char const* verb,
+                         std::string const& other_thread, char const* other_verb) const;
 
   unsigned shift_ = 0;  // log2 of the grain
   std::unordered_map<std::uint64_t, std::vector<cell>> pages_;

@@ -50,9 +50,9 @@ struct votes {
 };
 
 void write_result(warp& w, instruction const& n, votes const& combined) {
-  std::uint64_t* const to = w.result(n.results[0]);
+  std::uint64_t* const result_lanes = w.result(n.results[0]);
   std::uint64_t const result = combined.result(n.mode);
-  for_each_lane(w.alive, [&](unsigned l) { to[l] = result; });
+  for_each_lane(w.alive, [&](unsigned l) { result_lanes[l] = result; });
 }
 
 void vote_in_warp(warp& w, instruction const& n, lane_mask active) {

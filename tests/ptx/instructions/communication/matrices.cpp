@@ -48,14 +48,14 @@ void load_matrices(warp& w, instruction const& n, lane_mask active) {
     count_shared(counted, offsets.data(), 16,
                  static_cast<lane_mask>((std::uint64_t{1} << rows) - 1));
   for (unsigned g = 0; g < n.count; ++g) {
-    std::uint64_t* const to = w.result(n.results[g]);
+    std::uint64_t* const result_lanes = w.result(n.results[g]);
     for (unsigned l = 0; l < warp_lanes; ++l) {
       unsigned const row = l / 4, column = 2 * (l % 4);
       std::uint32_t const low =
           Transposed ? element[8 * g + column][row] : element[8 * g + row][column];
       std::uint32_t const high =
           Transposed ? element[8 * g + column + 1][row] : element[8 * g + row][column + 1];
-      to[l] = high << 16 | low;
+      result_lanes[l] = high << 16 | low;
     }
   }
 }

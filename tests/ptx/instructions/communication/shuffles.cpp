@@ -52,13 +52,13 @@ void shuffle(warp& w, instruction const& n, lane_mask active) {
     selected[l] = select_lane<mode>(l, static_cast<unsigned>(b[l]), static_cast<unsigned>(c[l]));
     if (!selected[l].inside) selected[l].lane = l;
   }
-  std::uint64_t* const to = w.result(n.results[0]);
+  std::uint64_t* const result_lanes = w.result(n.results[0]);
   for_each_lane(active, [&](unsigned l) {
     unsigned const source = selected[l].lane;
     if ((members_of(w, member_masks, l) >> source & 1) == 0)
       w.fail("lane " + std::to_string(l) + " reads lane " + std::to_string(source) +
              ", which takes no part");
-    to[l] = values[source];
+    result_lanes[l] = values[source];
   });
   if (n.result_count == 1) return;
   std::uint64_t* const inside = w.result(n.results[1]);
@@ -86,13 +86,13 @@ void vote(warp& w, instruction const& n, lane_mask active) {
   lane_mask votes = 0;
   for (unsigned l = 0; l < warp_lanes; ++l)
     votes |= static_cast<lane_mask>((p[l] != 0) != n.transposed ? 1 : 0) << l;  // !p
-  std::uint64_t* const to = w.result(n.results[0]);
+  std::uint64_t* const result_lanes = w.result(n.results[0]);
   for_each_lane(active, [&](unsigned l) {
     lane_mask const members = members_of(w, member_masks, l), member_votes = votes & members;
-    to[l] = mode == vote_mode::all       ? member_votes == members
-            : mode == vote_mode::any     ? member_votes != 0
-            : mode == vote_mode::uniform ? member_votes == 0 || member_votes == members
-                                         : member_votes;
+    result_lanes[l] = mode == vote_mode::all       ? member_votes == members
+                      : mode == vote_mode::any     ? member_votes != 0
+                      : mode == vote_mode::uniform ? member_votes == 0 || member_votes == members
+                                                   : member_votes;
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator of one's own in the arena: ./bench/run --with examples/arena/reverse.cpp
+// A user-defined operator in the arena: ./bench/run --with examples/arena/reverse.cpp
 // [snippet]
 #include <slicesort/bench.hpp>
 
@@ -19,7 +19,7 @@ struct reverse {  // y[n] = x[N - 1 - n]
   void backward(ss::exec::host exec, ss::tensor3<T const> dy, ss::tensor3<T> dx) const {
     forward(exec, dy, dx);
   }
-  // Oracles are given one sample of doubles.
+  // Oracles get one sample of doubles.
   void expected(ss::tensor3<double const> x, ss::tensor3<double> y) const {
     ss::index_t const last = x.extents().length - 1;
     for (ss::index_t n = 0; n <= last; ++n)
@@ -29,7 +29,7 @@ struct reverse {  // y[n] = x[N - 1 - n]
                          ss::tensor3<double> dx) const {
     expected(dy, dx);
   }
-  static constexpr double tolerance = 0;  // moved values may not err
+  static constexpr double tolerance = 0;  // values only move
 };
 ss::bench::entry<float, ss::bfloat16> const registration("reverse", reverse{});
 // [/snippet]

@@ -11,7 +11,7 @@ from pathlib import Path
 from common import DTYPES, Comparison, by_us, torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
-from report.in_torch.linear_attention import FORMS, linear_attention, rows_of_w  # noqa: E402
+from report.in_torch.linear_attention import IMPLEMENTATIONS, linear_attention, rows_of_w  # noqa: E402
 
 FEATURES = ("elu_plus_one", "cosine_reweighted", "random_exp", "random_fourier")  # by number, as the program has them
 SHAPES = ((2, 3, 130, 24), (1, 2, 64, 64), (1, 1, 3, 5), (3, 1, 200, 17))  # batch, heads, length, channels
@@ -39,7 +39,7 @@ def main() -> int:
     program, where = sys.argv[1:]
     torch.manual_seed(1)
     found = Comparison()
-    forms = [(direction, name) for direction in FORMS for name in FORMS[direction]]
+    forms = [(direction, name) for direction in IMPLEMENTATIONS for name in IMPLEMENTATIONS[direction]]
     with tempfile.TemporaryDirectory() as scratch:
         for shape, dtype, feature, (direction, form) in itertools.product(SHAPES, DTYPES, FEATURES, forms):
             r = rows_of_w(feature, shape[3])
@@ -52,7 +52,7 @@ def main() -> int:
             dy = torch.randn(shape, dtype=torch.float64).to(dtype)
             # Sums are float's here, also where elements have 16 bits.
             sums = torch.float64 if dtype is torch.float64 else torch.float32
-            right, beside = (by_torch(FORMS[direction][form], feature, inputs, dy, t) for t in (torch.float64, sums))
+            right, beside = (by_torch(IMPLEMENTATIONS[direction][form], feature, inputs, dy, t) for t in (torch.float64, sums))
             request = struct.pack("=8q", DTYPES.index(dtype), FEATURES.index(feature), direction == "causal", *shape, r)
             ours = by_us(program, where, Path(scratch), request, inputs, dy, dtype)
             for name, *values in zip(NAMES, ours, right, beside):

@@ -82,7 +82,7 @@ function tip(text, x = 0, y = 0) {
 function lengthName(n) { return n >= 16384 && n % 1024 === 0 ? `${n / 1024}K` : String(n); }
 
 function chart() {
-  const m = METRICS[metric], list = matching(SIDES.filter(side => side.key !== "n"));
+  const m = METRICS[metric], list = matching(PARAMETERS.filter(({ key }) => key !== "n"));
   const lengths = [...new Set(list.map(r => r.n))].sort((a, b) => a - b);
   const points = list.filter(r => r[m.value] > 0 && !(m.value === "ratio" && r.reference));
   $("chart-title").textContent = m.title;

@@ -17,7 +17,7 @@ const matching = (sides = PARAMETERS) => rows.filter(row => sides.every(({ key }
 // Selects a value, and changes other values only if no row would be left.
 function choose(key, value) {
   const requested = { ...shown, [key]: value };
-  for (const side of PARAMETERS) delete shown[side.key];
+  for (const { key: other } of PARAMETERS) delete shown[other];
   for (const side of [PARAMETERS.find(s => s.key === key), ...PARAMETERS.filter(s => s.key !== key)]) {
     shown[side.key] = requested[side.key];
     if (!matching().length) {

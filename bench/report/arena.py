@@ -28,7 +28,7 @@ def digest(path: Path) -> str:
 def commands_of(p: Programs, group: CaseGroup) -> dict[str, list[str]]:
     rounds = ["--arena", str(p.o.rounds), *(["--round-seconds", p.o.round_seconds] if p.o.round_seconds else [])]
     commands = {group.part: p.command(group.part) + rounds}
-    if group.part in p.others:
+    if group.part in p.base:
         commands[f"against-{group.part}"] = p.base_command(group.part) + rounds
     return commands
 
@@ -71,7 +71,7 @@ def run_arena(p: Programs) -> int:
     if not groups:
         raise BadResults("no case takes part in the arena")
     key = {"programs": {part: digest(path) for part, path in p.paths.items()}, "text": digest(o.text), **o.shapes.key(), "rounds": o.rounds, "round_seconds": o.round_seconds,
-           "commit": p.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": o.peers, "against": {part: digest(path) for part, path in p.others.items()}}
+           "commit": p.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": o.peers, "against": {part: digest(path) for part, path in p.base.items()}}
     run_log = RunLog(o.json.with_suffix(".partial.jsonl"), key, o.fresh)
     try:
         correct = run_groups(p, groups, run_log)
@@ -92,4 +92,4 @@ def run_arena(p: Programs) -> int:
             compare_rounds(path, p.results[part])
     if correct or all(finished(group, run_log) for group in groups):
         run_log.path.unlink()
-    return 0 if right else 1
+    return 0 if correct else 1

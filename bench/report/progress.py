@@ -13,7 +13,7 @@ class Progress:
     def __init__(self, total: float, finished: float = 0.0) -> None:
         self.total, self.finished, self.earlier = total, finished, finished
         self.current = 0.0
-        self.start, self.last = time.monotonic(), -EVERY
+        self.start, self.last = time.monotonic(), -INTERVAL
         self.terminal = sys.stderr.isatty()
 
     def begin(self, work: float) -> None:

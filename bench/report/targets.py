@@ -97,8 +97,8 @@ def targets() -> list[Target | Level]:
 
     def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort") -> None:
         forced = f" {subject.partition('@')[2]}" if "@" in subject else ""
-        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", name(subject, n, dtype),
-                            name("baseline_std_sort", n, dtype), at_least=at_least))
+        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", host_name(subject, n, dtype),
+                            host_name("baseline_std_sort", n, dtype), at_least=at_least))
 
     for n, at_least in ((64, 18), (256, 24), (1024, 26), (4096, 24), (65536, 26), (1 << 20, 8)):
         against_std_sort(at_least, n)
@@ -109,24 +109,24 @@ def targets() -> list[Target | Level]:
     against_std_sort(6, 1024, subject="slicing_sort@avx2")
 
     for n, power in ((1000, 1024), (2001, 2048), (4001, 4096)):
-        found.append(Target(f"f32 forward N={n}, an element, against N={power}", name("slicing_sort", n),
-                            name("slicing_sort", power), at_most=1.2))
+        found.append(Target(f"f32 forward N={n}, an element, against N={power}", host_name("slicing_sort", n),
+                            host_name("slicing_sort", power), at_most=1.2))
     for n in (1024, 4096):
-        found.append(Target(f"f32 forward 8x{n}x512, two threads against one", name("slicing_sort", n, b=8, t=2),
-                            name("slicing_sort", n, b=8), at_least=1.8))
+        found.append(Target(f"f32 forward 8x{n}x512, two threads against one", host_name("slicing_sort", n, b=8, t=2),
+                            host_name("slicing_sort", n, b=8), at_least=1.8))
     for input, at_most in (("few_unique", 1.7), ("relu", 1.7), ("text", 1.7), ("reversed", 1.7), ("sorted", NOISE),
                            ("constant", NOISE)):
         for n in (64, 256, 1024, 4096):
-            found.append(Target(f"f32 forward N={n}, {input} against normal", name("slicing_sort", n, input=input),
-                                name("slicing_sort", n), at_most=at_most))
+            found.append(Target(f"f32 forward N={n}, {input} against normal", host_name("slicing_sort", n, input=input),
+                                host_name("slicing_sort", n), at_most=at_most))
     for n in (1024, 4096, 16384, 65536):
-        found.append(Target(f"f32 backward N={n} against the naive scatter", name("slicing_sort", n, direction="backward"),
-                            name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
-    found.append(Target("f32 backward N=4096 against memcpy", name("slicing_sort", 4096, direction="backward"),
-                        name("baseline_memcpy", 4096), at_most=5))
+        found.append(Target(f"f32 backward N={n} against the naive scatter", host_name("slicing_sort", n, direction="backward"),
+                            host_name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
+    found.append(Target("f32 backward N=4096 against memcpy", host_name("slicing_sort", 4096, direction="backward"),
+                        host_name("baseline_memcpy", 4096), at_most=5))
     for n in (64, 256, 1024, 4096, 16384, 65536):
         found.append(Target(f"f32 forward N={n}, no_saved against saving",
-                            name("slicing_sort", n, direction="forward_values"), name("slicing_sort", n), at_least=1.4))
+                            host_name("slicing_sort", n, direction="forward_values"), host_name("slicing_sort", n), at_least=1.4))
     return found + csp_targets() + mix_targets() + attention_targets()
 
 
@@ -134,8 +134,8 @@ def csp_targets() -> list[Target]:
     found: list[Target] = []
 
     def against(reference: str, policy: str, subject: str, direction: str = "forward", **limits: float) -> None:
-        found.append(Target(f"f32 csp {policy} {direction} against {reference}", name("csp", 4096, direction=direction, policy=policy),
-                            name(subject, 4096, policy=policy), **limits))
+        found.append(Target(f"f32 csp {policy} {direction} against {reference}", host_name("csp", 4096, direction=direction, policy=policy),
+                            host_name(subject, 4096, policy=policy), **limits))
 
     for alignment in ("reference", "ascending"):
         against("memcpy", f"linear-{alignment}-G:2", "baseline_memcpy", at_most=6)
@@ -152,7 +152,7 @@ def mix_targets() -> list[Target]:
 
     def mix(n: int, factors: int, topology: str = "chord", direction: str = "forward_values",
             subject: str = "sparse_mix") -> str:
-        return name(subject, n, direction=direction, policy=f"{topology}-per_factor-M:{factors}")
+        return host_name(subject, n, direction=direction, policy=f"{topology}-per_factor-M:{factors}")
 
     for n, factors, at_least in ((4096, 12, 2), (16384, 14, 3)):
         found.append(Target(f"f32 sparse_mix chord N={n} against factor by factor", mix(n, factors),
@@ -161,7 +161,7 @@ def mix_targets() -> list[Target]:
     # 46 % of the rate of multiply-adds without loads.
     found.append(Target("f32 sparse_mix chord N=4096 against its multiply-adds alone", mix(4096, 12),
                         mix(4096, 12, subject="baseline_multiply_add"), at_most=2.17))
-    found.append(Target("f32 sparse_mix cdil N=4096 against memcpy", mix(4096, 12, "cdil"), name("baseline_memcpy", 4096),
+    found.append(Target("f32 sparse_mix cdil N=4096 against memcpy", mix(4096, 12, "cdil"), host_name("baseline_memcpy", 4096),
                         at_most=14))
     for topology in ("chord", "cdil"):
         found.append(Target(f"f32 sparse_mix {topology} N=4096 backward against its forward",
@@ -172,7 +172,7 @@ def mix_targets() -> list[Target]:
 def attention_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
     for direction in ("forward", "backward"):
-        streaming, whole = (name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
+        streaming, whole = (host_name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
                             for algorithm in ("streaming", "materialized"))
         label = f"f32 softmax attention H=8 D=64 N=4096 {direction}"
         found.append(Target(f"{label} against materialized with a BLAS", streaming, whole, at_least=3))

@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import sys
 from pathlib import Path
 from typing import NoReturn
 

@@ -148,7 +148,7 @@ def check_themes(b: Browser, data: dict) -> None:
         assert (max(paper) < 60) == dark, f"the page is not {name}: {paper}"
         hard = b.evaluate(LOW_CONTRAST)
         assert not hard, f"hard to read, {name}: {hard[:5]}"
-        assert b.evaluate(f"document.documentElement.style.getPropertyValue('--s0')") == data["series"][0][name]
+        assert b.evaluate("document.documentElement.style.getPropertyValue('--s0')") == data["series"][0][name]
     b.evaluate("document.getElementById('theme').click()")
     assert b.evaluate("document.documentElement.dataset.theme") == "light", "the button changes nothing"
     b.evaluate("localStorage.clear()")

@@ -6,7 +6,6 @@ import select
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 from report.command.options import ROOT
 from report.tests import InFolder

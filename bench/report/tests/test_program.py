@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
 from report.summary import WIDTH
 from report.command.options import ROOT

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-from pathlib import Path
 
 from report.summary import WIDTH, slower, summary, summary_rows
 from report.arena_table import notices_of, rows_of

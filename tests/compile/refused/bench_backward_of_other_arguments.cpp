@@ -4,17 +4,17 @@
 
 struct identity {
   template <class T>
-  using in = slicesort::tensor3<T const>;
+  using input = slicesort::tensor3<T const>;
   static constexpr bool has_oracle = false;
 
   template <class T>
-  void forward(slicesort::exec::host, in<T>, slicesort::tensor3<T>) const {}
+  void forward(slicesort::exec::host, input<T>, slicesort::tensor3<T>) const {}
 #ifdef CORRECTED
   template <class T>
-  void backward(slicesort::exec::host, in<T>, slicesort::tensor3<T>) const {}
+  void backward(slicesort::exec::host, input<T>, slicesort::tensor3<T>) const {}
 #else
   template <class T>
-  void backward(slicesort::exec::host, in<T>, in<T>, slicesort::tensor3<T>) const {}
+  void backward(slicesort::exec::host, input<T>, input<T>, slicesort::tensor3<T>) const {}
 #endif
 };
 slicesort::bench::entry<float> const registration("identity", identity{});

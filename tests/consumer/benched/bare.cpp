@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// forward and nothing else: timed, and unchecked.
+// An operator with only forward: timed, not verified.
 #include <slicesort/bench.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two contestants, of which the second has no name or the name of the first.
+// Two entries, the second with an invalid name or the name of the first.
 #include <slicesort/bench.hpp>
 
 namespace {

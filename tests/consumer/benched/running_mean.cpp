@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, whose rounding the usual tolerance allows, in both element types of the arena.
+// Sums within the default tolerance, in both element types of the arena.
 #include <slicesort/bench.hpp>
 
 #include <vector>

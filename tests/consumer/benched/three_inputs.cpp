@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// q, k and v as attention has them, its heads, a state that only training keeps, a backward that
-// reads the inputs, and what the roofline needs.
+// An operator with q, k, v and heads, state saved only for training, a backward that reads the
+// inputs, and flops for the roofline.
 #include <slicesort/bench.hpp>
 
 #include <algorithm>

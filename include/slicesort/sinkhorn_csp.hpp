@@ -143,7 +143,7 @@ class sinkhorn_csp {
       auto const info = detail::describe("x", params.x, false);
       c.view(source);
       c.view(info);
-      c.same_extents(source, info.name, info.extents.each());
+      c.same_extents(source, info.name, info.extents.tensor());
       check_mixing(c, source, info, target, params.lengths);
     });
   }
@@ -181,10 +181,10 @@ class sinkhorn_csp {
   void check_mixing(detail::checker& c, detail::view_info const& source, detail::view_info const& x,
                     detail::view_info const& target, tensor1<index_t const> lengths) const {
     c.view(target);
-    c.same_extents(target, x.name, x.extents.each());
+    c.same_extents(target, x.name, x.extents.tensor());
     c.no_overlap(target, source);
     c.no_overlap(target, x);
-    c.lengths(lengths, x.extents.each());
+    c.lengths(lengths, x.extents.tensor());
     c.rows_countable(x);
     check_policies(c, x);
   }

@@ -53,7 +53,7 @@ void run_type(byte_reader& reader) {
   double const eps = least_eps(size, feature) + static_cast<double>(reader.take()) / 16;
   auto p = normal_linear<T>(size, feature_number(std::min(feature, custom_relu - 1), flags >> 6),
                             divisor_number(divisor, eps), causal, flags >> 16);
-  custom_feature const feature_map{feature == custom_relu ? custom_kind::relu : custom_kind::by_place,
+  custom_feature const feature_map{feature == custom_relu ? custom_feature_kind::relu : custom_feature_kind::positional,
                                 (flags & 128) != 0 ? 0.25 : 0};
   if (feature >= custom_relu) {
     p.feature = ss::feature::relu{feature_map.eps};

@@ -145,7 +145,7 @@ TEST_CASE("numbers of policies") {
 TEST_CASE("the number of features of a map of the caller's") {
   linear_call<custom_feature> call;
   call.without_w();
-  call.feature = {custom_kind::counted, -1};
+  call.feature = {custom_feature_kind::counted, -1};
   CHECK(call.both_directions() == "feature.features is -1, must be in 0..2^31");
   call.feature.eps = 2147483649;
   CHECK(call.both_directions() == "feature.features is 2147483649, must be in 0..2^31");

@@ -19,7 +19,7 @@ namespace {
 
 using numbers = std::vector<double>;
 
-// Features of row i of q or k, by the definition of custom_kind::by_place.
+// Features of row i of q or k, by the definition of custom_feature_kind::positional.
 numbers features_by_place(numbers const& x, index_t channels, index_t i, index_t length,
                           double eps) {
   double const a = static_cast<double>(i + 1) / static_cast<double>(2 * length);
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("a built-in map, repeated", T, float, double, float16, bfloat
         CAPTURE(problem.describe());
         for_each_backend_once(problem.number(), [&](any_exec const& exec) {
           CAPTURE(describe_exec(exec));
-          auto const got = run_custom({custom_kind::relu, eps}, problem, exec);
+          auto const got = run_custom({custom_feature_kind::relu, eps}, problem, exec);
           CHECK(got.wrong == "");
           CHECK(same_results(got, run_linear(problem, exec)));
         });
@@ -119,7 +119,7 @@ TEST_CASE("a map that reads its row's position") {
                     dv = differences(&linear_problem<double>::v);
       for_each_backend_once(problem.number(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        auto const got = run_custom({custom_kind::by_place, eps}, problem, exec);
+        auto const got = run_custom({custom_feature_kind::positional, eps}, problem, exec);
         CHECK(farthest(got.y, want) < 1e-11);
         CHECK(farthest(every_seventh(got.dq), dq) < 1e-7);
         CHECK(farthest(every_seventh(got.dk), dk) < 1e-7);

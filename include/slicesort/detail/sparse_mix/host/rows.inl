@@ -64,7 +64,7 @@ struct mix_sums {
     for (int k = Ahead == 0 ? 0 : near_links; k < s.links; ++k)
       unrolled<Rows>([&](auto r) {
         A const* const row = source + s.row[k] + r * mix_columns;
-        V const weight = lanes::every(weights[s.weight[k] + r * s.weight_pitch]);
+        V const weight = lanes::splat(weights[s.weight[k] + r * s.weight_pitch]);
         unrolled<Across>([&](auto v) {
           sum[r][v] = fused_lanes(weight, load_lanes<V>(row + v * width), sum[r][v]);
         });
@@ -100,7 +100,7 @@ struct mix_sums {
       unrolled<near_links>([&](auto k) {
         constexpr int row_index = reached - Ahead * near_row(k);
         if constexpr (0 <= row_index && row_index < rows) {
-          V const weight = lanes::every(weights[s.weight[k] + row_index * s.weight_pitch]);
+          V const weight = lanes::splat(weights[s.weight[k] + row_index * s.weight_pitch]);
           unrolled<across>(
               [&](auto v) { sum[row_index][v] = fused_lanes(weight, row[v], sum[row_index][v]); });
         }

@@ -142,15 +142,6 @@ inline void check_permutation(checker& c, view_info const& perm, view_info const
   c.no_overlap(perm, out);
 }
 
-// Rules of a call that moves `in` to `out` by a saved permutation.
-template <class T>
-void check_permuting(checker& c, char const* in_name, tensor3<T const> in, char const* out_name,
-                     tensor3<T> out, const_index_tensor3 perm, tensor1<index_t const> lengths) {
-  auto const from = describe(in_name, in, false), to = describe(out_name, out, true);
-  check_transfer(c, from, to, lengths);
-  check_permutation(c, describe("perm", perm, false), from, to);
-}
-
 // Parameters of a forward call of x -> y; `config` initializes the leading members.
 template <class Op, class X, class Y, class... Config>
 auto make_forward_params(X const& x, Y const& y, forward_options const& options,
@@ -195,6 +186,13 @@ transfer_info check_transfer(checker& c, Params const& params) {
   transfer_info const info = describe_transfer(params);
   check_transfer(c, info.source, info.target, params.lengths);
   return info;
+}
+
+// Checks a call that moves rows by a saved permutation.
+template <class Params>
+void check_permuting(checker& c, Params const& params) {
+  auto const [in, out] = check_transfer(c, params);
+  check_permutation(c, describe("perm", params.state, false), in, out);
 }
 
 // Rules of a tensor's shape in a call that moves or mixes its rows.

@@ -16,8 +16,8 @@ struct transfer_forward {
   typename Op::config config{};
   tensor3<T const> x{};
   tensor3<T> y{};
-  index_tensor3 state{};  // saved for backward
-  bool saving = false;    // true if `state` is written
+  typename Op::forward_state state{};  // saved for backward
+  bool saving = false;                 // true if `state` is written
   tensor1<index_t const> lengths{};
 
   tensor3<T const> source() const { return x; }
@@ -41,11 +41,12 @@ struct transfer_backward {
   typename Op::shape shape() const { return Op::shape_of(dy.extents(), config); }
 };
 
-// Base of an operator's tag, which states the names of its functions in error messages. It may have
-// a `config`, and a `shape`: the arguments of the workspace size.
+// Base of an operator's tag, which names its functions in error messages. The tag may have a
+// `config`, another type of state, and a `shape`: the arguments of the workspace size.
 template <class Op>
 struct transfer_op {
   struct config {};
+  using forward_state = index_tensor3;
   using shape = extents3;
   template <class Config>
   static extents3 shape_of(extents3 x, Config const&) {

@@ -45,11 +45,13 @@ struct device_implementation<permute_op> {
     (void)permute_layout<T>(memory, grid, extents);
   }
   template <class Grid, class T>
-  static void forward(Grid const& grid, permute_forward<T> const& params, workspace w) {
+  static void forward(Grid const& grid, transfer_forward<permute_op, T> const& params,
+                      workspace w) {
     run(grid, column_transfer<T>{params.x, params.y, true, grad_mode::overwrite}, params, w);
   }
   template <class Grid, class T>
-  static void backward(Grid const& grid, permute_backward<T> const& params, workspace w) {
+  static void backward(Grid const& grid, transfer_backward<permute_op, T> const& params,
+                       workspace w) {
     run(grid, column_transfer<T>{params.dy, params.dx, false, params.mode}, params, w);
   }
 
@@ -60,7 +62,7 @@ struct device_implementation<permute_op> {
     arena memory(w);
     extents3 const extents = transfer.x.extents();
     permute_layout<T> const layout(memory, grid, extents);
-    with_row_numbers(index_rows(params.perm), [&](auto const& rows) {
+    with_row_numbers(index_rows(params.state), [&](auto const& rows) {
       if (params.lengths.data() == nullptr)
         permute_columns(grid, transfer, rows, layout);
       else

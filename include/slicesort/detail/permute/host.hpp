@@ -20,15 +20,17 @@ struct host_implementation<permute_op> {
     (void)layout_of<T>(memory, exec, extents);
   }
   template <class T>
-  static void forward(host_exec const& exec, permute_forward<T> const& params, workspace w) {
-    columns_to_permute<T> columns{params.x, params.y, params.perm};
+  static void forward(host_exec const& exec, transfer_forward<permute_op, T> const& params,
+                      workspace w) {
+    columns_to_permute<T> columns{params.x, params.y, params.state};
     columns.gather = true;
     columns.lengths = params.lengths;
     run(exec, columns, w);
   }
   template <class T>
-  static void backward(host_exec const& exec, permute_backward<T> const& params, workspace w) {
-    columns_to_permute<T> columns{params.dy, params.dx, params.perm};
+  static void backward(host_exec const& exec, transfer_backward<permute_op, T> const& params,
+                       workspace w) {
+    columns_to_permute<T> columns{params.dy, params.dx, params.state};
     columns.mode = params.mode;
     columns.lengths = params.lengths;
     run(exec, columns, w);

@@ -21,21 +21,23 @@ struct device_implementation<slicing_sort_op<Order>> {
                    [&](arena& backward) { (void)permute_layout<T>(backward, grid, extents); });
   }
   template <class Grid, class T>
-  static void forward(Grid const& grid, slicing_sort_forward<Order, T> const& params, workspace w) {
+  static void forward(Grid const& grid, transfer_forward<slicing_sort_op<Order>, T> const& params,
+                      workspace w) {
     arena memory(w);
     sort_layout<T> const layout(memory, grid, params.x.extents());
-    index_rows const perm = params.saving ? index_rows(params.perm) : index_rows();
-    sort_columns(grid,
-                 columns_view<T, Order>{params.order, params.x, params.y, perm, params.lengths},
-                 layout);
+    index_rows const perm = params.saving ? index_rows(params.state) : index_rows();
+    sort_columns(
+        grid, columns_view<T, Order>{params.config.order, params.x, params.y, perm, params.lengths},
+        layout);
   }
   // Needs no lengths: the permutation holds the rows past a length, too.
   template <class Grid, class T>
-  static void backward(Grid const& grid, slicing_sort_backward<T> const& params, workspace w) {
+  static void backward(Grid const& grid, transfer_backward<slicing_sort_op<Order>, T> const& params,
+                       workspace w) {
     arena memory(w);
     permute_layout<T> const layout(memory, grid, params.dy.extents());
     permute_columns(grid, column_transfer<T>{params.dy, params.dx, false, params.mode},
-                    index_rows(params.perm), layout);
+                    index_rows(params.state), layout);
   }
 };
 

@@ -21,20 +21,22 @@ struct host_implementation<slicing_sort_op<Order>> {
     (void)layout_of<T>(memory, exec, extents);
   }
   template <class T>
-  static void forward(host_exec const& exec, slicing_sort_forward<Order, T> const& params,
-                      workspace w) {
+  static void forward(host_exec const& exec,
+                      transfer_forward<slicing_sort_op<Order>, T> const& params, workspace w) {
     arena memory(w);
     layout<T> const scratch = layout_of<T>(memory, exec, params.x.extents());
-    index_tensor3 const perm = params.saving ? params.perm : index_tensor3();
-    sort_columns(exec,
-                 columns_to_sort<T, Order>{params.order, params.x, params.y, perm, params.lengths},
-                 [&](unsigned thread) { return scratch[thread].sort; });
+    index_tensor3 const perm = params.saving ? params.state : index_tensor3();
+    sort_columns(
+        exec,
+        columns_to_sort<T, Order>{params.config.order, params.x, params.y, perm, params.lengths},
+        [&](unsigned thread) { return scratch[thread].sort; });
   }
   template <class T>
-  static void backward(host_exec const& exec, slicing_sort_backward<T> const& params, workspace w) {
+  static void backward(host_exec const& exec,
+                       transfer_backward<slicing_sort_op<Order>, T> const& params, workspace w) {
     arena memory(w);
     layout<T> const scratch = layout_of<T>(memory, exec, params.dy.extents());
-    columns_to_permute<T> columns{params.dy, params.dx, params.perm};
+    columns_to_permute<T> columns{params.dy, params.dx, params.state};
     columns.mode = params.mode;
     columns.lengths = params.lengths;
     permute_columns(exec, columns, [&](unsigned thread) { return scratch[thread].permute; });

@@ -123,7 +123,7 @@ struct grouped_tiles {
     work.batch = first_sample + work.sample;
     work.begin = rest % groups * group;
     work.end = e.length - work.begin < group ? e.length : work.begin + group;
-    work.valid = rows_of(lengths, work.batch, e.length);
+    work.valid = valid_rows(lengths, work.batch, e.length);
     work.rows =
         work.valid <= work.begin ? 0 : (work.valid < work.end ? work.valid : work.end) - work.begin;
     work.column = block.rank() % width;
@@ -282,7 +282,7 @@ struct sum_reference_kernel {
     index_t const batch = first_sample + sample;
     T const dy_reference = dy(batch, row, reference);
     T& target = dx(batch, row, reference);
-    if (row >= rows_of(lengths, batch, e.length)) {
+    if (row >= valid_rows(lengths, batch, e.length)) {
       store_or_accumulate<Block>(mode, target, dy_reference);
       return;
     }

@@ -70,7 +70,7 @@ struct mix_tile_kernel {
     piece* const tile = shared(block);
     index_t const sample = block.index() / tiles();
     index_t const channel = block.index() % tiles() * width();
-    auto const n = static_cast<int>(rows_of(lengths, sample, input.extents().length));
+    auto const n = static_cast<int>(valid_rows(lengths, sample, input.extents().length));
     load(block, tile, cell_of(block, sample, channel), n);
     block.sync();
     thread_work work{block.rank() % row_threads, n, sample,

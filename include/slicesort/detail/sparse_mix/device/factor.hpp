@@ -61,7 +61,7 @@ struct mix_rows_kernel {
     index_t const channel = block_rest % tiles() * (thread_channels * width) + walk.column;
     if (row >= extents.length) return;
     // Rows past a length are copied, as are all rows of a chain without factors.
-    index_t const n = factors.factors == 0 ? 0 : rows_of(lengths, sample, extents.length);
+    index_t const n = factors.factors == 0 ? 0 : valid_rows(lengths, sample, extents.length);
 
     // A channel past the end reads the last one and stores nothing.
     T const* source[thread_channels];

@@ -83,7 +83,7 @@ struct pack_weights_kernel {
     index /= tiles;
     index_t const factor = first_factor + index % count, sample = index / count;
 
-    index_t const n = rows_of(lengths, sample, packed.length), first_row = row_block * block_rows;
+    index_t const n = valid_rows(lengths, sample, packed.length), first_row = row_block * block_rows;
     auto const rows = static_cast<int>(
         n - first_row < block_rows ? (n < first_row ? 0 : n - first_row) : block_rows);
     index_t const links_left = packed.links - first_link;

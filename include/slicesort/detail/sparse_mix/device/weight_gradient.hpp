@@ -57,7 +57,7 @@ struct link_gradient_kernel {
     index_t const row_blocks = divide_up(dw.extents().length, block_rows);
     index_t const sample = block.index() / row_blocks;
     index_t const first_row = block.index() % row_blocks * block_rows;
-    index_t const n = rows_of(lengths, sample, dw.extents().length);
+    index_t const n = valid_rows(lengths, sample, dw.extents().length);
     std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
     int const lane = block.rank() % block_rows, link_lane = block.rank() / block_rows;
     index_t const row = first_row + lane;

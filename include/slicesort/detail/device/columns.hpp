@@ -67,7 +67,6 @@ struct row_batch {
   row_range rows;
 
   SLICESORT_HD_INLINE int row(int k) const { return rows.first + k * rows.step; }
-  // Calls f(k, row) for each row.
   template <class F>
   SLICESORT_HD_INLINE void for_each(F const& f) const {
     SLICESORT_UNROLL

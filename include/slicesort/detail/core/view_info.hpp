@@ -60,14 +60,16 @@ struct element_size {
 inline view_info describe(char const* name, void const* data, element_size element,
                           stack_extents extents, stack_strides strides, axis_names axes,
                           bool written) {
-  return {name,
-          data,
-          static_cast<index_t>(element.bytes),
-          static_cast<index_t>(element.alignment),
-          extents,
-          strides,
-          written,
-          axes};
+  view_info info;
+  info.name = name;
+  info.data = data;
+  info.element_bytes = static_cast<index_t>(element.bytes);
+  info.alignment = static_cast<index_t>(element.alignment);
+  info.extents = extents;
+  info.strides = strides;
+  info.axes = axes;
+  info.written = written;
+  return info;
 }
 template <class T>
 view_info describe(char const* name, tensor3<T> v, bool written) {

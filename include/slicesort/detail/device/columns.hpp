@@ -114,9 +114,8 @@ struct index_rows {
   bool narrow = false;
 
   index_rows() = default;
-  index_rows(index_tensor3 t)
-      : data(t.data()), strides(t.strides()), narrow(t.width() == index_width::bits16) {}
-  index_rows(const_index_tensor3 t)
+  template <bool Const>
+  index_rows(basic_index_tensor3<Const> t)
       : data(const_cast<void*>(t.data())),
         strides(t.strides()),
         narrow(t.width() == index_width::bits16) {}

@@ -60,10 +60,12 @@ def view(type_name: str, data: gdb.Value, extents: list[int], strides: list[int]
         return f"{text}\nat {int(data):#x}, which gdb cannot read"
 
 
-class Tensor:
+class Printer:
     def __init__(self, value: gdb.Value) -> None:
         self.value = value
 
+
+class Tensor(Printer):
     def to_string(self) -> str:
         v = self.value
         element = v.type.strip_typedefs().template_argument(0)
@@ -73,28 +75,19 @@ class Tensor:
         return view(str(element), v["data_"], extents, strides)
 
 
-class IndexTensor:
-    def __init__(self, value: gdb.Value) -> None:
-        self.value = value
-
+class IndexTensor(Printer):
     def to_string(self) -> str:
         v, width = self.value, int(self.value["width_"])
         element = gdb.lookup_type({1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}[width])
         return view(f"u{8 * width}", v["data_"].cast(element.pointer()), axes(v["extents_"]), axes(v["strides_"]))
 
 
-class Axes:
-    def __init__(self, value: gdb.Value) -> None:
-        self.value = value
-
+class Axes(Printer):
     def to_string(self) -> str:
         return in_brackets(axes(self.value))
 
 
-class Half:
-    def __init__(self, value: gdb.Value) -> None:
-        self.value = value
-
+class Half(Printer):
     def to_string(self) -> str:
         return number_of(self.value)
 

@@ -163,7 +163,7 @@ auto printer_of(strided_view<T, Extents, Strides> v) {
 }
 // Calls f(printer) with an index view's element type; unsigned, whatever type saved the indices.
 template <bool Const, class F>
-std::string with_index_type(basic_index_tensor3<Const> v, F const& f) {
+std::string with_printer(basic_index_tensor3<Const> v, F const& f) {
   auto const print = [&](auto const* data) {
     return f(printer_of(tensor3(data, v.extents(), v.strides())));
   };
@@ -184,7 +184,7 @@ SLICESORT_OPERATORS_BEGIN
 
 template <bool Const>
 std::ostream& operator<<(std::ostream& stream, basic_index_tensor3<Const> view) {
-  return stream << detail::with_index_type(view, [](auto const& known) { return known.text(); });
+  return stream << detail::with_printer(view, [](auto const& known) { return known.text(); });
 }
 inline std::ostream& operator<<(std::ostream& stream, float16 value) {
   return stream << detail::view_printer<float16>::cell(value);
@@ -206,7 +206,7 @@ std::ostream& operator<<(std::ostream& stream, shape_only<View> wrapped) {
 }
 template <bool Const>
 std::ostream& operator<<(std::ostream& stream, shape_only<basic_index_tensor3<Const>> wrapped) {
-  return stream << detail::with_index_type(wrapped.view,
+  return stream << detail::with_printer(wrapped.view,
                                            [](auto const& known) { return known.heading(); });
 }
 

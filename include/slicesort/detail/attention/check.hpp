@@ -25,15 +25,12 @@ inline attention_view describe_shape(char const* name, extents4 e, axis_names ax
 }
 template <class T>
 attention_view describe(char const* name, tensor4<T> v, bool written, axis_names axes = head_axes) {
+  extents4 const e = v.extents();
   strides4 const s = v.strides();
-  attention_view view = describe_shape(name, v.extents(), axes);
-  view_info const elements = describe(name, v, element_size::make<T>(), written);
-  view.data = elements.data;
-  view.element_bytes = elements.element_bytes;
-  view.alignment = elements.alignment;
-  view.written = written;
-  view.strides = {s.batch, s.heads, s.length, s.channels};
-  return view;
+  return {
+      describe(name, v.data(), element_size::make<T>(), {e.batch, e.heads, e.length, e.channels},
+               {s.batch, s.heads, s.length, s.channels}, axes, written),
+      e};
 }
 
 // True if the caller passed no tensor.

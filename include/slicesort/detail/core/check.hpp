@@ -55,7 +55,6 @@ class checker {
     va_end(args);
   }
 
-  // Records the failure of another check.
   void fail(status const& v) {
     if (ok()) status_ = v;
   }
@@ -66,23 +65,16 @@ class checker {
   void view(view_info const& v) {
     shape(v);  // first: the strides of an invalid shape may have overflowed
     if (!ok() || v.extents.empty()) return;
-    step(v, v.axes.outer, v.extents.outer, v.strides.outer);
-    step(v, v.axes.batch, v.extents.batch, v.strides.batch);
-    step(v, v.axes.length, v.extents.length, v.strides.length);
-    step(v, v.axes.channels, v.extents.channels, v.strides.channels);
+    for (axis_info const& axis : axes_of(v)) step(v, axis);
     if (!ok()) return;
     if (v.data == nullptr)
       fail(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
     aligned(v);
     index_t span = 0;
-    auto const axis = [&](index_t extent, index_t stride) {
-      return multiply_add(extent - 1, stride, span);
-    };
-    bool const fits =
-        axis(v.extents.outer, v.strides.outer) && axis(v.extents.batch, v.strides.batch) &&
-        axis(v.extents.length, v.strides.length) && axis(v.extents.channels, v.strides.channels) &&
-        span < max_index / v.element_bytes;
-    if (!fits)
+    bool fits = true;
+    for (axis_info const& axis : axes_of(v))
+      fits = fits && multiply_add(axis.extent - 1, axis.stride, span);
+    if (!fits || span >= max_index / v.element_bytes)
       too_large(v);
     else if (v.written)
       distinct_elements(v);
@@ -92,7 +84,7 @@ class checker {
   // Checks the extents of a view. Rejects large ones even beside an extent of 0, because backends
   // multiply subsets of the extents.
   void shape(view_info const& v) {
-    axes(v);
+    for (axis_info const& axis : axes_of(v)) not_negative(v, axis);
     if (!ok() || few_elements(v.extents)) return;
     if (!v.extents.empty()) return too_large(v);
     fail(error_kind::argument,
@@ -192,7 +184,6 @@ class checker {
     for (view_info const& tensor : tensors_)
       no_overlap(scratch, tensor, false, error_kind::workspace);
   }
-  // True if the call writes any element.
   bool writes() const {
     for (view_info const& tensor : tensors_)
       if (tensor.written) return true;
@@ -238,26 +229,20 @@ class checker {
          v.name, shape_of(v).text);
   }
 
-  void axes(view_info const& v) {
-    one_axis(v, v.axes.outer, v.extents.outer);
-    one_axis(v, v.axes.batch, v.extents.batch);
-    one_axis(v, v.axes.length, v.extents.length);
-    one_axis(v, v.axes.channels, v.extents.channels);
-  }
-  void one_axis(view_info const& v, char const* name, index_t extent) {
-    if (extent >= 0) return;
-    char const* const axis = name != nullptr ? name : "size";  // rank 1
+  void not_negative(view_info const& v, axis_info const& a) {
+    if (a.extent >= 0) return;
+    char const* const axis = a.name != nullptr ? a.name : "size";  // rank 1
     bool const split =
-        extent == -1 && v.axes.outer != nullptr && std::strcmp(axis, "channels") == 0;
+        a.extent == -1 && v.axes.outer != nullptr && std::strcmp(axis, "channels") == 0;
     fail(error_kind::argument, "%s.%s is %lld, must not be negative%s", v.name, axis,
-         static_cast<long long>(extent),
+         static_cast<long long>(a.extent),
          split ? " (split_heads: heads must divide the channels)" : "");
   }
-  void step(view_info const& v, char const* name, index_t extent, index_t stride) {
-    if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
+  void step(view_info const& v, axis_info const& a) {
+    if (a.extent > 1 && (a.stride < 0 || (a.stride == 0 && v.written)))
       fail(error_kind::argument, "%s.stride%s%s is %lld, must be %s", v.name,
-           name != nullptr ? "." : "", name != nullptr ? name : "", static_cast<long long>(stride),
-           v.written ? "positive" : "zero or positive");
+           a.name != nullptr ? "." : "", a.name != nullptr ? a.name : "",
+           static_cast<long long>(a.stride), v.written ? "positive" : "zero or positive");
   }
 
   void aligned(view_info const& v) {

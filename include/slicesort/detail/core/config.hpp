@@ -13,7 +13,6 @@
 #  define SLICESORT_HD_INLINE inline
 #endif
 
-// Host-device function in `slicesort::v0`.
 #define SLICESORT_HD_ABI_TAG SLICESORT_HD SLICESORT_ABI_TAG
 
 // nvcc parses the tag of a member template twice and warns about a duplicate.

@@ -7,7 +7,6 @@
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>
-#include <initializer_list>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -21,14 +20,11 @@ struct stepped_axes {
   int count = 0;
 
   explicit stepped_axes(view_info const& v) {
-    stack_extents const e = v.extents;
-    stack_strides const s = v.strides;
-    for (axis const a : {axis{e.outer, s.outer}, axis{e.batch, s.batch}, axis{e.length, s.length},
-                         axis{e.channels, s.channels}}) {
+    for (axis_info const& a : axes_of(v)) {
       if (a.extent == 1) continue;
       int i = count++;
       for (; i > 0 && axes[i - 1].stride < a.stride; --i) axes[i] = axes[i - 1];
-      axes[i] = a;
+      axes[i] = {a.extent, a.stride};
     }
   }
 
@@ -59,12 +55,10 @@ struct byte_pattern {
   }
 };
 
-// Bytes from the first one of a view to past the last.
 inline index_t byte_span(view_info const& v) {
-  return ((v.extents.outer - 1) * v.strides.outer + (v.extents.batch - 1) * v.strides.batch +
-          (v.extents.length - 1) * v.strides.length +
-          (v.extents.channels - 1) * v.strides.channels + 1) *
-         v.element_bytes;
+  index_t span = 1;
+  for (axis_info const& a : axes_of(v)) span += (a.extent - 1) * a.stride;
+  return span * v.element_bytes;
 }
 
 // Tests if two views share a byte. Exact for usual views, such as slices of a packed tensor;

@@ -5,6 +5,7 @@
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <new>
@@ -56,84 +57,72 @@ struct element_size {
   }
 };
 
-template <class View>
-view_info describe(char const* name, View const& v, element_size element, bool written) {
+inline view_info describe(char const* name, void const* data, element_size element,
+                          stack_extents extents, stack_strides strides, axis_names axes,
+                          bool written) {
   view_info info;
   info.name = name;
-  info.data = v.data();
+  info.data = data;
   info.element_bytes = static_cast<index_t>(element.bytes);
   info.alignment = static_cast<index_t>(element.alignment);
+  info.extents = extents;
+  info.strides = strides;
+  info.axes = axes;
   info.written = written;
   return info;
 }
 template <class T>
 view_info describe(char const* name, tensor3<T> v, bool written) {
-  view_info info = describe(name, v, element_size::make<T>(), written);
-  info.extents = stack_of_one(v.extents());
-  info.strides = stack_of_one(v.strides());
-  return info;
+  return describe(name, v.data(), element_size::make<T>(), stack_of_one(v.extents()),
+                  stack_of_one(v.strides()), three_axes, written);
 }
 template <bool Const>
 view_info describe(char const* name, basic_index_tensor3<Const> v, bool written) {
   auto const bytes = static_cast<std::size_t>(v.width());
-  view_info info = describe(name, v, element_size{bytes, bytes}, written);
-  info.extents = stack_of_one(v.extents());
-  info.strides = stack_of_one(v.strides());
-  return info;
+  return describe(name, v.data(), {bytes, bytes}, stack_of_one(v.extents()),
+                  stack_of_one(v.strides()), three_axes, written);
 }
 // Describes a view of one axis as one whose other axes have extent 1.
 template <class T>
 view_info describe(char const* name, tensor1<T> v, bool written) {
-  view_info info = describe(name, v, element_size::make<T>(), written);
-  info.axes.length = nullptr;
-  info.extents = {1, 1, v.size(), 1};
-  info.strides = {0, 0, v.stride(), 0};
-  return info;
+  return describe(name, v.data(), element_size::make<T>(), {1, 1, v.size(), 1},
+                  {0, 0, v.stride(), 0}, {nullptr, "batch", nullptr, "channels"}, written);
 }
 template <class T>
 view_info describe(char const* name, tensor_stack<T> v, bool written, axis_names axes) {
-  view_info info = describe(name, v, element_size::make<T>(), written);
-  info.extents = v.extents();
-  info.strides = v.strides();
-  info.axes = axes;
-  return info;
+  return describe(name, v.data(), element_size::make<T>(), v.extents(), v.strides(), axes, written);
 }
-
 // Describes untyped memory as one unaligned element.
 inline view_info describe_bytes(char const* name, void const* data, std::size_t bytes) {
-  view_info info;
-  info.name = name;
-  info.data = data;
-  info.element_bytes = static_cast<index_t>(bytes);
-  info.extents = {1, 1, 1, 1};
-  return info;
+  return describe(name, data, {bytes, 1}, {1, 1, 1, 1}, {}, three_axes, false);
 }
-
-// True for views of the same elements in the same order. Ignores strides of axes of extent 1.
-inline bool same_elements(view_info const& a, view_info const& b) {
-  auto const same = [](index_t extent, index_t first, index_t second) {
-    return extent == 1 || first == second;
-  };
-  stack_extents const e = a.extents;
-  stack_strides const s = a.strides, t = b.strides;
-  return a.data == b.data && a.element_bytes == b.element_bytes && e == b.extents &&
-         same(e.outer, s.outer, t.outer) && same(e.batch, s.batch, t.batch) &&
-         same(e.length, s.length, t.length) && same(e.channels, s.channels, t.channels);
-}
-
-// Describes a shape without memory.
 inline view_info describe_shape(char const* name, stack_extents e, axis_names axes) {
-  view_info info;
-  info.name = name;
-  info.extents = e;
-  info.axes = axes;
-  return info;
+  return describe(name, nullptr, {0, 1}, e, {}, axes, false);
 }
 inline view_info describe_shape(char const* name, extents3 e) {
   return describe_shape(name, stack_of_one(e), three_axes);
 }
 
-// Text of a shape or strides in a message.
+// An axis of a view and its name in messages, null if it has none.
+struct axis_info {
+  char const* name;
+  index_t extent, stride;
+};
+inline std::array<axis_info, 4> axes_of(view_info const& v) {
+  return {{{v.axes.outer, v.extents.outer, v.strides.outer},
+           {v.axes.batch, v.extents.batch, v.strides.batch},
+           {v.axes.length, v.extents.length, v.strides.length},
+           {v.axes.channels, v.extents.channels, v.strides.channels}}};
+}
+
+// True for views of the same elements in the same order. Ignores strides of axes of extent 1.
+inline bool same_elements(view_info const& a, view_info const& b) {
+  bool same = a.data == b.data && a.element_bytes == b.element_bytes && a.extents == b.extents;
+  for (std::size_t i = 0; i < 4; ++i)
+    same &= axes_of(a)[i].extent == 1 || axes_of(a)[i].stride == axes_of(b)[i].stride;
+  return same;
+}
+
 struct shape_text {
   char text[96];
 };

@@ -118,7 +118,6 @@ class cuda_grid {
 template <class... Selectors>
 cuda_grid(exec::basic_cuda<Selectors...>) -> cuda_grid<Selectors...>;
 
-// The CUDA backend of every operator.
 template <class Op>
 struct implementation<Op, cuda_backend> {
   template <class Exec>

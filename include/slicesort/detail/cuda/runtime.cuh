@@ -59,7 +59,6 @@ inline cudaError_t device_info_of(int device, device_info& info) {
   return status;
 }
 
-// Makes a device current during its lifetime.
 class device_guard {
  public:
   explicit device_guard(int device) {

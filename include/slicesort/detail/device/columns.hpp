@@ -67,7 +67,6 @@ struct row_batch {
   row_range rows;
 
   SLICESORT_HD_INLINE int row(int k) const { return rows.first + k * rows.step; }
-  // Calls f(k, row) for each row.
   template <class F>
   SLICESORT_HD_INLINE void for_each(F const& f) const {
     SLICESORT_UNROLL
@@ -115,9 +114,8 @@ struct index_rows {
   bool narrow = false;
 
   index_rows() = default;
-  index_rows(index_tensor3 t)
-      : data(t.data()), strides(t.strides()), narrow(t.width() == index_width::bits16) {}
-  index_rows(const_index_tensor3 t)
+  template <bool Const>
+  index_rows(basic_index_tensor3<Const> t)
       : data(const_cast<void*>(t.data())),
         strides(t.strides()),
         narrow(t.width() == index_width::bits16) {}

@@ -72,7 +72,6 @@ struct row_numbers {
   }
 };
 
-// Calls f(element) for the elements of one of the lane's rows, from left to right.
 template <class A, int Rows, int Columns, class F>
 SLICESORT_HD_INLINE void for_each_in_row(register_tile<A, Rows, Columns>& tile, int row,
                                          F const& f) {
@@ -89,7 +88,6 @@ SLICESORT_HD_INLINE A row_max(Block& block, register_tile<A, Rows, Columns> cons
   return block.template reduce<4>(start, max);
 }
 
-// Sum of the lane's elements of a row.
 template <class A, int Rows, int Columns>
 SLICESORT_HD_INLINE A lane_row_sum(register_tile<A, Rows, Columns> const& tile, int row) {
   A sum(0);

@@ -41,7 +41,6 @@ tensor_stack<T> slice_batch(tensor_stack<T> v, index_t first, index_t count) {
 
 inline bool narrow_rows(index_t length) { return length <= 65536; }
 
-// Allocates a row number for every element of a tensor.
 inline void* take_scratch_rows(arena& a, extents3 e) {
   auto const elements = static_cast<std::size_t>(e.size());
   if (narrow_rows(e.length)) return a.take<std::uint16_t>(elements);

@@ -31,7 +31,6 @@ struct swizzled_tile {
   static_assert((Piece & (Piece - 1)) == 0 && (Rows & (Rows - 1)) == 0, "powers of two");
   static_assert(RowLength % (Piece * Rows) == 0, "no element leaves its row");
 
-  // Offset of a row.
   template <class Int>
   static SLICESORT_HD_INLINE constexpr Int row_start(Int row) {
     constexpr Int pitch = RowLength;
@@ -44,7 +43,6 @@ struct swizzled_tile {
     constexpr Int piece = Piece, last_row = Rows - 1;
     return (row & last_row) * piece;
   }
-  // Offset of an element; `row_swizzle` is swizzle(row).
   template <class Int>
   static SLICESORT_HD_INLINE constexpr Int offset(Int row, Int column, Int row_swizzle) {
     return row_start(row) + (column ^ row_swizzle);

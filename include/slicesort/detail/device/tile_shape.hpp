@@ -13,7 +13,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// True if rows, not channels, are adjacent in memory.
 inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
 
 // Number of columns of a tile, where a column takes `column_bytes` of shared memory; 0 if none

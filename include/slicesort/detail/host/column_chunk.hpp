@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -107,21 +108,16 @@ void for_each_element(tensor3<T> view, column_chunk b, index_t first, index_t la
 }
 
 // Calls f(view) with a view of the index view's element type.
-template <class F>
-void with_index_type(index_tensor3 v, F const& f) {
+template <bool Const, class F>
+void with_index_type(basic_index_tensor3<Const> v, F const& f) {
+  auto const call = [&](auto index) {
+    using Index = std::conditional_t<Const, decltype(index) const, decltype(index)>;
+    f(tensor3<Index>(static_cast<Index*>(v.data()), v.extents(), v.strides()));
+  };
   if (v.width() == index_width::bits16)
-    f(tensor3<std::uint16_t>(static_cast<std::uint16_t*>(v.data()), v.extents(), v.strides()));
+    call(std::uint16_t{});
   else
-    f(tensor3<std::uint32_t>(static_cast<std::uint32_t*>(v.data()), v.extents(), v.strides()));
-}
-template <class F>
-void with_index_type(const_index_tensor3 v, F const& f) {
-  if (v.width() == index_width::bits16)
-    f(tensor3<std::uint16_t const>(static_cast<std::uint16_t const*>(v.data()), v.extents(),
-                                   v.strides()));
-  else
-    f(tensor3<std::uint32_t const>(static_cast<std::uint32_t const*>(v.data()), v.extents(),
-                                   v.strides()));
+    call(std::uint32_t{});
 }
 
 // Stores gradients: assigns them, or adds them in the accumulator type and rounds once.
@@ -170,7 +166,6 @@ void load_columns(tensor3<From> from, column_chunk b, index_t first, index_t las
   });
 }
 
-// Copies thread-local columns to rows [first, last) of a chunk.
 template <class From, class To>
 void store_columns(From const* from, index_t pitch, tensor3<To> to, column_chunk b, index_t first,
                    index_t last) {
@@ -197,7 +192,6 @@ void store_sums(accumulator_t<T> const* from, index_t pitch, tensor3<T> to, colu
   });
 }
 
-// Copies rows [first, last) of a chunk from one view to another.
 template <class T>
 void transfer_rows(tensor3<T const> from, tensor3<T> to, column_chunk b, index_t first,
                    index_t last, grad_mode mode) {

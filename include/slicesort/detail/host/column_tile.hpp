@@ -58,7 +58,6 @@ struct tile_rows {
   }
 };
 
-// Number of tiles of `width` columns in a tensor, and the columns of one of them.
 inline index_t tiles_of(extents3 e, int width) {
   return (e.batch * e.channels + width - 1) / width;
 }

@@ -13,7 +13,6 @@
 #  define SLICESORT_NEON 0
 #endif
 
-// Run-time dispatch to code for newer processors.
 #if SLICESORT_GNU_VECTORS && defined(__x86_64__)
 #  define SLICESORT_X86_DISPATCH 1
 #else

@@ -28,7 +28,6 @@ class host_exec {
         }) {}
   host_exec(host_exec const&) = default;
 
-  // Calls f(thread) once for every thread in [0, n).
   template <class F>
   void parallel_for(unsigned n, F const& f) const {
     parallel_for_(
@@ -43,7 +42,6 @@ class host_exec {
   void (*parallel_for_)(void const* policy, unsigned n, thread_function, void const* task);
 };
 
-// Checks a host execution policy.
 inline void check_host(host_exec const& exec, checker& c) {
   if (exec.threads == 0) c.fail(error_kind::argument, "exec.threads is 0, must be at least 1");
   if (!isa_available(exec.instructions))

@@ -65,7 +65,6 @@ class row_access {
       std::fill(to + i * pitch + width, to + (i + 1) * pitch, A(0));
     std::fill(to + count * pitch, to + padded * pitch, A(0));
   }
-  // Loads rows of a strided matrix.
   void load(T const* from, index_t row, index_t column, index_t rows, index_t width, A* to,
             index_t pitch) const {
     if (column == 1) return kernels_.load(from, row, rows, width, to, pitch);
@@ -119,7 +118,6 @@ SLICESORT_INLINE void copy_row(From const* from, To* to) {
     portable::store_vector<Stream>(to + lane, portable::load_lanes<V>(from + lane));
 }
 
-// Maximum rows of a call of store_rows.
 inline constexpr int store_batch_rows = 16;
 
 // Stores `count` rows to rows i .. of the tensor, or adds them. With Stream, the caller must call

@@ -39,7 +39,6 @@ SLICESORT_HD constexpr std::uint32_t sortable_key<raw_key32>(std::uint32_t bits)
   return bits;
 }
 
-// Decodes the bits of a value from a column's key.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
   bits_t<T> const up = ascending ? key : static_cast<bits_t<T>>(~key);

@@ -18,7 +18,6 @@ template <class T>
 inline constexpr bits_t<T> nan_bits = static_cast<bits_t<T>>(dtype_traits<T>::infinity |
                                                              dtype_traits<T>::infinity >> 1);
 
-// Rounds a sum in the accumulator's type (or in double) to T.
 template <class T, class A>
 SLICESORT_HD inline T rounded(A sum) {
   T const nan = bit_cast<T>(nan_bits<T>);

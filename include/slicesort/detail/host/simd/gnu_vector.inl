@@ -56,7 +56,6 @@ SLICESORT_INLINE vec<Lane, Count> spread_sign(vec<Lane, Count> const& v) {
   using Signed = vec<std::make_signed_t<Lane>, Count>;
   return reinterpret_cast<vec<Lane, Count>>(reinterpret_cast<Signed>(v) >> (8 * sizeof(Lane) - 1));
 }
-// True if any bit of the vector is set.
 template <class V>
 SLICESORT_INLINE bool any_set(V const& v) {
   std::uint64_t chunks[sizeof(V) / 8 + (sizeof(V) < 8)] = {};

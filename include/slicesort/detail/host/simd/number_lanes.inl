@@ -46,7 +46,6 @@ struct number_lanes {
     else
       return reinterpret_cast<V>(widened(convert<uint_lanes>(load_lanes<narrow>(from))));
   }
-  // Rounds to T and stores.
   template <bool Stream>
   static SLICESORT_INLINE void store(T* to, V const& v) {
     if constexpr (std::is_same_v<T, A>)

@@ -18,21 +18,16 @@ struct vec {
   friend vec operator~(vec const& a) {
     return map([&](int i) { return ~a[i]; });
   }
-  friend vec operator&(vec const& a, vec const& b) {
-    return map([&](int i) { return a[i] & b[i]; });
+#define SLICESORT_LANEWISE(op)                                 \
+  friend vec operator op(vec const& a, vec const& b) {         \
+    return map([&](int i) { return a[i] op b[i]; });           \
   }
-  friend vec operator|(vec const& a, vec const& b) {
-    return map([&](int i) { return a[i] | b[i]; });
-  }
-  friend vec operator^(vec const& a, vec const& b) {
-    return map([&](int i) { return a[i] ^ b[i]; });
-  }
-  friend vec operator+(vec const& a, vec const& b) {
-    return map([&](int i) { return a[i] + b[i]; });
-  }
-  friend vec operator*(vec const& a, vec const& b) {
-    return map([&](int i) { return a[i] * b[i]; });
-  }
+  SLICESORT_LANEWISE(&)
+  SLICESORT_LANEWISE(|)
+  SLICESORT_LANEWISE(^)
+  SLICESORT_LANEWISE(+)
+  SLICESORT_LANEWISE(*)
+#undef SLICESORT_LANEWISE
   friend vec operator<<(vec const& a, int n) {
     return map([&](int i) { return a[i] << n; });
   }

@@ -73,7 +73,6 @@ void with_isa(isa set, F const& f) {
   f(portable::target{});
 }
 
-// SIMD vectors for every instruction set.
 #define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/vectors.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

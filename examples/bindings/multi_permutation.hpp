@@ -10,7 +10,8 @@
 
 namespace bindings {
 
-/// The number of components is that of the weights, `[components]`, whose type is the accumulator's.
+/// The number of components is that of the weights, `[components]`, whose type is the
+/// accumulator's.
 template <class Call>
 void multi_permutation(Call& call, std::string const& order, array const& x, array const& weights,
                        array const& y, optional_array const& perm, optional_array const& lengths) {

@@ -242,8 +242,8 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double, float16, bfloat16) {
     tensor<T> const before = more.dx;
     add_gradients(m, exec, p, ss::grad_mode::accumulate, more);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-      CHECK(of(more.dx) == of(before) + of(once.dx));
+      auto const value = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(value(more.dx) == value(before) + value(once.dx));
     });
     CHECK(more.dweights[0] == once.dweights[0] + 10);
     CHECK(more.dweights[1] == once.dweights[1] - 10);

@@ -110,12 +110,12 @@ TEST_CASE("difference quotients") {
         return sum;
       };
       auto const quotient = [&](double& variable) {
-        double const here = variable;
-        variable = here + 0.5;
+        double const value = variable;
+        variable = value + 0.5;
         double const above = run();
-        variable = here - 0.5;
+        variable = value - 0.5;
         double const below = run();
-        variable = here;
+        variable = value;
         return above - below;
       };
       double worst = 0;

@@ -98,10 +98,10 @@ mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
     mix_values<Math> next(dz.size());
     for (index_t p = 0; p < s.rows; ++p)
       for (index_t c = 0; c < s.channels; ++c) {
-        auto const own = Math::start(dz[s.at(p, c)]);
-        auto sum = s.residual == residual_kind::per_factor ? own : Math::start({});
+        auto const dz_value = Math::start(dz[s.at(p, c)]);
+        auto sum = s.residual == residual_kind::per_factor ? dz_value : Math::start({});
         if (s.residual == residual_kind::initial) {
-          first[s.at(p, c)] = Math::plus(first[s.at(p, c)], own);
+          first[s.at(p, c)] = Math::plus(first[s.at(p, c)], dz_value);
           if (m == 0) sum = first[s.at(p, c)];
         }
         for (index_t k = 0; k < s.links; ++k) {

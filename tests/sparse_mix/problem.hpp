@@ -151,13 +151,13 @@ void solve(mix_problem<T>& p) {
 inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t length,
                                         std::uint64_t seed) {
   random_stream random(seed);
-  index_t const far = index_t{1} << 62, most = std::numeric_limits<index_t>::max();
+  index_t const far = index_t{1} << 62, limits = std::numeric_limits<index_t>::max();
   index_t const n = length > 0 ? length : 1;
   std::vector<index_t> offsets;
   while (offsets.size() < static_cast<std::size_t>(factors * links)) {
     index_t const small = static_cast<index_t>(random.below(7)) - 3;
-    index_t const special[] = {0,         small,  far + small,   -far + small, most,
-                               -most - 1, -n + 1, n * 3 + small, small};
+    index_t const special[] = {0,           small,  far + small,   -far + small, limits,
+                               -limits - 1, -n + 1, n * 3 + small, small};
     if (random.below(3) == 0)
       offsets.push_back(special[random.below(9)]);
     else if (!offsets.empty() && random.below(5) == 0)
@@ -230,18 +230,17 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
   solve(p);
   return p;
 }
-// A random problem of any shape up to `most`.
+// Random problem of a shape within `limits`.
 template <class T>
-mix_problem<T> any_mix(extents3 most, index_t factors, index_t links, residual_kind residual,
+mix_problem<T> any_mix(extents3 limits, index_t factors, index_t links, residual_kind residual,
                        std::uint64_t seed) {
   random_stream random(seed + 77);
   auto const up_to = [&](index_t n) {
     return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n))) + 1;
   };
-  extents3 const e{up_to(most.batch), up_to(most.length), up_to(most.channels)};
+  extents3 const e{up_to(limits.batch), up_to(limits.length), up_to(limits.channels)};
   return normal_mix<T>(e, factors, links, residual, seed, all_lengths(e, seed + 78));
 }
-// The problem with gradients that overwrite or accumulate, as the caller says.
 template <class T>
 mix_problem<T> with_mode(mix_problem<T> p, ss::grad_mode mode) {
   p.mode = mode;

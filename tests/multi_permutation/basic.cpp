@@ -38,7 +38,7 @@ void poison_padding(variant_problem<T>& p) {
   });
 }
 
-// Fills in y and dx by a run on contiguous tensors.
+// Computes y and dx on contiguous tensors.
 template <class T>
 variant_problem<T> run_once(multi_case<T> const& m, extents3 e, std::uint64_t seed,
                             std::vector<index_t> lengths = {},

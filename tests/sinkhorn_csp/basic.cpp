@@ -105,7 +105,7 @@ TEST_CASE("two rows: the limit in closed form") {
 }
 
 TEST_CASE("columns sum to 1 always, rows when it has converged") {
-  // So the mean of a group is unchanged, and a constant added to w is added to y.
+  // The mean of a group is unchanged, and a constant added to w is added to y.
   sinkhorn_case p{{1, 12, 4}, 6, 1.0, 3, some_shifts(4, 9), 0};
   tensor<double> const x = normal_tensor<double>(p.e, 4);
   tensor<double> raised = x;

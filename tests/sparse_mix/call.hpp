@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of sparse_mix, for tests that spoil one argument and read the refusal.
+// A valid call of sparse_mix, for tests that invalidate one argument.
 #pragma once
 
 #include "support/buffers.hpp"

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// sparse_mix against a problem's answer: every form of the call, in any layout, with any
-// checkpoints. A comparison returns an empty string, or one line that says how to repeat the
-// failure.
+// SPDX-License-Identifier: Apache-2.0 Compares sparse_mix with expected results: every form of the
+// call, layout and checkpoints. Returns an empty string, or a line with what is needed to repeat
+// the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -20,7 +19,7 @@
 
 namespace support {
 
-// -ffast-math lets the compiler put plain sums in another order, in every backend its own.
+// With -ffast-math every backend may sum in another order.
 #if defined(__FAST_MATH__)
 inline constexpr bool sums_keep_their_order = false;
 #else

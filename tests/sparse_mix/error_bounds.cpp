@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// sparse_mix against what it approximates: long double with a proven bound of the error, and, in
-// integers, the explicit product of its factors as dense matrices.
+// SPDX-License-Identifier: Apache-2.0 sparse_mix against long double with a proven error bound,
+// and, in integers, against the product of its factors as dense matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -24,7 +23,7 @@ struct results_shares {
   long double y = 0, dx = 0, dw = 0;
 };
 
-// The greatest part of its bound that any error takes up.
+// Greatest ratio of an error to its bound.
 template <class T>
 results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
   using math = mix_bounded<T>;
@@ -85,7 +84,7 @@ matrix sum(matrix a, matrix const& b) {
   return a;
 }
 
-// The chain of a sample as one matrix: its factors are formed and multiplied.
+// The chain of a sample as one matrix, the product of its factors.
 template <class T>
 matrix chain_matrix(mix_problem<T> const& p, index_t b) {
   auto const n = static_cast<std::size_t>(p.rows(b));
@@ -94,7 +93,7 @@ matrix chain_matrix(mix_problem<T> const& p, index_t b) {
     matrix w(n, std::vector<long long>(n));
     for (index_t i = 0; i < p.rows(b); ++i)
       for (index_t k = 0; k < p.links; ++k) {
-        // Written from the definition, and independent of the oracle of the bits.
+        // From the definition, independent of the bitwise oracle.
         index_t j = i + p.offsets[static_cast<std::size_t>(m * p.links + k)];
         while (j < 0) j += p.rows(b);
         while (j >= p.rows(b)) j -= p.rows(b);
@@ -153,7 +152,7 @@ TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16,
           if (factors == 5 && links == 11) raise(long_chains, shares);
         });
       }
-  // A sum of one product is one rounding, which may be as great as its bound.
+  // A sum of one product has one rounding, which may reach its bound.
   MESSAGE(type_name<T>() << ": errors of y, dx and dw take up " << text(worst)
                          << " of their bounds; in 5 factors of 11 links " << text(long_chains));
 }

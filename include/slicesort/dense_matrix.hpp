@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A small matrix that owns its elements: what `equivalent_matrix` returns.
+/// A matrix that owns its elements, the result of `equivalent_matrix`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The dense matrix `E` that an operator amounts to for one channel of a sample,
-/// `y[batch, :, channel] = E x[batch, :, channel]`. No operator ever forms it. For tests, pictures
-/// and teaching: it works on host memory, in double precision, allocates vectors, and holds up to
-/// `length^2 * channels` numbers at once. Not part of the umbrella.
+/// The dense matrix `E` of an operator for one channel of a sample,
+/// `y[batch, :, channel] = E x[batch, :, channel]`. For tests, pictures and teaching: it uses host
+/// memory and double precision, and allocates up to `length^2 * channels` numbers. Not part of the
+/// umbrella.
 ///
-/// The matrix of an operator that looks at its values (all but `permute`, `shuffle` and
-/// `sparse_mix`) depends on x: `E` has the order of rows, or the weights, that this x gives. Rows
-/// past a sample's length are rows of the identity. The tensors may be of any element type. Errors
-/// are the operator's own, or an `invalid_argument` that names `batch`, `channel` or `head`.
+/// The matrix depends on x, except for `permute`, `shuffle` and `sparse_mix`. Rows past a sample's
+/// length are rows of the identity. The tensors may have any element type. Errors are those of the
+/// operator, or an `invalid_argument` that names `batch`, `channel` or `head`.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -63,8 +62,7 @@ matrix_state state_of(csp<Shift, Alignment> const& op, extents3 e) {
   return {op.saved_extents(e), op.saved_width(e)};
 }
 
-// The matrix of an operator that saves a `matrix_state`; `weights` are its arguments between x and
-// y.
+// The matrix of an operator that saves state; `weights` are its arguments between x and y.
 template <class Op, class... Weights>
 dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... weights) {
   exec::host const exec;
@@ -78,20 +76,21 @@ dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... we
   });
 }
 
-// The row numbers of one sample for every sample of a batch that forms its matrix.
+// Repeats the permutation of one sample for a batch.
 template <class T>
-const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 all, index_t batch) {
+const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 perm, index_t batch) {
   checker c("equivalent_matrix");
-  view_info const of_x = describe("x", x, false);
-  check_permutation(c, describe("perm", all, false), of_x, of_x);
+  view_info const info = describe("x", x, false);
+  check_permutation(c, describe("perm", perm, false), info, info);
   enforce(c.result());
-  extents3 const e{all.extents().length, all.extents().length, all.extents().channels};
-  strides3 const s = all.strides(), repeated{0, s.length, s.channels};
-  auto const of = [&](auto const* rows) -> const_index_tensor3 {
+  extents3 const e{perm.extents().length, perm.extents().length, perm.extents().channels};
+  strides3 const s = perm.strides(), repeated{0, s.length, s.channels};
+  auto const repeat = [&](auto const* rows) -> const_index_tensor3 {
     return tensor3(rows + batch * s.batch, e, repeated);
   };
-  if (all.width() == index_width::bits16) return of(static_cast<std::uint16_t const*>(all.data()));
-  return of(static_cast<std::uint32_t const*>(all.data()));
+  if (perm.width() == index_width::bits16)
+    return repeat(static_cast<std::uint16_t const*>(perm.data()));
+  return repeat(static_cast<std::uint32_t const*>(perm.data()));
 }
 
 // The rows of random features of one head, in double.
@@ -102,14 +101,14 @@ tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t
   checker c("equivalent_matrix");
   check_w(c, describe_w("w", in.w, false), describe("q", in.q, false));
   enforce(c.result());
-  extents3 const all = in.w.extents(), e{1, all.length, all.channels};
+  extents3 const w = in.w.extents(), e{1, w.length, w.channels};
   for (index_t f = 0; f < e.length; ++f)
     for (index_t n = 0; n < e.channels; ++n)
-      copy.push_back(as_double(in.w(heads_of_w(all) == 1 ? 0 : head, f, n)));
+      copy.push_back(as_double(in.w(heads_of_w(w) == 1 ? 0 : head, f, n)));
   return {copy.data(), e};
 }
 
-// The mask of one head, for a call that has this head alone, and would take it for the first.
+// The mask of one head, for a call with this head only.
 template <class Mask>
 struct mask_of_one_head : head_mask_t<Mask> {
   void for_head(index_t) const = delete;
@@ -164,14 +163,14 @@ dense_matrix equivalent_matrix(csp<Shift, Alignment> const& op, X const& x, inde
   return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
-/// The permutation matrix of a column of `saved`. Of x only the shape matters.
+/// The permutation matrix of a column of `saved`. Ignores the values of x.
 template <class X>
 dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permutation saved,
                                index_t batch, index_t channel, forward_options options = {}) {
   detail::matrix_sample const s(x, batch, channel, options);
-  const_index_tensor3 const mine = detail::rows_of_sample(detail::input(x), saved.view, batch);
+  const_index_tensor3 const perm = detail::rows_of_sample(detail::input(x), saved.view, batch);
   return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
-    op.backward(exec::host{}, dy, {mine}, dx, w, o);
+    op.backward(exec::host{}, dy, {perm}, dx, w, o);
   });
 }
 
@@ -186,13 +185,13 @@ dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batc
 }
 
 /// `T S`, where S is the shift, and T has the doubly stochastic matrices of the groups on its
-/// diagonal; the identity for the reference channel. It is not formed from gradients, which go
+/// diagonal; the identity for the reference channel. Not computed from gradients, which propagate
 /// through T too.
 template <class Shift, class X>
 dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
   detail::matrix_sample s(x, batch, channel, options);
-  // Refuses what is wrong with the policies.
+  // Checks the policies.
   s.forward(
       [&](auto from, auto to, workspace w, auto o) { op.forward(exec::host{}, from, to, w, o); });
   index_t const reference = op.reference().channel, rows = s.rows(), group = op.group(s.extents());
@@ -212,78 +211,79 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
   return m;
 }
 
-/// The product of the factors (the first is on the right) with what the residual adds. It is the
-/// same for every channel and every x. `w` is what the operator takes.
+/// The product of the factors (the first is on the right) and their residuals, the same for every
+/// channel and x. `w` as the operator takes it.
 template <class Topology, class Residual, class W>
 dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const& w, index_t batch,
                                forward_options options = {}) {
-  auto const in = detail::input_stack(w);
-  stack_extents const all = in.extents();
-  index_t const rows =
-      detail::matrix_rows(detail::describe("w", in, false, {"factors", "batch", "length", "links"}),
-                          batch, all.batch, {0, "channel"}, 1, options.lengths);
-  stack_extents const one{all.outer, 1, all.length, all.channels};
-  std::vector<double> weights(static_cast<std::size_t>(one.size()));
-  tensor_stack<double> const mine(weights.data(), one);
-  for (index_t m = 0; m < one.outer; ++m)
-    for (index_t n = 0; n < one.length; ++n)
-      for (index_t k = 0; k < one.channels; ++k)
-        mine(m, 0, n, k) = detail::as_double(in(m, batch, n, k));
-  // Mixes the unit vectors, a channel each: y is the matrix.
-  dense_matrix unit(all.length), mixed(all.length);
+  auto const view = detail::input_stack(w);
+  stack_extents const e = view.extents();
+  index_t const rows = detail::matrix_rows(
+      detail::describe("w", view, false, {"factors", "batch", "length", "links"}), batch, e.batch,
+      {0, "channel"}, 1, options.lengths);
+  stack_extents const sample{e.outer, 1, e.length, e.channels};
+  std::vector<double> weights(static_cast<std::size_t>(sample.size()));
+  tensor_stack<double> const sample_weights(weights.data(), sample);
+  for (index_t m = 0; m < sample.outer; ++m)
+    for (index_t n = 0; n < sample.length; ++n)
+      for (index_t k = 0; k < sample.channels; ++k)
+        sample_weights(m, 0, n, k) = detail::as_double(view(m, batch, n, k));
+  // Mixes the unit vectors, one per channel: y is the matrix.
+  dense_matrix unit(e.length), mixed(e.length);
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
-  extents3 const e{1, unit.size, unit.size};
+  extents3 const square{1, unit.size, unit.size};
   scratch memory;
-  op.forward(exec::host{}, tensor3<double const>(unit.elements.data(), e), mine,
-             tensor3<double>(mixed.elements.data(), e), no_saved, memory, slicesort::lengths(rows));
+  op.forward(exec::host{}, tensor3<double const>(unit.elements.data(), square), sample_weights,
+             tensor3<double>(mixed.elements.data(), square), no_saved, memory,
+             slicesort::lengths(rows));
   return mixed;
 }
 
-/// The map of a head, `queries x keys`: row i holds the weights of query i, zeros if it looks at
-/// nothing. It follows the operator's mask and scale, whatever its algorithm. `in` is what the
-/// operator takes.
+/// The map of a head, `queries x keys`: row i holds the weights of query i, zeros if it sees no
+/// key, with the operator's mask and scale. `in` as the operator takes it.
 template <class Mask, class Algorithm, class T>
 dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
                                attention_inputs<T> const& in, index_t batch, index_t head,
                                attention_options options = {}) {
-  detail::matrix_head<T> const mine(in.q, in.k, batch, head, options);
+  detail::matrix_head<T> const tensors(in.q, in.k, batch, head, options);
   std::vector<double> bias;
-  attention_inputs<double> one{mine.q, mine.k, {}, {}};
-  if (!detail::is_omitted(in.bias)) one.bias = mine.copied(detail::bias_of_pairs(in), bias);
+  attention_inputs<double> inputs{tensors.q, tensors.k, {}, {}};
+  if (!detail::is_left_out(in.bias)) inputs.bias = tensors.copied(detail::bias_of_pairs(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
   // A channel of zeros, and their means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
       means(static_cast<std::size_t>(map.size));
-  one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
+  inputs.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
   softmax_attention const whole(detail::of_one_head(op.mask(), head),
                                 std::optional(op.scale(in.q.extents().channels)), materialized<>{});
   scratch memory;
-  whole.forward(exec::host{}, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
+  whole.forward(exec::host{}, inputs, tensor4<double>(means.data(), {1, 1, map.size, 1}),
                 {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})}, memory,
-                mine.lengths);
+                tensors.lengths);
   return map;
 }
 
 /// The map of a head, `queries x keys`: row i holds the weights of query i, products of features
-/// over its divisor, or zeros if that is 0. It is what the operator makes of values that are unit
-/// vectors. `in` is what the operator takes; its v may be left out.
+/// over its divisor, or zeros if that is 0: the operator's output for values that are unit vectors.
+/// `in` as the operator takes it; its v may be left out.
 template <class Feature, class Divisor, class Direction, class T>
 dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> const& op,
                                linear_attention_inputs<T> const& in, index_t batch, index_t head,
                                attention_options options = {}) {
-  detail::matrix_head<T> const mine(in.q, in.k, batch, head, options);
+  detail::matrix_head<T> const tensors(in.q, in.k, batch, head, options);
   dense_matrix map(in.q.extents().length, in.k.extents().length), unit(map.columns);
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
   std::vector<double> w;
-  linear_attention_inputs<double> const one{mine.q,
-                                            mine.k,
-                                            {unit.elements.data(), {1, 1, unit.size, unit.size}},
-                                            detail::rows_of_head(in, head, w)};
-  attention_options own = mine.lengths;
-  own.dropout = options.dropout;  // which it refuses
+  linear_attention_inputs<double> const inputs{tensors.q,
+                                               tensors.k,
+                                               {unit.elements.data(), {1, 1, unit.size, unit.size}},
+                                               detail::rows_of_head(in, head, w)};
+  attention_options call_options = tensors.lengths;
+  call_options.dropout = options.dropout;  // which the operator refuses
   scratch memory;
-  op.forward(exec::host{}, one, tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}),
-             memory, own);
+  op.forward(exec::host{}, inputs,
+             tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}), memory,
+             call_options);
   return map;
 }
 

@@ -56,9 +56,10 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
     params.state = state.view;
     params.saving = state.saving;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const [in, out] = detail::check_transfer(c, params);
-      check_row(c, in, params.lengths);
-      if (state.saving) check_maximum(c, detail::describe("maximum", state.view, true), in, out);
+      auto const [source, target] = detail::check_transfer(c, params);
+      check_row(c, source, params.lengths);
+      if (state.saving)
+        check_maximum(c, detail::describe("maximum", state.view, true), source, target);
     });
   }
 
@@ -70,9 +71,9 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
     auto params = detail::make_backward_params<op>(dy, dx, options, op::config{row_});
     params.state = state.view;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const [in, out] = detail::check_transfer(c, params);
-      check_row(c, in, params.lengths);
-      check_maximum(c, detail::describe("maximum", state.view, false), in, out);
+      auto const [source, target] = detail::check_transfer(c, params);
+      check_row(c, source, params.lengths);
+      check_maximum(c, detail::describe("maximum", state.view, false), source, target);
     });
   }
 
@@ -83,13 +84,13 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
  private:
   using op = detail::max_exchange_op;
 
-  void check_row(detail::checker& c, detail::view_info const& in,
+  void check_row(detail::checker& c, detail::view_info const& source,
                  tensor1<index_t const> lengths) const {
-    index_t const length = in.extents.length;
+    index_t const length = source.extents.length;
     if (row_ < 0 || (length > 0 && row_ >= length))
       c.fail(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
              static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
-             in.name);
+             source.name);
     for (index_t b = 0; c.ok() && c.reads_memory() && b < detail::distinct_lengths(lengths); ++b)
       if (lengths(b) > 0 && lengths(b) <= row_)
         c.fail(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",
@@ -98,15 +99,15 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
   }
 
   static void check_maximum(detail::checker& c, detail::view_info const& maximum,
-                            detail::view_info const& in, detail::view_info const& out) {
+                            detail::view_info const& source, detail::view_info const& target) {
     c.view(maximum);
     if (maximum.extents.length != 1)
       c.fail(error_kind::argument, "maximum.length is %lld, must be 1",
              static_cast<long long>(maximum.extents.length));
-    c.same_extents(maximum, in.name, {in.extents.batch, 1, in.extents.channels});
-    c.index_holds(maximum, in.extents.length);
-    c.no_overlap(maximum, in);
-    c.no_overlap(maximum, out);
+    c.same_extents(maximum, source.name, {source.extents.batch, 1, source.extents.channels});
+    c.index_holds(maximum, source.extents.length);
+    c.no_overlap(maximum, source);
+    c.no_overlap(maximum, target);
   }
 
   index_t row_;

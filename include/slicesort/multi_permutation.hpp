@@ -14,8 +14,8 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Pass in place of the weights for `1 / components` each; the result is that of a view of this value,
-/// bit for bit.
+/// Pass in place of the weights for `1 / components` each; the result is that of a view of this
+/// value, bit for bit.
 struct uniform_weights_t {
   SLICESORT_ABI_TAG explicit uniform_weights_t() = default;
 };
@@ -25,34 +25,30 @@ SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// `y[b, :, c] = sum over k = 1 .. components of weights(k - 1) * P^k x[b, :, c]`, where P sorts that
-/// column:
-/// `(P v)[n] = v[p[n]]` with `p` the stable argsort, so `P v` is the sorted column (Sliceformer's
-/// multi-permutation, in its first version; the identity is not among the components).
+/// `y[b, :, c] = sum over k = 1 .. components of weights(k - 1) * P^k x[b, :, c]`, where P sorts
+/// that column: `(P v)[n] = v[p[n]]` with `p` the stable argsort, so `P v` is the sorted column
+/// (Sliceformer's multi-permutation, in its first version; the identity is not among the
+/// components).
 ///
 /// Backward `dx = sum over k of weights(k - 1) * (P^k)^T dy`, and, where asked for,
 /// `dweights(k - 1) = sum over b, n, c of dy * (P^k x)`.
 ///
 /// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
-///   repeats); weights, dweights: `[components]`.
-/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Weights and
-///   their gradient have the accumulator's type: double for double, float for all others.
-/// - **Order** as in `slicing_sort`.
-/// - **Arithmetic** in the accumulator's type, forward with k rising, backward by Horner's rule,
-///   rounded once to the element type. dweights: products and sums in double, each column in row
-///   order, then over the columns b * channels + c in order, rounded once. A sum that is no number
-///   is one and the same NaN.
-/// - **Saved** `perm`, as of `slicing_sort`: 16-bit (length <= 65536) or 32-bit; or `no_saved`.
-/// - **Lengths** P acts on the valid rows. Rows past a length are copied through (`y = x`,
-///   `dx = dy`) and have no part in dweights.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap with an output is
-///   refused.
-/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **Determinism** bit-identical for any thread count, instruction set and, but for dweights (a
-///   sum over the batch), split of the batch. With double weights, accumulating dweights part by
-///   part of the batch, in order, gives the bits of one call.
-/// - **Cost** one slicing_sort, then O(components * N) per column; backward O(components * N), twice that
-///   with dweights. Workspace O(N) per thread, and `components` doubles per column.
+/// repeats); weights, dweights: `[components]`. - **dtypes** float, double, float16, bfloat16, or
+/// any type with `dtype_traits`. Weights and their gradient have the accumulator's type: double for
+/// double, float for all others. - **Order** as in `slicing_sort`. - **Arithmetic** in the
+/// accumulator's type, forward with k rising, backward by Horner's rule, rounded once to the
+/// element type. dweights: products and sums in double, each column in row order, then over the
+/// columns b * channels + c in order, rounded once. A sum that is no number is one and the same
+/// NaN. - **Saved** `perm`, as of `slicing_sort`: 16-bit (length <= 65536) or 32-bit; or
+/// `no_saved`. - **Lengths** P acts on the valid rows. Rows past a length are copied through (`y =
+/// x`, `dx = dy`) and have no part in dweights. - **Aliasing** y may be x, and dx may be dy (same
+/// view); any other overlap with an output is refused. - **Errors** `invalid_argument`,
+/// `workspace_error`; before anything is written. - **Determinism** bit-identical for any thread
+/// count, instruction set and, but for dweights (a sum over the batch), split of the batch. With
+/// double weights, accumulating dweights part by part of the batch, in order, gives the bits of one
+/// call. - **Cost** one slicing_sort, then O(components * N) per column; backward O(components *
+/// N), twice that with dweights. Workspace O(N) per thread, and `components` doubles per column.
 ///
 /// @tparam Order which channels ascend: `ascending`, `descending`, `half_half`, `interleave`,
 ///         `haar_interleave`, or a type of yours (see `order.hpp`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Rank collapse: how near the rows of a sample are to being all the same. It is the residual of
-/// Theorem 1 of the CSP paper (after Dong et al. 2021), for any operator's output. A diagnostic
-/// that works on host memory.
+/// Rank collapse: the distance of a sample's rows from being equal. It is the residual of Theorem 1
+/// of the CSP paper (after Dong et al. 2021), for any operator's output. A diagnostic for host
+/// memory.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -17,21 +17,22 @@ SLICESORT_TYPES_BEGIN
 
 /// Norms of a matrix of rows and channels.
 struct matrix_norms {
-  double one = 0;        ///< the greatest sum of magnitudes of a column
-  double infinity = 0;   ///< the greatest sum of magnitudes of a row
-  double frobenius = 0;  ///< the root of the sum of squares
+  double max_column_sum = 0;  ///< the greatest sum of magnitudes of a column
+  double max_row_sum = 0;     ///< the greatest sum of magnitudes of a row
+  double frobenius = 0;       ///< the root of the sum of squares
 
-  /// The paper's (1, infinity)-norm, `sqrt(one * infinity)`.
-  SLICESORT_ABI_TAG double composite() const { return std::sqrt(one) * std::sqrt(infinity); }
+  /// The paper's (1, infinity)-norm, `sqrt(max_column_sum * max_row_sum)`.
+  SLICESORT_ABI_TAG double composite() const {
+    return std::sqrt(max_column_sum) * std::sqrt(max_row_sum);
+  }
 };
 
-/// What `rank_collapse` says of one sample X.
+/// Result of `rank_collapse` for one sample X.
 struct rank_report {
   matrix_norms matrix;    ///< of X
   matrix_norms residual;  ///< of X - 1 m', where m is the mean row
 
-  /// 0 if all rows are the same, near 1 (and at most 2) if they have nothing in common. 0 for a
-  /// matrix of zeros.
+  /// 0 if all rows are equal or zero, near 1 (and at most 2) if they have nothing in common.
   SLICESORT_ABI_TAG double relative() const {
     return matrix.composite() == 0 ? 0 : residual.composite() / matrix.composite();
   }
@@ -41,15 +42,16 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-inline void refuse_rank_collapse(char const* what, index_t is, index_t limit) {
-  status v;
-  v.kind = error_kind::argument;
-  std::snprintf(v.message, sizeof v.message, "rank_collapse: %s is %lld, must be in 0..%lld", what,
-                static_cast<long long>(is), static_cast<long long>(limit));
-  enforce(v);
+inline void refuse_rank_collapse(char const* name, index_t value, index_t limit) {
+  status error;
+  error.kind = error_kind::argument;
+  std::snprintf(error.message, sizeof error.message,
+                "rank_collapse: %s is %lld, must be in 0..%lld", name,
+                static_cast<long long>(value), static_cast<long long>(limit));
+  enforce(error);
 }
 
-// Norms of the first rows of a sample, of which row(c) is taken off every row.
+// Norms of the first rows of a sample, after subtracting row(c) from each row.
 template <class T, class F>
 matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F const& row) {
   index_t const channels = x.extents().channels;
@@ -60,15 +62,15 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
     double sum = 0;
     for (index_t c = 0; c < channels; ++c) {
       auto const value = static_cast<double>(static_cast<accumulator_t<T>>(x(sample, n, c)));
-      double const rest = std::fabs(value - row(c));
-      sum += rest;
-      squares += rest * rest;
-      columns[static_cast<std::size_t>(c)] += rest;
+      double const distance = std::fabs(value - row(c));
+      sum += distance;
+      squares += distance * distance;
+      columns[static_cast<std::size_t>(c)] += distance;
     }
-    if (!(sum <= norms.infinity)) norms.infinity = sum;
+    if (!(sum <= norms.max_row_sum)) norms.max_row_sum = sum;
   }
   for (double const sum : columns)
-    if (!(sum <= norms.one)) norms.one = sum;
+    if (!(sum <= norms.max_column_sum)) norms.max_column_sum = sum;
   norms.frobenius = std::sqrt(squares);
   return norms;
 }
@@ -79,12 +81,10 @@ SLICESORT_TYPES_BEGIN
 
 /// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
 ///
-/// The paper subtracts `1 x'` from X, with the x that minimizes the norm of the rest (eq. 6): not
-/// the best matrix of rank one, but the best one whose rows are all equal. For the Frobenius norm
-/// that x is the mean row. For the norms 1 and infinity, and so for the composite norm, it is
-/// another one, and for the composite norm there is no closed form. This function subtracts the
-/// mean row: what it returns is at least the minimum and at most twice the minimum, and 0 exactly
-/// if the minimum is 0.
+/// The paper subtracts `1 x'` from X, with the x that minimizes the norm of the residual (eq. 6):
+/// the best matrix whose rows are all equal. For the Frobenius norm that x is the mean row; for the
+/// composite norm there is no closed form. This function subtracts the mean row: its result is
+/// between the minimum and twice the minimum, and 0 exactly if the minimum is 0.
 ///
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; sums in double.
 /// - **Errors** `invalid_argument`: no such sample, more rows than the length, or channels that no
@@ -100,23 +100,23 @@ SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample, index_t 
                 "slicesort::bfloat16, or have a slicesort::dtype_traits specialization.");
   tensor3<T const> const values = view(x);
   extents3 const e = values.extents();
-  // What no tensor has would be asked of the allocator.
-  constexpr index_t most = index_t{1} << 57;
-  if (e.channels < 0 || e.channels > most)
-    detail::refuse_rank_collapse("x.channels", e.channels, most);
+  // Without this limit the allocations could overflow.
+  constexpr index_t max_channels = index_t{1} << 57;
+  if (e.channels < 0 || e.channels > max_channels)
+    detail::refuse_rank_collapse("x.channels", e.channels, max_channels);
   if (sample < 0 || sample >= e.batch) detail::refuse_rank_collapse("sample", sample, e.batch - 1);
   if (rows < 0 || rows > e.length) detail::refuse_rank_collapse("rows", rows, e.length);
-  auto const at = [&](index_t n, index_t c) {
+  auto const element = [&](index_t n, index_t c) {
     return static_cast<double>(static_cast<detail::accumulator_t<T>>(values(sample, n, c)));
   };
-  // From the first row on, so that equal rows have themselves as their mean.
+  // Relative to the first row, so that the mean of equal rows is exact.
   std::vector<double> mean(static_cast<std::size_t>(e.channels));
   for (index_t n = 1; n < rows; ++n)
     for (index_t c = 0; c < e.channels; ++c)
-      mean[static_cast<std::size_t>(c)] += at(n, c) - at(0, c);
+      mean[static_cast<std::size_t>(c)] += element(n, c) - element(0, c);
   for (index_t c = 0; c < e.channels && rows > 0; ++c) {
     double& m = mean[static_cast<std::size_t>(c)];
-    m = at(0, c) + m / static_cast<double>(rows);
+    m = element(0, c) + m / static_cast<double>(rows);
   }
   return {detail::norms_without(values, sample, rows, [](index_t) { return 0.0; }),
           detail::norms_without(values, sample, rows,

@@ -4,22 +4,14 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/sparse_mix/host.hpp>
 #include <slicesort/detail/sparse_mix/params.hpp>
-#include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/policies/checkpoints.hpp>
 #include <slicesort/policies/topology.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
 
-#include <cstddef>
 #include <type_traits>
-#include <utility>
 
 SLICESORT_OPERATORS_BEGIN
 
@@ -95,23 +87,22 @@ class sparse_mix {
   /// only. Shapes, a topology or checkpoints that `forward` refuses are refused here.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x, stack_extents w) const {
-    detail::require_dtype<T>();
     detail::mix_shape const shape{x, w.outer, w.channels, saved_.every};
     return detail::workspace_bytes<op, T>(
         exec, "sparse_mix.workspace_bytes", shape, [&](detail::checker& c) {
-          auto const in = detail::describe_shape("x", x),
+          auto const source = detail::describe_shape("x", x),
                      weights = detail::describe_shape("w", w, weight_axes);
-          c.shape(in);
+          c.shape(source);
           c.shape(weights);
-          check_factors(c, in, weights);
+          check_factors(c, source, weights);
         });
   }
   /// The same for views of an x and w of this element type and these shapes.
   template <class Exec, class X, class W, detail::if_policy<Exec> = 0,
             detail::if_view_of_rank3<X> = 0, detail::if_view_of_stack<W> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x, W const& w) const {
-    return workspace_bytes<detail::element_of_rank3<X>>(
-        exec, detail::view_of_rank3_t<X>(x).extents(), detail::to_stack(w).extents());
+    return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x),
+                                                        detail::view_of_stack<W>::of(w).extents());
   }
 
   /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is
@@ -120,24 +111,19 @@ class sparse_mix {
   detail::outcome<Exec> forward(Exec const& exec, X const& x, W const& w, Y const& y,
                                 saved_of<X> state, workspace memory = {},
                                 forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    detail::sparse_mix_forward<T> params{};
-    params.x = v.in;
-    params.weights = detail::input_stack_of<T>(w);
+    auto params = detail::make_forward_params<op>(x, y, options);
+    params.weights = detail::input_stack_of<typename decltype(params)::element>(w);
     params.config = config_for(params.weights.extents());
-    params.y = v.out;
     params.states = state.view;
     params.saving = state.saving;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
+      auto const [source, target] = detail::describe_transfer(params);
       auto const factors = detail::describe("w", params.weights, false, weight_axes);
-      check_chain(c, in, factors, out, options.lengths);
+      check_chain(c, source, factors, target, params.lengths);
       if (!state.saving) return;
       auto const states = detail::describe("states", params.states, true, state_axes);
-      check_states(c, states, factors, in);
-      for (auto const& other : {in, factors, out}) c.no_overlap(states, other);
+      check_states(c, states, factors, source);
+      for (auto const& other : {source, factors, target}) c.no_overlap(states, other);
     });
   }
 
@@ -192,59 +178,53 @@ class sparse_mix {
   }
   template <class DY, class W, class DX>
   auto backward_params(DY const& dy, W const& w, DX const& dx, backward_options options) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    detail::sparse_mix_backward<T> params{};
-    params.dy = v.in;
-    params.weights = detail::input_stack_of<T>(w);
+    auto params = detail::make_backward_params<op>(dy, dx, options);
+    params.weights = detail::input_stack_of<typename decltype(params)::element>(w);
     params.config = config_for(params.weights.extents());
-    params.dx = v.out;
-    params.mode = options.mode;
-    params.lengths = options.lengths;
     return params;
   }
 
   template <class T>
-  void check_backward(detail::checker& c, detail::sparse_mix_backward<T> const& p) const {
-    auto const in = detail::describe("dy", p.dy, false), out = detail::describe("dx", p.dx, true);
-    auto const w = detail::describe("w", p.weights, false, weight_axes);
-    check_chain(c, in, w, out, p.lengths);
-    if (!p.needs_weight_gradient) return;
-    auto const x = detail::describe("x", p.x, false);
-    auto const states = detail::describe("states", p.states, false, state_axes);
-    auto const dw = detail::describe("dw", p.dweights, true, weight_axes);
+  void check_backward(detail::checker& c, detail::sparse_mix_backward<T> const& params) const {
+    auto const [source, target] = detail::describe_transfer(params);
+    auto const w = detail::describe("w", params.weights, false, weight_axes);
+    check_chain(c, source, w, target, params.lengths);
+    if (!params.needs_weight_gradient) return;
+    auto const x = detail::describe("x", params.x, false);
+    auto const states = detail::describe("states", params.states, false, state_axes);
+    auto const dw = detail::describe("dw", params.dweights, true, weight_axes);
     c.view(x);
-    c.same_extents(x, in.name, in.extents.tensor());
-    check_states(c, states, w, in);
+    c.same_extents(x, source.name, source.extents.each());
+    check_states(c, states, w, source);
     c.view(dw);
     c.extent(dw, "factors", dw.extents.outer, w.name, w.extents.outer);
-    c.extent(dw, "batch", dw.extents.batch, in.name, in.extents.batch);
-    c.extent(dw, "length", dw.extents.length, in.name, in.extents.length);
+    c.extent(dw, "batch", dw.extents.batch, source.name, source.extents.batch);
+    c.extent(dw, "length", dw.extents.length, source.name, source.extents.length);
     c.extent(dw, "links", dw.extents.channels, w.name, w.extents.channels);
-    for (auto const& other : {x, states}) c.no_overlap(out, other);
-    for (auto const& other : {in, x, w, states, out}) c.no_overlap(dw, other);
+    for (auto const& other : {x, states}) c.no_overlap(target, other);
+    for (auto const& other : {source, x, w, states, target}) c.no_overlap(dw, other);
   }
 
   static constexpr detail::axis_names weight_axes{"factors", "batch", "length", "links"},
       state_axes{"states", "batch", "length", "channels"};
 
-  // Rules of every call, which mixes rows of `in` by `w` into `out`.
-  void check_chain(detail::checker& c, detail::view_info const& in, detail::view_info const& w,
-                   detail::view_info const& out, tensor1<index_t const> lengths) const {
-    c.view(in);
+  // Rules of every call.
+  void check_chain(detail::checker& c, detail::view_info const& source, detail::view_info const& w,
+                   detail::view_info const& target, tensor1<index_t const> lengths) const {
+    c.view(source);
     c.view(w);
-    c.view(out);
-    c.same_extents(out, in.name, in.extents.tensor());
-    c.lengths(lengths, in.extents.tensor());
-    check_factors(c, in, w);
-    for (auto const& other : {in, w}) c.no_overlap(out, other);
+    c.view(target);
+    c.same_extents(target, source.name, source.extents.each());
+    c.lengths(lengths, source.extents.each());
+    check_factors(c, source, w);
+    for (auto const& other : {source, w}) c.no_overlap(target, other);
   }
-  // Rules of the shapes and policies of every call.
-  void check_factors(detail::checker& c, detail::view_info const& in,
+  // Rules of the shapes and policies.
+  void check_factors(detail::checker& c, detail::view_info const& source,
                      detail::view_info const& w) const {
-    c.rows_countable(in);
-    c.extent(w, "batch", w.extents.batch, in.name, in.extents.batch);
-    c.extent(w, "length", w.extents.length, in.name, in.extents.length);
+    c.rows_countable(source);
+    c.extent(w, "batch", w.extents.batch, source.name, source.extents.batch);
+    c.extent(w, "length", w.extents.length, source.name, source.extents.length);
     index_t const factors = w.extents.outer, links = w.extents.channels;
     at_most(c, "w.factors", factors);
     at_most(c, "w.links", links);
@@ -253,17 +233,17 @@ class sparse_mix {
     if constexpr (detail::has_links<Topology>)
       if (c.ok()) c.extent(w, "links", links, "topology", topology_.links(factors));
   }
-  static void at_most(detail::checker& c, char const* name, index_t is) {
-    if (is < 0 || is > detail::mix_shape::limit)
+  static void at_most(detail::checker& c, char const* name, index_t value) {
+    if (value < 0 || value > detail::mix_shape::limit)
       c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-             static_cast<long long>(is), static_cast<long long>(detail::mix_shape::limit));
+             static_cast<long long>(value), static_cast<long long>(detail::mix_shape::limit));
   }
   void check_states(detail::checker& c, detail::view_info const& states, detail::view_info const& w,
-                    detail::view_info const& in) const {
+                    detail::view_info const& source) const {
     if (!c.ok() || saved_.states(w.extents.outer) == 0) return;
     c.view(states);
     c.extent(states, "states", states.extents.outer, "checkpoints", saved_.states(w.extents.outer));
-    c.same_extents(states, in.name, in.extents.tensor());
+    c.same_extents(states, source.name, source.extents.each());
   }
 
   Topology topology_;

@@ -132,9 +132,9 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
     tensor<T> twice = dy;
     op.backward(exec, twice.view(), {maximum.view()}, twice.view(), {}, accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-      CHECK(of(dx) == of(before) + of(swapped));
-      CHECK(of(twice) == of(dy) + of(swapped));
+      auto const value = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(value(dx) == value(before) + value(swapped));
+      CHECK(value(twice) == value(dy) + value(swapped));
     });
   });
 }
@@ -145,12 +145,12 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   tensor<float> y(e), dx(e);
   for_each_backend_once(3, [&](any_exec const& exec) {
     runner<std::uint32_t>(3)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
-    std::int64_t left = 0, right = 0;
+    std::int64_t forward_product = 0, backward_product = 0;
     for (std::size_t i = 0; i < x.elements().size(); ++i) {
-      left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
-      right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
+      forward_product += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
+      backward_product += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
     }
-    CHECK(left == right);
+    CHECK(forward_product == backward_product);
   });
 }
 

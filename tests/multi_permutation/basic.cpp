@@ -20,11 +20,12 @@ void check_golden(index_t components, std::vector<double> const& values,
   tensor<T> x(e), y(e);
   x.elements() = elements_of<T>(values);
   ss::multi_permutation<pattern_order> const op{components};
-  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(components), [&](any_exec const& exec) {
-    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-    op.forward(exec, x.view(), ss::uniform_weights, y.view(), ss::no_saved, scratch.get());
-    CHECK(same_bits(y.elements(), elements_of<T>(want)));
-  });
+  for_each_backend_once(
+      sizeof(T) + static_cast<std::uint64_t>(components), [&](any_exec const& exec) {
+        guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+        op.forward(exec, x.view(), ss::uniform_weights, y.view(), ss::no_saved, scratch.get());
+        CHECK(same_bits(y.elements(), elements_of<T>(want)));
+      });
 }
 
 // Padding must not matter, whatever it holds.
@@ -37,7 +38,7 @@ void poison_padding(variant_problem<T>& p) {
   });
 }
 
-// Fills in y and dx by a run on contiguous tensors.
+// Computes y and dx on contiguous tensors.
 template <class T>
 variant_problem<T> run_once(multi_case<T> const& m, extents3 e, std::uint64_t seed,
                             std::vector<index_t> lengths = {},
@@ -130,8 +131,9 @@ TEST_CASE("uniform weights are a view of 1 / components") {
   extents3 const e{2, 30, 33};
   for (index_t components : {1, 3, 7}) {
     multi_case<float> const uniform{components, {}};
-    multi_case<float> const given{
-        components, std::vector<float>(static_cast<std::size_t>(components), 1 / static_cast<float>(components))};
+    multi_case<float> const given{components,
+                                  std::vector<float>(static_cast<std::size_t>(components),
+                                                     1 / static_cast<float>(components))};
     for_each_backend_once(static_cast<std::uint64_t>(components), [&](any_exec const& exec) {
       auto const a = run_once(uniform, e, 5, {}, exec), b = run_once(given, e, 5, {}, exec);
       CHECK(same_bits(a.y.elements(), b.y.elements()));
@@ -153,11 +155,12 @@ TEST_CASE("columns beyond 65536 rows") {
         for (std::size_t n = 0; n < v.size(); ++n) result[n] = v[order[n]];
         return result;
       };
-      auto const one = permuted(x), two = permuted(one), three = permuted(two);
+      auto const once = permuted(x), twice = permuted(once), thrice = permuted(twice);
       std::size_t wrong = 0;
       for (std::size_t n = 0; n < x.size(); ++n) {
-        long double const sum = (static_cast<long double>(one[n]) + two[n] + three[n]) / 3;
-        long double const size = (std::fabs(one[n]) + std::fabs(two[n]) + std::fabs(three[n])) / 3;
+        long double const sum = (static_cast<long double>(once[n]) + twice[n] + thrice[n]) / 3;
+        long double const size =
+            (std::fabs(once[n]) + std::fabs(twice[n]) + std::fabs(thrice[n])) / 3;
         wrong += std::fabs(p.y(0, static_cast<index_t>(n), c) - sum) >
                  gamma_of(4, roundoff<float>()) * size;
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-permutation against dense matrices: powers by repeated products, sums in long double,
-// errors within what the roundings explain.
+// multi_permutation against dense matrices: powers by repeated products, sums in long double, and
+// error bounds derived from the roundings.
 #pragma once
 
 #include "slicing_sort/check.hpp"
@@ -25,7 +25,7 @@ template <class T>
 long double roundoff() {
   return std::ldexp(1.0L, -format_of<T>().fraction_bits - 1);
 }
-// The bound of n roundings in a row (Higham, Accuracy and Stability of Numerical Algorithms, 3.1).
+// Bound of n successive roundings (Higham, Accuracy and Stability of Numerical Algorithms, 3.1).
 inline long double gamma_of(long double n, long double u) { return n * u / (1 - n * u); }
 
 template <class T>
@@ -50,7 +50,7 @@ struct multi_case {
       f(ss::tensor1<accumulator<T> const>(weights.data(), components));
   }
 
-  // Forward and backward, with the saved state and the workspace that they ask for.
+  // Runs forward and backward.
   template <class Index = std::uint32_t>
   auto runner() const {
     return [this](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
@@ -69,7 +69,7 @@ struct multi_case {
   }
 };
 
-// 0, 1, 2 and 4 or so: uniform weights, and some of both signs.
+// Uniform weights, and weights of both signs.
 template <class T>
 std::vector<multi_case<T>> multi_cases() {
   using A = accumulator<T>;
@@ -91,7 +91,7 @@ tensor<T> tame_tensor(extents3 e, std::uint64_t seed) {
   });
 }
 
-// The worst error over its bound: at most 1.
+// Greatest ratio of an error to its bound; must be at most 1.
 struct error_ratio {
   long double worst = 0;
   void see(long double error, long double bound) {
@@ -117,7 +117,8 @@ void compare_column(multi_case<T> const& m, permutation_matrix const& p, bool tr
   for (std::size_t n = 0; n < v.size(); ++n) {
     // A product, a sum and, for uniform weights, a quotient; then the rounding to 16 bits.
     long double bound =
-        gamma_of(static_cast<long double>(m.components + 1), roundoff<accumulator<T>>()) * magnitude[n];
+        gamma_of(static_cast<long double>(m.components + 1), roundoff<accumulator<T>>()) *
+        magnitude[n];
     if (sizeof(T) == 2)
       bound += roundoff<T>() * (std::fabs(sum[n]) + bound) +
                std::ldexp(1.0L, -format_of<T>().bias() - format_of<T>().fraction_bits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of multi-permutation: what it adds to slicing-sort's, each message once.
+// Refused calls of multi_permutation: each message that slicing_sort does not have.
 #include "support/buffers.hpp"
 #include "support/problems.hpp"
 #include "support/refusal.hpp"
@@ -16,7 +16,7 @@ using namespace support;
 
 namespace {
 
-// A valid call; each test spoils one argument.
+// A valid call; each test invalidates one argument.
 struct multi_call {
   extents3 e{2, 5, 3};
   index_t components = 2;

@@ -14,7 +14,7 @@ using namespace support;
 
 namespace {
 
-// -ffast-math lets the compiler put a sum in another order, in every backend its own.
+// With -ffast-math every backend may sum in another order.
 #if defined(__FAST_MATH__)
 constexpr bool sums_keep_their_order = false;
 #else
@@ -82,7 +82,7 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", T, float, d
     for_each_backend_once(p.number(), [&](any_exec const& exec) {
       auto const g = gradients_of(m, p, exec);
       CHECK(product(p.dy, g.y) == product(g.dx, p.x));
-      // J is linear in the weights too; rows past the lengths, copied through, are no part of that.
+      // J is also linear in the weights, except for rows past the lengths, which are copied.
       std::int64_t by_weights = 0, padding = 0;
       for (std::size_t k = 0; k < 4; ++k)
         by_weights += static_cast<std::int64_t>(m.weights[k] * g.dweights[k]);
@@ -192,7 +192,7 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
   }
 }
 
-// A thread of a kernel has whole short columns; long ones do not fit in shared memory.
+// Short columns fit in shared memory, long ones do not.
 TEST_CASE("many short columns and few long ones, as on the host") {
   multi_case<float> const m{3, {0.5F, -2.0F, 0.25F}, irregular};
   for (extents3 e : {extents3{1, 6, 9000}, extents3{1, 60000, 2}}) {
@@ -242,8 +242,8 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double, float16, bfloat16) {
     tensor<T> const before = more.dx;
     add_gradients(m, exec, p, ss::grad_mode::accumulate, more);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-      CHECK(of(more.dx) == of(before) + of(once.dx));
+      auto const value = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(value(more.dx) == value(before) + value(once.dx));
     });
     CHECK(more.dweights[0] == once.dweights[0] + 10);
     CHECK(more.dweights[1] == once.dweights[1] - 10);

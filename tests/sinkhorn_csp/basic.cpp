@@ -19,7 +19,7 @@ using namespace support;
 
 namespace {
 
-// Where single precision says nothing of the gradient any more, double still does.
+// Cases too inaccurate for single precision are in double only.
 std::vector<sinkhorn_case> accuracy_cases(bool in_double) {
   auto const shifts = [](index_t channels) { return some_shifts(channels, 5); };
   return {
@@ -105,7 +105,7 @@ TEST_CASE("two rows: the limit in closed form") {
 }
 
 TEST_CASE("columns sum to 1 always, rows when it has converged") {
-  // What follows from the sums: the mean of a group stays, and a constant added to w is added to y.
+  // The mean of a group is unchanged, and a constant added to w is added to y.
   sinkhorn_case p{{1, 12, 4}, 6, 1.0, 3, some_shifts(4, 9), 0};
   tensor<double> const x = normal_tensor<double>(p.e, 4);
   tensor<double> raised = x;
@@ -166,13 +166,13 @@ TEST_CASE("Theorem 2: it goes to csp as tau falls") {
         v.push_back(x(0, n, 0));
         w.push_back(x(0, (n - shift + e.length) % e.length, c));
       }
-      auto const of_v = argsort(v), of_w = argsort(w);
+      auto const order_of_v = argsort(v), order_of_w = argsort(w);
       for (std::size_t k = 0; k < v.size(); ++k)
-        limit(0, begin + of_v[k], c) = w[static_cast<std::size_t>(of_w[k])];
+        limit(0, begin + order_of_v[k], c) = w[static_cast<std::size_t>(order_of_w[k])];
     }
   ss::exec::host const host;
-  guarded_workspace lent(hard.workspace_bytes<double>(host, e));
-  hard.forward(host, std::as_const(x).view(), by_csp.view(), ss::no_saved, lent.get());
+  guarded_workspace provided(hard.workspace_bytes<double>(host, e));
+  hard.forward(host, std::as_const(x).view(), by_csp.view(), ss::no_saved, provided.get());
   CHECK(same_bits(by_csp.elements(), limit.elements()));
   for_each_backend_once(4, [&](any_exec const& exec) {
     auto const error = [&](double tau, index_t iterations) {
@@ -188,13 +188,13 @@ TEST_CASE("Theorem 2: it goes to csp as tau falls") {
     };
     double before = std::numeric_limits<double>::infinity();
     for (double tau : {0.3, 0.1, 0.03, 0.01}) {
-      // The colder, the longer it takes to converge.
+      // A lower temperature converges more slowly.
       double const worst = error(tau, static_cast<index_t>(30 / tau));
       CAPTURE(tau);
       CHECK(worst < before);
       before = worst;
     }
-    // What is left is the iterations': it falls as one over their number, to nothing.
+    // The rest is due to the iterations and inversely proportional to their number.
     double const twice = error(0.01, 6000);
     CHECK(twice < 0.52 * before);
     CHECK(error(0.01, 12000) < 0.52 * twice);
@@ -216,7 +216,7 @@ TEST_CASE_TEMPLATE("extremes give numbers", T, float, double) {
       // Elements of T are at most 1, and there are 8 in a row.
       for (T const& element : y.elements()) CHECK(decode(element).kind != number_class::nan);
     });
-    // Where the reference is moderate, so is the gradient's way back through T.
+    // A moderate reference gives a finite gradient through T.
     for (index_t n = 0; n < p.e.length; ++n)
       for (index_t c = 0; c < 3; ++c) x(0, n, c) = static_cast<T>(random.normal() * 1000);
     for_each_backend_once(6, [&](any_exec const& exec) {
@@ -240,9 +240,9 @@ TEST_CASE_TEMPLATE("a NaN stays in its group, and is not lost there", T, float, 
     for_each_backend_once(7, [&](any_exec const& exec) {
       run_sinkhorn(p.op(), exec, std::as_const(x).view(), y.view(), clean.view(), dx.view(), {});
       for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
-        bool const there = b == 1 && 4 <= n && n < 8;
+        bool const in_group = b == 1 && 4 <= n && n < 8;
         if (c == p.reference) return;
-        bool const reached = there && (channel == p.reference || c == channel);
+        bool const reached = in_group && (channel == p.reference || c == channel);
         CHECK((decode(y(b, n, c)).kind == number_class::nan) == reached);
         CHECK((decode(dx(b, n, c)).kind == number_class::nan) == reached);
       });

@@ -73,12 +73,12 @@ void run_sinkhorn(Op const& op, any_exec const& exec, X const& x, Y const& y, X 
   CHECK(scratch.red_zones_intact());
 }
 
-// The greatest part of its bound that any error took up.
+// Greatest ratio of an error to its bound.
 struct error_shares {
   real y = 0, dx = 0;
 };
 
-// What the oracle says, element by element, with the bounds.
+// The oracle's results and error bounds.
 struct sinkhorn_answer {
   tensor<real> y, y_bound, dx, dx_bound;
 };
@@ -86,16 +86,16 @@ struct sinkhorn_answer {
 template <class T>
 sinkhorn_answer solve(sinkhorn_case const& p, tensor<T> const& x, tensor<T> const& dy) {
   sinkhorn_answer a{tensor<real>(p.e), tensor<real>(p.e), tensor<real>(p.e), tensor<real>(p.e)};
-  tensor<real> reference_size(p.e);  // of the sum that its gradient is
+  tensor<real> reference_size(p.e);  // sum of magnitudes in the reference's gradient
   real const unit = std::ldexp(real{1}, -(format_of<T>().fraction_bits + 1));
-  auto const at = [](tensor<T> const& t, index_t b, index_t n, index_t c) {
+  auto const value = [](tensor<T> const& t, index_t b, index_t n, index_t c) {
     return static_cast<real>(t(b, n, c));
   };
   for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
     bool const stays = n >= p.rows(b) || c == p.reference;
-    a.y(b, n, c) = stays ? at(x, b, n, c) : 0;
-    a.dx(b, n, c) = stays ? at(dy, b, n, c) : 0;
-    if (c == p.reference && n < p.rows(b)) reference_size(b, n, c) = std::abs(at(dy, b, n, c));
+    a.y(b, n, c) = stays ? value(x, b, n, c) : 0;
+    a.dx(b, n, c) = stays ? value(dy, b, n, c) : 0;
+    if (c == p.reference && n < p.rows(b)) reference_size(b, n, c) = std::abs(value(dy, b, n, c));
   });
   for (index_t b = 0; b < p.e.batch; ++b)
     for (index_t begin = 0; begin < p.rows(b); begin += p.group)
@@ -104,12 +104,12 @@ sinkhorn_answer solve(sinkhorn_case const& p, tensor<T> const& x, tensor<T> cons
         index_t const rows = std::min(p.group, p.rows(b) - begin);
         std::vector<real> v, w, d;
         for (index_t n = begin; n < begin + rows; ++n) {
-          v.push_back(at(x, b, n, p.reference));
-          w.push_back(at(x, b, p.source(n, c, p.rows(b)), c));
-          d.push_back(at(dy, b, n, c));
+          v.push_back(value(x, b, n, p.reference));
+          w.push_back(value(x, b, p.source(n, c, p.rows(b)), c));
+          d.push_back(value(dy, b, n, c));
         }
         auto const g = solve_group(v, w, d, static_cast<real>(p.tau), p.iterations);
-        auto const error = sinkhorn_error::of<T>(g, p.iterations);
+        auto const error = sinkhorn_error::make<T>(g, p.iterations);
         for (index_t i = 0; i < rows; ++i) {
           auto const k = static_cast<std::size_t>(i);
           index_t const n = begin + i, from = p.source(n, c, p.rows(b));

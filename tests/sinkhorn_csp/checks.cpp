@@ -17,7 +17,7 @@ using namespace support;
 
 namespace {
 
-// A valid call; each test spoils one argument.
+// A valid call; each test invalidates one argument.
 struct sinkhorn_call {
   static constexpr extents3 e{2, 5, 3};
 
@@ -30,8 +30,8 @@ struct sinkhorn_call {
   ss::reference reference{1};
   ss::exec::host exec{};
   std::vector<index_t> lengths;
-  std::vector<unsigned char> lent = std::vector<unsigned char>(1 << 16);
-  ss::workspace scratch{lent.data(), lent.size()};
+  std::vector<unsigned char> workspace_memory = std::vector<unsigned char>(1 << 16);
+  ss::workspace scratch{workspace_memory.data(), workspace_memory.size()};
 
   auto op() const {
     ss::tensor1<std::int32_t const> const table(shifts.data(), static_cast<index_t>(shifts.size()));
@@ -47,13 +47,13 @@ struct sinkhorn_call {
     return refusal(op().backward(ss::exec::dry_run{exec}, dy, x, y, scratch, options),
                    [&] { op().backward(exec, dy, x, y, scratch, options); });
   }
-  // Both refuse with the same words.
-  std::string both() const {
-    std::string const one = forward(), other = backward();
-    CHECK(one.substr(0, 22) == "sinkhorn_csp.forward: ");
-    CHECK(other.substr(0, 23) == "sinkhorn_csp.backward: ");
-    CHECK(one.substr(22) == other.substr(23));
-    return one.substr(22);
+  // Forward and backward refuse with the same message.
+  std::string both_calls() const {
+    std::string const forward_message = forward(), backward_message = backward();
+    CHECK(forward_message.substr(0, 22) == "sinkhorn_csp.forward: ");
+    CHECK(backward_message.substr(0, 23) == "sinkhorn_csp.backward: ");
+    CHECK(forward_message.substr(22) == backward_message.substr(23));
+    return forward_message.substr(22);
   }
 };
 
@@ -73,35 +73,36 @@ TEST_CASE("parameters") {
   sinkhorn_call call;
   SUBCASE("groups") {
     call.groups = ss::group_size{0};
-    CHECK(call.both() == "groups must be at least 1");
+    CHECK(call.both_calls() == "groups must be at least 1");
   }
   SUBCASE("tau") {
     for (double tau : {0.0, -1.0}) {
       call.relaxation.tau = tau;
-      CHECK(call.both() ==
+      CHECK(call.both_calls() ==
             std::string("tau is ") + (tau == 0 ? "0" : "-1") + ", must be positive and finite");
     }
 #if !defined(__FAST_MATH__)
     call.relaxation.tau = std::numeric_limits<double>::infinity();
-    CHECK(call.both() == "tau is inf, must be positive and finite");
+    CHECK(call.both_calls() == "tau is inf, must be positive and finite");
     call.relaxation.tau = std::numeric_limits<double>::quiet_NaN();
-    CHECK(says(call.both(), "must be positive and finite"));
+    CHECK(says(call.both_calls(), "must be positive and finite"));
 #endif
   }
   SUBCASE("iterations") {
     call.relaxation.iterations = 0;
-    CHECK(call.both() == "iterations is 0, must be in 1..65536");
+    CHECK(call.both_calls() == "iterations is 0, must be in 1..65536");
     call.relaxation.iterations = 65537;
-    CHECK(call.both() == "iterations is 65537, must be in 1..65536");
+    CHECK(call.both_calls() == "iterations is 65537, must be in 1..65536");
   }
   SUBCASE("shift") {
     call.shifts = {0, 1};
-    CHECK(call.both() == "shift table: there must be one shift for every channel (channels is 3)");
+    CHECK(call.both_calls() ==
+          "shift table: there must be one shift for every channel (channels is 3)");
   }
   SUBCASE("reference") {
     for (index_t channel : {-1, 3}) {
       call.reference.channel = channel;
-      CHECK(call.both() ==
+      CHECK(call.both_calls() ==
             "alignment reference: channel must be one of the channels (channels is 3)");
     }
   }
@@ -120,7 +121,7 @@ TEST_CASE("views") {
   }
   SUBCASE("no memory") {
     call.x = {nullptr, call.e};
-    CHECK(call.both() == "x.data is null, must point to [2, 5, 3]");
+    CHECK(call.both_calls() == "x.data is null, must point to [2, 5, 3]");
   }
   SUBCASE("no memory for dy, dx") {
     call.dy = {nullptr, call.e};
@@ -138,9 +139,9 @@ TEST_CASE("views") {
   }
   SUBCASE("lengths") {
     call.lengths = {3, 6};
-    CHECK(call.both() == "lengths[1] is 6, must be in 0..5 (length)");
+    CHECK(call.both_calls() == "lengths[1] is 6, must be in 0..5 (length)");
     call.lengths = {3};
-    CHECK(call.both() == "lengths.size is 1, must be 2 (batch)");
+    CHECK(call.both_calls() == "lengths.size is 1, must be 2 (batch)");
   }
   SUBCASE("too long") {
     index_t const length = (index_t{1} << 31) + 1;
@@ -163,16 +164,16 @@ TEST_CASE("workspace and policy") {
   CHECK(call.backward() == "");
   SUBCASE("a byte less") {
     call.scratch.bytes = bytes - 1;
-    CHECK(call.both() == "workspace.bytes is " + std::to_string(bytes - 1) + ", must be at least " +
-                             std::to_string(bytes));
+    CHECK(call.both_calls() == "workspace.bytes is " + std::to_string(bytes - 1) +
+                                   ", must be at least " + std::to_string(bytes));
   }
   SUBCASE("null") {
     call.scratch.data = nullptr;
-    CHECK(call.both() ==
+    CHECK(call.both_calls() ==
           "workspace.data is null, must point to " + std::to_string(bytes) + " bytes");
   }
   SUBCASE("threads") {
     call.exec.threads = 0;
-    CHECK(call.both() == "exec.threads is 0, must be at least 1");
+    CHECK(call.both_calls() == "exec.threads is 0, must be at least 1");
   }
 }

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp gives the same bits whoever computes it, in whatever layout and however the batch is
-// split. That the bits are right is the matter of basic.cpp.
+// SPDX-License-Identifier: Apache-2.0 sinkhorn_csp gives the same bits on every backend, in every
+// layout and for every split of the batch; basic.cpp checks their values.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -21,14 +20,14 @@ using namespace support;
 
 namespace {
 
-// -ffast-math lets the compiler put a sum in another order, in every backend its own.
+// With -ffast-math every backend may sum in another order.
 #if defined(__FAST_MATH__)
 constexpr bool sums_keep_their_order = false;
 #else
 constexpr bool sums_keep_their_order = true;
 #endif
 
-// The answer is what one thread of the host makes of it.
+// The expected result is that of one host thread.
 template <class T>
 variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
   variant_problem<T> p;
@@ -43,8 +42,8 @@ variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
 auto runner(sinkhorn_case const& c) {
   return [&c](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
     using T = typename decltype(x)::value_type;
-    ss::tensor3<T const> const from(x), gradient(dy);
-    run_sinkhorn(c.op(), exec, from, y, gradient, dx, lengths);
+    ss::tensor3<T const> const x_view(x), dy_view(dy);
+    run_sinkhorn(c.op(), exec, x_view, y, dy_view, dx, lengths);
   };
 }
 
@@ -78,12 +77,12 @@ void check_strides(sinkhorn_case const& c, variant_problem<T> const& p) {
                                            {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (std::size_t i = 0; i < 6; ++i) {
     index_t const padding = i % 2 == 0 ? 3 : 0;
-    strides3 const in = strides_in_order(c.e, orders[i], padding);
-    strides3 const out = strides_in_order(c.e, orders[(i + 2) % 6], padding);
+    strides3 const x_strides = strides_in_order(c.e, orders[i], padding);
+    strides3 const y_strides = strides_in_order(c.e, orders[(i + 2) % 6], padding);
     for_each_backend_once(p.number() + i, [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
-      strided_tensor<T> y(c.e, out, 3), dx(c.e, in, 4);
+      strided_tensor<T> const x(p.x, x_strides, 1), dy(p.dy, y_strides, 2);
+      strided_tensor<T> y(c.e, y_strides, 3), dx(c.e, x_strides, 4);
       runner(c)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
       CHECK(same_bits(y.contents().elements(), p.y.elements()));
       CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
@@ -128,13 +127,13 @@ TEST_CASE("the default moves channels as csp does by default") {
 }
 
 TEST_CASE("shifts of any 64 bits are those that their remainders are") {
-  constexpr index_t most = std::numeric_limits<index_t>::max(),
+  constexpr index_t greatest = std::numeric_limits<index_t>::max(),
                     least = std::numeric_limits<index_t>::min();
-  // `length` rows take part: 2^62 is 4 modulo 6 and modulo 7, most is 1 and 0, least 4 and 6.
+  // 2^62 is 4 modulo 6 and modulo 7; `greatest` is 1 and 0; `least` is 4 and 6.
   struct far {
     index_t shift(index_t channel, index_t, index_t) const {
-      constexpr index_t all[] = {index_t{1} << 62, most, least, 0};
-      return all[channel];
+      constexpr index_t shifts[] = {index_t{1} << 62, greatest, least, 0};
+      return shifts[channel];
     }
   };
   for (bool of_six : {true, false}) {

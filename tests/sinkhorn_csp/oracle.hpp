@@ -147,17 +147,17 @@ inline sinkhorn_group_answer solve_group(std::vector<real> const& v, std::vector
       g.y_size[i] += t[i][j] * std::abs(w[j]);
       g.largest_logit = std::max(g.largest_logit, std::abs(v[i] * w[j] / tau));
     }
-  // Potentials from log sums, as the operator has them.
+  // Potentials from log sums, as in the operator.
   std::vector<real> f(n), h(n);
   for (index_t s = 0; s < iterations; ++s) {
     auto const lse = [&](bool of_rows, std::size_t k) {
       auto const logit = [&](std::size_t l) {
         return of_rows ? v[k] * w[l] / tau + h[l] : v[l] * w[k] / tau + f[l];
       };
-      real most = logit(0), sum = 0;
-      for (std::size_t l = 1; l < n; ++l) most = std::max(most, logit(l));
-      for (std::size_t l = 0; l < n; ++l) sum += std::exp(logit(l) - most);
-      real const potential = -(most + std::log(sum));
+      real maximum = logit(0), sum = 0;
+      for (std::size_t l = 1; l < n; ++l) maximum = std::max(maximum, logit(l));
+      for (std::size_t l = 0; l < n; ++l) sum += std::exp(logit(l) - maximum);
+      real const potential = -(maximum + std::log(sum));
       g.largest_potential = std::max(g.largest_potential, std::abs(potential));
       return potential;
     };
@@ -184,7 +184,7 @@ struct sinkhorn_error {
   index_t iterations;
 
   template <class T>
-  static sinkhorn_error of(sinkhorn_group_answer const& g, index_t iterations) {
+  static sinkhorn_error make(sinkhorn_group_answer const& g, index_t iterations) {
     sinkhorn_error e;
     auto const rows = static_cast<real>(g.y.size()), t = static_cast<real>(iterations);
     real const logit = g.largest_logit, potential = g.largest_potential, depth = std::log(rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of sparse_mix, for tests that spoil one argument and read the refusal.
+// A valid call of sparse_mix, for tests that invalidate one argument.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -66,16 +66,16 @@ struct mix_call {
     return unchanged(op().backward(ss::exec::dry_run{exec}, x, w, y, scratch, options),
                      [&] { op().backward(exec, x, w, y, scratch, options); });
   }
-  // The message of all four, which must be the same but for the name they begin with.
+  // The message of the four calls, which must agree after the function's name.
   std::string everywhere() {
-    std::string const one = forward(), two = backward();
-    CHECK(forward_not_saved() == one);
-    CHECK(backward_of_x() == two);
-    CHECK(one.substr(0, 20) == "sparse_mix.forward: ");
-    CHECK(two.substr(0, 21) == "sparse_mix.backward: ");
-    CHECK(one.substr(std::min<std::size_t>(20, one.size())) ==
-          two.substr(std::min<std::size_t>(21, two.size())));
-    return one.substr(std::min<std::size_t>(20, one.size()));
+    std::string const forward_message = forward(), backward_message = backward();
+    CHECK(forward_not_saved() == forward_message);
+    CHECK(backward_of_x() == backward_message);
+    CHECK(forward_message.substr(0, 20) == "sparse_mix.forward: ");
+    CHECK(backward_message.substr(0, 21) == "sparse_mix.backward: ");
+    CHECK(forward_message.substr(std::min<std::size_t>(20, forward_message.size())) ==
+          backward_message.substr(std::min<std::size_t>(21, backward_message.size())));
+    return forward_message.substr(std::min<std::size_t>(20, forward_message.size()));
   }
 
  private:

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// sparse_mix against a problem's answer: every form of the call, in any layout, with any
-// checkpoints. A comparison returns an empty string, or one line that says how to repeat the
-// failure.
+// SPDX-License-Identifier: Apache-2.0 Compares sparse_mix with expected results: every form of the
+// call, layout and checkpoints. Returns an empty string, or a line with what is needed to repeat
+// the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -20,7 +19,7 @@
 
 namespace support {
 
-// -ffast-math lets the compiler put plain sums in another order, in every backend its own.
+// With -ffast-math every backend may sum in another order.
 #if defined(__FAST_MATH__)
 inline constexpr bool sums_keep_their_order = false;
 #else
@@ -65,54 +64,55 @@ struct mix_tensors {
   }
 };
 
-// The answer's states that these checkpoints keep.
+// Expected states for these checkpoints.
 template <class T>
-std::vector<T> kept_states(mix_problem<T> const& p, ss::checkpoints saved) {
-  std::vector<T> kept;
+std::vector<T> saved_states_of(mix_problem<T> const& p, ss::checkpoints saved) {
+  std::vector<T> elements;
   for (index_t s = 1; saved.every > 0 && s * saved.every < p.factors; ++s) {
     auto const& state = p.states[static_cast<std::size_t>(s * saved.every)].elements();
-    kept.insert(kept.end(), state.begin(), state.end());
+    elements.insert(elements.end(), state.begin(), state.end());
   }
-  return kept;
+  return elements;
 }
 
 template <class T>
 std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
                       ss::checkpoints saved = ss::save_all, memory_layout layout = {}) {
-  std::string wrong;
-  auto const note = [&](std::string const& what) {
-    if (wrong.empty()) wrong = what;
+  std::string complaint;
+  auto const note = [&](std::string const& message) {
+    if (complaint.empty()) complaint = message;
   };
   with_mix(p, saved, [&](auto const& op) {
     std::size_t const bytes = op.template workspace_bytes<T>(exec, p.e, p.weight_extents());
-    std::size_t const some = p.number() % 64;
-    guarded_workspace one(bytes, some), two(bytes, some + 13, 0), three(bytes, some + 7, 0x7f);
+    std::size_t const offset = p.number() % 64;
+    guarded_workspace first(bytes, offset), second(bytes, offset + 13, 0),
+        third(bytes, offset + 7, 0x7f);
     auto const lengths = view_of(p.lengths);
     ss::backward_options const backward{p.mode, lengths};
-    stack_extents const kept = op.saved_extents(p.e, p.weight_extents());
-    auto const want_states = kept_states(p, saved);
+    stack_extents const extents = op.saved_extents(p.e, p.weight_extents());
+    auto const want_states = saved_states_of(p, saved);
 
-    mix_tensors<T> t(p, kept, layout), u(p, kept, layout);
-    op.forward(exec, t.x.view(), t.w.view(), t.y.view(), {t.states.view()}, one.get(), {lengths});
+    mix_tensors<T> t(p, extents, layout), u(p, extents, layout);
+    op.forward(exec, t.x.view(), t.w.view(), t.y.view(), {t.states.view()}, first.get(), {lengths});
     note(mismatch("y", t.y.contents().elements(), p.y.elements()));
     note(mismatch("states", t.states.contents(), want_states));
     op.backward(exec, t.dy.view(), t.x.view(), t.w.view(), {t.states.view()}, t.dx.view(),
-                t.dw.view(), two.get(), backward);
+                t.dw.view(), second.get(), backward);
     note(mismatch("dx", t.dx.contents().elements(), p.dx.elements()));
     if (sums_keep_their_order) note(mismatch("dw", t.dw.contents(), p.dw));
 
-    op.forward(exec, u.x.view(), u.w.view(), u.y.view(), ss::no_saved, three.get(), {lengths});
+    op.forward(exec, u.x.view(), u.w.view(), u.y.view(), ss::no_saved, third.get(), {lengths});
     note(mismatch("y, nothing saved", u.y.contents().elements(), p.y.elements()));
-    op.backward(exec, u.dy.view(), u.w.view(), u.dx.view(), one.get(), backward);
+    op.backward(exec, u.dy.view(), u.w.view(), u.dx.view(), first.get(), backward);
     note(mismatch("dx alone", u.dx.contents().elements(), p.dx.elements()));
     if (!t.gaps_untouched() || !u.gaps_untouched()) note("wrote beside a tensor");
-    if (!one.red_zones_intact() || !two.red_zones_intact() || !three.red_zones_intact())
+    if (!first.red_zones_intact() || !second.red_zones_intact() || !third.red_zones_intact())
       note("workspace overrun");
   });
-  if (!wrong.empty())
-    wrong += ": " + p.describe() + " every=" + std::to_string(saved.every) +
-             " layout=" + std::to_string(layout.number) + describe_exec(exec);
-  return wrong;
+  if (!complaint.empty())
+    complaint += ": " + p.describe() + " every=" + std::to_string(saved.every) +
+                 " layout=" + std::to_string(layout.number) + describe_exec(exec);
+  return complaint;
 }
 
 }  // namespace support

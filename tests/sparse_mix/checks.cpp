@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The door of sparse_mix: every rule refuses with its message, `check` says what the call throws,
-// and a refused call has written nothing.
+// SPDX-License-Identifier: Apache-2.0 Refused calls of sparse_mix: each rule has its message, a dry
+// run reports the same one, and nothing is written.
 #include "call.hpp"
 
 #include <doctest/doctest.h>
@@ -14,31 +13,31 @@ using namespace support;
 
 TEST_CASE("sound calls are accepted") {
   mix_call<> c;
-  auto const all = [&] {
+  auto const check_accepted = [&] {
     CHECK(c.forward() == "");
     CHECK(c.forward_not_saved() == "");
     CHECK(c.backward() == "");
     CHECK(c.backward_of_x() == "");
   };
-  SUBCASE("all states") { all(); }
+  SUBCASE("all states") { check_accepted(); }
   SUBCASE("lengths") {
     c.rows = {0, 5};
-    all();
+    check_accepted();
   }
   SUBCASE("weights that all samples share") {
     c.w = {c.w.data(), c.w.extents(), {20, 0, 4, 1}};
-    all();
+    check_accepted();
   }
   SUBCASE("some states") {
     c.saved = ss::save_every(2);
     c.states = {c.states.data(), {1, 2, 5, 3}};
-    all();
+    check_accepted();
   }
   SUBCASE("no states: none are looked at") {
     for (ss::checkpoints none : {ss::recompute, ss::save_every(3), ss::save_every(65535)}) {
       c.saved = none;
       c.states = {};
-      all();
+      check_accepted();
     }
   }
   SUBCASE("one factor, as a view of rank 3 or 4") {
@@ -46,7 +45,7 @@ TEST_CASE("sound calls are accepted") {
     c.w = {c.w.data(), {1, 2, 5, 4}};
     c.dw = {c.dw.data(), {1, 2, 5, 4}};
     c.states = {};
-    all();
+    check_accepted();
     tensor3<float const> const w(c.w.data(), {2, 5, 4});
     tensor3<float> const dw(c.dw.data(), {2, 5, 4});
     CHECK(c.op().forward(ss::exec::dry_run{c.exec}, c.x, w, c.y, ss::no_saved, c.scratch));
@@ -81,21 +80,21 @@ TEST_CASE("topologies") {
     CHECK(f.everywhere() == "topology offsets: list.data is null (w.factors is 3)");
   }
   SUBCASE("the caller's, which say nothing of links") {
-    struct own {
+    struct custom_topology {
       index_t offset(index_t link, index_t factor) const { return link * factor; }
     };
-    mix_call<own> c;
+    mix_call<custom_topology> c;
     CHECK(c.forward() == "");
     CHECK(c.backward() == "");
   }
   SUBCASE("the caller's, which refuse") {
-    struct own {
+    struct custom_topology {
       index_t offset(index_t, index_t) const { return 0; }
       char const* validate(index_t factors) const {
         return factors % 2 == 0 ? nullptr : "own: factors must be even";
       }
     };
-    mix_call<own> c;
+    mix_call<custom_topology> c;
     CHECK(c.everywhere() == "topology own: factors must be even (w.factors is 3)");
   }
 }
@@ -208,13 +207,13 @@ TEST_CASE("states") {
 
 TEST_CASE("what is written shares no element with anything") {
   mix_call<> c;
-  auto const overlap = [](char const* call, char const* one, char const* other) {
-    return std::string("sparse_mix.") + call + ": " + one + " overlaps " + other + " (";
+  auto const overlap = [](char const* call, char const* output, char const* tensor_name) {
+    return std::string("sparse_mix.") + call + ": " + output + " overlaps " + tensor_name + " (";
   };
-  auto const refused = [&](std::string const& message, char const* call, char const* one,
-                           char const* other) {
+  auto const refused = [&](std::string const& message, char const* call, char const* output,
+                           char const* tensor_name) {
     CAPTURE(message);
-    CHECK(says(message, overlap(call, one, other).c_str()));
+    CHECK(says(message, overlap(call, output, tensor_name).c_str()));
     CHECK(says(message, "must share no element"));
   };
   SUBCASE("y") {

@@ -20,18 +20,18 @@ namespace {
 constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
                                        residual_kind::initial};
 
-// Factor `m` of a problem as one of its own, over the problem's states.
+// Factor `m` of a problem as a problem with a single factor.
 template <class T>
 mix_problem<T> factor_of(mix_problem<T> const& p, index_t m) {
-  mix_problem<T> one = p;
-  one.factors = 1;
-  auto const part = [&](auto const& all, index_t size) {
-    auto const first = all.begin() + static_cast<std::ptrdiff_t>(m * size);
-    return std::decay_t<decltype(all)>(first, first + static_cast<std::ptrdiff_t>(size));
+  mix_problem<T> single = p;
+  single.factors = 1;
+  auto const part = [&](auto const& chain, index_t size) {
+    auto const first = chain.begin() + static_cast<std::ptrdiff_t>(m * size);
+    return std::decay_t<decltype(chain)>(first, first + static_cast<std::ptrdiff_t>(size));
   };
-  one.offsets = part(p.offsets, p.links);
-  one.w = part(p.w, p.e.size() / std::max<index_t>(p.e.channels, 1) * p.links);
-  return one;
+  single.offsets = part(p.offsets, p.links);
+  single.w = part(p.w, p.e.size() / std::max<index_t>(p.e.channels, 1) * p.links);
+  return single;
 }
 
 }  // namespace
@@ -76,15 +76,15 @@ TEST_CASE_TEMPLATE("any number of threads, any executor", T, float, bfloat16) {
       for (ss::isa set : {ss::isa::portable, ss::isa::best})
         for (unsigned threads : {1u, 2u, 3u, 4u, 33u})
           CHECK(check_mix(p, ss::exec::host{threads, set}, saved) == "");
-      for (auto how : {test_executor::schedule::forwards, test_executor::schedule::backwards,
-                       test_executor::schedule::scattered, test_executor::schedule::threads}) {
-        test_executor executor{how};
+      for (auto way : {test_executor::way::forwards, test_executor::way::backwards,
+                       test_executor::way::scattered, test_executor::way::threads}) {
+        test_executor executor{way};
         CHECK(check_mix(p, any_exec(executor, 5), saved) == "");
       }
     }
 }
 
-// Long samples and short, through every kernel.
+// Long and short samples reach every kernel.
 TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
@@ -136,27 +136,27 @@ TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
         auto const size = static_cast<std::size_t>(e.size()), room = 64 / sizeof(T) + 1;
         std::vector<T> outputs[] = {std::vector<T>(size + room), std::vector<T>(2 * size + room),
                                     std::vector<T>(size + room)};
-        T* at[3];
+        T* aligned[3];
         for (int n = 0; n < 3; ++n) {
           auto const address = reinterpret_cast<std::uintptr_t>(outputs[n].data());
-          at[n] = outputs[n].data() + (64 - address % 64) % 64 / sizeof(T) + beside;
+          aligned[n] = outputs[n].data() + (64 - address % 64) % 64 / sizeof(T) + beside;
         }
         for (ss::isa set : available_isas()) {
           ss::exec::host const exec{1, set};
           with_mix(p, ss::save_all, [&](auto const& op) {
             guarded_workspace scratch(op.template workspace_bytes<T>(exec, e, p.weight_extents()));
-            op.forward(exec, p.x.view(), w, tensor3<T>(at[0], e), {tensor_stack<T>(at[1], saved)},
-                       scratch.get(), {view_of(p.lengths)});
-            op.backward(exec, p.dy.view(), w, tensor3<T>(at[2], e), scratch.get(),
+            op.forward(exec, p.x.view(), w, tensor3<T>(aligned[0], e),
+                       {tensor_stack<T>(aligned[1], saved)}, scratch.get(), {view_of(p.lengths)});
+            op.backward(exec, p.dy.view(), w, tensor3<T>(aligned[2], e), scratch.get(),
                         {ss::grad_mode::overwrite, view_of(p.lengths)});
           });
           auto const is = [&](T const* got, std::vector<T> const& want) {
             return same_bits(std::vector<T>(got, got + size), want);
           };
-          CHECK(is(at[0], p.y.elements()));
-          CHECK(is(at[1], p.states[1].elements()));
-          CHECK(is(at[1] + size, p.states[2].elements()));
-          CHECK(is(at[2], p.dx.elements()));
+          CHECK(is(aligned[0], p.y.elements()));
+          CHECK(is(aligned[1], p.states[1].elements()));
+          CHECK(is(aligned[1] + size, p.states[2].elements()));
+          CHECK(is(aligned[2], p.dx.elements()));
         }
       }
     }
@@ -167,22 +167,22 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   for (residual_kind residual : residuals) {
     auto p = normal_mix<T>({5, 11, 35}, 3, 4, residual, 82, lengths);
     for (index_t b = 0; b < 5; ++b) {
-      mix_problem<T> one = p;
-      one.e.batch = 1;
-      one.lengths = {p.rows(b)};
+      mix_problem<T> single = p;
+      single.e.batch = 1;
+      single.lengths = {p.rows(b)};
       for (auto tensor : {&mix_problem<T>::x, &mix_problem<T>::dy, &mix_problem<T>::y,
                           &mix_problem<T>::dx, &mix_problem<T>::dx_before})
-        one.*tensor = sample_of(p.*tensor, b);
-      for (auto& state : one.states) state = sample_of(state, b);
+        single.*tensor = sample_of(p.*tensor, b);
+      for (auto& state : single.states) state = sample_of(state, b);
       for (auto weights : {&mix_problem<T>::w, &mix_problem<T>::dw, &mix_problem<T>::dw_before}) {
-        (one.*weights).clear();
+        (single.*weights).clear();
         for (index_t m = 0; m < p.factors; ++m)
           for (index_t i = 0; i < p.e.length; ++i)
             for (index_t k = 0; k < p.links; ++k)
-              (one.*weights).push_back((p.*weights)[p.weight(m, b, i, k)]);
+              (single.*weights).push_back((p.*weights)[p.weight(m, b, i, k)]);
       }
       for_each_backend_once(p.number() + static_cast<std::uint64_t>(b),
-                            [&](any_exec const& exec) { CHECK(check_mix(one, exec) == ""); });
+                            [&](any_exec const& exec) { CHECK(check_mix(single, exec) == ""); });
     }
   }
 }
@@ -198,13 +198,13 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
       std::vector<tensor<T>> inputs;
       ss::backward_options const options{ss::grad_mode::overwrite, view_of(p.lengths)};
       auto const call = [&](index_t m, auto const& f) {
-        auto const one = factor_of(p, m);
-        with_mix(one, ss::save_all, [&](auto const& op) {
+        auto const single = factor_of(p, m);
+        with_mix(single, ss::save_all, [&](auto const& op) {
           guarded_workspace scratch(
-              op.template workspace_bytes<T>(exec, one.e, one.weight_extents()));
+              op.template workspace_bytes<T>(exec, single.e, single.weight_extents()));
           // A view of rank 3 is the weights of one factor.
-          tensor3<T const> const w(one.w.data(), one.weight_extents().tensor());
-          f(op, w, scratch.get(), one);
+          tensor3<T const> const w(single.w.data(), single.weight_extents().each());
+          f(op, w, scratch.get(), single);
         });
       };
       for (index_t m = 0; m < p.factors; ++m)
@@ -218,12 +218,12 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
       CHECK(same_bits(v.elements(), p.y.elements()));
       std::vector<T> dw;
       for (index_t m = p.factors; m-- > 0;)
-        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& one) {
+        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& single) {
           tensor<T> dv(p.e);
-          std::vector<T> part(one.w.size());
+          std::vector<T> part(single.w.size());
           op.backward(exec, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
                       ss::no_saved, dv.view(),
-                      tensor3<T>(part.data(), one.weight_extents().tensor()), scratch, options);
+                      tensor3<T>(part.data(), single.weight_extents().each()), scratch, options);
           dw.insert(dw.begin(), part.begin(), part.end());
           dz = dv;
         });
@@ -241,11 +241,11 @@ TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none
       for_each_backend(p.number(), [&](any_exec const& exec) {
         std::size_t const bytes = op.template workspace_bytes<float>(exec, p.e, p.weight_extents());
         tensor_stack<float const> const w(p.w.data(), p.weight_extents());
-        for (std::size_t at = 0; at < 64; at += 13)
+        for (std::size_t offset = 0; offset < 64; offset += 13)
           for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
             tensor<float> y(p.e), dx(p.e);
             std::vector<float> dw(p.w.size());
-            guarded_workspace scratch(bytes, at, fill);
+            guarded_workspace scratch(bytes, offset, fill);
             op.forward(exec, p.x.view(), w, y.view(), ss::no_saved, scratch.get());
             op.backward(exec, p.dy.view(), p.x.view(), w, ss::no_saved, dx.view(),
                         tensor_stack<float>(dw.data(), p.weight_extents()), scratch.get());

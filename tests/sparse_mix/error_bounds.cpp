@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// sparse_mix against what it approximates: long double with a proven bound of the error, and, in
-// integers, the explicit product of its factors as dense matrices.
+// SPDX-License-Identifier: Apache-2.0 sparse_mix against long double with a proven error bound,
+// and, in integers, against the product of its factors as dense matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -24,7 +23,7 @@ struct results_shares {
   long double y = 0, dx = 0, dw = 0;
 };
 
-// The greatest part of its bound that any error takes up.
+// Greatest ratio of an error to its bound.
 template <class T>
 results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
   using math = mix_bounded<T>;
@@ -67,9 +66,9 @@ results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
 using matrix = std::vector<std::vector<long long>>;
 
 matrix identity(std::size_t n) {
-  matrix one(n, std::vector<long long>(n));
-  for (std::size_t i = 0; i < n; ++i) one[i][i] = 1;
-  return one;
+  matrix unit(n, std::vector<long long>(n));
+  for (std::size_t i = 0; i < n; ++i) unit[i][i] = 1;
+  return unit;
 }
 matrix product(matrix const& a, matrix const& b) {
   std::size_t const n = a.size();
@@ -85,7 +84,7 @@ matrix sum(matrix a, matrix const& b) {
   return a;
 }
 
-// The chain of a sample as one matrix: its factors are formed and multiplied.
+// The chain of a sample as one matrix, the product of its factors.
 template <class T>
 matrix chain_matrix(mix_problem<T> const& p, index_t b) {
   auto const n = static_cast<std::size_t>(p.rows(b));
@@ -94,7 +93,7 @@ matrix chain_matrix(mix_problem<T> const& p, index_t b) {
     matrix w(n, std::vector<long long>(n));
     for (index_t i = 0; i < p.rows(b); ++i)
       for (index_t k = 0; k < p.links; ++k) {
-        // Written from the definition, and independent of the oracle of the bits.
+        // From the definition, independent of the bitwise oracle.
         index_t j = i + p.offsets[static_cast<std::size_t>(m * p.links + k)];
         while (j < 0) j += p.rows(b);
         while (j >= p.rows(b)) j -= p.rows(b);
@@ -130,8 +129,9 @@ mix_problem<double> integer_mix(extents3 e, index_t factors, index_t links, resi
 
 TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16, bfloat16) {
   results_shares worst, long_chains;
-  auto const raise = [](results_shares& to, results_shares const& by) {
-    to = {std::max(to.y, by.y), std::max(to.dx, by.dx), std::max(to.dw, by.dw)};
+  auto const raise = [](results_shares& greatest, results_shares const& shares) {
+    greatest = {std::max(greatest.y, shares.y), std::max(greatest.dx, shares.dx),
+                std::max(greatest.dw, shares.dw)};
   };
   auto const text = [](results_shares const& s) {
     return std::to_string(s.y) + ", " + std::to_string(s.dx) + " and " + std::to_string(s.dw);
@@ -152,7 +152,7 @@ TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16,
           if (factors == 5 && links == 11) raise(long_chains, shares);
         });
       }
-  // A sum of one product is one rounding, which may be as great as its bound.
+  // A sum of one product has one rounding, which may reach its bound.
   MESSAGE(type_name<T>() << ": errors of y, dx and dw take up " << text(worst)
                          << " of their bounds; in 5 factors of 11 links " << text(long_chains));
 }
@@ -190,14 +190,14 @@ TEST_CASE("the adjoint, exactly: <dy, A x> = <A' dy, x>, and the same through ev
     auto const p = integer_mix({3, 23, 37}, 3, 5, residual, ++seed);
     for_each_backend_once(p.number(),
                           [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
-    double left = 0, right = 0, unmoved = 0;
+    double forward_product = 0, backward_product = 0, unmoved = 0;
     for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
-      left += p.dy.elements()[i] * p.y.elements()[i];
-      right += p.dx.elements()[i] * p.x.elements()[i];
+      forward_product += p.dy.elements()[i] * p.y.elements()[i];
+      backward_product += p.dx.elements()[i] * p.x.elements()[i];
       unmoved += p.dy.elements()[i] * p.x.elements()[i];
     }
-    CHECK(left == right);
-    CHECK(left != unmoved);
+    CHECK(forward_product == backward_product);
+    CHECK(forward_product != unmoved);
     // y is affine in the weights of one factor, so the gradient's step is exact.
     for (index_t m = 0; m < p.factors; ++m) {
       mix_problem<double> stepped = p;
@@ -206,9 +206,9 @@ TEST_CASE("the adjoint, exactly: <dy, A x> = <A' dy, x>, and the same through ev
       for (index_t b = 0; b < 3; ++b)
         for (index_t i = 0; i < p.rows(b); ++i)
           for (index_t k = 0; k < p.links; ++k) {
-            double const by = static_cast<double>(random.below(5)) - 2;
-            stepped.w[p.weight(m, b, i, k)] += by;
-            predicted += by * p.dw[p.weight(m, b, i, k)];
+            double const step = static_cast<double>(random.below(5)) - 2;
+            stepped.w[p.weight(m, b, i, k)] += step;
+            predicted += step * p.dw[p.weight(m, b, i, k)];
           }
       solve(stepped);
       for (std::size_t i = 0; i < p.x.elements().size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix's gradients: dual numbers to 1e-13, difference quotients, and a part for each of
-// several links that meet in one row.
+// Gradients of sparse_mix against dual numbers and difference quotients; links to the same row have
+// separate gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -35,7 +35,7 @@ inline gradients backward_of(mix_problem<double> const& p, any_exec const& exec)
   return g;
 }
 
-// <dy, y> of a sample, in any numbers.
+// <dy, y> of a sample, in any arithmetic.
 template <class Math>
 auto loss(mix_problem<double> const& p, index_t b, mix_values<Math> const& w,
           mix_values<Math> const& x) {
@@ -110,12 +110,12 @@ TEST_CASE("difference quotients") {
         return sum;
       };
       auto const quotient = [&](double& variable) {
-        double const here = variable;
-        variable = here + 0.5;
+        double const value = variable;
+        variable = value + 0.5;
         double const above = run();
-        variable = here - 0.5;
+        variable = value - 0.5;
         double const below = run();
-        variable = here;
+        variable = value;
         return above - below;
       };
       double worst = 0;
@@ -131,7 +131,7 @@ TEST_CASE("difference quotients") {
 
 TEST_CASE_TEMPLATE("links that meet in a row add up, and each has its gradient", T, float,
                    float16) {
-  // Links 0, 2 and 3 are one row; 4 and 5 are in the last factor.
+  // Links 0, 2 and 3 have the same row; in the last factor also 4 and 5.
   std::vector<index_t> const offsets = {2, 1, 9, -5, 3, 0, /**/ 2, 1, 9, -5, -14, 7};
   mix_problem<T> p = normal_mix<T>({1, 7, 6}, 2, 6, residual_kind::per_factor, 12);
   p.offsets = offsets;
@@ -150,7 +150,7 @@ TEST_CASE_TEMPLATE("links that meet in a row add up, and each has its gradient",
   for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
 }
 
-// A gradient of 16 bits is rounded once, whatever it is added to.
+// A 16-bit gradient is rounded once, also when it accumulates.
 TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, float16, bfloat16) {
   for (residual_kind residual : residuals)
     for (index_t factors : {0, 1, 3}) {
@@ -161,7 +161,7 @@ TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, f
         CHECK(check_mix(p, exec) == "");
         CHECK(check_mix(with_mode(p, ss::grad_mode::overwrite), exec) == "");
       });
-      // Rows past a length: dx gets dy, dw nothing.
+      // Past a length dx = dy and dw = 0.
       for (index_t c = 0; c < e.channels; ++c)
         CHECK(static_cast<double>(decode(p.dx(1, 7, c)).value) ==
               doctest::Approx(static_cast<double>(decode(p.dx_before(1, 7, c)).value +

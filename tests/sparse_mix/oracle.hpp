@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// What sparse_mix must compute, as its page defines it, one sample at a time and in any arithmetic:
-// the element type's own, for exact bits; long double with a bound of the error; dual numbers;
-// integers.
+// SPDX-License-Identifier: Apache-2.0 Reference implementation of sparse_mix from its definition,
+// one sample at a time, in any arithmetic: that of the element type, for exact bits; long double
+// with an error bound; dual numbers; integers.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -40,7 +39,7 @@ struct mix_chain {
 };
 
 // Math: `number`; start(v), an accumulator that begins with v; fma(a, b, accumulator); plus;
-// store(accumulator), what the next factor reads of it.
+// store(accumulator), the input of the next factor.
 template <class Math>
 using mix_values = std::vector<typename Math::number>;
 
@@ -70,7 +69,7 @@ struct mix_gradient {
   mix_values<Math> dx, dw;  // accumulators, not yet rounded to the element type
 };
 
-// `dw` begins with what is there before: zeros, or a gradient that more is added to.
+// `dw` begins with zeros, or with a gradient to accumulate to.
 template <class Math>
 mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
                                  std::vector<mix_values<Math>> const& states, mix_values<Math> dz,
@@ -98,10 +97,10 @@ mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
     mix_values<Math> next(dz.size());
     for (index_t p = 0; p < s.rows; ++p)
       for (index_t c = 0; c < s.channels; ++c) {
-        auto const own = Math::start(dz[s.at(p, c)]);
-        auto sum = s.residual == residual_kind::per_factor ? own : Math::start({});
+        auto const dz_value = Math::start(dz[s.at(p, c)]);
+        auto sum = s.residual == residual_kind::per_factor ? dz_value : Math::start({});
         if (s.residual == residual_kind::initial) {
-          first[s.at(p, c)] = Math::plus(first[s.at(p, c)], own);
+          first[s.at(p, c)] = Math::plus(first[s.at(p, c)], dz_value);
           if (m == 0) sum = first[s.at(p, c)];
         }
         for (index_t k = 0; k < s.links; ++k) {
@@ -125,7 +124,7 @@ struct mix_exact {
   static number store(number sum) { return static_cast<number>(static_cast<T>(sum)); }
 };
 
-// Products and sums as they stand, of integers or of numbers that carry a derivative.
+// Unrounded arithmetic, of integers or dual numbers.
 template <class N>
 struct mix_plain {
   using number = N;
@@ -147,14 +146,13 @@ struct mix_dual {
   }
 };
 
-// A value beyond rounding, how far the operator's may be from it, and, of an accumulator, a bound
-// of the magnitudes of its terms and how many roundings any of them has been through.
+// A value, the error bound of the operator's result and, for an accumulator, the sum of the
+// magnitudes of its terms and the maximum of their roundings.
 //
 // A sum of which no term goes through more than n roundings is wrong by at most gamma_n = n u / (1
-// - n u) times the sum of the terms' magnitudes (u: half a unit of the accumulator's last place);
-// what is rounded to a narrower element type by half a unit of that besides. Errors of what goes in
-// come out through the same sums, of absolute values. Underflow adds half the least number at each
-// rounding.
+// - n u) times the sum of the terms' magnitudes (u: half a unit of the accumulator's last place); a
+// narrower element type adds half a unit of its last place. Errors of inputs propagate through the
+// same sums of absolute values. Underflow adds half the least number at each rounding.
 template <class T>
 struct mix_bounded {
   struct number {
@@ -180,7 +178,7 @@ struct mix_bounded {
             (a.roundings > b.roundings ? a.roundings : b.roundings) + 1};
   }
   static number store(number sum) {
-    // A little more, for the roundings of long double here.
+    // Allows for the roundings of long double.
     long double const n = 1.002L * sum.roundings * unit(accumulator), gamma = n / (1 - n);
     long double error = sum.error + gamma * sum.terms;
     if (sizeof(T) < sizeof(slicesort::detail::accumulator_t<T>))

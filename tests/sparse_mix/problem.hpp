@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of sparse_mix with their answers, bit for bit.
+// Calls of sparse_mix with their expected results, bit for bit.
 #pragma once
 
 #include "oracle.hpp"
@@ -23,7 +23,7 @@
 
 namespace support {
 
-// A topology of the tests' own: any integers, [factors][links].
+// Topology of arbitrary offsets, [factors][links].
 struct any_links {
   std::vector<index_t> table;
   index_t count = 0;
@@ -41,13 +41,13 @@ struct mix_problem {
   std::vector<index_t> offsets;  // [factors][links]
   tensor<T> x, dy;
   std::vector<T> w;              // [factors, batch, length, links]
-  bool shared_weights = false;   // all samples' are those of the first
-  std::vector<index_t> lengths;  // empty: none given
+  bool shared_weights = false;   // true if all samples share those of the first
+  std::vector<index_t> lengths;  // may be empty
   ss::grad_mode mode = ss::grad_mode::overwrite;
-  tensor<T> dx_before;  // what gradients are added to, if they are
+  tensor<T> dx_before;  // initial gradients, to accumulate to
   std::vector<T> dw_before;
   std::string title;
-  // The answer.
+  // Expected results.
   tensor<T> y, dx;
   std::vector<tensor<T>> states;  // the inputs of factors 0, 1, ..
   std::vector<T> dw;
@@ -109,7 +109,7 @@ mix_values<Math> weights_of_sample(mix_problem<T> const& p, std::vector<T> const
   return values;
 }
 
-// Fills in the answer.
+// Computes the expected results.
 template <class T>
 void solve(mix_problem<T>& p) {
   using math = mix_exact<T>;
@@ -146,18 +146,17 @@ void solve(mix_problem<T>& p) {
   }
 }
 
-// Offsets of every kind: small, negative, far beyond the length, beyond any, and such as meet in
-// one row.
+// Random offsets: small, negative, far beyond the length, and several to the same row.
 inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t length,
                                         std::uint64_t seed) {
   random_stream random(seed);
-  index_t const far = index_t{1} << 62, most = std::numeric_limits<index_t>::max();
+  index_t const far = index_t{1} << 62, limits = std::numeric_limits<index_t>::max();
   index_t const n = length > 0 ? length : 1;
   std::vector<index_t> offsets;
   while (offsets.size() < static_cast<std::size_t>(factors * links)) {
     index_t const small = static_cast<index_t>(random.below(7)) - 3;
-    index_t const special[] = {0,         small,  far + small,   -far + small, most,
-                               -most - 1, -n + 1, n * 3 + small, small};
+    index_t const special[] = {0,           small,  far + small,   -far + small, limits,
+                               -limits - 1, -n + 1, n * 3 + small, small};
     if (random.below(3) == 0)
       offsets.push_back(special[random.below(9)]);
     else if (!offsets.empty() && random.below(5) == 0)
@@ -169,7 +168,7 @@ inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t 
   return offsets;
 }
 
-// None given, or a length for each sample: nothing, everything, or something between.
+// No lengths, or a random length for each sample.
 inline std::vector<index_t> all_lengths(extents3 e, std::uint64_t seed) {
   random_stream random(seed);
   std::vector<index_t> lengths;
@@ -200,8 +199,7 @@ tensor<T> normal_values(extents3 e, std::uint64_t seed) {
   return t;
 }
 
-// Values that a chain does not let grow, offsets of every kind; some share their weights, some
-// accumulate.
+// Values that stay bounded through a chain, random offsets; some share their weights or accumulate.
 template <class T>
 mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_kind residual,
                           std::uint64_t seed, std::vector<index_t> lengths = {}) {
@@ -230,18 +228,17 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
   solve(p);
   return p;
 }
-// A random problem of any shape up to `most`.
+// Random problem of a shape within `limits`.
 template <class T>
-mix_problem<T> any_mix(extents3 most, index_t factors, index_t links, residual_kind residual,
+mix_problem<T> any_mix(extents3 limits, index_t factors, index_t links, residual_kind residual,
                        std::uint64_t seed) {
   random_stream random(seed + 77);
   auto const up_to = [&](index_t n) {
     return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n))) + 1;
   };
-  extents3 const e{up_to(most.batch), up_to(most.length), up_to(most.channels)};
+  extents3 const e{up_to(limits.batch), up_to(limits.length), up_to(limits.channels)};
   return normal_mix<T>(e, factors, links, residual, seed, all_lengths(e, seed + 78));
 }
-// The problem with gradients that overwrite or accumulate, as the caller says.
 template <class T>
 mix_problem<T> with_mode(mix_problem<T> p, ss::grad_mode mode) {
   p.mode = mode;

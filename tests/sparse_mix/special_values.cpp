@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix where numbers end: zeros of either sign, denormals, infinities, NaN; and rows past a
-// sample's length, which are copied and take no part.
+// sparse_mix with zeros of either sign, denormals, infinities and NaN, and with rows past a length,
+// which are copied.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -13,7 +13,7 @@
 
 using namespace support;
 
-// -ffast-math promises the compiler that none of these numbers is there.
+// -ffast-math excludes these values.
 #if !defined(__FAST_MATH__)
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which intermediate states of a chain `forward` saves for `backward`: a trade of memory for time
-/// that never changes a result.
+/// Checkpoints: the intermediate states of a chain that `forward` saves for `backward`. They trade
+/// memory for time and never change a result.
 #pragma once
 
 #include <slicesort/saved.hpp>
@@ -9,12 +9,11 @@
 SLICESORT_TYPES_BEGIN
 
 /// Saves every `every`-th state: the inputs of the factors `every`, `2 * every`, ... Backward
-/// recomputes the others from the last one saved before them. With 0 none is saved. The input of
-/// factor 0 is x, which the caller has.
+/// recomputes the others from the last saved one. 0 saves none.
 struct checkpoints {
   index_t every = 1;
 
-  /// How many states a chain of `factors` factors saves.
+  /// Number of states that a chain of `factors` factors saves.
   SLICESORT_ABI_TAG constexpr index_t states(index_t factors) const {
     return every <= 0 || factors <= 0 ? 0 : (factors - 1) / every;
   }

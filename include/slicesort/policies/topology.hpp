@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Topologies of sparse factors, which are semantic policies: they say which rows a row is mixed
-/// from. Link `k` of factor `m` of row `i` is row `(i + offset(k, m)) mod length` (Paramixer,
-/// section 3; operator page `sparse_mix.md` says where paper and published code differ). A topology
-/// of your own is any copyable type with `index_t offset(index_t link, index_t factor) const`. It
-/// may add `index_t links(index_t factors) const`, the number of links of every row in a chain of
-/// `factors` factors (otherwise the weights' shape says it), and
-/// `char const* validate(index_t factors) const`, which returns null or what is wrong with its
-/// parameters. Offsets may be any integers, negative ones too, for they are taken modulo the
-/// sample's length; links that meet in one row add up. They are asked for on the host, also for
-/// `exec::cuda`.
+/// Topologies of sparse factors, which are semantic policies: link `k` of factor `m` of row `i` is
+/// row `(i + offset(k, m)) mod length` (Paramixer, section 3; the page `sparse_mix.md` lists where
+/// paper and published code differ).
+///
+/// A user-defined topology is a copyable type with
+/// `index_t offset(index_t link, index_t factor) const`. It may have
+/// `index_t links(index_t factors) const`, the links per row in a chain of `factors` factors
+/// (otherwise the shape of the weights defines it), and
+/// `char const* validate(index_t factors) const`, which returns null or an error message. Offsets
+/// are any integers, taken modulo the sample's length; links to the same row add up. They are
+/// evaluated on the host, also for `exec::cuda`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -18,26 +19,26 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// The smallest `m` with `2^m >= n`, for `n >= 1` (0 for less): the usual number of factors of a
-/// chain over `n` rows. With so many, CHORD and CDIL let every row reach every other.
+/// The smallest `m` with `2^m >= n`, for `n >= 1` (0 for less): the usual number of factors for `n`
+/// rows. With as many, CHORD and CDIL connect all rows.
 SLICESORT_ABI_TAG constexpr index_t ceil_log2(index_t n) {
   index_t m = 0;
-  for (index_t left = n > 0 ? n - 1 : 0; left > 0; left /= 2) ++m;
+  for (index_t rest = n > 0 ? n - 1 : 0; rest > 0; rest /= 2) ++m;
   return m;
 }
 /// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): the number of factors in parts of
-/// the published code. If `n` is not a power of two, some rows of CHORD may then not reach some
-/// others (at n = 1000, for example).
+/// the published code. Unless `n` is a power of two, CHORD may then not connect all rows (at n =
+/// 1000, for example).
 SLICESORT_ABI_TAG constexpr index_t floor_log2(index_t n) {
   index_t m = 0;
-  for (index_t left = n; left > 1; left /= 2) ++m;
+  for (index_t rest = n; rest > 1; rest /= 2) ++m;
   return m;
 }
 
 namespace topology {
 
 /// Offsets 0, 1, 2, 4, .., 2^(links - 2), the same in every factor (CHORD of Paramixer, section 3).
-/// With `count` 0 there is one link more than there are factors.
+/// `count` 0: one link more than there are factors.
 struct chord {
   index_t count = 0;
 
@@ -69,8 +70,8 @@ struct cdil {
   }
 };
 
-/// The caller's offsets, the same in every factor. They are read during the call, from host memory
-/// even for `exec::cuda`.
+/// The caller's offsets, the same in every factor. A call reads them from host memory, also with
+/// `exec::cuda`.
 struct offsets {
   tensor1<index_t const> list;
 
@@ -83,12 +84,12 @@ struct offsets {
 
 }  // namespace topology
 
-/// Residuals, which are semantic policies: what a factor adds to the mixture.
+/// Residuals, which are semantic policies: the summand that a factor adds to the mixture.
 namespace residual {
 
-/// Every factor adds its own input: `V <- W V + V` (published code).
+/// Every factor adds its input: `V <- W V + V` (published code).
 struct per_factor {};
-/// No factor adds anything: `V <- W V` (Paramixer, eq. 3).
+/// No residual: `V <- W V` (Paramixer, eq. 3).
 struct none {};
 /// Every factor adds the first factor's input: `V <- W V + V_0` (a variant of the published code
 /// for long sequences).

@@ -26,7 +26,7 @@ constexpr void require_dtype() {
                 "slicesort::bfloat16, or have a slicesort::dtype_traits specialization.");
 }
 
-// The view of an argument that is only read.
+// Converts an input to a view.
 template <class X>
 auto input(X const& x) {
   using view = view_of_rank3_t<X>;
@@ -35,8 +35,8 @@ auto input(X const& x) {
   return tensor3<T const>(view(x));
 }
 
-// The view of an input beside another input of elements T. The returned type is right even if the
-// argument is wrong, so that the static_assert is the only error that a compiler prints.
+// Converts an input that must have elements T. Returns the right type even for a wrong argument, so
+// that the static_assert is the only error of the compiler.
 template <class T, template <class> class Tensor, class U>
 Tensor<T const> of_element(Tensor<U const> view) {
   static_assert(std::is_same_v<T, U>,
@@ -51,8 +51,7 @@ tensor3<T const> input_of(X const& x) {
   return of_element<T>(input(x));
 }
 
-// Whether an argument can be written, as an output beside an input of elements T. If not, a
-// static_assert says why.
+// True for a view that can be an output of elements T; otherwise a static_assert fails.
 template <class T, class View>
 constexpr bool is_output() {
   constexpr bool writable = !std::is_const_v<typename View::element_type>;
@@ -61,7 +60,7 @@ constexpr bool is_output() {
   static_assert(same, "slicesort: input and output must have the same element type.");
   return writable && same;
 }
-// The view of an argument that is written, beside an input of elements T.
+// Converts an output of elements T to a view.
 template <class T, class Y>
 tensor3<T> output(Y const& y) {
   using view = view_of_rank3_t<Y>;
@@ -71,7 +70,8 @@ tensor3<T> output(Y const& y) {
     return {};
 }
 
-// Views of arguments that are stacks; a view of rank 3 is a stack of one.
+// The same for stacks, [factors or states, batch, length, channels]; a view of rank 3 is a stack of
+// one.
 template <class X>
 auto input_stack(X const& x) {
   using view = view_of_stack_t<X>;
@@ -91,7 +91,7 @@ tensor_stack<T> output_stack(Y const& y) {
     return {};
 }
 
-// Views of attention's arguments.
+// The same for attention, [batch, heads, length, channels].
 template <class T, class X>
 tensor4<T const> input_heads_of(X const& x) {
   using view = view_of_heads_t<X>;
@@ -107,7 +107,7 @@ tensor4<T> output_heads(Y const& y) {
     return {};
 }
 
-// The two views of a call that moves rows from one tensor to another.
+// Input and output of a call that moves rows.
 template <class T>
 struct transfer {
   using element = T;
@@ -116,40 +116,49 @@ struct transfer {
 };
 template <class X, class Y>
 auto transfer_of(X const& x, Y const& y) {
-  auto const in = input(x);
-  using T = typename decltype(in)::value_type;
-  return transfer<T>{in, output<T>(y)};
+  auto const view = input(x);
+  using T = typename decltype(view)::value_type;
+  return transfer<T>{view, output<T>(y)};
 }
 
-// Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.
-inline void check_transfer(checker& c, view_info const& in, view_info const& out,
+// Checks the input and output of a call that moves rows: one shape, no partial overlap.
+inline void check_transfer(checker& c, view_info const& source, view_info const& target,
                            tensor1<index_t const> lengths) {
-  c.view(in);
-  c.view(out);
-  c.same_extents(out, in.name, in.extents.tensor());
-  c.lengths(lengths, in.extents.tensor());
-  c.no_overlap(out, in, true);
-  c.rows_countable(in);
+  c.view(source);
+  c.view(target);
+  c.same_extents(target, source.name, source.extents.each());
+  c.lengths(lengths, source.extents.each());
+  c.no_overlap(target, source, true);
+  c.rows_countable(source);
 }
 
-// Rules of a saved permutation in a call that moves `in` to `out`.
-inline void check_permutation(checker& c, view_info const& perm, view_info const& in,
-                              view_info const& out) {
+// Checks the saved permutation of such a call.
+inline void check_permutation(checker& c, view_info const& perm, view_info const& source,
+                              view_info const& target) {
   c.view(perm);
-  c.same_extents(perm, in.name, in.extents.tensor());
-  c.index_holds(perm, in.extents.length);
-  c.no_overlap(perm, in);
-  c.no_overlap(perm, out);
+  c.same_extents(perm, source.name, source.extents.each());
+  c.index_holds(perm, source.extents.length);
+  c.no_overlap(perm, source);
+  c.no_overlap(perm, target);
+}
+
+// Checks a call that moves rows by a saved permutation.
+template <class T>
+void check_permuting(checker& c, char const* in_name, tensor3<T const> in, char const* out_name,
+                     tensor3<T> out, const_index_tensor3 perm, tensor1<index_t const> lengths) {
+  auto const from = describe(in_name, in, false), to = describe(out_name, out, true);
+  check_transfer(c, from, to, lengths);
+  check_permutation(c, describe("perm", perm, false), from, to);
 }
 
 // Parameters of a forward call of x -> y; `config` initializes the leading members.
 template <class Op, class X, class Y, class... Config>
 auto make_forward_params(X const& x, Y const& y, forward_options const& options,
                          Config const&... config) {
-  auto const in = input(x);
-  using T = typename decltype(in)::value_type;
+  auto const view = input(x);
+  using T = typename decltype(view)::value_type;
   typename Op::template forward<T> params{config...};
-  params.x = in;
+  params.x = view;
   params.y = output<T>(y);
   params.lengths = options.lengths;
   return params;
@@ -158,10 +167,10 @@ auto make_forward_params(X const& x, Y const& y, forward_options const& options,
 template <class Op, class DY, class DX, class... Config>
 auto make_backward_params(DY const& dy, DX const& dx, backward_options const& options,
                           Config const&... config) {
-  auto const in = input(dy);
-  using T = typename decltype(in)::value_type;
+  auto const view = input(dy);
+  using T = typename decltype(view)::value_type;
   typename Op::template backward<T> params{config...};
-  params.dy = in;
+  params.dy = view;
   params.dx = output<T>(dx);
   params.mode = options.mode;
   params.lengths = options.lengths;
@@ -188,14 +197,7 @@ transfer_info check_transfer(checker& c, Params const& params) {
   return info;
 }
 
-// Checks a call that moves rows by a saved permutation.
-template <class Params>
-void check_permuting(checker& c, Params const& params) {
-  auto const [in, out] = check_transfer(c, params);
-  check_permutation(c, describe("perm", params.state, false), in, out);
-}
-
-// Rules of a tensor's shape in a call that moves or mixes its rows.
+// Checks a shape without a tensor.
 inline void check_extents(checker& c, view_info const& x) {
   c.shape(x);
   c.rows_countable(x);
@@ -205,7 +207,6 @@ extents3 extents_of(X const& x) {
   return view_of_rank3_t<X>(x).extents();
 }
 
-// Bytes of workspace that calls of this shape need.
 template <class Op, class T, class Exec>
 std::size_t planned_bytes(Exec const& exec, typename Op::shape const& shape) {
   arena counting;
@@ -213,8 +214,8 @@ std::size_t planned_bytes(Exec const& exec, typename Op::shape const& shape) {
   return counting.bytes();
 }
 
-// The same where first rules(checker) of the shapes and policies, and then the rules of the backend
-// allow for it. They are those of the call, in its words.
+// Returns the bytes of workspace after rules(checker) and the rules of the backend, which are those
+// of the call, word for word.
 template <class Op, class T, class Exec, class Rules>
 outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
                                    typename Op::shape const& shape, Rules const& rules) {
@@ -251,9 +252,8 @@ class sized_by_shape {
 };
 
 // Checks a call and runs it: first rules(checker) of its arguments, then the rules of the backend,
-// and last the memory, whose size is known only for sound arguments and which is enlarged, where it
-// can be, when nothing else is wrong. A call that writes nothing ends here, however large the other
-// extents of its tensors are.
+// last the memory, whose size depends on the arguments. Memory that can grow does so only if
+// nothing else is wrong. A call that writes nothing ends here, whatever its other extents.
 template <class Op, class Exec, class Params, class Rules>
 outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rules const& rules) {
   using T = typename Params::element;

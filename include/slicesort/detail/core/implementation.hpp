@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where operators and backends meet: a backend specializes `implementation<Op, Backend>`.
+// The interface of operators and backends: a backend specializes `implementation<Op, Backend>`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -40,13 +40,13 @@ inline constexpr bool is_dry_run = false;
 template <class Exec>
 inline constexpr bool is_dry_run<exec::dry_run<Exec>> = true;
 
-// Results of a call, and of a question for a size. Those of a dry run are the status.
+// Results of a call and of a size query; a status in a dry run.
 template <class Exec, class Result = void>
 using outcome = std::conditional_t<is_dry_run<Exec>, status, Result>;
 template <class Exec>
 using outcome_size = outcome<Exec, std::size_t>;
 
-// The policy that a dry run tries.
+// The policy of a call, or the one that a dry run checks.
 template <class Exec>
 Exec const& policy_of(Exec const& exec) {
   return exec;
@@ -56,7 +56,7 @@ Exec const& policy_of(exec::dry_run<Exec> const& dry) {
   return dry.exec;
 }
 
-// Whether the calling thread may read what the views of a call point to.
+// True if the calling thread may read the memory of a call's views.
 template <class Exec>
 inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
 

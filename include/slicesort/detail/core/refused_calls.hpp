@@ -1,9 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// What a compiler says of a call that fits no function of a door: one sentence, instead of the list
-// of what it compared. A door ends its public part with SLICESORT_REFUSE_OTHER_CALLS, which
-// declares functions that take anything and may not be called. No call that fits is touched by
-// them, because they take its views by a conversion and the door takes them as they are; and to
-// SFINAE they are not there.
+// SPDX-License-Identifier: Apache-2.0 Deleted overloads that turn a wrong argument list into one
+// readable error. An operator ends its public part with SLICESORT_REFUSE_OTHER_CALLS. The overloads
+// convert every argument, so a call that fits prefers the operator's functions. SFINAE ignores
+// them.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,13 +15,13 @@ inline constexpr bool is_policy = false;
 template <class Exec>
 inline constexpr bool is_policy<Exec, decltype(void(sizeof(typename Exec::backend)))> = true;
 
-// Ends the template parameters of every call: `if_policy<Exec> = 0`.
+// Last template parameter of every call: `if_policy<Exec> = 0`.
 template <class Exec>
 using if_policy = std::enable_if_t<is_policy<Exec>, int>;
 template <class First>
 using unless_policy = std::enable_if_t<!is_policy<First>, int>;
 
-// Any argument, also one in braces, such as `{dq, {}, dv}`.
+// Converts from any argument, also from braces such as `{dq, {}, dv}`.
 struct anything {
   template <class... T>
   constexpr anything(T const&...) {}
@@ -55,13 +53,13 @@ SLICESORT_DETAIL_END
       "std::int64_t).")                                                                              \
   name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
 
-// A function that a door has not: `sentence` says what to call instead.
+// Unsupported member function; `sentence` names its replacement.
 #define SLICESORT_REFUSE_ALL(name, sentence)             \
   template <class First = ::slicesort::detail::anything> \
   SLICESORT_REFUSED(First, sentence)                     \
   name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
 
-// A size is asked with an element type and a policy, so that these never fit a call that is right.
+// A valid query has a policy and views, or an element type, so these overloads never fit it.
 #define SLICESORT_REFUSE_OTHER_SIZES                                                        \
   template <class T, class First = ::slicesort::detail::anything,                           \
             ::slicesort::detail::unless_policy<First> = 0>                                  \
@@ -75,7 +73,7 @@ SLICESORT_DETAIL_END
       workspace_bytes(First const&, ::slicesort::detail::anything = {},                     \
                       ::slicesort::detail::anything = {}) SLICESORT_REFUSAL
 
-// For an operator whose calls are `forward` and `backward` with these arguments, in parentheses.
+// For an operator with these arguments, in parentheses, of `forward` and `backward`.
 #define SLICESORT_REFUSE_OTHER_TRANSFERS(forward_call, backward_call) \
   SLICESORT_REFUSE_OTHER(forward, "forward" forward_call);            \
   SLICESORT_REFUSE_OTHER(backward, "backward" backward_call)

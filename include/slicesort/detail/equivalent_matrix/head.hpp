@@ -30,28 +30,28 @@ class matrix_head {
   matrix_head(matrix_head const&) = delete;
   matrix_head& operator=(matrix_head const&) = delete;
 
-  // This head of a tensor; the elements are in `copy`.
-  tensor4<double const> copied(tensor4<T const> all, std::vector<double>& copy) const {
-    extents4 const e{1, 1, all.extents().length, all.extents().channels};
+  // Copies this head of a tensor to `copy`.
+  tensor4<double const> copied(tensor4<T const> view, std::vector<double>& copy) const {
+    extents4 const e{1, 1, view.extents().length, view.extents().channels};
     for (index_t n = 0; n < e.length; ++n)
-      for (index_t c = 0; c < e.channels; ++c) copy.push_back(as_double(all(batch_, head_, n, c)));
+      for (index_t c = 0; c < e.channels; ++c) copy.push_back(as_double(view(batch_, head_, n, c)));
     return {copy.data(), e};
   }
 
  private:
-  index_t valid(char const* name, tensor4<T const> all, tensor1<index_t const> lengths_of) const {
-    extents4 const e = all.extents();
-    return matrix_rows(describe(name, all, false), batch_, e.batch, {head_, "head"}, e.heads,
+  index_t valid(char const* name, tensor4<T const> view, tensor1<index_t const> lengths_of) const {
+    extents4 const e = view.extents();
+    return matrix_rows(describe(name, view, false), batch_, e.batch, {head_, "head"}, e.heads,
                        lengths_of);
   }
 
   index_t batch_, head_;
-  index_t queries_, keys_;  // how many are valid
+  index_t queries_, keys_;  // valid rows
   std::vector<double> q_, k_;
 
  public:
   tensor4<double const> const q, k;
-  attention_options lengths{};  // those that the caller gave: not all masks allow for any
+  attention_options lengths{};  // empty unless the caller passed some: not every mask takes lengths
 };
 
 SLICESORT_DETAIL_END

@@ -26,44 +26,44 @@ double as_double(T value) {
   return static_cast<double>(static_cast<accumulator_t<T>>(value));
 }
 
-struct matrix_place {
+struct matrix_position {
   index_t number;
   char const* name;
 };
-// Checks the arguments that are equivalent_matrix's own, and returns how many rows of the sample
-// are valid.
-inline index_t matrix_rows(view_info const& in, index_t batch, index_t batches, matrix_place place,
-                           index_t places, tensor1<index_t const> lengths) {
+// Checks batch and channel or head. Returns the number of valid rows.
+inline index_t matrix_rows(view_info const& info, index_t batch, index_t batches,
+                           matrix_position position, index_t limit,
+                           tensor1<index_t const> lengths) {
   checker c("equivalent_matrix");
-  auto const within = [&](char const* name, index_t is, index_t below) {
-    if (is < 0 || is >= below)
+  auto const within = [&](char const* name, index_t value, index_t end) {
+    if (value < 0 || value >= end)
       c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-             static_cast<long long>(is), static_cast<long long>(below - 1));
+             static_cast<long long>(value), static_cast<long long>(end - 1));
   };
-  c.view(in);
+  c.view(info);
   within("batch", batch, batches);
-  within(place.name, place.number, places);
-  c.lengths("lengths", lengths, batches, in.extents.length);
+  within(position.name, position.number, limit);
+  c.lengths("lengths", lengths, batches, info.extents.length);
   enforce(c.result());
-  return lengths.size() == 0 ? in.extents.length : lengths(batch);
+  return lengths.size() == 0 ? info.extents.length : lengths(batch);
 }
 
-// The sample whose matrix is formed, in double, and the memory to run operators on it.
+// A sample in double, and memory to run operators on it.
 class matrix_sample {
  public:
   template <class X>
   matrix_sample(X const& x, index_t batch, index_t channel, forward_options options)
       : channel_(channel) {
-    auto const in = input(x);
-    extents3 const all = in.extents();
-    rows_ = matrix_rows(describe("x", in, false), batch, all.batch, {channel, "channel"},
-                        all.channels, options.lengths);
-    extents_ = {1, all.length, all.channels};
+    auto const view = input(x);
+    extents3 const e = view.extents();
+    rows_ = matrix_rows(describe("x", view, false), batch, e.batch, {channel, "channel"},
+                        e.channels, options.lengths);
+    extents_ = {1, e.length, e.channels};
     x_.resize(static_cast<std::size_t>(extents_.size()));
     y_.resize(x_.size());
-    for (index_t n = 0; n < all.length; ++n)
-      for (index_t c = 0; c < all.channels; ++c)
-        x_[static_cast<std::size_t>(n * all.channels + c)] = as_double(in(batch, n, c));
+    for (index_t n = 0; n < e.length; ++n)
+      for (index_t c = 0; c < e.channels; ++c)
+        x_[static_cast<std::size_t>(n * e.channels + c)] = as_double(view(batch, n, c));
   }
 
   extents3 extents() const { return extents_; }
@@ -73,18 +73,18 @@ class matrix_sample {
     return x_[static_cast<std::size_t>(n * extents_.channels + c)];
   }
 
-  // Memory for an operator's row numbers, and a view that repeats it for every sample of a batch.
+  // Allocates an operator's saved state, and a view that repeats it for each sample of a batch.
   index_tensor3 state(extents3 e, index_width width) {
     state_.resize(static_cast<std::size_t>(e.size()));
-    extents3 const all{extents_.length, e.length, e.channels};
+    extents3 const batch{extents_.length, e.length, e.channels};
     strides3 const repeated{0, e.channels, 1};
     switch (width) {
       case index_width::bits8:
-        return lend(reinterpret_cast<std::uint8_t*>(state_.data()), e, all, repeated);
+        return make_state(reinterpret_cast<std::uint8_t*>(state_.data()), e, batch, repeated);
       case index_width::bits16:
-        return lend(reinterpret_cast<std::uint16_t*>(state_.data()), e, all, repeated);
+        return make_state(reinterpret_cast<std::uint16_t*>(state_.data()), e, batch, repeated);
       default:
-        return lend(state_.data(), e, all, repeated);
+        return make_state(state_.data(), e, batch, repeated);
     }
   }
 
@@ -96,9 +96,8 @@ class matrix_sample {
          slicesort::lengths(rows_));
   }
 
-  // Forms the matrix of an operator that is linear in x once its state is given: row i is the
-  // gradient of y[i]. One call of backward, call(dy, state, dx, workspace, options), computes the
-  // gradients of all y[i] as the samples of one batch.
+  // Computes the matrix of an operator that is linear in x for a given state: row i is the gradient
+  // of y[i]. One call(dy, state, dx, workspace, options) computes every row, as a batch of samples.
   template <class Call>
   dense_matrix by_gradients(Call const& call) const {
     index_t const n = extents_.length;
@@ -117,9 +116,9 @@ class matrix_sample {
 
  private:
   template <class Index>
-  index_tensor3 lend(Index* memory, extents3 one, extents3 all, strides3 repeated) {
-    repeated_ = tensor3<Index const>(memory, all, repeated);
-    return tensor3<Index>(memory, one);
+  index_tensor3 make_state(Index* memory, extents3 e, extents3 batch, strides3 repeated) {
+    repeated_ = tensor3<Index const>(memory, batch, repeated);
+    return tensor3<Index>(memory, e);
   }
 
   index_t channel_, rows_ = 0;
@@ -129,7 +128,7 @@ class matrix_sample {
   const_index_tensor3 repeated_;
 };
 
-// The row numbers that an operator saves for one sample.
+// Shape of an operator's saved state for one sample.
 struct matrix_state {
   extents3 extents;
   index_width width = index_width::bits32;

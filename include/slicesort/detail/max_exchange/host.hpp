@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange on the host: one pass over the rows of a chunk keeps the running maxima of its
-// columns; then two elements of every column are exchanged.
+// max_exchange on the host: one pass over a chunk copies its rows and updates the running maxima of
+// its columns; then two elements of each column are exchanged.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -17,42 +17,42 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Exchanges rows `row` and `other[c]` of every column c of a chunk.
+// Loads rows `row` and `other[c]` of each column c of a chunk, and writes them exchanged.
 template <class T>
 class exchanged_rows {
  public:
   template <class Row>
-  exchanged_rows(tensor3<T const> from, tensor3<T> to, column_chunk b, index_t row,
+  exchanged_rows(tensor3<T const> source, tensor3<T> target, column_chunk chunk, index_t row,
                  Row const* other, grad_mode mode)
-      : to_(to), block_(b), row_(row) {
+      : target_(target), chunk_(chunk), row_(row) {
     with_store<T>(mode, [&](auto store) {
-      for (index_t c = 0; c < b.channels; ++c) {
-        index_t const channel = b.channel + c, other_row = static_cast<index_t>(other[c]);
-        T here{}, there{};  // g++ cannot see that only an accumulating store reads them
+      for (index_t c = 0; c < chunk.channels; ++c) {
+        index_t const channel = chunk.channel + c, other_row = static_cast<index_t>(other[c]);
+        T before{}, other_before{};  // initialized against a g++ warning
         if (mode == grad_mode::accumulate) {
-          here = to(b.batch, row, channel);
-          there = to(b.batch, other_row, channel);
+          before = target(chunk.batch, row, channel);
+          other_before = target(chunk.batch, other_row, channel);
         }
-        store(here, from(b.batch, other_row, channel));
-        store(there, from(b.batch, row, channel));
-        other_[c] = other_row, here_[c] = here, there_[c] = there;
+        store(before, source(chunk.batch, other_row, channel));
+        store(other_before, source(chunk.batch, row, channel));
+        other_rows_[c] = other_row, own_values_[c] = before, other_values_[c] = other_before;
       }
     });
   }
 
   void write() const {
-    for (index_t c = 0; c < block_.channels; ++c) {
-      to_(block_.batch, row_, block_.channel + c) = here_[c];
-      to_(block_.batch, other_[c], block_.channel + c) = there_[c];
+    for (index_t c = 0; c < chunk_.channels; ++c) {
+      target_(chunk_.batch, row_, chunk_.channel + c) = own_values_[c];
+      target_(chunk_.batch, other_rows_[c], chunk_.channel + c) = other_values_[c];
     }
   }
 
  private:
-  tensor3<T> to_;
-  column_chunk block_;
+  tensor3<T> target_;
+  column_chunk chunk_;
   index_t row_;
-  index_t other_[tile_columns];
-  T here_[tile_columns], there_[tile_columns];
+  index_t other_rows_[tile_columns];
+  T own_values_[tile_columns], other_values_[tile_columns];
 };
 
 template <>

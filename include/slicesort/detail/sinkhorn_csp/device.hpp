@@ -110,8 +110,8 @@ struct device_implementation<sinkhorn_csp_op> {
       auto const blocks = [&](int columns_of_tile) {
         return e.batch * groups * divide_up(columns, columns_of_tile);
       };
-      // Wide tiles coalesce loads; but two blocks should fit a processor, and every processor should
-      // have some.
+      // Wide tiles coalesce loads; but two blocks should fit a processor, and every processor
+      // should have some.
       shape.width = static_cast<int>(std::min<index_t>(power_of_two_above(columns), 32));
       while (shape.width > 1 && (bytes(shape.width, false) > device.shared_bytes / 2 ||
                                  blocks(shape.width) < 2 * device.processors))

@@ -69,8 +69,8 @@ SLICESORT_HD_INLINE void fill_lanes(A value, lanes_of<A, Lanes>& to) {
   for (int l = 0; l < Lanes; ++l) to[l] = value;
 }
 
-// Sums are computed in pieces: the error grows with the length of a piece plus the number of pieces,
-// not with their product.
+// Sums are computed in pieces: the error grows with the length of a piece plus the number of
+// pieces, not with their product.
 inline constexpr index_t sum_piece = 64;
 
 // Returns -log sum_k exp(p q[k] + g[k]), the potential that makes a row (or column) of T sum to 1,

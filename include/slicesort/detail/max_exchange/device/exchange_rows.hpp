@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of max_exchange. A block takes a tile of columns; its threads share the rows.
+// The kernels of max_exchange. A block processes a tile of columns; its threads share the rows.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,10 +16,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Elements that a thread has in flight. Rows are numbered in 32 bits: there are at most 2^31.
+// Elements that a thread has in flight. Rows are numbered in 32 bits: other_row are at most 2^31.
 inline constexpr int exchange_at_once = 8;
 
-// Copies x to y, finds every column's maximum on the way, then exchanges it with row `row`.
+// Copies x to y while searching for the maximum of each column, then exchanges it with row `row`.
 template <class T>
 struct max_exchange_kernel {
   static constexpr int max_threads = 512;
@@ -28,14 +28,15 @@ struct max_exchange_kernel {
   index_t row;
   tensor3<T const> x;
   tensor3<T> y;        // may be x
-  index_rows maximum;  // one row number per column, if wanted
+  index_rows maximum;  // one row number per column, or none
   tensor1<index_t const> lengths;
   int width, threads;
   bool rows_adjacent;
 
+  // The maximum of each thread.
   struct candidates {
     key* keys;
-    std::uint32_t* rows;  // of the threads
+    std::uint32_t* rows;
   };
   template <class SharedAllocator>
   SLICESORT_HD candidates shared(SharedAllocator& shared_memory) const {
@@ -51,12 +52,12 @@ struct max_exchange_kernel {
     auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     column_of<T const> const from(x, at);
     column_of<T> const to(y, at);
-    // Only valid rows are exchanged: none if `row` is past the length.
-    auto valid = static_cast<std::uint32_t>(inside ? valid_rows(lengths, at.batch, e.length) : 0);
+    // No row is exchanged if `row` is past the length.
+    auto valid = static_cast<std::uint32_t>(inside ? rows_of(lengths, at.batch, e.length) : 0);
     if (valid <= row) valid = 0;
 
     key largest = 0;  // below every key, so that the first row wins
-    auto where = static_cast<std::uint32_t>(row);
+    auto largest_row = static_cast<std::uint32_t>(row);
     bool const copying = x.data() != y.data();
     auto const end = copying && inside ? static_cast<std::uint32_t>(e.length) : valid;
     auto const step = static_cast<std::uint32_t>(walk.step);
@@ -80,35 +81,35 @@ struct max_exchange_kernel {
           *target = value[k];
           target += to_jump;
         }
-        key const mine = ordered_key(value[k], true);
-        if (n < valid && mine > largest) {
-          largest = mine;
-          where = n;
+        key const candidate = ordered_key(value[k], true);
+        if (n < valid && candidate > largest) {
+          largest = candidate;
+          largest_row = n;
         }
       }
     }
     best.keys[block.rank()] = largest;
-    best.rows[block.rank()] = where;
+    best.rows[block.rank()] = largest_row;
     block.sync();
     if (!inside || walk.first_row != 0) return;
 
     int const next = rows_adjacent ? 1 : width;
-    for (int i = 1, other = block.rank() + next; i < walk.step; ++i, other += next) {
-      key const theirs = best.keys[other];
-      std::uint32_t const there = best.rows[other];
-      if (theirs > largest || (theirs == largest && there < where)) {
-        largest = theirs;
-        where = there;
+    for (int i = 1, rank = block.rank() + next; i < walk.step; ++i, rank += next) {
+      key const other_key = best.keys[rank];
+      std::uint32_t const other_row = best.rows[rank];
+      if (other_key > largest || (other_key == largest && other_row < largest_row)) {
+        largest = other_key;
+        largest_row = other_row;
       }
     }
-    T const old = from[row], greatest = from[where];
+    T const old = from[row], greatest = from[largest_row];
     to[row] = greatest;
-    to[where] = old;
-    if (maximum.present()) index_column(maximum, at).set(0, where);
+    to[largest_row] = old;
+    if (maximum.present()) index_column(maximum, at).set(0, largest_row);
   }
 };
 
-// dx gets dy with rows `row` and `maximum` of every column exchanged.
+// Copies dy to dx, with rows `row` and `maximum` of each column exchanged.
 template <class T>
 struct exchange_rows_kernel {
   static constexpr int max_threads = 512;
@@ -127,10 +128,10 @@ struct exchange_rows_kernel {
     auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     column_of<T const> const from(dy, at);
     column_of<T> const to(dx, at);
-    auto const mine = static_cast<std::uint32_t>(row);
-    std::uint32_t const other = inside ? index_column(maximum, at)[0] : mine;
-    T const here = inside ? from[row] : T{}, there = inside ? from[other] : T{};
-    block.sync();  // in place, they are overwritten next
+    auto const own_row = static_cast<std::uint32_t>(row);
+    std::uint32_t const other_row = inside ? index_column(maximum, at)[0] : own_row;
+    T const own_value = inside ? from[row] : T{}, other_value = inside ? from[other_row] : T{};
+    block.sync();  // in place, both are overwritten next
 
     auto const end = inside ? static_cast<std::uint32_t>(e.length) : 0;
     auto const step = static_cast<std::uint32_t>(walk.step);
@@ -154,7 +155,7 @@ struct exchange_rows_kernel {
       SLICESORT_UNROLL
       for (int k = 0; k < exchange_at_once; ++k, n += step)
         if (n < end) {
-          T const v = n == mine ? there : n == other ? here : value[k];
+          T const v = n == own_row ? other_value : n == other_row ? own_value : value[k];
           *target = stored_or_accumulated<Block>(mode, old[k], v);
           target += to_jump;
         }

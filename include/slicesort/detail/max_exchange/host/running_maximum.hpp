@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running maxima of a chunk of columns, and the scan that updates them on every instruction
-// set.
+// Running maxima of a chunk of columns, and their scan for every instruction set.
 #pragma once
 
 #include <slicesort/detail/host/column_chunk.hpp>
@@ -15,7 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows and keys have lanes of one width, so that one vector comparison selects both.
+// Rows and keys have the same width, so that one vector comparison selects both.
 template <class T>
 struct running_maximum {
   using lane = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -23,11 +22,11 @@ struct running_maximum {
   lane key[tile_columns] = {};  // below every key, so that the first row wins
   lane row[tile_columns];
 
-  explicit running_maximum(index_t row_of_nothing) {
-    std::fill_n(row, tile_columns, static_cast<lane>(row_of_nothing));
+  explicit running_maximum(index_t default_row) {
+    std::fill_n(row, tile_columns, static_cast<lane>(default_row));
   }
   // A tie keeps the earlier row.
-  SLICESORT_INLINE void see(index_t c, index_t i, T const& element) {
+  SLICESORT_INLINE void update(index_t c, index_t i, T const& element) {
     lane const k = ordered_key(element, true);
     bool const greater = k > key[c];
     key[c] = greater ? k : key[c];
@@ -38,16 +37,18 @@ struct running_maximum {
 #define SLICESORT_TARGET_TEXT <slicesort/detail/max_exchange/host/running_maximum.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-// Updates `m` with rows [first, last) of a chunk.
+// Scans rows [first, last) of a chunk.
 template <class T>
-void scan_chunk(isa set, tensor3<T const> x, column_chunk b, index_t first, index_t last,
-                running_maximum<T>& m) {
-  if (b.channels < tile_columns || x.strides().channels != 1)
-    return for_each_element(x, b, first, last,
-                            [&](index_t c, index_t i, T const& element) { m.see(c, i, element); });
-  T const* const dense = x.data() + x.offset(b.batch, 0, b.channel);
+void scan_chunk(isa instructions, tensor3<T const> x, column_chunk chunk, index_t first,
+                index_t last, running_maximum<T>& maximum) {
+  if (chunk.channels < tile_columns || x.strides().channels != 1)
+    return for_each_element(x, chunk, first, last, [&](index_t c, index_t i, T const& element) {
+      maximum.update(c, i, element);
+    });
+  T const* const dense = x.data() + x.offset(chunk.batch, 0, chunk.channel);
   index_t const pitch = x.strides().length;
-  with_isa(set, [&](auto target) { scan_rows(target, dense, pitch, first, last, m); });
+  with_isa(instructions,
+           [&](auto target) { scan_rows(target, dense, pitch, first, last, maximum); });
 }
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// The gradient of the weights, dweights(k - 1) = sum of dy * (P^k x), in double: summed over the rows
-// of each column, then over the columns, in a fixed order that determines the bits.
+// SPDX-License-Identifier: Apache-2.0 The gradient of the weights, dweights(k - 1) = sum of dy *
+// (P^k x), in double: summed over the rows of each column, then over the columns, in a fixed order
+// that determines the bits.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -33,8 +33,8 @@ SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitc
   return sum;
 }
 
-// Sums each column. All threads multiply, a row each, for a batch of components; then one thread for
-// each column and component adds.
+// Sums each column. All threads multiply, a row each, for a batch of components; then one thread
+// for each column and component adds.
 template <class T, bool InShared>
 struct weights_gradient_kernel {
   static constexpr int max_threads = 256;

@@ -187,8 +187,8 @@ struct mix_tile_kernel {
     }
   }
 
-  // Rows first_row, first_row + row_threads, .. of n, and the channels from `channel` on. A row past
-  // the end reads the last row and stores nothing.
+  // Rows first_row, first_row + row_threads, .. of n, and the channels from `channel` on. A row
+  // past the end reads the last row and stores nothing.
   struct thread_work {
     int first_row, n;
     index_t sample, channel;

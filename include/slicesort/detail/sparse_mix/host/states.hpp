@@ -24,8 +24,8 @@ void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A con
   chain.mix(mix_direction::forward, f, start, source, target, true, stream, last);
 }
 
-// With a third tile, keeps one of the recomputed states: a chain of 12 factors is then recomputed in
-// 29 steps instead of 66. If all states are saved, every other one is loaded and the next one is
+// With a third tile, keeps one of the recomputed states: a chain of 12 factors is then recomputed
+// in 29 steps instead of 66. If all states are saved, every other one is loaded and the next one is
 // recomputed: the rows of a tile are on many pages, so loading them takes longer than a factor.
 template <class T>
 class mix_states {

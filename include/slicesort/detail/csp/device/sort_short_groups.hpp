@@ -6,7 +6,7 @@
 #include <slicesort/detail/csp/device/group_tile.hpp>
 #include <slicesort/detail/csp/device/groups.hpp>
 #include <slicesort/detail/csp/device/groups_view.hpp>
-#include <slicesort/detail/sort/device/register_rows.hpp>
+#include <slicesort/detail/sort/device/network.hpp>
 #include <slicesort/detail/sort/device/sort_packed_rows.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -5,7 +5,7 @@
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/device/columns_view.hpp>
-#include <slicesort/detail/sort/device/row_words.hpp>
+#include <slicesort/detail/sort/device/sort_row_words.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -7,7 +7,6 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/device/network.hpp>
-#include <slicesort/detail/sort/device/register_rows.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cstddef>

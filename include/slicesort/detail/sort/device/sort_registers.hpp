@@ -6,8 +6,7 @@
 
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/math/total_order.hpp>
-#include <slicesort/detail/sort/device/register_rows.hpp>
-#include <slicesort/detail/sort/device/row_words.hpp>
+#include <slicesort/detail/sort/device/network.hpp>
 #include <slicesort/detail/sort/device/sort_row_words.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>

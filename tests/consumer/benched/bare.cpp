@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// forward and nothing else: timed, and unchecked.
+// An entry that has only a forward pass: timed, but not checked.
 #include <slicesort/bench.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, whose rounding the usual tolerance allows, in both element types of the arena.
+// An entry for both element types of the arena, whose rounding errors are within the default tolerance.
 #include <slicesort/bench.hpp>
 
 #include <vector>

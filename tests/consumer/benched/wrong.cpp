@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faulty entries that the arena must report: a wrong value of forward, one of backward, and an exception.
+// Faulty entries that the arena must report: a wrong value of forward, another of backward, and an
+// exception.
 #include <slicesort/bench.hpp>
 
 #include <algorithm>

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What needs a CUDA compiler. Without a GPU the programs are built all the same; SLICESORT_TEST_PTX runs
-# them on the PTX machine, else their cases are skipped, but for those of tests/cuda/link, which are
-# about linking.
+# Programs that require a CUDA compiler. Without a GPU they are built as well, and run on the PTX machine if
+# SLICESORT_TEST_PTX is set. Otherwise their cases are skipped, except those of tests/cuda/link.
 
-# Host parts of CUDA units are a quarter of their compile time at -O2, and little of what a program does. So is the C++
-# that calls them.
+# Compiles host code without optimization: at -O2 it takes a quarter of the compile time of a CUDA unit, and little of the
+# run time.
 string(REGEX REPLACE "-O[1-3s]" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
 set(_slicesort_optimize_calls $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${_slicesort_optimize_programs}>)
 
-# What runs the kernels: a GPU, the PTX machine, or nothing.
+# _slicesort_device is gpu, ptx (the PTX machine) or empty, if kernels cannot run.
 set(_slicesort_device)
 set(_slicesort_environment)
 list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
@@ -18,7 +17,7 @@ elseif(SLICESORT_TEST_PTX)
   set(_slicesort_device ptx)
   set(_slicesort_log ${PROJECT_BINARY_DIR}/ptx_log)
   file(MAKE_DIRECTORY ${_slicesort_log})
-  # What SLICESORT_FULL adds would take hours.
+  # The cases of SLICESORT_FULL would take hours.
   set(_slicesort_environment SLICESORT_FULL=0 SLICESORT_PTX_LOG=${_slicesort_log}
     LD_PRELOAD=$<TARGET_FILE:slicesort_ptx_runtime>)
 endif()
@@ -30,13 +29,13 @@ target_include_directories(slicesort_cuda_developer INTERFACE ${CMAKE_CURRENT_SO
 target_compile_options(slicesort_cuda_developer INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:$<${_slicesort_if_errors}:-Werror=all-warnings>;-Xcompiler=-Wall,-Wextra$<${_slicesort_if_errors}:$<COMMA>-Werror>>)
 if(_slicesort_device STREQUAL "ptx")
-  # The machine reads text.
+  # The PTX machine reads uncompressed text.
   target_compile_options(slicesort_cuda_developer INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)
   add_subdirectory(ptx/runtime)
   add_subdirectory(ptx/counters)
 endif()
 
-# Objects of one source: _slicesort_objects(NAME SOURCE [DEFINITION...])
+# _slicesort_objects(NAME SOURCE [DEFINITION...]): adds an object library of one source.
 function(_slicesort_objects name source)
   add_library(${name} OBJECT ${source})
   target_link_libraries(${name} PRIVATE slicesort_cuda_developer ${_slicesort_doctest})
@@ -44,14 +43,14 @@ function(_slicesort_objects name source)
   target_compile_options(${name} PRIVATE "${_slicesort_optimize_calls}")
 endfunction()
 
-# The kernels of all operators, a part for each element type, for sources that are plain C++.
+# Makes the kernels of all operators available to plain C++ sources. Each element type is one object.
 add_library(slicesort_test_remote STATIC cuda/backend/device.cpp cuda/backend/image.cpp)
 target_link_libraries(slicesort_test_remote PUBLIC slicesort_cuda_developer)
 if(_slicesort_device STREQUAL "ptx")
-  add_dependencies(slicesort_test_remote slicesort_ptx_runtime)  # what programs are run by
+  add_dependencies(slicesort_test_remote slicesort_ptx_runtime)  # preloaded at run time
 endif()
-# Where nothing is there to run them, PTX of the types that the programs below need shows that they compile and link,
-# and the operator suite is spared the backend; compile/check_kernels.py makes machine code for all types.
+# If kernels cannot run, only the types of the programs below are compiled, to PTX, and the operator suite is built without
+# the CUDA backend. compile/check_kernels.py compiles all types to machine code.
 set(_slicesort_call_types float double bfloat16)
 set(_slicesort_remote_types ${_slicesort_call_types})
 if(_slicesort_device)
@@ -69,8 +68,8 @@ endforeach()
 _slicesort_objects(slicesort_test_skip cuda/backend/skip.cpp)
 _slicesort_objects(slicesort_test_needs_device cuda/backend/skip.cpp SLICESORT_TEST_NEEDS_DEVICE)
 
-# _slicesort_device_test(NAME PROGRAM...): runs on a GPU or the PTX machine, which is never missing; is skipped without
-# both. These come first: nothing else says what they say, and they take longest.
+# _slicesort_device_test(NAME PROGRAM...): adds a test that runs on a GPU or on the PTX machine, and is skipped without
+# both. COST makes CTest start these tests first, since they take longest.
 function(_slicesort_device_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "${_slicesort_device}" COST 1000
@@ -79,13 +78,13 @@ function(_slicesort_device_test name)
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
   endif()
 endfunction()
-# Runs on a GPU only.
+# _slicesort_gpu_test(NAME PROGRAM...): adds a test that requires a GPU.
 function(_slicesort_gpu_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu COST 1000)
 endfunction()
 
-# The layout of any_exec depends on SLICESORT_TEST_CUDA: one for all units.
+# All units must agree on SLICESORT_TEST_CUDA, since the layout of any_exec depends on it.
 if(_slicesort_device)
   foreach(_op IN LISTS _slicesort_operators)
     if(TARGET slicesort_helpers_${_op})
@@ -94,16 +93,16 @@ if(_slicesort_device)
     endif()
   endforeach()
 endif()
-# The operator suite: the programs that run on every backend, and say so (support/backends.hpp), once more on this one.
+# Runs the operator tests that define SLICESORT_TEST_EVERY_BACKEND (support/backends.hpp) on the CUDA backend, too.
 foreach(_source IN LISTS _slicesort_sources)
-  file(STRINGS ${_source} _slicesort_mark REGEX "^#define SLICESORT_TEST_EVERY_BACKEND$")
+  file(STRINGS ${_source} _slicesort_every_backend REGEX "^#define SLICESORT_TEST_EVERY_BACKEND$")
   _slicesort_program_name(${_source} _stem)
   get_target_property(_libraries slicesort_test_${_stem} LINK_LIBRARIES)
   if(_slicesort_device AND _libraries MATCHES "slicesort_host_")
     target_compile_definitions(slicesort_test_${_stem} PRIVATE SLICESORT_TEST_CUDA)
     target_link_libraries(slicesort_test_${_stem} PRIVATE slicesort_test_remote)
   endif()
-  if(_slicesort_mark)
+  if(_slicesort_every_backend)
     if(_slicesort_device)
       target_link_libraries(slicesort_test_${_stem} PRIVATE slicesort_test_skip)
       _slicesort_device_test(cuda_${_stem} slicesort_test_${_stem})
@@ -114,7 +113,7 @@ foreach(_source IN LISTS _slicesort_sources)
   endif()
 endforeach()
 
-# The same of attention, by PyTorch.
+# Compares attention on the CUDA backend with PyTorch.
 if(_slicesort_device AND NOT _slicesort_no_torch)
   foreach(_check IN LISTS _slicesort_torch_checks)
     target_compile_definitions(slicesort_${_check}_file PRIVATE SLICESORT_TEST_CUDA)
@@ -125,7 +124,7 @@ if(_slicesort_device AND NOT _slicesort_no_torch)
   endforeach()
 endif()
 
-# What only a device can show.
+# Tests of the CUDA backend alone.
 add_library(slicesort_test_calls STATIC)
 target_link_libraries(slicesort_test_calls PUBLIC slicesort_test_remote slicesort_host_operators)
 foreach(_type IN LISTS _slicesort_call_types)
@@ -133,10 +132,10 @@ foreach(_type IN LISTS _slicesort_call_types)
   target_link_libraries(slicesort_calls_${_type} PRIVATE slicesort_host_operators)
   target_sources(slicesort_test_calls PRIVATE $<TARGET_OBJECTS:slicesort_calls_${_type}>)
 endforeach()
-set(_slicesort_more_cub oracles/cub.cu)
-set(_slicesort_more_errors bad_launches.cu)
-set(_slicesort_more_large oracles/large.cu)
-set(_slicesort_more_runtime_calls interpose.cpp)
+set(_slicesort_extra_sources_cub oracles/cub.cu)
+set(_slicesort_extra_sources_errors bad_launches.cu)
+set(_slicesort_extra_sources_large oracles/large.cu)
+set(_slicesort_extra_sources_runtime_calls interpose.cpp)
 file(GLOB _slicesort_cuda_sources CONFIGURE_DEPENDS cuda/test_*.cpp cuda/test_*.cu)
 if(NOT TARGET CUDA::cublas)
   list(FILTER _slicesort_cuda_sources EXCLUDE REGEX "/test_attention\\.cu$")
@@ -146,14 +145,14 @@ endif()
 foreach(_source IN LISTS _slicesort_cuda_sources)
   get_filename_component(_stem ${_source} NAME_WE)
   string(REGEX REPLACE "^test_" "" _stem ${_stem})
-  list(TRANSFORM _slicesort_more_${_stem} PREPEND cuda/ OUTPUT_VARIABLE _slicesort_more)
-  add_executable(slicesort_cuda_${_stem} ${_source} ${_slicesort_more})
+  list(TRANSFORM _slicesort_extra_sources_${_stem} PREPEND cuda/ OUTPUT_VARIABLE _slicesort_extra_sources)
+  add_executable(slicesort_cuda_${_stem} ${_source} ${_slicesort_extra_sources})
   target_link_libraries(slicesort_cuda_${_stem} PRIVATE
     slicesort_test_main slicesort_test_needs_device slicesort_test_calls ${CMAKE_DL_LIBS} Threads::Threads)
   target_compile_options(slicesort_cuda_${_stem} PRIVATE "${_slicesort_optimize_calls}")
   _slicesort_device_test(cuda_${_stem} slicesort_cuda_${_stem})
 endforeach()
-# What proves the same for one architecture is compiled for one.
+# Compiles for one architecture the tests that gain nothing from more.
 set(_slicesort_one_architecture ${_slicesort_architecture})
 if(_slicesort_device STREQUAL "ptx")
   set(_slicesort_one_architecture 90-virtual)
@@ -163,7 +162,7 @@ set_target_properties(slicesort_cuda_cub slicesort_cuda_errors slicesort_cuda_kn
 if(TARGET slicesort_cuda_attention)
   set_target_properties(slicesort_cuda_attention PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
   if(_slicesort_device STREQUAL "ptx")
-    # cuBLAS needs a driver.
+    # cuBLAS itself requires a driver.
     target_sources(slicesort_cuda_attention PRIVATE cuda/cublas/stand_in.cpp)
     target_compile_definitions(slicesort_cuda_attention PRIVATE SLICESORT_TEST_PTX)
   else()
@@ -177,18 +176,18 @@ elseif(_slicesort_device STREQUAL "ptx")
   include(ptx/device_tests.cmake)
 endif()
 
-# The image of memory that the suite's calls are made on, without any device.
+# Tests the memory image of backend/image.hpp without a device.
 add_executable(slicesort_test_image cuda/backend/image_without_device.cpp cuda/backend/image.cpp)
 target_link_libraries(slicesort_test_image PRIVATE slicesort_test_main)
 add_test(NAME cuda_image COMMAND slicesort_test_image)
 
-# <slicesort/policies/cublas.cuh> on a stand-in for cuBLAS, without any device.
+# Tests <slicesort/policies/cublas.cuh> with a stand-in for cuBLAS, without a device.
 add_executable(slicesort_test_cublas cuda/cublas/without_device.cpp cuda/cublas/stand_in.cpp)
 target_link_libraries(slicesort_test_cublas PRIVATE slicesort_test_main)
 target_include_directories(slicesort_test_cublas SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 add_test(NAME cuda_cublas COMMAND slicesort_test_cublas)
 
-# compute-sanitizer on the few cases that reach every kernel.
+# Runs compute-sanitizer on the few cases that reach every kernel.
 find_program(SLICESORT_COMPUTE_SANITIZER compute-sanitizer HINTS ${CUDAToolkit_BIN_DIR} ${CUDAToolkit_BIN_DIR}/../compute-sanitizer)
 foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
   if(SLICESORT_COMPUTE_SANITIZER)
@@ -199,7 +198,7 @@ foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
     set_tests_properties(sanitizer_${_tool} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no compute-sanitizer")
   endif()
   set_tests_properties(sanitizer_${_tool} PROPERTIES ENVIRONMENT SLICESORT_TEST_RED_ZONES=0 TIMEOUT 300)
-  # softmax_attention promises no bits between backends, and is not among those calls.
+  # slicesort_cuda_every_call omits softmax_attention, whose bits differ between backends.
   if(SLICESORT_COMPUTE_SANITIZER AND _slicesort_device STREQUAL "gpu")
     _slicesort_gpu_test(sanitizer_${_tool}_attention ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
       $<TARGET_FILE:slicesort_test_softmax_attention_special_values>)
@@ -207,14 +206,14 @@ foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
       ENVIRONMENT "SLICESORT_TEST_BACKEND=cuda;SLICESORT_TEST_RED_ZONES=0" SKIP_REGULAR_EXPRESSION "Device not supported")
   endif()
 endforeach()
-# Under some sandboxes the tool finds the device and cannot work with it.
+# In some sandboxes the tool finds the device but does not support it.
 if(SLICESORT_COMPUTE_SANITIZER)
   set_tests_properties(sanitizer_memcheck sanitizer_racecheck sanitizer_initcheck sanitizer_synccheck
     PROPERTIES SKIP_REGULAR_EXPRESSION "Device not supported")
 endif()
 
-# Kernels that are only linked where there is no GPU, and not run. Without an optimizer they take a fifth of the time. (The
-# PTX machine cannot run such code: it has no local memory.)
+# _slicesort_without_optimizer(TARGET...): compiles kernels five times faster if they are linked only. The PTX machine
+# cannot run such code, which uses local memory.
 function(_slicesort_without_optimizer)
   if(NOT _slicesort_device STREQUAL "gpu" AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     foreach(_target IN LISTS ARGN)
@@ -223,7 +222,7 @@ function(_slicesort_without_optimizer)
   endif()
 endfunction()
 
-# One program of a .cpp and two .cu, with and without relocatable device code.
+# Links one program from a .cpp and two .cu files, with and without relocatable device code.
 foreach(_rdc IN ITEMS ON OFF)
   add_executable(slicesort_link_rdc_${_rdc} cuda/link/one_program.cpp)
   target_link_libraries(slicesort_link_rdc_${_rdc} PRIVATE slicesort_cuda_developer)
@@ -241,7 +240,7 @@ foreach(_rdc IN ITEMS ON OFF)
   add_test(NAME link_rdc_${_rdc} COMMAND slicesort_link_rdc_${_rdc})
 endforeach()
 
-# Two shared libraries, each for one architecture alone, in one process.
+# Loads two shared libraries, compiled for different architectures, into one process.
 add_executable(slicesort_link_two_libraries cuda/link/two_libraries.cpp)
 target_link_libraries(slicesort_link_two_libraries PRIVATE slicesort_developer ${CMAKE_DL_LIBS})
 foreach(_architecture IN ITEMS 80 90)

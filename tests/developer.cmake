@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What slicesort's own programs (tests, benches, examples) share: warnings, sanitizers, CTest and, where
-# there is one, the CUDA compiler. Nothing here reaches whoever links slicesort::slicesort.
+# Options that the repository's programs (tests, benches, examples) share: warnings, sanitizers, CTest and, if
+# present, the CUDA compiler. Programs that link slicesort::slicesort are not affected.
 
 if(PROJECT_IS_TOP_LEVEL)
   get_property(_slicesort_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
@@ -9,11 +9,11 @@ if(PROJECT_IS_TOP_LEVEL)
     set_property(CACHE CMAKE_BUILD_TYPE PROPERTY VALUE Release)
   endif()
 
-  # For editors (.clangd), and to compile once what several build folders have in common.
+  # Editors read the compile commands (.clangd). ccache lets build folders share objects.
   if("${CMAKE_EXPORT_COMPILE_COMMANDS}" STREQUAL "")
     set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   endif()
-  option(SLICESORT_CCACHE "Compile slicesort's own programs by way of ccache, where there is one" ON)
+  option(SLICESORT_CCACHE "Compile slicesort's own programs through ccache, if present" ON)
   find_program(SLICESORT_CCACHE_PROGRAM ccache)
   mark_as_advanced(SLICESORT_CCACHE SLICESORT_CCACHE_PROGRAM)
   if(SLICESORT_CCACHE AND SLICESORT_CCACHE_PROGRAM)
@@ -25,10 +25,11 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# slicesort_left_out(OPTION WHAT PACKAGE): a line where AUTO leaves out what the package is missing for; ON is an error.
-function(slicesort_left_out option what package)
+# slicesort_left_out(OPTION PROGRAMS PACKAGE): reports that PACKAGE is missing. If OPTION is AUTO, PROGRAMS are not built;
+# otherwise it is an error.
+function(slicesort_left_out option programs package)
   if(${option} STREQUAL "AUTO")
-    message(STATUS "slicesort: ${what} are left out, there is no ${package}")
+    message(STATUS "slicesort: ${programs} are left out, there is no ${package}")
   else()
     message(FATAL_ERROR "${option}=${${option}}, but there is no ${package}")
   endif()
@@ -36,8 +37,8 @@ endfunction()
 
 enable_testing()
 
-# Here, at the top, where slicesort::blas can see it; only its own test and the benches link it. The benches take none
-# but a fast one: the reference BLAS, which the test may have for want of another, is no baseline.
+# Finds a BLAS at the top level, where slicesort::blas can see it; only its test and the benches link it. The benches
+# require a fast one; the test also accepts the reference BLAS.
 set(SLICESORT_FAST_BLAS "")
 foreach(BLA_VENDOR IN ITEMS OpenBLAS FLAME Intel10_64lp_seq)
   find_package(BLAS QUIET)
@@ -51,19 +52,19 @@ if(NOT BLAS_FOUND)
   find_package(BLAS QUIET)
 endif()
 
-# Off unless CI asks (tests/run --werror): another compiler or processor may bring warnings that CI has not seen.
+# CI turns it on (tests/run --werror). It is off by default, since other compilers may have other warnings.
 option(SLICESORT_WARNINGS_ARE_ERRORS "Turn warnings in slicesort's own programs into errors" OFF)
 mark_as_advanced(SLICESORT_WARNINGS_ARE_ERRORS)
 set(_slicesort_if_errors $<BOOL:${SLICESORT_WARNINGS_ARE_ERRORS}>)
 
-# Link it PRIVATE to every program of this repository.
+# Every program of this repository links it PRIVATE.
 add_library(slicesort_developer INTERFACE)
 target_link_libraries(slicesort_developer INTERFACE slicesort)
 target_compile_options(slicesort_developer INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wsign-conversion;-Wshadow;$<${_slicesort_if_errors}:-Werror>>)
 if(SLICESORT_SANITIZE STREQUAL "address")
-  # The four left out are checked at every access and would double the compile time of the vector code;
-  # the fuzz targets (tests/run_fuzz) run with all of them.
+  # The four disabled checks, made at every access, would double the compile time of the vector code. The fuzz targets
+  # (tests/run_fuzz) have all checks.
   set(_slicesort_sanitize -fsanitize=address,undefined -fno-sanitize=alignment,null,object-size,vptr
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(SLICESORT_SANITIZE STREQUAL "thread")
@@ -76,13 +77,13 @@ if(SLICESORT_SANITIZE)
   target_link_options(slicesort_developer INTERFACE ${_slicesort_sanitize})
 endif()
 
-# The CUDA language is enabled for this repository's own programs only, never inside another project.
+# Enables CUDA for this repository's own programs only, never inside another project.
 if(PROJECT_IS_TOP_LEVEL AND NOT SLICESORT_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # CMake's default of 52 is older than CUDA 13 can build. With a GPU at hand its own architecture
-    # will do; else two that cannot run each other's code. CMake itself reads the variable CUDAARCHS.
+    # CUDA 13 does not support CMake's default, 52. Compiles for the present GPU, or else for two architectures that
+    # cannot run each other's code. CMake itself reads the variable CUDAARCHS.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
       set(CMAKE_CUDA_ARCHITECTURES 80 90)
       execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# Turns CTest's results (JUnit XML) into one line, "N passed, N failed, N skipped": every doctest case
-# counts as one test, any other program as one. Exit status 1 if something failed or nothing ran.
-# awk and not Python: it is on every machine that can run the tests.
+# Summarizes CTest's results (JUnit XML) in one line, "N passed, N failed, N skipped". A doctest case counts as one test, and
+# so does any other program. Exits with 1 if a test failed or none passed. awk does not require Python, which a machine
+# with a GPU may lack.
 
 function flush_test() {
   if (status == "") return
   if (status == "notrun" || status == "disabled") {
-    # CTest says "notrun" both for a skip and for a program that is not there.
+    # CTest reports "notrun" both for skipped tests and for missing programs.
     if (!skip) failed++
-    else skipped += counted ? left_out : 1
-  } else if (counted) {
-    passed += good
-    skipped += left_out
-    # A program can fail outside its cases: a sanitizer's report, a crash at exit.
-    failed += (bad > 0 || status == "run") ? bad : 1
+    else skipped += is_doctest ? doctest_skipped : 1
+  } else if (is_doctest) {
+    passed += doctest_passed
+    skipped += doctest_skipped
+    # A program can fail outside its cases, by a sanitizer's report or a crash at exit.
+    failed += (doctest_failed > 0 || status == "run") ? doctest_failed : 1
   } else if (status == "run") {
     passed++
   } else {
@@ -26,16 +26,16 @@ function flush_test() {
   flush_test()
   match($0, /status="[a-z]*"/)
   status = substr($0, RSTART + 8, RLENGTH - 9)
-  skip = counted = 0
+  skip = is_doctest = 0
 }
 /<skipped [^>]*SKIP/ { skip = 1 }
-# [doctest] test cases:   4 |   4 passed | 0 failed | 0 skipped
+# Parses "[doctest] test cases:   4 |   4 passed | 0 failed | 0 skipped".
 /\[doctest\] test cases:/ {
-  split($0, part, "|")
-  good = part[2] + 0
-  bad = part[3] + 0
-  left_out = part[4] + 0
-  counted = 1
+  split($0, fields, "|")
+  doctest_passed = fields[2] + 0
+  doctest_failed = fields[3] + 0
+  doctest_skipped = fields[4] + 0
+  is_doctest = 1
 }
 END {
   flush_test()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program that a CUDA compiler builds, in the project that includes this.
+# Adds a CUDA program to the including project.
 set(CMAKE_CUDA_ARCHITECTURES 90-virtual)
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)

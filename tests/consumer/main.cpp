@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every way of getting slicesort must build and run.
+// Sorts four numbers. Every installation method must build and run this program.
 #include <slicesort/slicesort.hpp>
 
 #include <cstdio>

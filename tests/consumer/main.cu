@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every way of getting slicesort must build with a CUDA compiler. Without a GPU the call is
-// refused; with one it has nothing to do.
+// Sorts an empty tensor. Every installation method must build this program with a CUDA compiler.
+// Without a GPU, the call reports an error of kind `cuda`.
 #include <slicesort/slicesort.hpp>
 
 #include <cstdio>
 
 int main() {
   namespace ss = slicesort;
-  ss::tensor3<float> const none(nullptr, {0, 4, 1});
-  ss::status const v =
-      ss::slicing_sort<>().forward(ss::exec::dry_run{ss::exec::cuda{}}, none, none, ss::no_saved);
-  if (v) ss::slicing_sort<>().forward(ss::exec::cuda{}, none, none, ss::no_saved);
-  if (!v && v.kind != ss::error_kind::cuda) return 1;
-  std::puts(v ? "accepted" : v.message);
+  ss::tensor3<float> const empty(nullptr, {0, 4, 1});
+  ss::status const status =
+      ss::slicing_sort<>().forward(ss::exec::dry_run{ss::exec::cuda{}}, empty, empty, ss::no_saved);
+  if (status) ss::slicing_sort<>().forward(ss::exec::cuda{}, empty, empty, ss::no_saved);
+  if (!status && status.kind != ss::error_kind::cuda) return 1;
+  std::puts(status ? "accepted" : status.message);
 }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# consumer_state(OUT): everything about this project that a vendored library could change, one line each.
-# A macro: the variables are those of the caller. Its own names begin with _state, which it leaves out.
+# consumer_state(OUT): lists all state of the project that a vendored library could change, one entry each.
+# It is a macro, to read the caller's variables; it skips its own, which begin with _state.
 macro(consumer_state out)
   set(_state "")
   get_cmake_property(_state_names VARIABLES)
   foreach(_state_name IN LISTS _state_names)
-    # The last five are counters and scratch of CMake itself.
+    # CMake itself changes the last five patterns.
     if(NOT _state_name MATCHES "^(_state|before$|after$|out$|ARG|CMAKE_CURRENT_|CMAKE_PARENT_LIST|CMAKE_MINIMUM|CMAKE_MATCH_)")
       list(APPEND _state "variable ${_state_name}=${${_state_name}}")
     endif()

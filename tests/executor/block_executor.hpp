@@ -96,7 +96,7 @@ class shared_pool {
 };
 
 // The event at which a thread stopped running.
-enum class arrival : unsigned char { end, warp, sync, any, cluster };
+enum class arrival : unsigned char { end, warp, sync, sync_or, cluster };
 
 // The threads of one block, or of all blocks of one cluster, numbered consecutively.
 class block_team {

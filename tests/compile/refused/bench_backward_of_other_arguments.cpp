@@ -17,4 +17,4 @@ struct identity {
   void backward(slicesort::exec::host, input<T>, input<T>, slicesort::tensor3<T>) const {}
 #endif
 };
-slicesort::bench::contestant<float> const entry("identity", identity{});
+slicesort::bench::entry<float> const registration("identity", identity{});

@@ -14,4 +14,4 @@ struct identity {
   void forward(slicesort::exec::host, slicesort::tensor3<element const>,
                slicesort::tensor3<element>) const {}
 };
-slicesort::bench::contestant<float> const entry("identity", identity{});
+slicesort::bench::entry<float> const registration("identity", identity{});

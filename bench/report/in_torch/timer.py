@@ -77,7 +77,7 @@ def torch_table(rows: list[Row], torch_results: str) -> None:
                 continue
             front = [row.label, row.direction, case.dtype, case.shape, implementation.removeprefix("torch_"), time_of(row.case.seconds)]
             if case.failed:
-                lines.append(front + ["OOM" if case.failed == "out of memory" else "FAILED", "", "", "", ""])
+                lines.append(front + [case.failure_label, "", "", "", ""])
                 continue
             ratio = paired(case.times(), row.case.times())
             peak = case.value("peak_bytes")

@@ -2,10 +2,10 @@
 """Table of the arena's results."""
 from dataclasses import dataclass
 
-from .entries import ENTRIES, DIRECTIONS, Entry, entry_of, label_of, reference_of, weak_baseline
 from .crossover import Crossing, crossings_of, curve_of
-from .results import Case, load, roofs_of, size, table, time_of
+from .entries import ENTRIES, DIRECTIONS, Entry, entry_of, label_of, reference_of, weak_baseline
 from .ratios import Ratio, paired
+from .results import Case, load, roofs_of, size, table, time_of
 
 
 @dataclass

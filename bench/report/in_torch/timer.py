@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..arena_table import Row
 from ..entries import torch_implementations_of
-from ..run_log import rows_of_result
-from ..results import BadResults, Case, load, run_main, size, table, time_of
 from ..ratios import paired
+from ..results import BadResults, Case, load, run_main, size, table, time_of
+from ..run_log import rows_of_result
 
 ROUNDS = 6
 TORCH = "torch==2.11.0"  # installed unless python3 has any torch

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ..arena_table import Row, rows_of
 from ..colors import on_paper
-from ..entries import DIRECTIONS, REFERENCE, Entry, reference_of, torch_implementations_of
 from ..crossover import Crossing
-from ..results import TYPES, Case, load, roofs_of
+from ..entries import DIRECTIONS, REFERENCE, Entry, reference_of, torch_implementations_of
 from ..ratios import Ratio, paired, rank_of_median
+from ..results import TYPES, Case, load, roofs_of
 
 FOLDER = Path(__file__).parent
 TORCH_COLOR = "#c2571a"

@@ -19,37 +19,45 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// Memory aligned to a cache line.
-template <class T>
-class buffer {
- public:
-  buffer() = default;
-  explicit buffer(std::size_t size) : size_(size) {
-    if (size == 0) return;
-    std::size_t const bytes = (size * sizeof(T) + 63) / 64 * 64;
-    data_ = static_cast<T*>(std::aligned_alloc(64, bytes));
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(static_cast<void*>(data_), 0xff,
-                bytes);  // touches the pages before timing
+// Memory aligned to a cache line, whose pages are touched before timing.
+struct host_memory {
+  static void* allocate(std::size_t bytes) {
+    std::size_t const rounded = (bytes + 63) / 64 * 64;
+    void* const data = std::aligned_alloc(64, rounded);
+    if (data == nullptr) throw std::bad_alloc();
+    return std::memset(data, 0xff, rounded);
   }
-  buffer(buffer&& other) noexcept
+  static void free(void* data) { std::free(data); }
+};
+
+// An array in the memory of the host or a device.
+template <class T, class Memory>
+class array_in {
+ public:
+  array_in() = default;
+  explicit array_in(std::size_t size) : size_(size) {
+    if (size != 0) data_ = static_cast<T*>(Memory::allocate(bytes()));
+  }
+  array_in(array_in&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  buffer& operator=(buffer&& other) noexcept {
+  array_in& operator=(array_in&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
   }
-  ~buffer() { std::free(data_); }
+  ~array_in() { Memory::free(data_); }
 
   T* data() const { return data_; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * sizeof(T); }
-  T& operator[](std::size_t i) const { return data_[i]; }
+  T& operator[](std::size_t i) const { return data_[i]; }  // only on the host
 
  private:
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+template <class T>
+using buffer = array_in<T, host_memory>;
 
 // Saved indices of shape `e`.
 class index_buffer {

@@ -10,10 +10,10 @@ from .command.programs import Programs
 from .compare import compare_rounds
 from .entries import REFERENCE
 from .in_torch.timer import TorchTimer, python_with_torch
-from .run_log import RunLog, write_results
 from .progress import Progress
 from .results import BadResults
 from .rounds import ProgramFailed, CaseGroup, NothingMeasured, case_groups, run_group
+from .run_log import RunLog, write_results
 from .show import report_arena
 
 

@@ -2,10 +2,10 @@
 """Table of the arena's results."""
 from dataclasses import dataclass
 
-from .entries import ENTRIES, DIRECTIONS, Entry, entry_of, label_of, reference_of, weak_baseline
 from .crossover import Crossing, crossings_of, curve_of
-from .results import Case, load, size, table, time_of
+from .entries import ENTRIES, DIRECTIONS, Entry, entry_of, label_of, reference_of, weak_baseline
 from .ratios import Ratio, paired
+from .results import Case, load, roofs_of, size, table, time_of
 
 
 @dataclass
@@ -80,7 +80,7 @@ def cells(row: Row) -> list[str]:
     case = row.case
     front = [row.label, row.direction, case.dtype, case.shape + ("" if case.input == "text" else f" {case.input}")]
     if case.failed:
-        return front + [("OOM" if case.failed == "out of memory" else "FAILED")] + [""] * 7
+        return front + [case.failure_label] + [""] * 7
     peak, error = case.value("peak_bytes"), case.value("max_error")
     return front + [
         time_of(case.seconds), rate_of(case.b * case.n / case.seconds), size(case.median("saved_bytes")),
@@ -102,11 +102,9 @@ def legend(context: dict, rows: list[Row]) -> list[str]:
              "kept: bytes that forward saves for backward (nothing in forward alone).",
              "peak: measured memory of data and call together. max error: against an oracle in double; 0: bit for bit; unchecked: no oracle.",
              "outcome: from the 95 % interval of the ratio, in brackets; same: within 3 %; ambiguous: wider, and includes 1."]
-    copies = [case.value("copy_bytes_per_second") for case in timed if case.value("copy_bytes_per_second")]
-    peaks = {case.dtype: case.value("peak_flops_per_second") for case in timed if case.value("peak_flops_per_second")}
-    if copies:
-        roofs = ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items())
-        lines.append(f"Roofs, measured here: copy {max(copies) / 1e9:.1f} GB/s read and written; multiply-add {roofs}.")
+    copy, peaks = roofs_of(timed)
+    if copy:
+        lines.append(f"Roofs, measured here: copy {copy:.1f} GB/s read and written; multiply-add {peaks}.")
     return lines + failures_of(rows)
 
 

@@ -5,8 +5,8 @@ import argparse
 import math
 from pathlib import Path
 
-from .results import Case, load, run_main, size, table, time_of
 from .ratios import ALIKE, Ratio, paired, unpaired
+from .results import Case, load, run_main, size, table, time_of
 
 MATTERS = ("cpu", "gpu", "instruction_set", "compiler", "flags", "blas", "text", "batch")
 

@@ -4,8 +4,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from .entries import DIRECTIONS, Entry, softmax_case
-from .results import Case, table
 from .ratios import paired
+from .results import Case, table
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import json
 import re
 import statistics
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,6 +64,10 @@ class Case:
     def seconds(self) -> float:
         """Median time per call."""
         return statistics.median(self.times()) * self.elements * 1e-9
+
+    @property
+    def failure_label(self) -> str:
+        return "OOM" if self.failed == "out of memory" else "FAILED" if self.failed else ""
 
     def value(self, counter: str) -> float | None:
         """Median of a counter, or None."""
@@ -143,6 +148,13 @@ def table(rows: list[list[str]], left_columns: int = 1) -> str:
              .rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * w for w in widths))
     return "\n".join(lines)
+
+
+def roofs_of(cases: Sequence[Case]) -> tuple[float, str]:
+    """Copy bandwidth in GB/s, and text with the peak of each element type; 0 and empty if unknown."""
+    copies = [case.value("copy_bytes_per_second") or 0.0 for case in cases]
+    peaks = {case.dtype: case.value("peak_flops_per_second") for case in cases if case.value("peak_flops_per_second")}
+    return max(copies, default=0.0) / 1e9, ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items())
 
 
 def size(count: float, digits: str = ".1f") -> str:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from .command.shapes import Shapes
 from .entries import DIRECTIONS, REFERENCE, Entry, entry_of
 from .in_torch.timer import TorchTimer
-from .run_log import RunLog
 from .progress import Progress
 from .results import Case, case_named
+from .run_log import RunLog
 
 ORDER = ("f32", "f64", "bf16", "f16")
 STDERR_LINES = 200  # shown if a program fails

@@ -7,12 +7,12 @@ import sys
 import textwrap
 from pathlib import Path
 
-from .summary import NOTE, WIDTH, summary, has_one_shape, slower
 from .arena_table import failures_of, machine_of, notices_of, print_table, rows_of
 from .crossover import crossover_table
 from .in_torch.timer import torch_table
 from .page.rows import write_page
 from .results import load, run_main
+from .summary import NOTE, WIDTH, summary, has_one_shape, slower
 
 
 def can_draw() -> bool:

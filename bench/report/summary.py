@@ -31,7 +31,7 @@ def ratio_text(row: Row | None, interval: bool = False) -> str:
     if row is None:
         return ""
     if row.case.failed:
-        return "OOM" if row.case.failed == "out of memory" else "FAILED"
+        return row.case.failure_label
     if row.entry == REFERENCE:
         return "1"
     if row.speedup is None:

@@ -38,32 +38,34 @@ constexpr std::size_t group_sort_scratch_bytes(std::size_t group) {
 
 // Shifts without sorting.
 template <class T>
-void naive_shift(T const* x, T* y, csp_columns const& s, std::size_t first, std::size_t last) {
-  for (std::size_t n = 0; n < s.rows; ++n)
+void naive_shift(T const* x, T* y, csp_columns const& columns, std::size_t first,
+                 std::size_t last) {
+  for (std::size_t n = 0; n < columns.rows; ++n)
     for (std::size_t c = first; c < last; ++c)
-      y[n * s.channels + c] = x[s.source(n, c) * s.channels + c];
+      y[n * columns.channels + c] = x[columns.source(n, c) * columns.channels + c];
 }
 
 // Orders pairs by one comparison each.
 template <class T, class Index>
-void naive_pairs(T const* x, T* y, Index* order, csp_columns const& s, std::size_t first,
+void naive_pairs(T const* x, T* y, Index* order, csp_columns const& columns, std::size_t first,
                  std::size_t last) {
   auto const key = [](T value) { return ss::detail::ordered_key(value, true); };
-  for (std::size_t n = 0; n < s.rows; n += 2)
+  for (std::size_t n = 0; n < columns.rows; n += 2)
     for (std::size_t c = first; c < last; ++c) {
-      T const upper = x[s.source(n, c) * s.channels + c];
+      T const upper = x[columns.source(n, c) * columns.channels + c];
       bool swaps = false;
-      if (n + 1 == s.rows) {
-        y[n * s.channels + c] = upper;
+      if (n + 1 == columns.rows) {
+        y[n * columns.channels + c] = upper;
       } else {
-        T const lower = x[s.source(n + 1, c) * s.channels + c];
-        bool const descends = s.aligned && key(x[(n + 1) * s.channels]) < key(x[n * s.channels]);
+        T const lower = x[columns.source(n + 1, c) * columns.channels + c];
+        bool const descends =
+            columns.aligned && key(x[(n + 1) * columns.channels]) < key(x[n * columns.channels]);
         swaps = descends ? !(key(lower) < key(upper)) : key(lower) < key(upper);
-        y[n * s.channels + c] = swaps ? lower : upper;
-        y[(n + 1) * s.channels + c] = swaps ? upper : lower;
+        y[n * columns.channels + c] = swaps ? lower : upper;
+        y[(n + 1) * columns.channels + c] = swaps ? upper : lower;
       }
       if (order == nullptr) continue;
-      Index& byte = order[n / 16 * s.channels + c];
+      Index& byte = order[n / 16 * columns.channels + c];
       byte =
           static_cast<Index>((n % 16 == 0 ? 0u : byte) | static_cast<unsigned>(swaps) << n / 2 % 8);
     }
@@ -73,26 +75,26 @@ void naive_pairs(T const* x, T* y, Index* order, csp_columns const& s, std::size
 // in the order of channel 0. Loops over channels inside a group, because the opposite order takes
 // up to twice as long. `order` may be null.
 template <class T, class Index>
-void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::size_t first,
+void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& columns, std::size_t first,
                      std::size_t last, unsigned char* scratch) {
   using item = item_of_group<T, Index>;
   item* const items = reinterpret_cast<item*>(scratch);
-  T* const values = reinterpret_cast<T*>(scratch + rounded_up(s.group * sizeof(item)));
+  T* const values = reinterpret_cast<T*>(scratch + rounded_up(columns.group * sizeof(item)));
   auto* const destinations = reinterpret_cast<std::uint32_t*>(
-      reinterpret_cast<unsigned char*>(values) + rounded_up(s.group * sizeof(T)));
-  for (std::size_t start = 0; start < s.rows; start += s.group) {
-    std::size_t const size = std::min(s.group, s.rows - start);
+      reinterpret_cast<unsigned char*>(values) + rounded_up(columns.group * sizeof(T)));
+  for (std::size_t start = 0; start < columns.rows; start += columns.group) {
+    std::size_t const size = std::min(columns.group, columns.rows - start);
     auto const sort_group = [&](std::size_t c) {
-      std::size_t row = s.source(start, c);
+      std::size_t row = columns.source(start, c);
       for (std::size_t i = 0; i < size; ++i) {
-        values[i] = x[row * s.channels + c];
+        values[i] = x[row * columns.channels + c];
         items[i] = item::make(ss::detail::ordered_key(values[i], true), i);
-        if (++row == s.rows) row = 0;
+        if (++row == columns.rows) row = 0;
       }
       std::sort(items, items + size);
     };
     for (std::size_t i = 0; i < size; ++i) destinations[i] = static_cast<std::uint32_t>(i);
-    if (s.aligned) {
+    if (columns.aligned) {
       sort_group(0);
       for (std::size_t i = 0; i < size; ++i)
         destinations[i] = static_cast<std::uint32_t>(items[i].row());
@@ -100,7 +102,8 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::
     for (std::size_t c = first; c < last; ++c) {
       sort_group(c);
       for (std::size_t i = 0; i < size; ++i) {
-        std::size_t const row = items[i].row(), target = (start + destinations[i]) * s.channels + c;
+        std::size_t const row = items[i].row(),
+                          target = (start + destinations[i]) * columns.channels + c;
         y[target] = values[row];
         if (order != nullptr) order[target] = static_cast<Index>(row);
       }
@@ -110,16 +113,16 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::
 
 // Backward as a scatter in two nested loops over rows and channels.
 template <class T, class Index>
-void naive_scatter_groups(T const* dy, Index const* order, T* dx, csp_columns const& s,
+void naive_scatter_groups(T const* dy, Index const* order, T* dx, csp_columns const& columns,
                           std::size_t first, std::size_t last) {
-  for (std::size_t n = 0; n < s.rows; ++n)
+  for (std::size_t n = 0; n < columns.rows; ++n)
     for (std::size_t c = first; c < last; ++c) {
       std::size_t row = n;
-      if (s.group == 2)
-        row = n ^ (order[n / 16 * s.channels + c] >> n / 2 % 8 & 1u);
-      else if (s.group > 2)
-        row = n / s.group * s.group + order[n * s.channels + c];
-      dx[s.source(row, c) * s.channels + c] = dy[n * s.channels + c];
+      if (columns.group == 2)
+        row = n ^ (order[n / 16 * columns.channels + c] >> n / 2 % 8 & 1u);
+      else if (columns.group > 2)
+        row = n / columns.group * columns.group + order[n * columns.channels + c];
+      dx[columns.source(row, c) * columns.channels + c] = dy[n * columns.channels + c];
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle in both forms. Compiled once per element type.
+// shuffle, shared by channels and per channel. Compiled once per element type.
 #include "cases/variant_jobs.hpp"
 #include "driver/settings.hpp"
 

@@ -2,13 +2,14 @@
 // Device memory, events, and the stream of all measurements.
 #pragma once
 
+#include "driver/tensors.hpp"
+
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace bench {
 
@@ -32,33 +33,18 @@ inline cudaStream_t stream() {
   return instance;
 }
 
-template <class T>
-class device_buffer {
- public:
-  device_buffer() = default;
-  explicit device_buffer(std::size_t size) : size_(size) {
-    if (size == 0) return;
-    enforce(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()), "cudaMalloc");
-    // Overwrites results of earlier cases.
-    enforce(cudaMemsetAsync(data_, 0xff, bytes(), stream()), "cudaMemset");
+// Device memory, filled with ones to overwrite results of earlier cases.
+struct device_memory {
+  static void* allocate(std::size_t bytes) {
+    void* data = nullptr;
+    enforce(cudaMalloc(&data, bytes), "cudaMalloc");
+    enforce(cudaMemsetAsync(data, 0xff, bytes, stream()), "cudaMemset");
+    return data;
   }
-  device_buffer(device_buffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  device_buffer& operator=(device_buffer&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~device_buffer() { (void)cudaFree(data_); }
-
-  T* data() const { return data_; }
-  std::size_t size() const { return size_; }
-  std::size_t bytes() const { return size_ * sizeof(T); }
-
- private:
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
+  static void free(void* data) { (void)cudaFree(data); }
 };
+template <class T>
+using device_buffer = array_in<T, device_memory>;
 
 class event {
  public:

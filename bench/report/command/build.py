@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from .options import ROOT, Refused
 from ..entries import FAMILIES, REFERENCE
-from .shapes import DTYPES
 from .build_progress import Build
+from .options import ROOT, Refused
+from .shapes import DTYPES
 
 SUBJECTS = ROOT / "bench/cases/host"  # a file per subject, of the same name
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..arena_table import Row
 from ..entries import torch_implementations_of
-from ..run_log import rows_of_result
-from ..results import BadResults, Case, load, run_main, size, table, time_of
 from ..ratios import paired
+from ..results import BadResults, Case, load, run_main, size, table, time_of
+from ..run_log import rows_of_result
 
 ROUNDS = 6
 TORCH = "torch==2.11.0"  # installed unless python3 has any torch
@@ -77,7 +77,7 @@ def torch_table(rows: list[Row], torch_results: str) -> None:
                 continue
             front = [row.label, row.direction, case.dtype, case.shape, implementation.removeprefix("torch_"), time_of(row.case.seconds)]
             if case.failed:
-                lines.append(front + ["OOM" if case.failed == "out of memory" else "FAILED", "", "", "", ""])
+                lines.append(front + [case.failure_label, "", "", "", ""])
                 continue
             ratio = paired(case.times(), row.case.times())
             peak = case.value("peak_bytes")

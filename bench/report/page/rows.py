@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ..arena_table import Row, rows_of
 from ..colors import on_paper
-from ..entries import DIRECTIONS, REFERENCE, Entry, reference_of, torch_implementations_of
 from ..crossover import Crossing
-from ..results import TYPES, Case, load
+from ..entries import DIRECTIONS, REFERENCE, Entry, reference_of, torch_implementations_of
 from ..ratios import Ratio, paired, rank_of_median
+from ..results import TYPES, Case, load, roofs_of
 
 FOLDER = Path(__file__).parent
 TORCH_COLOR = "#c2571a"
@@ -74,13 +74,9 @@ def noise_of(context: dict, rows: list[Row]) -> list[str]:
     return notices
 
 
-def roofs_of(cases: list[Case]) -> str:
-    copies = [case.value("copy_bytes_per_second") for case in cases if case.value("copy_bytes_per_second")]
-    peaks = {case.dtype: case.value("peak_flops_per_second") for case in cases if case.value("peak_flops_per_second")}
-    if not copies or not peaks:
-        return ""
-    return (f"copies {max(copies) / 1e9:.1f} GB/s (read and written), multiplies and adds "
-            + ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items()) + ", measured in this run")
+def roofs_text(cases: list[Case]) -> str:
+    copy, peaks = roofs_of(cases)
+    return f"copies {copy:.1f} GB/s (read and written), multiplies and adds {peaks}, measured in this run" if copy and peaks else ""
 
 
 def verified_of(rows: list[Row]) -> str:
@@ -110,7 +106,7 @@ def facts_of(context: dict, rows: list[Row]) -> list[list[str]]:
         "compiler": value("compiler"), "flags": value("flags"), "BLAS": "; ".join(filter(None, (value("blas") or "none", value("weak_blas")))),
         "commit": value("commit"), "date": str(value("date", ""))[:16].replace("T", " "), "command": value("command"),
         "text": value("text"), "rounds": value("rounds") and f"{value('rounds')}, each of which times every operator once, in a random order",
-        "verified": verified_of(rows), "roofs": roofs_of(cases),
+        "verified": verified_of(rows), "roofs": roofs_text(cases),
         "not measured": "; ".join(f"{row.entry.label}, {row.direction}, {row.case.dtype}, {row.case.shape}: {row.case.failed}" for row in failed)}
     return [[name, str(fact)] for name, fact in facts.items() if fact]
 

@@ -8,10 +8,10 @@ import subprocess
 import sys
 import unittest
 
-from report.summary import WIDTH
 from report.command.options import ROOT
 from report.entries import ENTRIES, entry_of
 from report.results import case_named
+from report.summary import WIDTH
 from report.tests import InFolder
 
 PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")

@@ -4,14 +4,14 @@ import contextlib
 import io
 import json
 
-from report.summary import WIDTH, slower, summary, summary_rows
 from report.arena_table import notices_of, rows_of
 from report.compare import compare
 from report.entries import ENTRIES, FAMILIES
-from report.run_log import RunLog
 from report.page import synthetic
 from report.results import BadResults, load
+from report.run_log import RunLog
 from report.show import report_arena
+from report.summary import WIDTH, slower, summary, summary_rows
 from report.tests import InFolder
 
 

@@ -46,7 +46,7 @@ class run {
     std::printf(
         "%s on %s: %lld parameters, %.1f MB for them and their moments, %.1f MB for a step\n",
         settings_.model.c_str(), settings_.task.c_str(),
-        static_cast<long long>(model_->learned().size()),
+        static_cast<long long>(model_->params().size()),
         static_cast<double>(trainer_.parameter_bytes()) / 1e6,
         static_cast<double>(trainer_.step_bytes()) / 1e6);
     std::fflush(stdout);
@@ -57,7 +57,7 @@ class run {
     log_.write(log_entry("start")
                    .add("task", settings_.task)
                    .add("model", settings_.model)
-                   .add("parameters", model_->learned().size())
+                   .add("parameters", model_->params().size())
                    .add("memory_bytes", memory_bytes())
                    .add("threads", static_cast<index_t>(settings_.training.threads))
                    .add("blas", gemm_name)
@@ -121,12 +121,12 @@ class run {
   }
   void save() {
     if (settings_.checkpoint.empty()) return;
-    save_checkpoint(settings_.checkpoint, model_->learned(),
+    save_checkpoint(settings_.checkpoint, model_->params(),
                     metadata_of({trainer_.step(), trainer_.seconds(), settings_.identity()}));
   }
   void load() {
     run_state const saved =
-        load_checkpoint(settings_.checkpoint, model_->learned(), [&](metadata const& meta) {
+        load_checkpoint(settings_.checkpoint, model_->params(), [&](metadata const& meta) {
           return run_state_of(meta, settings_.identity(), trainer_.steps());
         });
     trainer_.resume(saved.step, saved.seconds);

@@ -82,7 +82,7 @@ void check_undefined_padding(pooling pooled) {
     std::fill_n(run.stack().keep<double>(count), count, rest);
     run.gradients();
     std::vector<double>& result = results[rest == 0 ? 0 : 1];
-    result = m.learned().gradients();
+    result = m.params().gradients();
     result.insert(result.end(), run.outputs().begin(), run.outputs().end());
   }
   CHECK(results[0] == results[1]);  // fails for NaN

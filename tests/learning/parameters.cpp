@@ -41,13 +41,13 @@ index_t size_config(vision const& v, index_t layers, bias inputs) {
   else
     mixer.values = inputs;
   encoder<Mixer> m(v.input(), v.shape(layers), mixer);
-  return m.learned().size();
+  return m.params().size();
 }
 
 std::vector<float> slice(model<float>& m, std::string const& name) {
-  for (auto const& entry : m.learned().entries())
+  for (auto const& entry : m.params().entries())
     if (entry.name == name) {
-      auto const first = m.learned().values().begin() + entry.offset;
+      auto const first = m.params().values().begin() + entry.offset;
       return {first, first + entry.size};
     }
   return {};

@@ -83,7 +83,7 @@ outcome train(maker const& make_model, unsigned threads) {
   outcome result;
   for (int i = 0; i < 4; ++i) result.losses.push_back(t.train().loss);
   result.losses.push_back(t.test([] { return true; }).loss);
-  result.parameters = m->learned().values();
+  result.parameters = m->params().values();
   return result;
 }
 
@@ -112,19 +112,19 @@ TEST_CASE("the same bits after a resumption from a checkpoint") {
       auto const first = make_model(samples.shape());
       trainer t(*first, samples, config(1));
       for (int i = 0; i < 2; ++i) t.train();
-      save_checkpoint(path, first->learned(), {{"step", "2"}});
+      save_checkpoint(path, first->params(), {{"step", "2"}});
     }
     auto const second = make_model(samples.shape());
     // Loading must replace all initial values.
-    for (float& value : second->learned().values()) value += 1;
+    for (float& value : second->params().values()) value += 1;
     trainer t(*second, samples, config(2));
-    CHECK(load_checkpoint(path, second->learned()).at("step") == "2");
+    CHECK(load_checkpoint(path, second->params()).at("step") == "2");
     t.resume(2, 0);
     std::vector<double> losses(whole.losses.begin(), whole.losses.begin() + 2);
     for (int i = 0; i < 2; ++i) losses.push_back(t.train().loss);
     losses.push_back(t.test([] { return true; }).loss);
     CHECK(losses == whole.losses);
-    CHECK(second->learned().values() == whole.parameters);
+    CHECK(second->params().values() == whole.parameters);
   }
   std::remove(path.c_str());
 }
@@ -152,10 +152,10 @@ TEST_CASE("a test does not change the model, and accepts an incomplete batch") {
   auto const m = make<mixers::sorting<>>()(samples.shape());
   trainer t(*m, samples, config(1));
   t.train();
-  std::vector<float> const before = m->learned().values();
+  std::vector<float> const before = m->params().values();
   score const result = t.test([] { return true; });
   CHECK(result.samples == samples.size(split::test));
-  CHECK(m->learned().values() == before);
+  CHECK(m->params().values() == before);
   CHECK(t.test([] { return true; }).loss == result.loss);
   int batches = 0;
   CHECK(t.test([&] { return batches++ < 2; }).samples == 48);

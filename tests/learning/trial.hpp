@@ -69,7 +69,7 @@ class trial {
   memory& stack() { return memory_; }
   /// Computes the gradients of the loss in the model's gradient array. Returns the loss.
   double gradients() {
-    std::fill(model_.learned().gradients().begin(), model_.learned().gradients().end(), T(0));
+    std::fill(model_.params().gradients().begin(), model_.params().gradients().end(), T(0));
     double const result = forward();
     model_.backward(context_, input_, answers(dy_.data()));
     return result;
@@ -101,13 +101,13 @@ class trial {
 inline void check_gradients(model<double>& m, batch<double> const& input) {
   trial<double> run(m, input);
   run.gradients();
-  std::vector<double> const gradients = m.learned().gradients();
-  for (auto const& entry : m.learned().entries()) {
+  std::vector<double> const gradients = m.params().gradients();
+  for (auto const& entry : m.params().entries()) {
     CAPTURE(std::string(entry.name));
     double largest = 0;
     for (index_t i = 0; i < entry.size; ++i) {
       auto const n = static_cast<std::size_t>(entry.offset + i);
-      double& value = m.learned().values()[n];
+      double& value = m.params().values()[n];
       double const before = value;
       constexpr double step = 1e-5;  // balances truncation and rounding errors
       value = before + step;

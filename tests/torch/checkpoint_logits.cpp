@@ -52,7 +52,7 @@ void run(char const* checkpoint, char const* from, char const* to, int count, ch
   read_flags(app, count, words, [&] { make_task = add_task(app, s.task); });
   sample_shape const shape = make_task()->shape();
   std::unique_ptr<model<float>> const model = s.make_model(shape);
-  load_checkpoint(checkpoint, model->learned());
+  load_checkpoint(checkpoint, model->params());
   use_single_threaded_blas();
 
   std::ifstream file(from, std::ios::binary);

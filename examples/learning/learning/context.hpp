@@ -135,7 +135,7 @@ struct context {
   template <class F>
   void parallel_rows(matrix<T const> x, F const& f) {
     each_tile(x.rows,
-              [&](index_t first, index_t count, index_t) { valid_parts(x, first, count, f); });
+              [&](index_t first, index_t count, index_t) { valid_ranges(x, first, count, f); });
   }
   /// Reduces over the rows except padding: f(first row, count, part) adds to `part`, `[size]`. Adds
   /// the parts of all tiles to `total`, in their order.
@@ -146,7 +146,7 @@ struct context {
     each_tile(x.rows, [&](index_t first, index_t count, index_t tile) {
       T* const part = parts + tile * size;
       std::fill_n(part, size, T(0));
-      valid_parts(x, first, count, [&](index_t row, index_t rows) { f(row, rows, part); });
+      valid_ranges(x, first, count, [&](index_t row, index_t rows) { f(row, rows, part); });
     });
     each_tile(size, [&](index_t first, index_t count, index_t) {
       for (index_t tile = 0; tile < tiles(x.rows); ++tile)
@@ -162,7 +162,7 @@ struct context {
   }
   // Calls f(first row, count) for each range of rows without padding.
   template <class F>
-  void valid_parts(matrix<T const> x, index_t first, index_t count, F const& f) const {
+  void valid_ranges(matrix<T const> x, index_t first, index_t count, F const& f) const {
     if (x.sample_rows == 0 || lengths.size() == 0 || computes_padding) return f(first, count);
     index_t from = first, to = first;
     for (index_t b = first / x.sample_rows; b * x.sample_rows < first + count; ++b) {

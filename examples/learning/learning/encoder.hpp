@@ -26,7 +26,7 @@ class model {
   /// Adds to the gradients of all parameters, given those of the outputs.
   virtual void backward(context<T>& c, batch<T> const& input, matrix<T const> dy) = 0;
 
-  parameters<T>& learned() { return parameters_; }
+  parameters<T>& params() { return parameters_; }
 
  protected:
   parameters<T> parameters_;
@@ -40,16 +40,14 @@ struct encoder_config {
   positions position_kind = positions::learned;
   pooling pooled = pooling::mean;
   conventions rules{};
-  bool masks_padding =
-      true;  ///< ignores rows past a sample's length; published Sliceformer does not
+  bool masks_padding = true;  ///< ignores padding rows; published Sliceformer does not
 };
 
 /// @tparam Mixer `mixers::sorting<..>`, `csp`, `attention`, `sparse_mix`, `none`, or a custom class
 ///         with `element`, `config`, `Mixer(parameter_scope, config)`, `forward(context, x, y)` and
 ///         `backward(context, dy, dx)`, for tensors `[batch, length, width]`. Forward keeps data
-/// for
-///         backward in memory of `context::keep`; backward overwrites dx. Rows past
-///         `context::lengths` are padding: their values are undefined and need not be written.
+///         for backward with `context::keep`; backward overwrites dx. Rows past `context::lengths`
+///         are padding: their values are undefined and need not be written.
 /// @tparam Block `pre_norm`, `post_norm` or `bare`.
 template <class Mixer, class Block = pre_norm>
 class encoder final : public model<typename Mixer::element> {

@@ -47,7 +47,7 @@ class trainer {
   /// Bytes of a step's memory, and of the parameters with their gradients and moments.
   std::size_t step_bytes() const { return memory_.bytes(); }
   std::size_t parameter_bytes() {
-    return static_cast<std::size_t>(model_.learned().size()) * 4 * sizeof(float);
+    return static_cast<std::size_t>(model_.params().size()) * 4 * sizeof(float);
   }
 
   /// Trains one step. Returns the score of the batch before the update.
@@ -58,7 +58,7 @@ class trainer {
     context_.step = static_cast<std::uint64_t>(step_);
     score const result = run(input, true);
     ++step_;
-    config_.update.step(context_, model_.learned(), static_cast<std::uint64_t>(step_),
+    config_.update.step(context_, model_.params(), static_cast<std::uint64_t>(step_),
                         config_.rate.at(static_cast<double>(step_)));
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;

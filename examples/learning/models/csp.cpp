@@ -10,7 +10,7 @@ namespace {
 template <class Shift>
 void add(catalog& models, std::string const& shift,
          std::function<void(Shift&, model_request const&)> set = {}) {
-  auto const both = [&](auto alignment, std::string const& name) {
+  auto const add_alignment = [&](auto alignment, std::string const& name) {
     using mixer = mixers::csp<Shift, decltype(alignment)>;
     add_projected<mixer>(models, "csp-" + shift + "-" + name, "CSP, shift " + shift + ", " + name,
                          [set](typename mixer::config& config, model_request const& r) {
@@ -21,8 +21,8 @@ void add(catalog& models, std::string const& shift,
                            if (set) set(config.core.shift, r);
                          });
   };
-  both(ss::reference{}, "reference");
-  both(ss::ascending{}, "ascending");
+  add_alignment(ss::reference{}, "reference");
+  add_alignment(ss::ascending{}, "ascending");
 }
 
 }  // namespace

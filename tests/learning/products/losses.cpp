@@ -55,8 +55,8 @@ void print_step(std::string const& name, model<T>& m, Slope const& slope) {
     m.backward(c, input, dy);
   }
   print(name + " answers", answers.data(), static_cast<index_t>(answers.size()));
-  for (auto const& entry : m.learned().entries())
-    print(name + " " + entry.name, m.learned().gradients().data() + entry.offset, entry.size);
+  for (auto const& entry : m.params().entries())
+    print(name + " " + entry.name, m.params().gradients().data() + entry.offset, entry.size);
 }
 
 // Parameters are integers: embeddings of at most 3 + 1, and weights with one 1 and one -1 in each
@@ -68,8 +68,8 @@ void print_exact(std::string const& name) {
   encoder_config with;
   with.width = 32;
   encoder<mixers::sorting<ss::ascending, T>, bare> m(shape, with, {}, 1);
-  for (auto const& entry : m.learned().entries()) {
-    T* const values = m.learned().values().data() + entry.offset;
+  for (auto const& entry : m.params().entries()) {
+    T* const values = m.params().values().data() + entry.offset;
     random_stream const random(3, stream_of(entry.name));
     index_t const columns = entry.shape.back();
     bool const added = entry.name == "positions" || entry.shape.size() == 1;

@@ -46,13 +46,14 @@ struct parameter_scope {
   index_t batch = 0, length = 0, width = 0;  ///< extents of the block's input
   index_t layer = 0, layers = 1;
 
-  parameter_scope child(std::string const& part) const {
+  parameter_scope child(std::string const& child_name) const {
     parameter_scope inner = *this;
-    inner.name += (name.empty() ? "" : ".") + part;
+    inner.name += (name.empty() ? "" : ".") + child_name;
     return inner;
   }
-  parameter<T> add(std::string const& part, std::vector<index_t> shape, initializer first) const {
-    return params->add(child(part).name, std::move(shape), first);
+  parameter<T> add(std::string const& parameter_name, std::vector<index_t> shape,
+                   initializer init) const {
+    return params->add(child(parameter_name).name, std::move(shape), init);
   }
 };
 

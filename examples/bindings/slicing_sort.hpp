@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort and permute with run-time types, ranks and policies. A `Call` has the members `exec`,
-// an execution policy, and `memory`, a scratch object. The view of the input is a variable, so that
-// its error is reported first: the order in which arguments are evaluated is unspecified.
+// slicing_sort and permute with run-time types, ranks and policies. A `Call` has the members
+// `exec`, an execution policy, and `memory`, a scratch object. The view of the input is a variable,
+// so that its error is reported first: the order in which arguments are evaluated is unspecified.
 #pragma once
 
 #include "named_order.hpp"

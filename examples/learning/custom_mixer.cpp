@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a Sliceformer, and then the same model with a mixer of one's own, on the adding problem
-// with a class token: the answer must travel from the marked rows to row 0.
+// Trains a Sliceformer, and the same model with a custom mixer, on the adding problem with a class
+// token: information must flow from the marked rows to row 0.
 #include "learning/mixers/sorting.hpp"
 #include "learning/tasks/synthetic.hpp"
 #include "learning/trainer.hpp"
@@ -12,23 +12,22 @@ namespace {
 using namespace learning;
 
 // [snippet custom]
-// Every row becomes the mean of all valid rows, channel by channel. What `projected` puts around
-// it: a projection of the rows before, and one back.
+// Replaces every row by the mean of the valid rows. `projected` adds a projection before and after.
 template <class T>
 class averaging {
  public:
   using element = T;
   struct config {};
-  averaging(site<T> const&, config const&) {}
+  averaging(parameter_scope<T> const&, config const&) {}
 
-  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) { average(c, v, y); }
-  // The transpose of that matrix, which is symmetric.
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) { average(c, dy, dv); }
+  void forward(context<T>& c, tensor3<T const> v, tensor3<T> y) { average(c, v, y); }
+  // The matrix is symmetric, so backward equals forward.
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dv) { average(c, dy, dv); }
 
  private:
-  static void average(call<T>& c, tensor3<T const> from, tensor3<T> to) {
+  static void average(context<T>& c, tensor3<T const> from, tensor3<T> to) {
     extents3 const e = from.extents();
-    c.work([&] {  // not while memory is being counted
+    c.compute([&] {  // skipped while memory is counted
       c.threads.parallel_for(static_cast<unsigned>(e.batch), [&](unsigned sample) {
         index_t const b = sample, rows = c.valid_rows(b, e.length);
         for (index_t i = 0; i < e.channels; ++i) {
@@ -47,14 +46,14 @@ using averaging_mixer = mixers::projected<averaging<float>>;
 template <class Mixer>
 double trained_accuracy() {
   adding const task({32, /*seed*/ 1, /*to learn from*/ 100000, /*tests*/ 1000});
-  encoder_config shape;
-  shape.width = 32, shape.hidden = 64, shape.pooled = pooling::cls;
-  encoder<Mixer> model(task.shape(), shape, typename Mixer::config{}, /*seed*/ 1);
+  encoder_config config;
+  config.width = 32, config.hidden = 64, config.pooled = pooling::cls;
+  encoder<Mixer> model(task.shape(), config, typename Mixer::config{}, /*seed*/ 1);
 
-  training_rules rules;
-  rules.batch = 40, rules.steps = 600, rules.threads = 2;
-  rules.rate.rate = 2e-3, rules.rate.warmup = 100;
-  trainer run(model, task, rules);
+  training_config training;
+  training.batch = 40, training.steps = 600, training.threads = 2;
+  training.rate.rate = 2e-3, training.rate.warmup = 100;
+  trainer run(model, task, training);
   while (run.step() < run.steps()) run.train();
   return run.test([] { return true; }).accuracy();
 }
@@ -68,7 +67,7 @@ int main() {
   double const averaged = trained_accuracy<averaging_mixer>();
   // [/snippet swap]
   std::fprintf(stderr, "sorting %.3f, averaging %.3f\n", sorted, averaged);
-  double const constant = 0.1536;  // of an answer of 0.5 to everything
+  double const constant = 0.1536;  // accuracy of a constant output of 0.5
   std::printf("sorting is above a constant: %s\n", sorted > 2 * constant ? "yes" : "no");
   std::printf("averaging is above a constant: %s\n", averaged > 2 * constant ? "yes" : "no");
 }

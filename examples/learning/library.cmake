@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The learning layer as a target for the programs and tests that include it: headers, and what
-# reads JSON. There is none where a package is missing.
+# Target of the learning layer, for programs and tests: headers, and the safetensors reader. Not defined if a package is
+# missing.
 if(TARGET slicesort_learning)
   return()
 endif()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of a training run, from the flags of a call.
+// Settings of a training run, from command line flags.
 #pragma once
 
 #include "learning/flags.hpp"
@@ -17,101 +17,101 @@ namespace learning {
 
 struct settings {
   std::string task = "adding", model = "chord";
-  std::string checkpoint, journal;  ///< files; empty: none
+  std::string checkpoint, run_log;  ///< files; empty: none
   index_t log_every = 100, test_every = 0, save_every = 0;
-  double minutes = 0;  ///< of training in this call; 0: any
+  double minutes = 0;  ///< limit of training in this call; 0: none
   bool dry = false;
-  training_rules rules{};
+  training_config training{};
   model_request request{};
 
-  /// Adds the flags. They write to this object when the app reads a call.
+  /// Adds the flags, which write to this object when the app parses a command line.
   explicit settings(CLI::App& app) : app_(app) {
-    app.add_option("--task", task, "the task, by its name");
-    app.add_option("--model", model, "the model, by its mixer's name");
-    app.add_option("--checkpoint", checkpoint, "the file to go on from and to write to");
-    app.add_option("--journal", journal, "the file for a line of JSON for each event");
+    app.add_option("--task", task, "name of the task");
+    app.add_option("--model", model, "name of the model's mixer");
+    app.add_option("--checkpoint", checkpoint, "file to resume from and to write to");
+    app.add_option("--run-log,--journal", run_log,
+                   "file for events as JSON lines (--journal is deprecated)");
     add_whole(app, "log-every", log_every, 1, INT64_MAX);
     add_whole(app, "test-every", test_every, 0, INT64_MAX);
     add_whole(app, "save-every", save_every, 0, INT64_MAX);
     add_number(app, "minutes", minutes);
-    app.add_flag("--dry-run", dry, "says the size and trains nothing");
-    add_rules();
+    app.add_flag("--dry-run", dry, "print the size and train nothing");
+    add_training();
     add_request();
     app.callback([this] {
-      rules.rate.steps = static_cast<double>(rules.steps);
-      request.seed = rules.seed;
+      training.rate.steps = static_cast<double>(training.steps);
+      request.seed = training.seed;
       if (app_.count("--hidden") == 0) request.encoder.hidden = 2 * request.encoder.width;
     });
   }
   settings(settings const&) = delete;
 
-  /// A model of the catalog for a task's samples.
+  /// Creates the model for a task's samples.
   std::unique_ptr<learning::model<float>> make_model(sample_shape input) const {
     catalog const models = all_models();
     auto const found = models.find(model);
     if (found == models.end())
       throw usage_error("there is no model '" + model + "'; there are " +
                         nearest_first(model, models));
-    model_request r = request;
-    r.input = input;
-    return found->second.make(r);
+    model_request with_input = request;
+    with_input.input = input;
+    return found->second.make(with_input);
   }
-  /// The flags that two runs must have in common for one to go on from the other: all that change
-  /// a number of a model.
+  /// The flags that affect results. A run resumes only from a checkpoint with the same flags.
   std::string identity() const {
-    return flags_without({"checkpoint", "journal", "log-every", "test-every", "save-every",
+    return flags_without({"checkpoint", "run-log", "log-every", "test-every", "save-every",
                           "minutes", "threads", "dry-run", "data", "test-samples"},
                          app_);
   }
 
  private:
-  void add_rules() {
-    rules.seed = 1, rules.threads = std::max(1u, std::thread::hardware_concurrency());
-    add_whole(app_, "batch", rules.batch, 1, 65536);
-    add_whole(app_, "steps", rules.steps, 1, INT64_MAX);
-    add_whole(app_, "seed", rules.seed, 0, UINT64_MAX);
-    add_whole(app_, "threads", rules.threads, 1, 4096);
-    add_number(app_, "rate", rules.rate.rate);
-    add_number(app_, "warmup", rules.rate.warmup);
-    add_choice(app_, "schedule", rules.rate.shape,
+  void add_training() {
+    training.seed = 1, training.threads = std::max(1u, std::thread::hardware_concurrency());
+    add_whole(app_, "batch", training.batch, 1, 65536);
+    add_whole(app_, "steps", training.steps, 1, INT64_MAX);
+    add_whole(app_, "seed", training.seed, 0, UINT64_MAX);
+    add_whole(app_, "threads", training.threads, 1, 4096);
+    add_number(app_, "rate", training.rate.rate);
+    add_number(app_, "warmup", training.rate.warmup);
+    add_choice(app_, "schedule", training.rate.shape,
                {{"constant", schedule::form::constant},
                 {"rsqrt", schedule::form::rsqrt},
                 {"cosine", schedule::form::cosine},
                 {"linear", schedule::form::linear}});
-    add_fraction(app_, "beta1", rules.update.beta1);
-    add_fraction(app_, "beta2", rules.update.beta2);
-    add_number(app_, "epsilon", rules.update.epsilon);
-    add_number(app_, "weight-decay", rules.update.decay);
-    add_number(app_, "clip", rules.update.clip);
+    add_fraction(app_, "beta1", training.update.beta1);
+    add_fraction(app_, "beta2", training.update.beta2);
+    add_number(app_, "epsilon", training.update.epsilon);
+    add_number(app_, "weight-decay", training.update.decay);
+    add_number(app_, "clip", training.update.clip);
   }
   void add_request() {
-    encoder_config& e = request.encoder;
-    e.rules.hidden = activation::gelu;
-    add_whole(app_, "width", e.width, 1);
-    add_whole(app_, "layers", e.layers, 1, 1000);
-    add_whole(app_, "hidden", e.hidden, 1);
-    add_whole(app_, "head-hidden", e.head_hidden);
-    add_choice(app_, "positions", e.with,
+    encoder_config& config = request.encoder;
+    config.rules.hidden = activation::gelu;
+    add_whole(app_, "width", config.width, 1);
+    add_whole(app_, "layers", config.layers, 1, 1000);
+    add_whole(app_, "hidden", config.hidden, 1);
+    add_whole(app_, "head-hidden", config.head_hidden);
+    add_choice(app_, "positions", config.position_kind,
                {{"none", positions::none},
                 {"sinusoid", positions::sinusoid},
                 {"learned", positions::learned}});
-    add_choice(app_, "pool", e.pooled,
+    add_choice(app_, "pool", config.pooled,
                {{"cls", pooling::cls},
                 {"mean", pooling::mean},
                 {"max", pooling::max},
                 {"flatten", pooling::flatten}});
-    add_choice(app_, "mask-padding", e.masks_padding, {{"0", false}, {"1", true}});
+    add_choice(app_, "mask-padding", config.masks_padding, {{"0", false}, {"1", true}});
     add_choice(
-        app_, "initial", e.rules.weights,
+        app_, "initial", config.rules.weights,
         {{"xavier", initial::xavier}, {"torch", initial::torch}, {"normal", initial::normal}});
-    add_choice(app_, "activation", e.rules.hidden,
+    add_choice(app_, "activation", config.rules.hidden,
                {{"gelu", activation::gelu},
                 {"gelu-tanh", activation::gelu_tanh},
                 {"relu", activation::relu}});
-    add_number(app_, "norm-epsilon", e.rules.norm_epsilon);
-    add_fraction(app_, "dropout", e.rules.dropout);
-    add_number(app_, "token-deviation", e.rules.token_deviation);
-    add_number(app_, "position-deviation", e.rules.position_deviation);
+    add_number(app_, "norm-epsilon", config.rules.norm_epsilon);
+    add_fraction(app_, "dropout", config.rules.dropout);
+    add_number(app_, "token-deviation", config.rules.token_deviation);
+    add_number(app_, "position-deviation", config.rules.position_deviation);
     add_fraction(app_, "attention-dropout", request.attention_dropout);
     add_choice(app_, "block", request.block,
                {{"pre_norm", "pre_norm"}, {"post_norm", "post_norm"}, {"bare", "bare"}});

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a checkpoint is a safetensors file, by the rules of the format and in plain Python, so that no reader of ours
-judges its own writer: check_safetensors.py PROGRAM, which is the test program that writes one. Where the package
-`safetensors` is installed it must read the same numbers."""
+"""Checks that a checkpoint is a safetensors file, with an independent reader in plain Python: check_safetensors.py PROGRAM,
+the test program that writes a checkpoint. If the package `safetensors` is installed, it must read the same numbers."""
 import json
 import math
 import os
@@ -26,18 +25,18 @@ def read(data: bytes) -> tuple[dict[str, list[float]], dict[str, str]]:
     header = data[8:8 + length].decode("utf-8")
     assert header[0] == "{", "the header does not begin with {"
     entries = json.loads(header, object_pairs_hook=no_duplicates)
-    about = entries.pop("__metadata__", {})
-    assert all(isinstance(value, str) for value in about.values()), "metadata are strings"
-    at, numbers = 0, {}
-    for name, entry in sorted(entries.items(), key=lambda one: one[1]["data_offsets"]):
+    metadata = entries.pop("__metadata__", {})
+    assert all(isinstance(value, str) for value in metadata.values()), "metadata are strings"
+    end, numbers = 0, {}
+    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
         assert set(entry) == {"dtype", "shape", "data_offsets"}, name
         size, code = SIZES[entry["dtype"]]
         first, last = entry["data_offsets"]
-        assert first == at and last - first == size * math.prod(entry["shape"]), f"{name}: offsets"
+        assert first == end and last - first == size * math.prod(entry["shape"]), f"{name}: offsets"
         numbers[name] = list(struct.unpack(f"<{(last - first) // size}{code}", data[8 + length + first:8 + length + last]))
-        at = last
-    assert 8 + length + at == len(data), "there are bytes behind the last tensor"
-    return numbers, about
+        end = last
+    assert 8 + length + end == len(data), "there are bytes behind the last tensor"
+    return numbers, metadata
 
 
 def main() -> None:
@@ -46,12 +45,12 @@ def main() -> None:
         subprocess.run([os.path.abspath(sys.argv[1])], env={**os.environ, "LEARNING_SAFETENSORS_FILE": path}, cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)
         with open(path, "rb") as file:
-            numbers, about = read(file.read())
-        assert about == {"step": "1", "settings": 'a="b"'}, about
+            numbers, metadata = read(file.read())
+        assert metadata == {"step": "1", "settings": 'a="b"'}, metadata
         assert sorted(numbers) == sorted(prefix + name for name in "ab" for prefix in ("", "adam.m.", "adam.v.")), sorted(numbers)
         assert [len(numbers[name]) for name in "ab"] == [6, 4]
         assert numbers["adam.m.a"] == [0, 5, 0, 0, 0, 0] and numbers["adam.v.b"] == [0, 0, 0, 6]
-        assert len(set(numbers["a"] + numbers["b"])) == 10, "first values repeat"
+        assert len(set(numbers["a"] + numbers["b"])) == 10, "initial values repeat"
         try:
             from safetensors import numpy as package
         except ImportError:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models of every mixer and block in double: each gradient against a central difference, with
-// dropout, padding and samples of one row.
+// Compares the gradients of whole models, with every mixer and block, with central differences in
+// double, including dropout, padding and samples of one row.
 #include "learning/mixers/csp.hpp"
 #include "learning/mixers/none.hpp"
 #include "learning/mixers/sorting.hpp"
@@ -15,10 +15,10 @@ namespace ss = slicesort;
 namespace {
 
 template <class Mixer, class Block = pre_norm>
-void check(typename Mixer::config const& mixer = {}, encoder_config const& with = small_encoder(),
+void check(typename Mixer::config const& mixer = {}, encoder_config const& config = small_encoder(),
            sample_shape shape = small_tokens()) {
-  encoder<Mixer, Block> m(shape, with, mixer, 1);
-  made_up_batch<double> const samples(shape);
+  encoder<Mixer, Block> m(shape, config, mixer, 1);
+  generated_batch<double> const samples(shape);
   check_gradients(m, samples.view());
 }
 
@@ -42,15 +42,15 @@ TEST_CASE("CSP's mixers") {
 }
 
 TEST_CASE("Paramixer's mixers, which read the embedding in every layer") {
-  encoder_config with = small_encoder();
-  with.rules.weights = initial::torch, with.rules.hidden = activation::gelu;
+  encoder_config config = small_encoder();
+  config.rules.weights = initial::torch, config.rules.hidden = activation::gelu;
   mixers::sparse_mix<ss::topology::chord, double>::config chord;
   chord.hidden = 5;
-  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, with);
-  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, with, small_numbers());
+  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, config);
+  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, config, small_numbers());
   mixers::sparse_mix<ss::topology::cdil, double>::config cdil;
   cdil.hidden = 5, cdil.saved = ss::recompute;
-  check<mixers::sparse_mix<ss::topology::cdil, double>>(cdil, with);
+  check<mixers::sparse_mix<ss::topology::cdil, double>>(cdil, config);
 }
 
 TEST_CASE("the control, in every block") {
@@ -62,14 +62,14 @@ TEST_CASE("the control, in every block") {
 TEST_CASE("every pooling, position, first weight and activation") {
   for (pooling const pooled : {pooling::cls, pooling::mean, pooling::max, pooling::flatten})
     for (sample_shape const shape : {small_tokens(), small_numbers()}) {
-      encoder_config with = small_encoder();
-      with.layers = 1, with.pooled = pooled;
-      with.with = pooled == pooling::max ? positions::sinusoid : positions::learned;
-      with.rules.weights = pooled == pooling::mean ? initial::normal : initial::torch;
-      with.rules.hidden = pooled == pooling::cls ? activation::relu : activation::gelu;
-      with.head_hidden = 0;
-      with.masks_padding = pooled != pooling::flatten;
+      encoder_config config = small_encoder();
+      config.layers = 1, config.pooled = pooled;
+      config.position_kind = pooled == pooling::max ? positions::sinusoid : positions::learned;
+      config.rules.weights = pooled == pooling::mean ? initial::normal : initial::torch;
+      config.rules.hidden = pooled == pooling::cls ? activation::relu : activation::gelu;
+      config.head_hidden = 0;
+      config.masks_padding = pooled != pooling::flatten;
       CAPTURE(static_cast<int>(pooled));
-      check<mixers::sorting<ss::descending, double>>({}, with, shape);
+      check<mixers::sorting<ss::descending, double>>({}, config, shape);
     }
 }

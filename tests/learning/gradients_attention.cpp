@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models with softmax attention in double: each gradient against a central difference.
+// Compares the gradients of models with softmax attention with central differences in double.
 #include "learning/mixers/attention.hpp"
 #include "trial.hpp"
 
@@ -9,7 +9,7 @@ using namespace learning_tests;
 namespace ss = slicesort;
 
 TEST_CASE("softmax attention, with dropout of its weights and a mask, in both blocks") {
-  made_up_batch<double> const samples(small_tokens());
+  generated_batch<double> const samples(small_tokens());
   mixers::attention<ss::mask::full, double>::config full;
   full.heads = 2, full.dropout = 0.25, full.inputs = full.out = bias::learned;
   encoder<mixers::attention<ss::mask::full, double>> first(small_tokens(), small_encoder(), full,

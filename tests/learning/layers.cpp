@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers by themselves: values against formulas in double, and conventions that a gradient check
-// cannot see.
+// Single layers: values compared with formulas in double, and conventions that a gradient check
+// cannot find.
 #include "learning/layers/activation.hpp"
 #include "learning/layers/dropout.hpp"
 #include "learning/layers/embedding.hpp"
@@ -20,12 +20,12 @@ using namespace learning;
 
 namespace {
 
-// A step's surroundings with more memory than any of these layers needs.
+// The context of a step, with more memory than these layers need.
 template <class T>
 struct stage {
   thread_pool threads{2};
   memory stack;
-  call<T> c{threads, stack};
+  context<T> c{threads, stack};
 
   stage() {
     stack.keep<double>(1 << 20);
@@ -46,7 +46,7 @@ TEST_CASE("exponential and activations in float, against double") {
                            std::fabs(static_cast<double>(exp_of(4 * f)) / std::exp(4 * exact) - 1));
     auto const g = gelu(exact), t = gelu_tanh(exact);
     auto const gf = gelu(f), tf = gelu_tanh(f);
-    // Of a value up to 20: a unit in the last place is 1.2e-7 of it.
+    // Errors are relative to values up to 20, where an ulp is 1.2e-7.
     double const size = std::max(1.0, std::fabs(exact));
     worst_gelu = std::max(worst_gelu, std::fabs(static_cast<double>(gf.value) - g.value) / size);
     worst_tanh = std::max(worst_tanh, std::fabs(static_cast<double>(tf.value) - t.value) / size);
@@ -54,14 +54,14 @@ TEST_CASE("exponential and activations in float, against double") {
                             std::fabs(static_cast<double>(tf.slope) - t.slope)});
   }
   CHECK(worst_exp < 3e-7);
-  CHECK(worst_gelu < 3e-7);  // half of the 1.5e-7 of erf's formula, and rounding
+  CHECK(worst_gelu < 3e-7);  // half of the formula's 1.5e-7 for erf, and rounding
   CHECK(worst_tanh < 3e-7);
   CHECK(worst_slope < 1e-6);
   CHECK(exp_of(-100.0F) == 0);
   CHECK(exp_of(0.0F) == 1);
 }
-TEST_CASE("activations at some places") {
-  // x Phi(x) and Phi(x) + x phi(x) of tables.
+TEST_CASE("activations at some points") {
+  // x Phi(x) and Phi(x) + x phi(x) from tables.
   CHECK(gelu(1.0).value == doctest::Approx(0.8413447461).epsilon(1e-9));
   CHECK(gelu(1.0).slope == doctest::Approx(0.8413447461 + 0.2419707245).epsilon(1e-9));
   CHECK(gelu(-2.0).value == doctest::Approx(-2 * 0.0227501319).epsilon(1e-8));
@@ -85,13 +85,13 @@ TEST_CASE("products in every orientation") {
   std::vector<double> a(6), b(12), c(8);
   for (std::size_t i = 0; i < 6; ++i) a[i] = random.normal(i);
   for (std::size_t i = 0; i < 12; ++i) b[i] = random.normal(i + 6);
-  // [2, 3] [3, 4]; the same memory as [3, 2] and [4, 3] the other way round.
+  // [2, 3] [3, 4]; transposed operands use the same memory as [3, 2] and [4, 3].
   auto const sum = [&](index_t i, index_t j, transposed which) {
-    double all = 0;
+    double params = 0;
     for (index_t k = 0; k < 3; ++k)
-      all += a[static_cast<std::size_t>(which == transposed::a ? k * 2 + i : i * 3 + k)] *
-             b[static_cast<std::size_t>(which == transposed::b ? j * 3 + k : k * 4 + j)];
-    return all;
+      params += a[static_cast<std::size_t>(which == transposed::a ? k * 2 + i : i * 3 + k)] *
+                b[static_cast<std::size_t>(which == transposed::b ? j * 3 + k : k * 4 + j)];
+    return params;
   };
   for (transposed const which : {transposed::none, transposed::a, transposed::b})
     for (bool const adds : {false, true}) {
@@ -107,12 +107,12 @@ TEST_CASE("products in every orientation") {
 }
 TEST_CASE("layer norm: rows of mean 0 and, but for epsilon, of deviation 1") {
   stage<double> s;
-  parameters<double> all;
-  site<double> at{&all, "", {}, 0, 0, 4, 0, 1};
-  at.rules.norm_epsilon = 0.5;
-  layer_norm<double> norm(at);
-  all.allocate(0);
-  for (double& g : all.values()) g += 0.25;  // gain 1.25, shift 0.25
+  parameters<double> params;
+  parameter_scope<double> scope{&params, "", {}, 0, 0, 4, 0, 1};
+  scope.rules.norm_epsilon = 0.5;
+  layer_norm<double> norm(scope);
+  params.allocate(0);
+  for (double& g : params.values()) g += 0.25;  // gain 1.25, shift 0.25
   std::vector<double> const x = {1, 2, 3, 6};
   std::vector<double> y(4);
   norm.forward(s.c, {x.data(), 1, 4}, {y.data(), 1, 4});
@@ -120,26 +120,26 @@ TEST_CASE("layer norm: rows of mean 0 and, but for epsilon, of deviation 1") {
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(y[i] == doctest::Approx(1.25 * (x[i] - 3) * inverse + 0.25));
 }
-TEST_CASE("dropout keeps what the hash of seed, layer, step and element says") {
+TEST_CASE("dropout keeps elements by the hash of seed, layer, step and element") {
   stage<float> s;
-  parameters<float> all;
-  site<float> at{&all, "layers.3", {}, 0, 0, 0, 0, 1};
-  at.rules.dropout = 0.25;
-  dropout<float> const drop(at);
+  parameters<float> params;
+  parameter_scope<float> scope{&params, "layers.3", {}, 0, 0, 0, 0, 1};
+  scope.rules.dropout = 0.25;
+  dropout<float> const drop(scope);
   index_t const rows = 3000, columns = 7;  // several tiles
   std::vector<float> x(static_cast<std::size_t>(rows * columns), 3.0F);
   s.c.seed = 11, s.c.step = 5;
   drop.apply(s.c, {x.data(), rows, columns});
   std::uint64_t const stream = stream_of("layers.3.dropout");
-  int kept = 0;
+  int kept_count = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     bool const keeps = ss::detail::counter_hash32(11, stream, (std::uint64_t{5} << 40) + i) >=
                        std::uint32_t{1} << 30;
-    kept += keeps ? 1 : 0;
+    kept_count += keeps ? 1 : 0;
     REQUIRE(x[i] == (keeps ? 3.0F * (1 / 0.75F) : 0.0F));
   }
   double const n = static_cast<double>(x.size());
-  CHECK(std::fabs(kept / n - 0.75) < 4 * std::sqrt(0.75 * 0.25 / n));
+  CHECK(std::fabs(kept_count / n - 0.75) < 4 * std::sqrt(0.75 * 0.25 / n));
   s.c.training = false;
   std::vector<float> const before = x;
   drop.apply(s.c, {x.data(), rows, columns});
@@ -147,58 +147,58 @@ TEST_CASE("dropout keeps what the hash of seed, layer, step and element says") {
 }
 TEST_CASE("embeddings: the class token before positions are counted, sines and cosines") {
   stage<double> s;
-  parameters<double> all;
-  site<double> at{&all, "", {}, 0, 0, 4, 0, 1};
+  parameters<double> params;
+  parameter_scope<double> scope{&params, "", {}, 0, 0, 4, 0, 1};
   sample_shape const shape{3, 0, 5, 2, 0};
-  embedding<double> rows(at, shape, true, positions::sinusoid);
-  all.allocate(1);
-  REQUIRE(all.entries()[1].name == "cls");
+  embedding<double> rows(scope, shape, true, positions::sinusoid);
+  params.allocate(1);
+  REQUIRE(params.entries()[1].name == "cls");
   std::vector<std::int32_t> const tokens = {4, 1, 0};
-  batch<double> in;
-  in.size = 1, in.shape = shape, in.tokens = tokens.data();
+  batch<double> input;
+  input.size = 1, input.shape = shape, input.tokens = tokens.data();
   std::vector<double> x(16);
-  rows.forward(s.c, in, {x.data(), {1, 4, 4}});
+  rows.forward(s.c, input, {x.data(), {1, 4, 4}});
   double const slow = std::pow(1e4, -0.5);
   for (index_t n = 0; n < 4; ++n) {
     double const i = static_cast<double>(n);
     double const position[] = {std::sin(i), std::cos(i), std::sin(i * slow), std::cos(i * slow)};
     for (index_t c = 0; c < 4; ++c) {
       double const token = n == 0 ? 0
-                                  : all.values()[static_cast<std::size_t>(
+                                  : params.values()[static_cast<std::size_t>(
                                         4 * tokens[static_cast<std::size_t>(n - 1)] + c)];
       CHECK(x[static_cast<std::size_t>(4 * n + c)] == doctest::Approx(token + position[c]));
     }
   }
 }
-TEST_CASE("losses: values, gradients that add up, and what counts as right") {
-  batch<double> in;
-  in.shape.outputs = 3;
+TEST_CASE("losses: values, gradients, and correct outputs") {
+  batch<double> input;
+  input.shape.outputs = 3;
   std::vector<std::int32_t> const labels = {2, 0};
-  in.labels = labels.data();
-  std::vector<double> const y = {1, 2, 3, 800, 800, -800};  // equals: the first one is the answer
+  input.labels = labels.data();
+  std::vector<double> const y = {1, 2, 3, 800, 800, -800};  // the first maximum is the output
   std::vector<double> dy(6);
-  score const s = cross_entropy<double>(in, {y.data(), 2, 3}, {dy.data(), 2, 3});
+  score const s = cross_entropy<double>(input, {y.data(), 2, 3}, {dy.data(), 2, 3});
   double const sum = std::exp(-2.0) + std::exp(-1.0) + 1;
   CHECK(s.loss == doctest::Approx(std::log(sum) + std::log(2.0)));
-  CHECK(s.right == 2);
+  CHECK(s.correct == 2);
   CHECK(dy[0] == doctest::Approx(std::exp(-2.0) / sum / 2));
   CHECK(dy[2] == doctest::Approx((1 / sum - 1) / 2));
   CHECK(dy[3] == doctest::Approx(-0.25));
   CHECK(dy[5] == 0);
 
-  in.shape = {1, 0, 0, 1, 0.04F};
+  input.shape = {1, 0, 0, 1, 0.04F};
   std::vector<double> const targets = {0.5, 0.5, 0.5}, answers = {0.53, 0.45, 0.5};
-  in.targets = targets.data();
-  score const e = square_error<double>(in, {answers.data(), 3, 1}, {dy.data(), 3, 1});
+  input.targets = targets.data();
+  score const e = square_error<double>(input, {answers.data(), 3, 1}, {dy.data(), 3, 1});
   CHECK(e.loss == doctest::Approx(0.0009 + 0.0025));
-  CHECK(e.right == 2);
+  CHECK(e.correct == 2);
   CHECK(dy[0] == doctest::Approx(2 * 0.03 / 3));
 }
-TEST_CASE("adam: three steps by the book, with clipping and decay") {
+TEST_CASE("adam: three steps with clipping and decay") {
   stage<double> s;
-  parameters<double> all;
-  parameter<double> const p = all.add("p", {2}, initializer::constant(1));
-  all.allocate(0);
+  parameters<double> params;
+  parameter<double> const p = params.add("p", {2}, initializer::constant(1));
+  params.allocate(0);
   adam const update{0.9, 0.99, 1e-3, 0.1, 1.0};
   double const rate = 0.01;
   double const gradients[3][2] = {{3, 4}, {0.1, -0.2}, {-6, 8}};
@@ -215,7 +215,7 @@ TEST_CASE("adam: three steps by the book, with clipping and decay") {
       value[i] -= rate * 0.1 * value[i];
       p.gradient()[i] = g[i];
     }
-    CHECK(update.step(s.c, all, static_cast<std::uint64_t>(t), rate) == doctest::Approx(norm));
+    CHECK(update.step(s.c, params, static_cast<std::uint64_t>(t), rate) == doctest::Approx(norm));
     for (int i = 0; i < 2; ++i) {
       // torch's clipping divides by norm + 1e-6.
       CHECK(p.value()[i] == doctest::Approx(value[i]).epsilon(1e-6));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples and rows a model sees: every sample once an epoch, every valid row, and of padding
-// nothing.
+// Samples and rows that a model uses: every sample once per epoch, every valid row, and no padding.
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/csp.hpp"
 #include "learning/mixers/none.hpp"
@@ -21,20 +20,20 @@ using namespace learning_tests;
 
 namespace {
 
-// Samples that say their number.
+// Samples that contain their number.
 class numbered final : public task {
  public:
   sample_shape shape() const override { return {1, 0, 1000, 2, 0}; }
-  index_t size(split from) const override { return from == split::test ? 7 : 10; }
-  void write(split from, index_t number, sample& to) const override {
-    to.tokens[0] = static_cast<std::int32_t>(number + (from == split::test ? 100 : 0));
-    to.length = 1;
+  index_t size(split subset) const override { return subset == split::test ? 7 : 10; }
+  void write(split subset, index_t number, sample& result) const override {
+    result.tokens[0] = static_cast<std::int32_t>(number + (subset == split::test ? 100 : 0));
+    result.length = 1;
   }
 };
 
 template <class Mixer>
-std::vector<double> outputs(made_up_batch<double> const& samples, encoder_config const& with) {
-  encoder<Mixer> m(samples.shape, with, {}, 1);
+std::vector<double> outputs(generated_batch<double> const& samples, encoder_config const& config) {
+  encoder<Mixer> m(samples.shape, config, {}, 1);
   trial<double> run(m, samples.view());
   run.forward(false);
   return run.outputs();
@@ -43,49 +42,50 @@ std::vector<double> outputs(made_up_batch<double> const& samples, encoder_config
 template <class Mixer>
 void check_padding(pooling pooled) {
   CAPTURE(static_cast<int>(pooled));
-  encoder_config with = small_encoder();
-  with.pooled = pooled;
-  made_up_batch<double> samples(small_tokens());
+  encoder_config config = small_encoder();
+  config.pooled = pooled;
+  generated_batch<double> samples(small_tokens());
   auto const length = static_cast<std::size_t>(samples.shape.length);
-  std::vector<double> const before = outputs<Mixer>(samples, with);
-  std::size_t const outputs_of_one = before.size() / samples.labels.size();
+  std::vector<double> const before = outputs<Mixer>(samples, config);
+  std::size_t const outputs_per_sample = before.size() / samples.labels.size();
 
   for (std::size_t b = 0; b < samples.labels.size(); ++b)  // other padding
     for (auto n = static_cast<std::size_t>(samples.lengths[b]); n < length; ++n)
       samples.tokens[b * length + n] = 3;
-  CHECK(outputs<Mixer>(samples, with) == before);
+  CHECK(outputs<Mixer>(samples, config) == before);
 
-  // Another last row, which need not have the greatest number of any channel.
+  // Changes the last valid row; with max pooling it may have no effect.
   for (std::size_t b = 0; pooled != pooling::max && b < samples.labels.size(); ++b) {
-    made_up_batch<double> changed = samples;
+    generated_batch<double> changed = samples;
     std::int32_t& last =
         changed.tokens[b * length + static_cast<std::size_t>(samples.lengths[b]) - 1];
     last = last == 4 ? 1 : 4;
-    std::vector<double> const after = outputs<Mixer>(changed, with);
+    std::vector<double> const after = outputs<Mixer>(changed, config);
     for (std::size_t i = 0; i < before.size(); ++i)
-      CHECK((after[i] == before[i]) == (i / outputs_of_one != b));
+      CHECK((after[i] == before[i]) == (i / outputs_per_sample != b));
   }
 }
 
-// What lies in rows of padding, which no layer writes, comes into no answer and no gradient.
+// Checks that the values of padding rows, which no layer writes, affect neither outputs nor
+// gradients.
 template <class Mixer, class Block>
 void check_undefined_padding(pooling pooled) {
-  encoder_config with = small_encoder();
-  with.pooled = pooled;
-  made_up_batch<double> const samples(small_tokens());
-  encoder<Mixer, Block> m(samples.shape, with, {}, 1);
+  encoder_config config = small_encoder();
+  config.pooled = pooled;
+  generated_batch<double> const samples(small_tokens());
+  encoder<Mixer, Block> m(samples.shape, config, {}, 1);
   trial<double> run(m, samples.view());
-  std::vector<double> seen[2];
+  std::vector<double> results[2];
   for (double const rest : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
     run.stack().clear();
     auto const count = static_cast<index_t>(run.stack().bytes() / sizeof(double));
     std::fill_n(run.stack().keep<double>(count), count, rest);
     run.gradients();
-    std::vector<double>& all = seen[rest == 0 ? 0 : 1];
-    all = m.learned().gradients();
-    all.insert(all.end(), run.outputs().begin(), run.outputs().end());
+    std::vector<double>& result = results[rest == 0 ? 0 : 1];
+    result = m.params().gradients();
+    result.insert(result.end(), run.outputs().begin(), run.outputs().end());
   }
-  CHECK(seen[0] == seen[1]);  // a NaN equals nothing
+  CHECK(results[0] == results[1]);  // fails for NaN
 }
 
 template <class Mixer>
@@ -101,47 +101,47 @@ void check_all_poolings() {
 
 }  // namespace
 
-TEST_CASE("an epoch takes every sample once, in an order of its own") {
+TEST_CASE("an epoch takes every sample once, in a new order") {
   thread_pool threads(2);
   numbered const task;
-  samples all(task, 5, 3);
-  REQUIRE(all.batches() == 2);
+  samples result(task, 5, 3);
+  REQUIRE(result.batches() == 2);
   std::vector<std::vector<std::int32_t>> epochs;
   for (index_t epoch = 0; epoch < 3; ++epoch) {
-    std::vector<std::int32_t> seen;
+    std::vector<std::int32_t> results;
     for (index_t i = 0; i < 2; ++i) {
-      batch<float> const b = all.training(threads, 2 * epoch + i);
-      seen.insert(seen.end(), b.tokens, b.tokens + b.size);
+      batch<float> const b = result.training(threads, 2 * epoch + i);
+      results.insert(results.end(), b.tokens, b.tokens + b.size);
     }
-    CHECK(std::set<std::int32_t>(seen.begin(), seen.end()).size() == 10);
-    CHECK(*std::max_element(seen.begin(), seen.end()) == 9);
-    epochs.push_back(seen);
+    CHECK(std::set<std::int32_t>(results.begin(), results.end()).size() == 10);
+    CHECK(*std::max_element(results.begin(), results.end()) == 9);
+    epochs.push_back(results);
   }
   CHECK(epochs[0] != epochs[1]);
   CHECK(epochs[1] != epochs[2]);
-  // Resumed in the third epoch.
+  // Resumes in the third epoch.
   samples resumed(task, 5, 3);
   batch<float> const b = resumed.training(threads, 4);
   CHECK(std::equal(b.tokens, b.tokens + 5, epochs[2].begin()));
 }
-TEST_CASE("a test takes all samples in their order, and an epoch leaves out what fills no batch") {
+TEST_CASE("a test takes all samples in order, and an epoch omits an incomplete batch") {
   thread_pool threads(1);
   numbered const task;
-  samples all(task, 4, 1);
-  CHECK(all.batches() == 2);
-  std::vector<std::int32_t> seen;
+  samples result(task, 4, 1);
+  CHECK(result.batches() == 2);
+  std::vector<std::int32_t> results;
   for (index_t first = 0;; first += 4) {
-    batch<float> const b = all.test(threads, first);
+    batch<float> const b = result.test(threads, first);
     if (b.size == 0) break;
-    seen.insert(seen.end(), b.tokens, b.tokens + b.size);
+    results.insert(results.end(), b.tokens, b.tokens + b.size);
   }
   std::vector<std::int32_t> expected(7);
   std::iota(expected.begin(), expected.end(), 100);
-  CHECK(seen == expected);
+  CHECK(results == expected);
   CHECK_THROWS_WITH_AS(samples(task, 11, 1),
                        "a batch has more samples than there are to learn from", task_error);
 }
-TEST_CASE("padding is not seen, the last valid row is") {
+TEST_CASE("padding has no effect, the last valid row has") {
   check_all_poolings<mixers::sorting<ss::ascending, double>>();
   check_all_poolings<mixers::csp<ss::shift::linear, ss::ascending, double>>();
   check_all_poolings<mixers::attention<ss::mask::full, double>>();

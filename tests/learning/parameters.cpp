@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many parameters models have, to the unit, against those of the papers; and what they are at
-// first.
+// Parameter counts compared with the papers' exact numbers, and initial values.
 #include "learning/encoder.hpp"
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/none.hpp"
@@ -19,22 +18,22 @@ using namespace learning;
 
 namespace {
 
-// A vision transformer, and the Sliceformer in its place: patches through a linear layer, a class
-// token, learned positions.
+// A vision transformer or Sliceformer: patches through a linear layer, a class token, learned
+// positions.
 struct vision {
   index_t patches, numbers, width, inner, hidden, classes;
 
   sample_shape input() const { return {patches, numbers, 0, classes, 0}; }
   encoder_config shape(index_t layers) const {
-    encoder_config with;
-    with.width = width, with.layers = layers, with.hidden = hidden;
-    with.pooled = pooling::cls;
-    return with;
+    encoder_config config;
+    config.width = width, config.layers = layers, config.hidden = hidden;
+    config.pooled = pooling::cls;
+    return config;
   }
 };
 
 template <class Mixer>
-index_t size_of(vision const& v, index_t layers, bias inputs) {
+index_t size_config(vision const& v, index_t layers, bias inputs) {
   typename Mixer::config mixer;
   mixer.inner = v.inner, mixer.out = bias::learned;
   if constexpr (std::is_same_v<Mixer, mixers::attention<>>)
@@ -42,27 +41,27 @@ index_t size_of(vision const& v, index_t layers, bias inputs) {
   else
     mixer.values = inputs;
   encoder<Mixer> m(v.input(), v.shape(layers), mixer);
-  return m.learned().size();
+  return m.params().size();
 }
 
 std::vector<float> slice(model<float>& m, std::string const& name) {
-  for (auto const& e : m.learned().entries())
-    if (e.name == name) {
-      auto const first = m.learned().values().begin() + e.at;
-      return {first, first + e.size};
+  for (auto const& entry : m.params().entries())
+    if (entry.name == name) {
+      auto const first = m.params().values().begin() + entry.offset;
+      return {first, first + entry.size};
     }
   return {};
 }
 
 encoder_config two_layers(initial first) {
-  encoder_config with;
-  with.rules.weights = first;
-  return with;
+  encoder_config config;
+  config.rules.weights = first;
+  return config;
 }
 
 }  // namespace
 
-TEST_CASE("the parameters that Sliceformer prints, of itself and of the Transformer") {
+TEST_CASE("the parameter counts that Sliceformer reports, for itself and the Transformer") {
   struct row {
     char const* task;
     vision v;
@@ -73,25 +72,25 @@ TEST_CASE("the parameters that Sliceformer prints, of itself and of the Transfor
                        row{"CIFAR-100", {256, 12, 512, 512, 512, 100}, 9649764, 6504036},
                        row{"Dogs vs Cats", {196, 768, 128, 512, 128, 2}, 1899138, 1112706}}) {
     CAPTURE(std::string(r.task));
-    CHECK(size_of<mixers::attention<>>(r.v, 6, bias::none) == r.transformer);
-    CHECK(size_of<mixers::sorting<>>(r.v, 6, bias::none) == r.sliceformer);
+    CHECK(size_config<mixers::attention<>>(r.v, 6, bias::none) == r.transformer);
+    CHECK(size_config<mixers::sorting<>>(r.v, 6, bias::none) == r.sliceformer);
   }
 }
-TEST_CASE("how many fewer Sliceformer has, where the rest of a model is not ours") {
+TEST_CASE("the parameters that Sliceformer saves in models of other papers") {
   auto const saved = [](index_t layers, index_t width) {
     vision const v{4, 3, width, width, 2 * width, 10};
-    return size_of<mixers::attention<>>(v, layers, bias::learned) -
-           size_of<mixers::sorting<>>(v, layers, bias::learned);
+    return size_config<mixers::attention<>>(v, layers, bias::learned) -
+           size_config<mixers::sorting<>>(v, layers, bias::learned);
   };
   CHECK(saved(12, 384) == 3548160);   // Tiny-ImageNet, 22.05M - 18.50M
   CHECK(saved(12, 768) == 14174208);  // Graphormer, 47.09M - 32.91M
   CHECK(saved(6, 256) == 789504);     // IMDB, 8.84M - 8.05M
 }
 
-TEST_CASE("first values: xavier_uniform, torch's, normal") {
+TEST_CASE("initial values: xavier_uniform, torch's, normal") {
   sample_shape const tokens{5, 0, 7, 3, 0};
-  for (initial const how : {initial::xavier, initial::torch, initial::normal}) {
-    encoder<mixers::none<>> m(tokens, two_layers(how), {}, 3);
+  for (initial const scheme : {initial::xavier, initial::torch, initial::normal}) {
+    encoder<mixers::none<>> m(tokens, two_layers(scheme), {}, 3);
     std::vector<float> const weight = slice(m, "layers.0.mlp.0.weight");  // [128, 64]
     std::vector<float> const shift = slice(m, "layers.0.mlp.0.bias");
     REQUIRE(weight.size() == 128 * 64);
@@ -101,22 +100,23 @@ TEST_CASE("first values: xavier_uniform, torch's, normal") {
       greatest = std::max(greatest, std::fabs(static_cast<double>(w)));
     }
     double const deviation = std::sqrt(squares / 8192), mean = sum / 8192;
-    double const bound = how == initial::xavier ? std::sqrt(6.0 / (64 + 128)) : 1 / std::sqrt(64.0);
-    double const expected = how == initial::normal ? 0.02 : bound / std::sqrt(3.0);
-    // Four standard errors: of a mean sigma / sqrt(n), of a deviation less than sigma / sqrt(2n).
+    double const bound =
+        scheme == initial::xavier ? std::sqrt(6.0 / (64 + 128)) : 1 / std::sqrt(64.0);
+    double const expected = scheme == initial::normal ? 0.02 : bound / std::sqrt(3.0);
+    // Four standard errors: sigma / sqrt(n) for a mean, below sigma / sqrt(2n) for a deviation.
     CHECK(std::fabs(mean) < 4 * expected / std::sqrt(8192.0));
     CHECK(std::fabs(deviation - expected) < 4 * expected / std::sqrt(2 * 8192.0));
-    if (how != initial::normal) {
+    if (scheme != initial::normal) {
       CHECK(greatest <= bound);
       CHECK(greatest > 0.995 * bound);
     }
     bool const zeros = std::all_of(shift.begin(), shift.end(), [](float b) { return b == 0; });
-    CHECK(zeros == (how != initial::torch));
+    CHECK(zeros == (scheme != initial::torch));
     auto const gain = slice(m, "layers.1.norm2.weight");
     CHECK(std::all_of(gain.begin(), gain.end(), [](float g) { return g == 1; }));
   }
 }
-TEST_CASE("a parameter's first values depend on its name and the seed alone") {
+TEST_CASE("a parameter's initial values depend on its name and the seed alone") {
   sample_shape const tokens{5, 0, 7, 3, 0}, longer{9, 0, 12, 4, 0};
   encoder_config deeper = two_layers(initial::xavier);
   deeper.layers = 5;

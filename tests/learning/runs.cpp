@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of training runs: checkpoints that are gone on from, journals, flags; and threads, memory
-// and parameters at their limits.
+// Files of training runs (checkpoints, run logs), flags, and limits of threads, memory and
+// parameters.
 #include "learning/checkpoint.hpp"
 #include "learning/flags.hpp"
 #include "learning/memory.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 std::string const path = "learning_runs_test";
 
-// The value of the flag --rate that `add` adds.
+// Parses the flag --rate, which `add` adds.
 template <class T>
 T rate_of(char const* text, void (*add)(CLI::App&, T&)) {
   CLI::App app;
@@ -57,47 +57,47 @@ void add_seed(CLI::App& app, std::uint64_t& value) { add_whole(app, "rate", valu
 
 }  // namespace
 
-TEST_CASE("metadata that a run cannot go on from are refused before anything is written") {
-  parameters<float> all;
-  all.add("a", {2, 3}, initializer::normal(1));
-  all.allocate(3);
-  std::vector<float> const before = all.values();
+TEST_CASE("invalid metadata are rejected before anything is written") {
+  parameters<float> params;
+  params.add("a", {2, 3}, initializer::normal(1));
+  params.allocate(3);
+  std::vector<float> const before = params.values();
   metadata const fine = metadata_of({7, 0.1, "width=8"});
-  auto const said = [&](char const* name, char const* value) -> std::string {
-    metadata about = fine;
+  auto const outcome = [&](char const* name, char const* value) -> std::string {
+    metadata meta = fine;
     if (value != nullptr)
-      about[name] = value;
+      meta[name] = value;
     else
-      about.erase(name);
-    all.values()[0] = 5;
-    save_checkpoint(path, all, about);
-    all.values() = before;
+      meta.erase(name);
+    params.values()[0] = 5;
+    save_checkpoint(path, params, meta);
+    params.values() = before;
     try {
       run_state const run = load_checkpoint(
-          path, all, [](metadata const& m) { return run_state_of(m, "width=8", 20); });
-      CHECK(all.values()[0] == 5);
+          path, params, [](metadata const& m) { return run_state_of(m, "width=8", 20); });
+      CHECK(params.values()[0] == 5);
       return std::to_string(run.step);
     } catch (checkpoint_error const& e) {
-      CHECK(all.values() == before);
+      CHECK(params.values() == before);
       return e.what();
     }
   };
-  CHECK(said("step", "7") == "7");
-  CHECK(said("step", "0") == "0");
-  CHECK(said("step", "20") == "20");
+  CHECK(outcome("step", "7") == "7");
+  CHECK(outcome("step", "0") == "0");
+  CHECK(outcome("step", "20") == "20");
   CHECK(run_state_of(fine, "width=8", 20).seconds == 0.1);
   for (std::string const value :
        {"-1", "-5", "21", "1000000", "9223372036854775807", "9223372036854775808", "banana", "",
         " 7", "7 ", "7.0", "1e1", "+7", "0x7", "\xd9\xa7"}) {
-    CHECK(said("step", value.c_str()) ==
+    CHECK(outcome("step", value.c_str()) ==
           path + ": step is '" + value + "', must be a whole number from 0 to 20");
   }
   for (std::string const value : {"-1", "nan", "inf", "-inf", "1e999", "", "0,1", "1 s"})
-    CHECK(said("seconds", value.c_str()) ==
+    CHECK(outcome("seconds", value.c_str()) ==
           path + ": seconds is '" + value + "', must be a finite number of at least 0");
-  CHECK(said("settings", "width=9") == path + ": is of another run: width=9");
+  CHECK(outcome("settings", "width=9") == path + ": is of another run: width=9");
   for (char const* name : {"step", "seconds", "settings"})
-    CHECK(said(name, nullptr) == path + ": has no " + name);
+    CHECK(outcome(name, nullptr) == path + ": has no " + name);
   std::remove(path.c_str());
 }
 TEST_CASE("two processes write one checkpoint") {
@@ -106,11 +106,11 @@ TEST_CASE("two processes write one checkpoint") {
     writers[i] = fork();
     REQUIRE(writers[i] >= 0);
     if (writers[i] != 0) continue;
-    parameters<float> all;
-    all.add("a", {1 << 14}, initializer::constant(i));
-    all.allocate(0);
+    parameters<float> params;
+    params.add("a", {1 << 14}, initializer::constant(i));
+    params.allocate(0);
     try {
-      for (int n = 0; n < 60; ++n) save_checkpoint(path, all, {});
+      for (int n = 0; n < 60; ++n) save_checkpoint(path, params, {});
     } catch (checkpoint_error const&) {
       _exit(1);
     }
@@ -121,20 +121,20 @@ TEST_CASE("two processes write one checkpoint") {
     CHECK(waitpid(writer, &status, 0) == writer);
     CHECK(status == 0);
   }
-  parameters<float> all;
-  all.add("a", {1 << 14}, initializer::constant(9));
-  all.allocate(0);
-  load_checkpoint(path, all);
-  std::vector<float> const& values = all.values();
+  parameters<float> params;
+  params.add("a", {1 << 14}, initializer::constant(9));
+  params.allocate(0);
+  load_checkpoint(path, params);
+  std::vector<float> const& values = params.values();
   CHECK(values[0] < 2);
   CHECK(std::count(values.begin(), values.end(), values[0]) == 1 << 14);
   std::remove(path.c_str());
 }
-TEST_CASE("a journal begins on a line of its own") {
+TEST_CASE("a run log begins on a new line") {
   std::string const start = "{\"event\":\"start\",\"loss\":0.5}\n";
   auto const written = [&](std::string const& before) {
     std::ofstream(path, std::ios::binary) << before;
-    journal(path).write(journal_line("start").add("loss", 0.5));
+    run_log(path).write(log_entry("start").add("loss", 0.5));
     return bytes_of_file(path);
   };
   CHECK(written("") == start);
@@ -144,32 +144,32 @@ TEST_CASE("a journal begins on a line of its own") {
   CHECK(written("\n") == "\n" + start);
   std::remove(path.c_str());
 }
-TEST_CASE("a journal that cannot be written fails") {
-  std::string const cannot = "cannot write the journal ";
-  CHECK_THROWS_WITH_AS(journal("no/such/folder/file"),
-                       (cannot + "no/such/folder/file: No such file or directory").c_str(),
+TEST_CASE("a run log that cannot be written fails") {
+  std::string const prefix = "cannot write the run log ";
+  CHECK_THROWS_WITH_AS(run_log("no/such/folder/file"),
+                       (prefix + "no/such/folder/file: No such file or directory").c_str(),
                        checkpoint_error);
-  CHECK_THROWS_WITH_AS(journal("."), (cannot + ".: Is a directory").c_str(), checkpoint_error);
-  // Imitates a full disk: the file may not grow.
-  journal full(path);
-  full.write(journal_line("start"));
+  CHECK_THROWS_WITH_AS(run_log("."), (prefix + ".: Is a directory").c_str(), checkpoint_error);
+  // Simulates a full disk: the file cannot grow.
+  run_log full(path);
+  full.write(log_entry("start"));
   rlimit usual{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
   rlimit const little{static_cast<rlim_t>(bytes_of_file(path).size()), usual.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
-  std::string said = "written";
+  std::string outcome = "written";
   try {
-    full.write(journal_line("end"));
+    full.write(log_entry("end"));
   } catch (checkpoint_error const& e) {
-    said = e.what();
+    outcome = e.what();
   }
   REQUIRE(setrlimit(RLIMIT_FSIZE, &usual) == 0);
   std::signal(SIGXFSZ, handler);
-  CHECK(said == cannot + path + ": File too large");
+  CHECK(outcome == prefix + path + ": File too large");
   std::remove(path.c_str());
 }
-TEST_CASE("flags: numbers within bounds, and the sentence of others") {
+TEST_CASE("flags: numbers within bounds, and the error message of others") {
   for (char const* value : {"0", "1e-3", ".5", "2.", "1e15"})
     CHECK(complaint(value, add_number_rate) == "accepted");
   for (std::string const value : {"1e300", "1e999", "-1", "nan", "inf", "", "x", "1 ", " 1", "1,5"})
@@ -182,11 +182,11 @@ TEST_CASE("flags: numbers within bounds, and the sentence of others") {
     CHECK(complaint(value, add_threads) ==
           "--rate is '" + value + "', must be a whole number from 1 to 4096");
   CHECK(rate_of("18446744073709551615", add_seed) == UINT64_MAX);
-  CHECK(rate_of("9007199254740993", add_seed) == 9007199254740993);  // no double
+  CHECK(rate_of("9007199254740993", add_seed) == 9007199254740993);  // not representable in double
   CHECK(complaint("18446744073709551616", add_seed) ==
         "--rate is '18446744073709551616', must be a whole number from 0 to 18446744073709551615");
 }
-TEST_CASE("tasks by name, and what is said of others") {
+TEST_CASE("tasks by name, and error messages") {
   auto const made = [](std::vector<char const*> words) {
     words.insert(words.begin(), "program");
     CLI::App app;
@@ -197,11 +197,11 @@ TEST_CASE("tasks by name, and what is said of others") {
                [&] { make = add_task(app, name); });
     return make();
   };
-  auto const rows = [](task const& from) {
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(from.shape().length));
+  auto const rows = [](task const& source) {
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(source.shape().length));
     sample s;
     s.tokens = tokens.data();
-    from.write(split::test, 0, s);
+    source.write(split::test, 0, s);
     return s.length;
   };
   auto const t = made({"--task", "listops", "--length", "40", "--shortest", "10"});
@@ -230,18 +230,18 @@ TEST_CASE("tasks by name, and what is said of others") {
   CHECK_THROWS_WITH_AS(made({"adding"}), "'adding' is no flag", usage_error);
   CHECK_THROWS_AS(made({"--task", "adding", "--help"}), CLI::CallForHelp);
 }
-TEST_CASE("numbers are written and read alike in every locale") {
+TEST_CASE("writing and parsing numbers is independent of the locale") {
   auto const check = [] {
     CHECK(rate_of("1.5", add_number_rate) == 1.5);
-    CHECK(journal_line("e").add("loss", 1234567.25).text() ==
+    CHECK(log_entry("e").add("loss", 1234567.25).text() ==
           "{\"event\":\"e\",\"loss\":1234567.25}\n");
-    metadata const about = metadata_of({1, 1234.5, ""});
-    CHECK(about.at("seconds") == "1234.5");
-    CHECK(run_state_of(about, "", 1).seconds == 1234.5);
+    metadata const meta = metadata_of({1, 1234.5, ""});
+    CHECK(meta.at("seconds") == "1234.5");
+    CHECK(run_state_of(meta, "", 1).seconds == 1234.5);
     CHECK(text_of(0.1, 17) == "0.10000000000000001");
   };
   check();
-  // A comma in the place of the point, where the machine has such a locale.
+  // Tries locales with a decimal comma.
   char const* found = nullptr;
   for (char const* name : {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "ru_RU.UTF-8"})
     if (found == nullptr) found = std::setlocale(LC_ALL, name);
@@ -249,7 +249,7 @@ TEST_CASE("numbers are written and read alike in every locale") {
   check();
   std::setlocale(LC_ALL, "C");
 }
-TEST_CASE("a thread pool hands on what its work throws, and goes on") {
+TEST_CASE("a thread pool rethrows exceptions and continues to work") {
   thread_pool threads(3);
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> calls{0};
@@ -265,7 +265,7 @@ TEST_CASE("a thread pool hands on what its work throws, and goes on") {
     CHECK(calls == 8);
   }
 }
-TEST_CASE("sizes that no machine has are refused, and no sum of them wraps") {
+TEST_CASE("sizes that overflow are rejected") {
   constexpr index_t huge = index_t{1} << 61;
   memory counted;
   counted.keep<float>(huge / 4);
@@ -273,12 +273,12 @@ TEST_CASE("sizes that no machine has are refused, and no sum of them wraps") {
   CHECK_THROWS_AS(counted.scratch<double>(huge), std::bad_alloc);
   CHECK_THROWS_AS(counted.keep<char>(-1), std::bad_alloc);
   CHECK_THROWS_AS(for (int i = 0; i < 64; ++i) counted.keep<float>(huge / 4), std::bad_alloc);
-  parameters<float> all;
-  all.add("a", {huge / 4}, initializer::constant(0));
-  CHECK_THROWS_AS(all.add("b", {huge, 4}, initializer::constant(0)), std::bad_alloc);
-  CHECK_THROWS_AS(all.add("c", {index_t{1} << 32, index_t{1} << 32}, initializer::constant(0)),
+  parameters<float> params;
+  params.add("a", {huge / 4}, initializer::constant(0));
+  CHECK_THROWS_AS(params.add("b", {huge, 4}, initializer::constant(0)), std::bad_alloc);
+  CHECK_THROWS_AS(params.add("c", {index_t{1} << 32, index_t{1} << 32}, initializer::constant(0)),
                   std::bad_alloc);
-  CHECK_THROWS_AS(all.add("d", {huge}, initializer::constant(0)), std::bad_alloc);
-  CHECK_THROWS_AS(all.add("e", {-1}, initializer::constant(0)), std::bad_alloc);
-  CHECK(all.size() == huge / 4);
+  CHECK_THROWS_AS(params.add("d", {huge}, initializer::constant(0)), std::bad_alloc);
+  CHECK_THROWS_AS(params.add("e", {-1}, initializer::constant(0)), std::bad_alloc);
+  CHECK(params.size() == huge / 4);
 }

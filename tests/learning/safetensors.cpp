@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the safetensors format: byte by byte, there and back, and every refusal by its sentence.
-// With a path as an argument (LEARNING_SAFETENSORS_FILE) a checkpoint is left there for
-// check_safetensors.py.
+// safetensors files: exact bytes, round trips, and every error message. If the environment variable
+// LEARNING_SAFETENSORS_FILE is a path, writes a checkpoint there for check_safetensors.py.
 #include "learning/files/safetensors.hpp"
 #include "learning/checkpoint.hpp"
 #include "learning/parameters.hpp"
@@ -30,14 +29,15 @@ namespace {
 std::string const path = "learning_safetensors_test.safetensors";
 
 std::string bytes_of(std::string const& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ifstream input(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(input), {}};
 }
-// A file of a header and as many bytes of data.
+// Returns a file with a header and `data_bytes` bytes of data.
 std::string file_of(std::string const& header, std::size_t data_bytes = 0) {
-  std::string all(8, '\0');
-  for (std::size_t i = 0; i < 8; ++i) all[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
-  return all + header + std::string(data_bytes, 'x');
+  std::string params(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i)
+    params[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
+  return params + header + std::string(data_bytes, 'x');
 }
 std::string refusal(std::string const& file) {
   try {
@@ -48,9 +48,9 @@ std::string refusal(std::string const& file) {
   return "accepted";
 }
 bool refused(std::string const& header, std::size_t data_bytes, char const* because) {
-  std::string const said = refusal(file_of(header, data_bytes));
-  CAPTURE(said);
-  CHECK(said.find(because) != std::string::npos);
+  std::string const outcome = refusal(file_of(header, data_bytes));
+  CAPTURE(outcome);
+  CHECK(outcome.find(because) != std::string::npos);
   return true;
 }
 std::string entry(char const* offsets, char const* shape = "[1]", char const* dtype = "F32") {
@@ -77,7 +77,7 @@ TEST_CASE("a small file, byte by byte") {
   CHECK(bytes_of(path) == expected);
   std::remove(path.c_str());
 }
-TEST_CASE("there and back: any name, no element, no extent, float and double, metadata") {
+TEST_CASE("round trip: any name, no element, no extent, float and double, metadata") {
   std::vector<float> const f = {1, 2, 3};
   std::vector<double> const d = {4, 5};
   std::vector<std::string> const names = {"plain",
@@ -92,25 +92,25 @@ TEST_CASE("there and back: any name, no element, no extent, float and double, me
   tensors.push_back({"double", "F64", {1, 2}, d.data(), 16});
   tensors.push_back({"empty", "F32", {0, 1 << 30, 1 << 30, 1 << 30}, f.data(), 0});
   tensors.push_back({"one", "F32", {}, f.data(), 4});
-  metadata const about = {{"a \"b\"", "c\\\x01"}, {"", ""}};
-  save_tensors(path, tensors, about);
+  metadata const meta = {{"a \"b\"", "c\\\x01"}, {"", ""}};
+  save_tensors(path, tensors, meta);
   std::string const bytes = bytes_of(path);
   tensor_file const back = read_tensors(bytes);
-  CHECK(back.about == about);
+  CHECK(back.meta == meta);
   REQUIRE(back.tensors.size() == tensors.size());
-  for (stored_tensor const& one : tensors) {
-    CAPTURE(std::string(one.name));
+  for (stored_tensor const& tensor : tensors) {
+    CAPTURE(std::string(tensor.name));
     auto const found = std::find_if(back.tensors.begin(), back.tensors.end(),
-                                    [&](auto const& t) { return t.name == one.name; });
+                                    [&](auto const& t) { return t.name == tensor.name; });
     REQUIRE(found != back.tensors.end());
-    CHECK(found->dtype == one.dtype);
-    CHECK(found->shape == one.shape);
-    REQUIRE(found->bytes == one.bytes);
-    CHECK(std::memcmp(found->data, one.data, one.bytes) == 0);
+    CHECK(found->dtype == tensor.dtype);
+    CHECK(found->shape == tensor.shape);
+    REQUIRE(found->bytes == tensor.bytes);
+    CHECK(std::memcmp(found->data, tensor.data, tensor.bytes) == 0);
   }
   std::remove(path.c_str());
 }
-TEST_CASE("escapes that others write") {
+TEST_CASE("escapes of other writers") {
   std::string const header =
       "{ \"\\u0041\\u00E4\\uD834\\udD1e\\u20aC\\uFFFF\\/\\\\\\\"\\b\\f\\n\\r\\t\"\t:\r" +
       entry("[0, 4]") + " }\n";
@@ -119,7 +119,7 @@ TEST_CASE("escapes that others write") {
   REQUIRE(read.tensors.size() == 1);
   CHECK(read.tensors[0].name == "A\xc3\xa4\xf0\x9d\x84\x9e\xe2\x82\xac\xef\xbf\xbf/\\\"\b\f\n\r\t");
 }
-TEST_CASE("an empty tensor begins where another one does, whatever their names") {
+TEST_CASE("an empty tensor has the offset of another, in any order of names") {
   for (char const* empty : {"a", "z"}) {
     std::string const file = file_of(std::string("{\"m\":") + entry("[0,4]") + ",\"" + empty +
                                          "\":" + entry("[0,0]", "[0]") + "}",
@@ -130,7 +130,7 @@ TEST_CASE("an empty tensor begins where another one does, whatever their names")
     CHECK(read.tensors[1].name == "m");
   }
 }
-TEST_CASE("what is refused") {
+TEST_CASE("invalid files are rejected") {
   CHECK(refusal("1234567").find("shorter than") != std::string::npos);
   CHECK(refusal(file_of("{}").substr(0, 9)).find("longer than the file") != std::string::npos);
   CHECK(refusal(std::string(8, '\xff') + "{}").find("100 MB") != std::string::npos);
@@ -182,7 +182,7 @@ TEST_CASE("what is refused") {
   refused("{\"a\":" + entry("[0,4]") + ",\"a\":" + entry("[4,8]") + "}", 8, "comes twice");
   refused("{\"a\":" + entry("[0,18446744073709551616]") + "}", 8, "lists of whole numbers");
   refused("{\"a\":" + entry("[0,1e999]") + "}", 8, "number overflow");
-  // The last one costs no stack and no memory.
+  // The last value must not exhaust the stack or memory.
   std::string const misplaced = "dtype must be a string, shape and data_offsets lists of whole";
   for (std::string const& value :
        {"1"s, "null"s, "true"s, "\"F32\""s, "[]"s, "{\"dtype\":1"s, "{\"dtype\":null"s,
@@ -196,58 +196,60 @@ TEST_CASE("what is refused") {
   refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "a comes twice");
   refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ comes twice");
 }
-TEST_CASE("what cannot be read back is not written, and the old file stays") {
+TEST_CASE("invalid tensors are not written, and the old file remains") {
   std::vector<float> const f = {1, 2};
   save_tensors(path, {{"a", "F32", {2}, f.data(), 8}}, {});
   std::string const old = bytes_of(path);
-  auto const said = [&](std::vector<stored_tensor> const& tensors, metadata const& about) {
-    std::string what = "written";
+  auto const outcome = [&](std::vector<stored_tensor> const& tensors, metadata const& meta) {
+    std::string message = "written";
     try {
-      save_tensors(path, tensors, about);
+      save_tensors(path, tensors, meta);
     } catch (checkpoint_error const& e) {
-      what = e.what();
+      message = e.what();
     }
     CHECK(bytes_of(path) == old);
-    return what;
+    return message;
   };
-  std::string const cannot = "cannot write " + path + ": ";
-  auto const one = [&](char const* name, char const* dtype, std::vector<index_t> const& shape) {
+  std::string const prefix = "cannot write " + path + ": ";
+  auto const tensor = [&](char const* name, char const* dtype, std::vector<index_t> const& shape) {
     return stored_tensor{name, dtype, shape, f.data(), 8};
   };
-  CHECK(said({one("a", "F32", {2}), one("a", "F64", {})}, {}) ==
-        cannot + "tensor a comes twice, or has the metadata's name");
-  CHECK(said({one("__metadata__", "F32", {2})}, {}) ==
-        cannot + "tensor __metadata__ comes twice, or has the metadata's name");
-  CHECK(said({one("a", "F16", {4})}, {}) == cannot + "tensor a is of F16, must be of F32 or F64");
-  CHECK(said({one("a", "F32", {3})}, {}) == cannot + "tensor a has not the bytes of its shape");
-  CHECK(said({one("a", "F32", {-1, 2})}, {}) == cannot + "tensor a has a negative extent");
-  CHECK(said({one("\xe4", "F32", {2})}, {}) == cannot + "a name or text is not UTF-8");
-  CHECK(said({}, {{"\xe4", ""}}) == cannot + "a name or text is not UTF-8");
-  CHECK(said({}, {{"", "\xe4"}}) == cannot + "a name or text is not UTF-8");
+  CHECK(outcome({tensor("a", "F32", {2}), tensor("a", "F64", {})}, {}) ==
+        prefix + "tensor a comes twice, or has the metadata's name");
+  CHECK(outcome({tensor("__metadata__", "F32", {2})}, {}) ==
+        prefix + "tensor __metadata__ comes twice, or has the metadata's name");
+  CHECK(outcome({tensor("a", "F16", {4})}, {}) ==
+        prefix + "tensor a is of F16, must be of F32 or F64");
+  CHECK(outcome({tensor("a", "F32", {3})}, {}) ==
+        prefix + "tensor a has not the bytes of its shape");
+  CHECK(outcome({tensor("a", "F32", {-1, 2})}, {}) == prefix + "tensor a has a negative extent");
+  CHECK(outcome({tensor("\xe4", "F32", {2})}, {}) == prefix + "a name or text is not UTF-8");
+  CHECK(outcome({}, {{"\xe4", ""}}) == prefix + "a name or text is not UTF-8");
+  CHECK(outcome({}, {{"", "\xe4"}}) == prefix + "a name or text is not UTF-8");
   std::remove(path.c_str());
 }
-TEST_CASE("a write that fails names the reason, and leaves the old file and no part") {
+TEST_CASE("a failed write reports the reason and keeps the old file") {
   std::vector<float> const f(1 << 20);
   save_tensors(path, {{"a", "F32", {1}, f.data(), 4}}, {});
   std::string const old = bytes_of(path);
   auto const message = [](int reason) { return std::generic_category().message(reason); };
   std::vector<stored_tensor> const large = {{"a", "F32", {1 << 20}, f.data(), f.size() * 4}};
 
-  // As a full disk: no file may be longer than a page, in the midst of the data.
+  // Simulates a full disk: the limit of a page is within the data.
   rlimit usual{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
   rlimit const page{4096, usual.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &page) == 0);
-  std::string what = "written";
+  std::string failure = "written";
   try {
     save_tensors(path, large, {});
   } catch (checkpoint_error const& e) {
-    what = e.what();
+    failure = e.what();
   }
   REQUIRE(setrlimit(RLIMIT_FSIZE, &usual) == 0);
   std::signal(SIGXFSZ, handler);
-  CHECK(what == "cannot write " + path + ": " + message(EFBIG));
+  CHECK(failure == "cannot write " + path + ": " + message(EFBIG));
   CHECK(bytes_of(path) == old);
   CHECK(!std::ifstream(path + "." + std::to_string(getpid()) + ".part").good());
   std::remove(path.c_str());
@@ -257,15 +259,15 @@ TEST_CASE("a write that fails names the reason, and leaves the old file and no p
   CHECK_THROWS_WITH_AS(bytes_of_file("."), ("cannot read .: " + message(EISDIR)).c_str(),
                        checkpoint_error);
 }
-TEST_CASE("a checkpoint of other parameters, no file, and one that cannot be written") {
+TEST_CASE("checkpoints of other parameters, missing files, and write errors") {
   parameters<float> two, other, fewer;
-  for (auto* all : {&two, &other, &fewer}) all->add("a", {2, 3}, initializer::normal(1));
+  for (auto* params : {&two, &other, &fewer}) params->add("a", {2, 3}, initializer::normal(1));
   two.add("b", {4}, initializer::normal(1));
   other.add("b", {2, 2}, initializer::normal(1));
-  for (auto* all : {&two, &other, &fewer}) all->allocate(3);
+  for (auto* params : {&two, &other, &fewer}) params->allocate(3);
   two.first_moments()[1] = 5, two.second_moments()[9] = 6;
   save_checkpoint(path, two, {{"step", "1"}});
-  auto const said = [&](parameters<float>& into) -> std::string {
+  auto const outcome = [&](parameters<float>& into) -> std::string {
     std::vector<float> const before = into.values();
     try {
       load_checkpoint(path, into);
@@ -275,32 +277,32 @@ TEST_CASE("a checkpoint of other parameters, no file, and one that cannot be wri
     }
     return "accepted";
   };
-  CHECK(said(other) == path + ": has a tensor b of another shape or type");
-  CHECK(said(fewer) == path + ": has tensors that this model does not have");
+  CHECK(outcome(other) == path + ": has a tensor b of another shape or type");
+  CHECK(outcome(fewer) == path + ": has tensors that this model does not have");
   parameters<float> same;
   same.add("a", {2, 3}, initializer::constant(0)), same.add("b", {4}, initializer::constant(0));
   same.allocate(0);
-  CHECK(said(same) == "accepted");
+  CHECK(outcome(same) == "accepted");
   CHECK(same.values() == two.values());
   CHECK(same.first_moments() == two.first_moments());
   CHECK(same.second_moments() == two.second_moments());
 
-  // An interrupted write leaves a part; the checkpoint is the old one.
+  // An interrupted write leaves a part file; the checkpoint is the old one.
   std::string const unfinished = path + "." + std::to_string(getpid()) + ".part";
   std::ofstream(unfinished) << "half a fi";
-  CHECK(said(same) == "accepted");
+  CHECK(outcome(same) == "accepted");
   save_checkpoint(path, two, {});
   CHECK(!std::ifstream(unfinished).good());
   parameters<double> wide;
   wide.add("a", {2, 3}, initializer::constant(0)), wide.add("b", {4}, initializer::constant(0));
   wide.allocate(0);
   save_checkpoint(path, wide, {});
-  CHECK(said(same) == path + ": has a tensor a of another shape or type");
+  CHECK(outcome(same) == path + ": has a tensor a of another shape or type");
   std::remove(path.c_str());
   std::string const no_file = ": " + std::generic_category().message(ENOENT);
-  CHECK(said(same) == "cannot read " + path + no_file);
+  CHECK(outcome(same) == "cannot read " + path + no_file);
   CHECK_THROWS_WITH_AS(save_checkpoint("no/such/folder/file", two, {}),
                        ("cannot write no/such/folder/file" + no_file).c_str(), checkpoint_error);
-  if (char const* const kept = std::getenv("LEARNING_SAFETENSORS_FILE"))
-    save_checkpoint(kept, two, {{"step", "1"}, {"settings", "a=\"b\""}});
+  if (char const* const checkpoint_path = std::getenv("LEARNING_SAFETENSORS_FILE"))
+    save_checkpoint(checkpoint_path, two, {{"step", "1"}, {"settings", "a=\"b\""}});
 }

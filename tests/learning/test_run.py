@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of examples/learning/run and of the training program, which LEARNING_PROGRAM names (skipped without):
+"""Tests of examples/learning/run and of the training program LEARNING_PROGRAM (skipped without it):
 `LEARNING_PROGRAM=.. PYTHONPATH=examples/learning:bench python3 -m unittest discover -s tests/learning -p 'test_*.py'`."""
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from command import figures, page, presets, tables
 from command.options import Refused, parse
-from command.runs import Result, Run, Runs, read_journal
+from command.runs import Result, Run, Runs, read_run_log
 
 PROGRAM = os.environ.get("LEARNING_PROGRAM")
 SMALL = {"task": "adding", "length": "32", "model": "chord", "block": "bare", "width": "16", "hidden": "16", "pool": "flatten", "batch": "20",
@@ -41,34 +41,34 @@ def finished(model: str, accuracy: float, step: int, steps: int = 100, seed: int
 
 
 class Tables(unittest.TestCase):
-    READERS = {"nothing": 0.17, "the first token": 0.36, "more": 0.43}
+    BASELINES = {"nothing": 0.17, "the first token": 0.36, "more": 0.43}
 
-    def test_a_reader_is_passed_by_two_standard_errors(self) -> None:
+    def test_a_baseline_is_beaten_by_two_standard_errors(self) -> None:
         error = tables.error_of(0.38, 2000)
         self.assertAlmostEqual(error, 0.01085, places=5)
-        both = 0.011369  # with the reader's own, of 36 % among 20,000: sqrt(0.010853^2 + 0.003394^2)
-        self.assertEqual(tables.passed(0.36 + 2.01 * both, error, self.READERS), "passes the reader of the first token")
-        self.assertEqual(tables.passed(0.36 + 1.99 * both, error, self.READERS), "passes the reader of nothing")
-        self.assertEqual(tables.passed(0.17, error, self.READERS), "passes no reader")
+        both = 0.011369  # with the error of the baseline, 36 % of 20,000: sqrt(0.010853^2 + 0.003394^2)
+        self.assertEqual(tables.passed(0.36 + 2.01 * both, error, self.BASELINES), "beats the baseline of the first token")
+        self.assertEqual(tables.passed(0.36 + 1.99 * both, error, self.BASELINES), "beats the baseline of nothing")
+        self.assertEqual(tables.passed(0.17, error, self.BASELINES), "beats no baseline")
 
-    def test_seeds_that_differ_much_pass_less(self) -> None:
+    def test_a_large_spread_of_seeds_beats_less(self) -> None:
         self.assertAlmostEqual(tables.error_of_mean(0.5, None, 1, 2500), 0.01)
         self.assertAlmostEqual(tables.error_of_mean(0.5, 0.03, 4, 2500), 0.0180278, places=7)  # sqrt(0.01^2 + 0.015^2)
-        near = tables.accuracy_row([finished("csp", 0.415, 100), finished("csp", 0.425, 100, seed=2)], self.READERS, None, [])
-        far = tables.accuracy_row([finished("csp", 0.22, 100), finished("csp", 0.62, 100, seed=2)], self.READERS, None, [])
-        self.assertEqual((near[1], near[4]), ("42.0 % +- 0.7", "passes the reader of the first token"))
-        self.assertEqual((far[1], far[4]), ("42.0 % +- 28.3", "passes no reader"))
+        near = tables.accuracy_row([finished("csp", 0.415, 100), finished("csp", 0.425, 100, seed=2)], self.BASELINES, None, [])
+        far = tables.accuracy_row([finished("csp", 0.22, 100), finished("csp", 0.62, 100, seed=2)], self.BASELINES, None, [])
+        self.assertEqual((near[1], near[4]), ("42.0 % +- 0.7", "beats the baseline of the first token"))
+        self.assertEqual((far[1], far[4]), ("42.0 % +- 28.3", "beats no baseline"))
 
     def test_means_spreads_and_what_is_scaled(self) -> None:
-        row = tables.accuracy_row([finished("csp", 0.40, 100), finished("csp", 0.44, 100, seed=2)], self.READERS, [37.65, "a paper"], [])
-        self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "passes the reader of the first token", "100", "1.5", "37.65 %", "quoted: a paper"])
-        row = tables.accuracy_row([finished("none", 0.17, 50)], self.READERS, None, ["width 16, not 64"])
-        self.assertEqual(row[1:5], ["17.0 %", "1", "ours, scaled: width 16, not 64; 50 of 100 steps", "passes no reader"])
+        row = tables.accuracy_row([finished("csp", 0.40, 100), finished("csp", 0.44, 100, seed=2)], self.BASELINES, [37.65, "a paper"], [])
+        self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "beats the baseline of the first token", "100", "1.5", "37.65 %", "quoted: a paper"])
+        row = tables.accuracy_row([finished("none", 0.17, 50)], self.BASELINES, None, ["width 16, not 64"])
+        self.assertEqual(row[1:5], ["17.0 %", "1", "ours, scaled: width 16, not 64; 50 of 100 steps", "beats no baseline"])
 
     def test_a_run_without_a_test_has_a_row(self) -> None:
         run, result = finished("none", 0.17, 50)
         result.test.clear()
-        row = tables.accuracy_row([(run, result)], self.READERS, [37.65, "a paper"], [])
+        row = tables.accuracy_row([(run, result)], self.BASELINES, [37.65, "a paper"], [])
         self.assertEqual(row, ["none", "", "", "no test yet", "", "", "", "37.65 %", "quoted: a paper"])
 
     def test_a_table_on_the_page(self) -> None:
@@ -87,8 +87,8 @@ class Figures(unittest.TestCase):
         return Run({"model": model, "steps": str(steps)}, 1, Path()), Result({}, [], tests, {})
 
     def test_a_curve_is_where_all_seeds_have_a_test(self) -> None:
-        of = [self.run_of("chord", {10: 0.2, 20: 0.5, 30: 0.9}, 30), self.run_of("chord", {10: 0.4, 20: 0.6}, 30)]
-        curve = figures.curve_of(of, ["1 epoch of 50"])
+        seeds = [self.run_of("chord", {10: 0.2, 20: 0.5, 30: 0.9}, 30), self.run_of("chord", {10: 0.4, 20: 0.6}, 30)]
+        curve = figures.curve_of(seeds, ["1 epoch of 50"])
         self.assertEqual((curve.steps, curve.least, curve.greatest), ([10, 20], [0.2, 0.5], [0.4, 0.6]))
         self.assertAlmostEqual(curve.mean[0], 0.3)
         self.assertEqual(curve.kind, "ours, scaled: 1 epoch of 50; 20 of 30 steps")
@@ -107,19 +107,19 @@ class Presets(unittest.TestCase):
         self.assertEqual((flags["block"], flags["width"], flags["model"]), ("pre_norm", "48", "sort-ascending"))
         self.assertEqual(presets.flags_of("paramixer/adding", None, None, {})["block"], "bare")
 
-    def test_what_differs_from_the_paper_is_told(self) -> None:
-        def told(name: str, free: tuple[str, ...] = (), **extra: str) -> list[str]:
+    def test_differences_from_the_paper_are_listed(self) -> None:
+        def differences(name: str, free: tuple[str, ...] = (), **extra: str) -> list[str]:
             return presets.scaled_by(name, presets.flags_of(name, None, "csp", {key.replace("_", "-"): value for key, value in extra.items()}), free)
-        self.assertEqual(told("nystromformer/listops"), [])
-        self.assertEqual(told("nystromformer/listops", test_every="7", rate="1e-4"), [])  # the same rate as 0.0001
-        self.assertEqual(told("nystromformer/listops", steps="40", clip="1"), ["clip 1, not as usual", "steps 40, not 5000"])
-        self.assertEqual(told("paramixer/adding", ("length",), length="512", pool="cls"), ["1 epoch of 50", "pool cls, not flatten"])
+        self.assertEqual(differences("nystromformer/listops"), [])
+        self.assertEqual(differences("nystromformer/listops", test_every="7", rate="1e-4"), [])  # the same rate as 0.0001
+        self.assertEqual(differences("nystromformer/listops", steps="40", clip="1"), ["clip 1, not as usual", "steps 40, not 5000"])
+        self.assertEqual(differences("paramixer/adding", ("length",), length="512", pool="cls"), ["1 epoch of 50", "pool cls, not flatten"])
 
     def test_unknown_ones_name_the_nearest_first(self) -> None:
         with self.assertRaisesRegex(Refused, "there is no preset 'paramixer/addin'; there are paramixer/adding, "):
             presets.preset("paramixer/addin")
 
-    def test_calls_that_make_no_sense(self) -> None:
+    def test_wrong_options(self) -> None:
         for call, says in (([], "say what to train"), (["--table", "listops", "--figure", "adding"], "do not go together"),
                            (["--task", "adding", "--lengths", "3"], "are for --table and --figure"), (["--seeds", "0"], "not a positive number"),
                            (["--set", "width"], "is not NAME=VALUE"), (["--set", "seed=3"], "option of its own: --seeds"),
@@ -131,25 +131,25 @@ class Presets(unittest.TestCase):
                 parse(call)
 
 
-class Journals(unittest.TestCase):
-    def test_what_a_resumed_run_wrote_again_counts_once(self) -> None:
+class RunLogs(unittest.TestCase):
+    def test_repeated_steps_of_a_resumed_run_count_once(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            journal = Path(folder) / "journal"
+            log = Path(folder) / "log"
             lines = [{"event": "start", "step": 0}, {"event": "test", "step": 5, "accuracy": 0.1}, {"event": "test", "step": 10, "accuracy": 0.2},
                      {"event": "start", "step": 5}, {"event": "test", "step": 10, "accuracy": 0.3}, {"event": "end", "reason": "steps"}]
             torn = ['{"event":"te', "[" * 200000, '{"event":' * 100000, "7", '"start"', "null"]
-            journal.write_text("\n".join([*map(json.dumps, lines), *torn]), encoding="utf-8")
-            result = read_journal(journal)
-            self.assertEqual([(one["step"], one["accuracy"]) for one in result.test], [(5, 0.1), (10, 0.3)])
+            log.write_text("\n".join([*map(json.dumps, lines), *torn]), encoding="utf-8")
+            result = read_run_log(log)
+            self.assertEqual([(test["step"], test["accuracy"]) for test in result.test], [(5, 0.1), (10, 0.3)])
             self.assertTrue(result.complete)
 
     def test_a_run_that_began_again_has_not_ended(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            journal = Path(folder) / "journal"
+            log = Path(folder) / "log"
             lines = [{"event": "start", "step": 0}, {"event": "test", "step": 10, "accuracy": 0.2, "seconds": 8.0},
                      {"event": "end", "reason": "steps", "seconds": 9.0}, {"event": "start", "step": 0}, {"event": "train", "step": 3, "seconds": 2.5}]
-            journal.write_text("\n".join(map(json.dumps, lines)) + "\n5\n", encoding="utf-8")
-            result = read_journal(journal)
+            log.write_text("\n".join(map(json.dumps, lines)) + "\n5\n", encoding="utf-8")
+            result = read_run_log(log)
             self.assertFalse(result.complete)
             self.assertEqual((result.test, result.seconds), ([], 2.5))
 
@@ -164,68 +164,75 @@ class Program(unittest.TestCase):
     def test_an_interrupted_run_goes_on_with_the_same_bits(self) -> None:
         whole, parts = self.folder / "whole", self.folder / "parts"
         subprocess.run(words(SMALL, steps="400", checkpoint=str(whole), threads="1"), check=True, capture_output=True)
-        with subprocess.Popen(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as one:
-            one.stdout.readline()  # its size, before the first step
-            one.send_signal(signal.SIGINT)
-        self.assertIn(one.returncode, (130, 0))  # 0: it was done before
+        with subprocess.Popen(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+            run.stdout.readline()  # the size, before the first step
+            run.send_signal(signal.SIGINT)
+        self.assertIn(run.returncode, (130, 0))  # 0: it ended before the signal
         done = subprocess.run(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, encoding="utf-8")
         self.assertIn("step 400: test loss", done.stdout)
         self.assertEqual(tensors(whole), tensors(parts))
 
     def test_a_call_that_does_not_train_yet_ends_at_once(self) -> None:
-        call = [str(PROGRAM), "--readers", "--test-samples", "16000000"]  # for minutes
-        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as one:
+        call = [str(PROGRAM), "--baselines", "--test-samples", "16000000"]  # takes minutes
+        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             def waits_for_signals() -> bool:
-                caught = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{one.pid}/status").read_text(encoding="utf-8"), re.MULTILINE)
+                caught = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8"), re.MULTILINE)
                 return bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
             while not waits_for_signals():
                 time.sleep(0.01)
-            one.send_signal(signal.SIGTERM)
-            self.assertEqual(one.stdout.read(), b"")
-        self.assertEqual(one.returncode, 130)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.stdout.read(), b"")
+        self.assertEqual(process.returncode, 130)
 
     def test_a_checkpoint_with_a_wrong_step_is_refused(self) -> None:
-        at = self.folder / "checkpoint"
-        call = words(SMALL, steps="3", checkpoint=str(at))
+        path = self.folder / "checkpoint"
+        call = words(SMALL, steps="3", checkpoint=str(path))
         subprocess.run(call, check=True, capture_output=True)
-        data = at.read_bytes()
+        data = path.read_bytes()
         end = 8 + struct.unpack("<Q", data[:8])[0]
         for step in ("-1", "-5", "banana", "", "4", "9223372036854775807", "1e0"):
             header = json.loads(data[8:end])
             header["__metadata__"]["step"] = step
             text = json.dumps(header).encode()
-            at.write_bytes(struct.pack("<Q", len(text)) + text + data[end:])
+            path.write_bytes(struct.pack("<Q", len(text)) + text + data[end:])
             done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual((done.returncode, done.stderr), (1, f"slicesort_train: {at}: step is '{step}', must be a whole number from 0 to 3\n"))
+            self.assertEqual((done.returncode, done.stderr), (1, f"slicesort_train: {path}: step is '{step}', must be a whole number from 0 to 3\n"))
 
-    def test_a_journal_on_a_full_disk_fails_the_run(self) -> None:
-        done = subprocess.run(words(SMALL, steps="2", journal="/dev/full"), capture_output=True, encoding="utf-8", check=False)
-        self.assertEqual((done.returncode, done.stderr), (1, "slicesort_train: cannot write the journal /dev/full: No space left on device\n"))
+    def test_a_run_log_on_a_full_disk_fails_the_run(self) -> None:
+        for flag in ("run-log", "journal"):  # journal: deprecated
+            done = subprocess.run(words({**SMALL, flag: "/dev/full"}, steps="2"), capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual((done.returncode, done.stderr), (1, "slicesort_train: cannot write the run log /dev/full: No space left on device\n"))
 
-    def test_a_finished_run_without_a_journal_is_tested_again(self) -> None:
+    def test_the_flag_readers_is_a_deprecated_name_of_baselines(self) -> None:
+        call = ["--test-samples", "100", "--length", "40", "--shortest", "10"]
+        outputs = {subprocess.run([str(PROGRAM), flag, *call], check=True, capture_output=True, encoding="utf-8").stdout for flag in ("--baselines", "--readers")}
+        self.assertEqual(len(outputs), 1)
+        self.assertEqual(json.loads(outputs.pop())["event"], "baselines")
+
+    def test_a_finished_run_without_a_run_log_is_tested_again(self) -> None:
         flags = {**SMALL, "steps": "3", "checkpoint": str(self.folder / "checkpoint")}
         first = subprocess.run(words(flags), check=True, capture_output=True, encoding="utf-8").stdout
-        again = subprocess.run(words(flags, journal=str(self.folder / "journal")), check=True, capture_output=True, encoding="utf-8").stdout
-        result = read_journal(self.folder / "journal")
+        again = subprocess.run(words(flags, run_log=str(self.folder / "log")), check=True, capture_output=True, encoding="utf-8").stdout
+        result = read_run_log(self.folder / "log")
         self.assertTrue(result.complete)
         self.assertEqual(result.step, 3)
-        self.assertEqual(first, again)  # its size and its test
+        self.assertEqual(first, again)  # the size and the test
 
-    def test_fewer_threads_than_asked_for_will_do(self) -> None:
+    def test_the_system_may_provide_fewer_threads(self) -> None:
         def no_memory_for_stacks() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
         done = subprocess.run(words(SMALL, steps="2", threads="4096"), capture_output=True, encoding="utf-8", check=False, preexec_fn=no_memory_for_stacks)
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_what_a_thread_refuses_has_a_sentence(self) -> None:
+    def test_an_error_in_a_thread_has_a_message(self) -> None:
         done = subprocess.run(words({"task": "listops", "length": "300000", "shortest": "300000", "width": "1", "layers": "1", "batch": "2", "threads": "2",
                                      "training-samples": "2", "model": "none", "pool": "cls"}), capture_output=True, encoding="utf-8", check=False)
         self.assertEqual((done.returncode, done.stderr), (2, "slicesort_train: listops: no tree of such a length was found\n"))
 
     def test_a_checkpoint_of_another_run_is_refused(self) -> None:
-        at = self.folder / "checkpoint"
-        subprocess.run(words(SMALL, steps="2", checkpoint=str(at)), check=True, capture_output=True)
-        done = subprocess.run(words({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(at)), capture_output=True, encoding="utf-8", check=False)
+        path = self.folder / "checkpoint"
+        subprocess.run(words(SMALL, steps="2", checkpoint=str(path)), check=True, capture_output=True)
+        done = subprocess.run(words({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(path)), capture_output=True, encoding="utf-8", check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("is of another run", done.stderr)
 
@@ -268,26 +275,26 @@ class Program(unittest.TestCase):
     def test_a_command_that_is_ended_alone_ends_its_program_and_goes_on_later(self) -> None:
         call = [sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--task", "adding", "--threads", "1"]
         call += [word for name, value in {**SMALL, "steps": "10000000"}.items() if name not in ("task", "model") for word in ("--set", f"{name}={value}")]
-        journals = []
+        logs = []
         command = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True)
         try:
-            while command.poll() is None and not any(read_journal(path).train for path in journals):
+            while command.poll() is None and not any(read_run_log(path).train for path in logs):
                 time.sleep(0.05)
-                journals = list(self.folder.glob("runs/*/journal.jsonl"))
+                logs = list(self.folder.glob("runs/*/log.jsonl"))
             self.assertIsNone(command.returncode, "it has not begun to train")
             command.send_signal(signal.SIGTERM)
-            _, said = command.communicate()
+            _, errors = command.communicate()
         finally:
-            with contextlib.suppress(ProcessLookupError):  # whatever is left of them
+            with contextlib.suppress(ProcessLookupError):  # ends remaining processes
                 os.killpg(command.pid, signal.SIGKILL)
             command.wait()
             command.stderr.close()
         self.assertEqual(command.returncode, 130)
-        self.assertIn("the same call goes on from here", said)
-        journal, = journals
-        result = read_journal(journal)
+        self.assertIn("the same command resumes the run", errors)
+        log, = logs
+        result = read_run_log(log)
         self.assertEqual(result.end["reason"], "interrupted")
-        self.assertTrue(journal.with_name("checkpoint.safetensors").exists())
+        self.assertTrue(log.with_name("checkpoint.safetensors").exists())
 
     def test_tables_are_of_their_task(self) -> None:
         done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--table", "listops", "--preset",
@@ -314,10 +321,10 @@ class Program(unittest.TestCase):
     def test_runs_are_found_again(self) -> None:
         runs = Runs(Path(str(PROGRAM)), self.folder, None, 1, None)
         flags = {**SMALL, "steps": "3"}
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
             first = runs.ensure(flags, 1)
             again = runs.ensure(flags, 1)
-        self.assertIn("done before", said.getvalue())
+        self.assertIn("done before", errors.getvalue())
         self.assertEqual(first.folder, again.folder)
         self.assertTrue(again.result().complete)
         self.assertEqual(again.result().step, 3)

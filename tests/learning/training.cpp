@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training runs: the same bits for any number of threads and after a resumption, no allocation, and
-// memory that is known before.
+// memory that is known in advance.
 #include "learning/checkpoint.hpp"
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/csp.hpp"
@@ -28,7 +28,7 @@ std::atomic<long> allocations{0};
 
 }  // namespace
 
-// Counts what this program allocates.
+// Counts the allocations of this program.
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* const memory = std::malloc(size > 0 ? size : 1)) return memory;
@@ -45,9 +45,9 @@ using maker = std::function<std::unique_ptr<model<float>>(sample_shape)>;
 template <class Mixer, class Block = pre_norm>
 maker make(typename Mixer::config mixer = {}) {
   return [mixer](sample_shape input) {
-    encoder_config with;
-    with.width = 16, with.hidden = 24, with.rules.dropout = 0.1;
-    return std::make_unique<encoder<Mixer, Block>>(input, with, mixer, 5);
+    encoder_config config;
+    config.width = 16, config.hidden = 24, config.rules.dropout = 0.1;
+    return std::make_unique<encoder<Mixer, Block>>(input, config, mixer, 5);
   };
 }
 
@@ -61,17 +61,17 @@ std::vector<std::pair<std::string, maker>> every_mixer() {
           {"none", make<mixers::none<>, post_norm>()}};
 }
 
-training_rules rules(unsigned threads) {
-  training_rules r;
+training_config config(unsigned threads) {
+  training_config r;
   r.batch = 24, r.steps = 4, r.threads = threads, r.seed = 9;
   r.update.clip = 1, r.update.decay = 0.1;
   return r;
 }
 
 constexpr index_t length = 100;       // 24 * 100 rows: three tiles
-constexpr index_t test_samples = 70;  // no multiple of 24
+constexpr index_t test_samples = 70;  // not a multiple of 24
 
-// The losses of some steps, and the parameters after them.
+// The losses of several steps, and the parameters after them.
 struct outcome {
   std::vector<double> losses;
   std::vector<float> parameters;
@@ -79,11 +79,11 @@ struct outcome {
 outcome train(maker const& make_model, unsigned threads) {
   noise const samples({length, 1, 10000, test_samples});
   auto const m = make_model(samples.shape());
-  trainer t(*m, samples, rules(threads));
+  trainer t(*m, samples, config(threads));
   outcome result;
   for (int i = 0; i < 4; ++i) result.losses.push_back(t.train().loss);
   result.losses.push_back(t.test([] { return true; }).loss);
-  result.parameters = m->learned().values();
+  result.parameters = m->params().values();
   return result;
 }
 
@@ -92,12 +92,12 @@ outcome train(maker const& make_model, unsigned threads) {
 TEST_CASE("the same bits for any number of threads") {
   for (auto const& [name, make_model] : every_mixer()) {
     CAPTURE(std::string(name));
-    outcome const one = train(make_model, 1);
-    CHECK(one.losses.front() != one.losses[1]);
+    outcome const serial = train(make_model, 1);
+    CHECK(serial.losses.front() != serial.losses[1]);
     for (unsigned threads : {2u, 3u}) {
-      outcome const some = train(make_model, threads);
-      CHECK(some.losses == one.losses);
-      CHECK(some.parameters == one.parameters);
+      outcome const parallel = train(make_model, threads);
+      CHECK(parallel.losses == serial.losses);
+      CHECK(parallel.parameters == serial.parameters);
     }
   }
 }
@@ -110,31 +110,31 @@ TEST_CASE("the same bits after a resumption from a checkpoint") {
     outcome const whole = train(make_model, 1);
     {
       auto const first = make_model(samples.shape());
-      trainer t(*first, samples, rules(1));
+      trainer t(*first, samples, config(1));
       for (int i = 0; i < 2; ++i) t.train();
-      save_checkpoint(path, first->learned(), {{"step", "2"}});
+      save_checkpoint(path, first->params(), {{"step", "2"}});
     }
     auto const second = make_model(samples.shape());
-    // What is loaded must replace all that a new model begins with.
-    for (float& value : second->learned().values()) value += 1;
-    trainer t(*second, samples, rules(2));
-    CHECK(load_checkpoint(path, second->learned()).at("step") == "2");
+    // Loading must replace all initial values.
+    for (float& value : second->params().values()) value += 1;
+    trainer t(*second, samples, config(2));
+    CHECK(load_checkpoint(path, second->params()).at("step") == "2");
     t.resume(2, 0);
     std::vector<double> losses(whole.losses.begin(), whole.losses.begin() + 2);
     for (int i = 0; i < 2; ++i) losses.push_back(t.train().loss);
     losses.push_back(t.test([] { return true; }).loss);
     CHECK(losses == whole.losses);
-    CHECK(second->learned().values() == whole.parameters);
+    CHECK(second->params().values() == whole.parameters);
   }
   std::remove(path.c_str());
 }
 
-TEST_CASE("steps allocate nothing, and their memory is known before the first") {
+TEST_CASE("steps allocate nothing, and their memory is known in advance") {
   for (auto const& [name, make_model] : every_mixer()) {
     CAPTURE(std::string(name));
     noise const samples({length, 1, 10000, test_samples});
     auto const m = make_model(samples.shape());
-    trainer t(*m, samples, rules(2));
+    trainer t(*m, samples, config(2));
     std::size_t const counted = t.step_bytes();
     CHECK(counted > 0);
     t.train();
@@ -147,16 +147,16 @@ TEST_CASE("steps allocate nothing, and their memory is known before the first") 
   }
 }
 
-TEST_CASE("a test changes nothing, and a batch of every size can be tested") {
+TEST_CASE("a test does not change the model, and accepts an incomplete batch") {
   noise const samples({length, 1, 10000, test_samples});
   auto const m = make<mixers::sorting<>>()(samples.shape());
-  trainer t(*m, samples, rules(1));
+  trainer t(*m, samples, config(1));
   t.train();
-  std::vector<float> const before = m->learned().values();
-  score const all = t.test([] { return true; });
-  CHECK(all.samples == samples.size(split::test));
-  CHECK(m->learned().values() == before);
-  CHECK(t.test([] { return true; }).loss == all.loss);
+  std::vector<float> const before = m->params().values();
+  score const result = t.test([] { return true; });
+  CHECK(result.samples == samples.size(split::test));
+  CHECK(m->params().values() == before);
+  CHECK(t.test([] { return true; }).loss == result.loss);
   int batches = 0;
   CHECK(t.test([&] { return batches++ < 2; }).samples == 48);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One batch of made-up samples, a model of a few thousand parameters, and its gradients held
-// against differences of its loss.
+// A batch of generated samples, a small model, and a comparison of its gradients with differences
+// of the loss.
 #pragma once
 
 #include "learning/encoder.hpp"
@@ -19,10 +19,10 @@ namespace learning_tests {
 
 using namespace learning;
 
-/// Samples of `shape`, with lengths that differ, among them 1.
+/// Generated samples of `shape` with various lengths, among them 1.
 template <class T>
-struct made_up_batch {
-  explicit made_up_batch(sample_shape s, index_t size = 4) : shape(s) {
+struct generated_batch {
+  explicit generated_batch(sample_shape s, index_t size = 4) : shape(s) {
     random_stream const random(11, 5);
     std::uint64_t place = 0;
     for (index_t b = 0; b < size; ++b) {
@@ -51,85 +51,86 @@ struct made_up_batch {
   std::vector<index_t> lengths;
 };
 
-/// Runs steps of a model as a trainer does.
+/// Runs steps of a model like a trainer.
 template <class T>
 class trial {
  public:
-  trial(model<T>& m, batch<T> const& in, unsigned threads = 1)
-      : pool_(threads),
-        in_(in),
+  trial(model<T>& m, batch<T> const& input, unsigned threads = 1)
+      : threads_(threads),
+        input_(input),
         model_(m),
-        call_{pool_, memory_},
-        dy_(static_cast<std::size_t>(in.size * in.shape.outputs)) {
-    call_.seed = 3, call_.step = 2;
+        context_{threads_, memory_},
+        dy_(static_cast<std::size_t>(input.size * input.shape.outputs)) {
+    context_.seed = 3, context_.step = 2;
     gradients();  // counts
     memory_.allocate();
   }
 
   memory& stack() { return memory_; }
-  /// Of the loss, in the model's gradient array, which is set to 0 before. Returns the loss.
+  /// Computes the gradients of the loss in the model's gradient array. Returns the loss.
   double gradients() {
-    std::fill(model_.learned().gradients().begin(), model_.learned().gradients().end(), T(0));
+    std::fill(model_.params().gradients().begin(), model_.params().gradients().end(), T(0));
     double const result = forward();
-    model_.backward(call_, in_, answers(dy_.data()));
+    model_.backward(context_, input_, answers(dy_.data()));
     return result;
   }
-  /// The loss alone.
+  /// Computes the loss.
   double forward(bool training = true) {
     memory_.clear();
-    call_.training = training;
-    matrix<T> const y = answers(call_.keep(in_.size * in_.shape.outputs));
-    model_.forward(call_, in_, y);
+    context_.training = training;
+    matrix<T> const y = answers(context_.keep(input_.size * input_.shape.outputs));
+    model_.forward(context_, input_, y);
     if (memory_.counting()) return 0;
     y_.assign(y.data, y.data + y.rows * y.columns);
-    return loss<T>(in_, y, answers(dy_.data())).mean_loss();
+    return loss<T>(input_, y, answers(dy_.data())).mean_loss();
   }
   std::vector<T> const& outputs() const { return y_; }
 
  private:
-  matrix<T> answers(T* data) const { return {data, in_.size, in_.shape.outputs}; }
+  matrix<T> answers(T* data) const { return {data, input_.size, input_.shape.outputs}; }
 
-  thread_pool pool_;
+  thread_pool threads_;
   memory memory_;
-  batch<T> in_;
+  batch<T> input_;
   model<T>& model_;
-  call<T> call_;
+  context<T> context_;
   std::vector<T> dy_, y_;
 };
 
-/// Holds every gradient of a model against a central difference of the loss.
-inline void check_gradients(model<double>& m, batch<double> const& in) {
-  trial<double> run(m, in);
+/// Compares every gradient of a model with a central difference of the loss.
+inline void check_gradients(model<double>& m, batch<double> const& input) {
+  trial<double> run(m, input);
   run.gradients();
-  std::vector<double> const all = m.learned().gradients();
-  for (auto const& entry : m.learned().entries()) {
+  std::vector<double> const gradients = m.params().gradients();
+  for (auto const& entry : m.params().entries()) {
     CAPTURE(std::string(entry.name));
     double largest = 0;
     for (index_t i = 0; i < entry.size; ++i) {
-      auto const at = static_cast<std::size_t>(entry.at + i);
-      double& value = m.learned().values()[at];
+      auto const n = static_cast<std::size_t>(entry.offset + i);
+      double& value = m.params().values()[n];
       double const before = value;
-      constexpr double step = 1e-5;  // of the difference's error, cubed terms and rounding balance
+      constexpr double step = 1e-5;  // balances truncation and rounding errors
       value = before + step;
       double const above = run.forward();
       value = before - step;
       double const below = run.forward();
       value = before;
       CAPTURE(i);
-      CHECK(all[at] == doctest::Approx((above - below) / (2 * step)).epsilon(1e-5).scale(1e-3));
-      largest = std::max(largest, std::fabs(all[at]));
+      CHECK(gradients[n] ==
+            doctest::Approx((above - below) / (2 * step)).epsilon(1e-5).scale(1e-3));
+      largest = std::max(largest, std::fabs(gradients[n]));
     }
-    // A gradient that is 0 everywhere is one that nobody formed.
+    // A gradient of zeros was not computed.
     CHECK(largest > 1e-6);
   }
 }
 
-/// A model of two layers that has little of everything.
+/// A small model of two layers that uses every component.
 inline encoder_config small_encoder() {
-  encoder_config with;
-  with.width = 8, with.layers = 2, with.hidden = 12, with.head_hidden = 6;
-  with.rules.dropout = 0.2;
-  return with;
+  encoder_config config;
+  config.width = 8, config.layers = 2, config.hidden = 12, config.head_hidden = 6;
+  config.rules.dropout = 0.2;
+  return config;
 }
 inline sample_shape small_tokens() { return {9, 0, 5, 3, 0}; }
 inline sample_shape small_numbers() { return {9, 2, 0, 1, 0.1F}; }

@@ -26,7 +26,8 @@ struct request {
   std::int64_t batch, heads, queries, keys, channels, values;
   double scale;
 
-  // Bias 1 has a number per pair; 2 is relative, shared by samples; 3 is shared by samples and heads.
+  // Bias 1 has a number per pair; 2 is relative, shared by samples; 3 is shared by samples and
+  // heads.
   ss::extents4 bias_shape() const {
     if (bias == 1) return {batch, heads, queries, keys};
     if (bias == 2) return {1, heads, 1, queries + keys - 1};

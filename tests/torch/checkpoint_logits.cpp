@@ -26,22 +26,22 @@ template <class T>
 std::vector<T> read(std::ifstream& file, index_t count) {
   std::vector<T> values(static_cast<std::size_t>(count));
   file.read(reinterpret_cast<char*>(values.data()),
-            static_cast<std::streamsize>(count * sizeof(T)));
+            static_cast<std::streamsize>(values.size() * sizeof(T)));
   if (!file) throw std::runtime_error("the file of samples is too short");
   return values;
 }
 
 // The first forward counts the memory that the second one uses, as in a trainer.
-std::vector<float> outputs(model<float>& model, batch<float> const& in) {
+std::vector<float> outputs(model<float>& model, batch<float> const& input) {
   thread_pool threads(1);
   memory stack;
-  call<float> c{threads, stack};
+  context<float> c{threads, stack};
   c.training = false;
-  std::vector<float> y(static_cast<std::size_t>(in.size * in.shape.outputs));
-  matrix<float> const result(y.data(), in.size, in.shape.outputs);
-  model.forward(c, in, result);
+  std::vector<float> y(static_cast<std::size_t>(input.size * input.shape.outputs));
+  matrix<float> const result(y.data(), input.size, input.shape.outputs);
+  model.forward(c, input, result);
   stack.allocate();
-  model.forward(c, in, result);
+  model.forward(c, input, result);
   return y;
 }
 
@@ -52,21 +52,21 @@ void run(char const* checkpoint, char const* from, char const* to, int count, ch
   read_flags(app, count, words, [&] { make_task = add_task(app, s.task); });
   sample_shape const shape = make_task()->shape();
   std::unique_ptr<model<float>> const model = s.make_model(shape);
-  load_checkpoint(checkpoint, model->learned());
-  use_one_thread_a_product();
+  load_checkpoint(checkpoint, model->params());
+  use_single_threaded_blas();
 
   std::ifstream file(from, std::ios::binary);
   auto const header = read<std::int64_t>(file, 2);
-  batch<float> in;
-  in.size = header[0], in.shape = shape;
-  auto const lengths = read<index_t>(file, header[1] != 0 ? in.size : 0);
-  in.lengths = {lengths.data(), static_cast<index_t>(lengths.size())};
-  index_t const rows = in.size * shape.length;
+  batch<float> input;
+  input.size = header[0], input.shape = shape;
+  auto const lengths = read<index_t>(file, header[1] != 0 ? input.size : 0);
+  input.lengths = {lengths.data(), static_cast<index_t>(lengths.size())};
+  index_t const rows = input.size * shape.length;
   auto const tokens = read<std::int32_t>(file, shape.features > 0 ? 0 : rows);
   auto const numbers = read<float>(file, rows * shape.features);
-  in.tokens = tokens.data(), in.numbers = numbers.data();
+  input.tokens = tokens.data(), input.numbers = numbers.data();
 
-  std::vector<float> const y = outputs(*model, in);
+  std::vector<float> const y = outputs(*model, input);
   std::ofstream out(to, std::ios::binary);
   out.write(reinterpret_cast<char const*>(y.data()),
             static_cast<std::streamsize>(y.size() * sizeof(float)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear attention on tensors of a file, forward and backward, for check_linear_attention.py:
-// linear_attention_file host|cuda IN OUT. IN: eight 64-bit integers (`request`), then q, k, v, w for
-// random features, and dy; OUT: y, dq, dk, dv and dw. Features and divisors are those of the bench.
+// linear_attention_file host|cuda IN OUT. IN: eight 64-bit integers (`request`), then q, k, v, w
+// for random features, and dy; OUT: y, dq, dk, dv and dw. Features and divisors are those of the
+// bench.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "tensor_file.hpp"

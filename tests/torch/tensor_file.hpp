@@ -34,8 +34,8 @@ void write_tensor(std::ofstream& output, std::vector<T> const& elements) {
                static_cast<std::streamsize>(elements.size() * sizeof(T)));
 }
 
-// Implements main of PROGRAM host|cuda IN OUT: calls answer(exec, zero of the element type, request,
-// input, output). `dtype` of the request, which begins IN, selects the element type.
+// Implements main of PROGRAM host|cuda IN OUT: calls answer(exec, zero of the element type,
+// request, input, output). `dtype` of the request, which begins IN, selects the element type.
 template <class Request, class Answer>
 int answer_file(int argc, char** argv, Answer const& answer) {
   if (argc != 4) return 2;

@@ -16,8 +16,8 @@ __attribute__((visibility("default"))) unsigned slicesort_get_threads() {
   return slicesort_jax::threads;
 }
 
-/// Writes the three extents of csp's saved state and its bytes per element to `state`. Returns 0, or
-/// 1 with the error message in `message`.
+/// Writes the three extents of csp's saved state and its bytes per element to `state`. Returns 0,
+/// or 1 with the error message in `message`.
 __attribute__((visibility("default"))) int slicesort_csp_state(
     char const* groups, char const* shift, char const* alignment, std::int64_t batch,
     std::int64_t length, std::int64_t channels, std::int64_t* state, char* message,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/learning/run: builds the training program, runs it, and shows what came of it."""
+"""examples/learning/run: builds the training program, runs it, and makes tables and figures of the results."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/learning/run itself: python3 -m command [options]."""
+"""Main program of examples/learning/run: python3 -m command [options]."""
 import argparse
 import json
 import os
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from report.command.build import Failed as NotInstalled
-from report.command.build import output_of as said, python_with
+from report.command.build import output_of as git_output, python_with
 
 from .build import Failed, output_of, program
 from .options import ROOT, Refused, parse
@@ -20,12 +20,12 @@ from .figures import curve_of, draw
 from .presets import flags_of, presets, scaled_by
 from .runs import Runs
 
-OF_TABLE = ["sort-ascending", "csp", "chord", "softmax", "none"]
-OF_FIGURE = ["chord", "cdil", "sort-ascending", "softmax", "none"]
+TABLE_MODELS = ["sort-ascending", "csp", "chord", "softmax", "none"]
+FIGURE_MODELS = ["chord", "cdil", "sort-ascending", "softmax", "none"]
 
 
 def origin() -> str:
-    commit = said("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD") or "an unknown commit"
+    commit = git_output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD") or "an unknown commit"
     processor = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")),
                      platform.processor()) if Path("/proc/cpuinfo").exists() else platform.processor()
     return f"{time.strftime('%Y-%m-%d')}, {processor}, {os.cpu_count()} processors, commit {commit}"
@@ -41,59 +41,59 @@ def flags_for(o: argparse.Namespace, task: str, name: str, model: str, **extra: 
 def table(o: argparse.Namespace, runs: Runs) -> None:
     from . import speed, tables
     if o.table == "speed":
-        made = speed.table(runs, o.models, o.lengths, o.torch, dict(o.set))
+        result = speed.table(runs, o.models, o.lengths, o.torch, dict(o.set))
     else:
         name = o.preset or "nystromformer/listops"
-        found = runs.ensure_all([flags_for(o, "listops", name, model) for model in o.models or OF_TABLE], o.seeds)
-        made = tables.listops(runs, found, name)
-        draw(o.results / "table-listops", f"ListOps, {name}", [curve_of(one, scaled_by(name, one[0][0].flags)) for one in found], o.seeds,
+        found = runs.ensure_all([flags_for(o, "listops", name, model) for model in o.models or TABLE_MODELS], o.seeds)
+        result = tables.listops(runs, found, name)
+        draw(o.results / "table-listops", f"ListOps, {name}", [curve_of(seeds, scaled_by(name, seeds[0][0].flags)) for seeds in found], o.seeds,
              lines_of(runs, found[0][0][0].flags), origin())
-    made.says.append(f"{origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
+    result.says.append(f"{origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
     o.results.mkdir(parents=True, exist_ok=True)
-    (o.results / f"table-{o.table}.md").write_text(made.markdown(), encoding="utf-8")
-    (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": made.columns, "rows": made.rows, "says": made.says}, indent=1) + "\n", encoding="utf-8")
-    print(made.markdown())
+    (o.results / f"table-{o.table}.md").write_text(result.markdown(), encoding="utf-8")
+    (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": result.columns, "rows": result.rows, "says": result.says}, indent=1) + "\n", encoding="utf-8")
+    print(result.markdown())
 
 
 def figure(o: argparse.Namespace, runs: Runs) -> None:
-    name, models, lengths = o.preset or f"paramixer/{o.figure}", o.models or OF_FIGURE, o.lengths or [128]
-    what = {"adding": "The adding problem", "order": "Temporal order"}[o.figure]
-    wanted = [flags_for(o, o.figure, name, model, length=str(length)) for length in lengths for model in models]
-    found = iter(runs.ensure_all(wanted, o.seeds))
+    name, models, lengths = o.preset or f"paramixer/{o.figure}", o.models or FIGURE_MODELS, o.lengths or [128]
+    title = {"adding": "The adding problem", "order": "Temporal order"}[o.figure]
+    runs_flags = [flags_for(o, o.figure, name, model, length=str(length)) for length in lengths for model in models]
+    found = iter(runs.ensure_all(runs_flags, o.seeds))
     for length in lengths:
-        of = [next(found) for _ in models]
+        results = [next(found) for _ in models]
         pool = "-cls" * (dict(o.set).get("pool") == "cls")
-        series = [curve_of(one, scaled_by(name, one[0][0].flags, ("length",))) for one in of]
-        draw(o.results / f"{o.figure}-{length}{pool}", f"{what}, {length} rows" + ", class token" * bool(pool), series, o.seeds,
-             lines_of(runs, of[0][0][0].flags), origin())
+        series = [curve_of(seeds, scaled_by(name, seeds[0][0].flags, ("length",))) for seeds in results]
+        draw(o.results / f"{o.figure}-{length}{pool}", f"{title}, {length} rows" + ", class token" * bool(pool), series, o.seeds,
+             lines_of(runs, results[0][0][0].flags), origin())
 
 
 def lines_of(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
-    """What readers get who look at little: lines across a figure of the task."""
+    """Returns the accuracies of baselines, which are lines across a figure of the task."""
     task = flags.get("task", "adding")
     if task == "listops":
-        from .tables import readers_of
-        return {"majority" if looks_at == "nothing" else f"reads {looks_at}": share for looks_at, share in readers_of(runs, flags).items()}
+        from .tables import baselines_of
+        return {"majority" if name == "nothing" else f"reads {name}": share for name, share in baselines_of(runs, flags).items()}
     return {"adding": {"a constant 0.5": 0.1536}, "order": {"at random": 0.25}}.get(task, {})
 
 
 def single(o: argparse.Namespace, runs: Runs) -> None:
-    """One run, and a figure of all models that were trained with these settings."""
+    """Trains a model, and draws a figure of all models with the same settings."""
     flags = flags_of(o.preset, o.task, o.model, dict(o.set))
-    of = runs.ensure_all([flags], o.seeds)[0]
+    results = runs.ensure_all([flags], o.seeds)[0]
     task = flags.get("task", "adding")
     settings = [o.preset or task, *(f"{name}={value}" for name, value in o.set)]
     others = [flags_of(o.preset, o.task, model, dict(o.set)) for model in runs.models_of(task) if model != flags.get("model", "chord")]
-    shown = [of, *(runs.found(other, o.seeds) for other in others)]
+    shown = [results, *(runs.found(other, o.seeds) for other in others)]
     draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), ", ".join(settings),
-         [curve_of(one, scaled_by(o.preset, one[0][0].flags)) for one in shown], o.seeds, lines_of(runs, flags), origin())
-    for run, result in of:
+         [curve_of(seeds, scaled_by(o.preset, seeds[0][0].flags)) for seeds in shown], o.seeds, lines_of(runs, flags), origin())
+    for run, result in results:
         print(f"seed {run.seed}: " + (f"accuracy {100 * result.accuracy:.2f} % after {result.step} steps" if result.test else "no test yet") + f"; {run.folder}")
 
 
 def list_all(built: Path) -> None:
-    for name, one in presets().items():
-        print(f"preset {name:24} {one['source']}")
+    for name, preset in presets().items():
+        print(f"preset {name:24} {preset['source']}")
     print(output_of(built, "--list"), end="")
 
 
@@ -110,8 +110,8 @@ def main(argv: list[str]) -> int:
         return 0
     runs = Runs(built.resolve(), o.results, o.minutes, o.threads, o.data)
     if o.dry_run:
-        of = [runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
-        return max(subprocess.run([*runs.command(run), "--dry-run"], check=False).returncode for run in of)
+        dry_runs = [runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
+        return max(subprocess.run([*runs.command(run), "--dry-run"], check=False).returncode for run in dry_runs)
     if o.table:
         table(o, runs)
     elif o.figure:
@@ -137,5 +137,5 @@ if __name__ == "__main__":
         print(f"examples/learning/run: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("\ninterrupted; the same call goes on from here", file=sys.stderr)
+        print("\ninterrupted; the same command resumes the run", file=sys.stderr)
         sys.exit(130)

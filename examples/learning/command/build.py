@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the training program, and installs what the build and the pictures need."""
+"""Builds the training program, and installs the packages that the build and the pictures need."""
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ FOLDER = ROOT / "build/learning"
 
 
 class Failed(Exception):
-    """Something did not work; exit status 1."""
+    """A failure with exit status 1."""
 
 
 def program() -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of runs: what is drawn, as JSON, and the picture of it where there is matplotlib."""
+"""Figures of runs: the data as JSON and, with matplotlib, the picture."""
 import importlib.util
 import json
 import statistics
@@ -11,7 +11,7 @@ from pathlib import Path
 from report.colors import on_paper
 
 from .runs import Result, Run
-from .tables import what_it_is
+from .tables import description_of
 
 COLORS = ("#0b6e99", "#c8553d", "#5b8c3a", "#8a5aa8", "#b8860b", "#3d6fc8", "#a0446a", "#4a7c74")
 CONTROL = "#777777"
@@ -19,29 +19,30 @@ CONTROL = "#777777"
 
 @dataclass
 class Curve:
-    """Accuracies of tests after steps, over seeds, and what they are: ours, or scaled and in what."""
+    """Test accuracy of a model after steps, over seeds. `kind` says if the run is scaled down, and how."""
     model: str
     kind: str
-    pool: str  # what the head reads
+    pool: str  # the pooling
     steps: list[int]
     mean: list[float]
     least: list[float]
     greatest: list[float]
 
 
-def curve_of(of: list[tuple[Run, Result]], scaled: list[str]) -> Curve | None:
-    """Where all seeds have a test; nothing without any."""
-    by_step = [{test["step"]: test["accuracy"] for test in result.test} for _, result in of]
+def curve_of(seeds: list[tuple[Run, Result]], scaled: list[str]) -> Curve | None:
+    """Returns the curve of the steps at which all seeds have a test, or None without any."""
+    by_step = [{test["step"]: test["accuracy"] for test in result.test} for _, result in seeds]
     steps = sorted(set.intersection(*map(set, by_step)))
     if not steps:
         return None
-    values = [[one[step] for one in by_step] for step in steps]
-    kind = what_it_is(of, scaled) if "steps" in of[0][0].flags else "ours"
-    return Curve(of[0][0].model, kind, of[0][0].flags.get("pool", ""), steps, list(map(statistics.mean, values)), list(map(min, values)), list(map(max, values)))
+    values = [[tests[step] for tests in by_step] for step in steps]
+    run = seeds[0][0]
+    kind = description_of(seeds, scaled) if "steps" in run.flags else "ours"
+    return Curve(run.model, kind, run.flags.get("pool", ""), steps, list(map(statistics.mean, values)), list(map(min, values)), list(map(max, values)))
 
 
 def captions(series: list[Curve], seeds: int) -> tuple[str, str]:
-    """Below the title, and below the picture: models with the same to say are named together."""
+    """Returns the text below the title and the text below the picture, which groups models of the same kind."""
     says = f"mean of {seeds} seeds, band from the least to the greatest" if seeds > 1 else "one seed"
     controls = [curve for curve in series if curve.model.startswith("none")]
     if controls:
@@ -49,31 +50,31 @@ def captions(series: list[Curve], seeds: int) -> tuple[str, str]:
     kinds: dict[str, list[str]] = {}
     for curve in series:
         kinds.setdefault(curve.kind, []).append(curve.model)
-    told = ["none can win here: the head reads all rows, so that no row needs to see another"] if any(curve.pool == "flatten" for curve in controls) else []
-    told += [f"{'all' if len(kinds) == 1 else ', '.join(models)}: {kind}" for kind, models in kinds.items()]
-    return says, "\n".join(line for one in told for line in textwrap.wrap(one, 110))
+    notes = ["none can win here: the head reads all rows, so that no row needs to see another"] if any(curve.pool == "flatten" for curve in controls) else []
+    notes += [f"{'all' if len(kinds) == 1 else ', '.join(models)}: {kind}" for kind, models in kinds.items()]
+    return says, "\n".join(line for note in notes for line in textwrap.wrap(note, 110))
 
 
-def draw(at: Path, title: str, series: list[Curve | None], seeds: int, lines: dict[str, float], origin: str) -> None:
-    """`at` is a path without an ending."""
+def draw(path: Path, title: str, series: list[Curve | None], seeds: int, lines: dict[str, float], origin: str) -> None:
+    """Writes figure-<name>.json and pictures; `path` has no suffix."""
     curves = [curve for curve in series if curve]
     if not curves:
-        print(f"no figure {at.name}: no run has come to a test yet", file=sys.stderr)
+        print(f"no figure {path.name}: no run has reached a test yet", file=sys.stderr)
         return
     says, below = captions(curves, seeds)
-    at.with_name(f"figure-{at.name}.json").write_text(json.dumps({"title": title, "says": says, "lines": lines, "origin": origin,
-                                                                  "curves": list(map(asdict, curves))}, indent=1) + "\n", encoding="utf-8")
+    path.with_name(f"figure-{path.name}.json").write_text(json.dumps({"title": title, "says": says, "lines": lines, "origin": origin,
+                                                                      "curves": list(map(asdict, curves))}, indent=1) + "\n", encoding="utf-8")
     if importlib.util.find_spec("matplotlib") is None:
         print("no pictures: there is no matplotlib (Debian: python3-matplotlib)", file=sys.stderr)
         return
-    picture(curves, lines, title, says, f"{below}\n{origin}", at)
+    picture(curves, lines, title, says, f"{below}\n{origin}", path)
 
 
 def picture(series: list[Curve], lines: dict[str, float], title: str, says: str, origin: str, path: Path) -> None:
-    """Draws a line for each model; `lines` are shares that are drawn across, by what they are."""
-    from report.pictures.style import End, finish, ink, label_ends, plt, save  # which need matplotlib
+    """Draws a curve per model, and a horizontal line for each of `lines`, which maps labels to shares."""
+    from report.pictures.style import End, finish, ink, label_ends, plt, save  # require matplotlib
 
-    def one(theme: str):
+    def figure_of(theme: str):
         figure, axis = plt.subplots(figsize=(6.8, 4.4))
         colors, ends = iter(COLORS * len(series)), []
         for curve in series:
@@ -94,4 +95,4 @@ def picture(series: list[Curve], lines: dict[str, float], title: str, says: str,
         label_ends(axis, ends, ["at the end"])
         finish(figure, title, says, origin)
         return figure
-    save(one, path)
+    save(figure_of, path)

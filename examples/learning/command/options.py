@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of examples/learning/run: the one place where they are named, explained and read."""
+"""The options of examples/learning/run: names, help and parsing."""
 import argparse
 import re
 from pathlib import Path
@@ -14,15 +14,15 @@ examples:
   run --task adding --model sort-ascending --set length=256 --set pool=cls
   run --table listops --models sort-ascending,chord,none --seeds 3
   run --figure adding --lengths 128,512
-Interrupted runs (Ctrl-C) go on where they were, with the same bits, when they are asked for again; finished ones are not
-repeated. Results lie in learning-results/: a folder for each run, pictures, tables, and index.html.
-Exit status: 0 fine, 1 something failed, 2 a mistake in the call, 130 interrupted."""
+The same command resumes an interrupted run (Ctrl-C), with the same bits, and does not repeat a finished one. Results are in
+learning-results/: a folder per run, pictures, tables, and index.html.
+Exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted."""
 
 
-# Flags of the training program with an option here, which --set would go round.
+# Flags of the training program that have an option here, so that --set rejects them.
 OPTIONS_OF_FLAGS = {"seed": "--seeds", "model": "--model", "task": "--task", "threads": "--threads", "minutes": "--minutes", "data": "--data",
-                    "checkpoint": "--results", "journal": "--results", "dry-run": "--dry-run", "list": "--list", "help": "--help",
-                    "readers": "--table listops"}
+                    "checkpoint": "--results", "run-log": "--results", "journal": "--results", "dry-run": "--dry-run", "list": "--list",
+                    "help": "--help", "baselines": "--table listops", "readers": "--table listops"}
 
 
 def names(text: str) -> list[str]:
@@ -54,28 +54,28 @@ def setting(text: str) -> tuple[str, str]:
 def parser() -> Parser:
     p = Parser(prog="examples/learning/run", description="Trains models on tasks, and makes tables and figures of the runs.", epilog=EPILOG,
                formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = p.add_argument_group("what to train")
-    what.add_argument("--preset", help="a paper's settings, such as nystromformer/listops (--list has all)")
-    what.add_argument("--task", help="the task, where no preset names one")
-    what.add_argument("--model", help="the model, by its mixer (--list has all)")
-    what.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE",
-                      help="another flag of the training program, such as width=128 (its --help has them); again for more")
-    what.add_argument("--data", type=Path, metavar="FOLDER", help="where the files of a published task lie")
+    training = p.add_argument_group("training")
+    training.add_argument("--preset", help="a paper's settings, such as nystromformer/listops (see --list)")
+    training.add_argument("--task", help="the task; overrides that of the preset")
+    training.add_argument("--model", help="the model's mixer (see --list)")
+    training.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE",
+                          help="a flag of the training program, such as width=128 (see its --help); repeatable")
+    training.add_argument("--data", type=Path, metavar="FOLDER", help="folder of a published task's files")
     tables = p.add_argument_group("tables and figures")
-    tables.add_argument("--table", choices=("listops", "speed"), help="listops: accuracies of models, of trivial readers, and published ones; "
+    tables.add_argument("--table", choices=("listops", "speed"), help="listops: accuracies of models, of baseline classifiers, and published ones; "
                         "speed: training steps of whole models, and their memory")
     tables.add_argument("--figure", choices=("adding", "order"), help="accuracy after steps, of Paramixer, others and the control without mixing")
-    tables.add_argument("--models", type=names, help="those of the table or figure, with commas between")
-    tables.add_argument("--lengths", type=counts, help="of a figure or of the table of speed, with commas between")
-    tables.add_argument("--torch", action="store_true", help="the table of speed: the same models in PyTorch beside ours, where it is installed")
-    how = p.add_argument_group("how")
-    how.add_argument("--seeds", type=count, default=1, help="runs of each model, with seeds 1, 2, .. (default 1)")
-    how.add_argument("--minutes", type=minutes, help="end each run after so many minutes of training; tables and pictures say after how many steps")
-    how.add_argument("--threads", type=count, help="default: all processors; no number of them changes a result")
-    how.add_argument("--results", type=Path, default=ROOT / "learning-results", help="the folder of all results (default learning-results)")
-    how.add_argument("--dry-run", action="store_true", help="say how many parameters and how much memory, and train nothing")
-    how.add_argument("--list", action="store_true", help="all presets, tasks and models")
-    how.add_argument("--program", type=Path, help="a built training program, instead of building one")
+    tables.add_argument("--models", type=names, help="models of the table or figure, separated by commas")
+    tables.add_argument("--lengths", type=counts, help="lengths of a figure or of the table of speed, separated by commas")
+    tables.add_argument("--torch", action="store_true", help="table of speed: compare with the same models in PyTorch, if it is installed")
+    execution = p.add_argument_group("execution")
+    execution.add_argument("--seeds", type=count, default=1, help="runs of each model, with seeds 1, 2, .. (default 1)")
+    execution.add_argument("--minutes", type=minutes, help="limit of training per run; tables and pictures show the steps")
+    execution.add_argument("--threads", type=count, help="number of threads (default: all processors); does not change results")
+    execution.add_argument("--results", type=Path, default=ROOT / "learning-results", help="the folder of all results (default learning-results)")
+    execution.add_argument("--dry-run", action="store_true", help="print the number of parameters and the memory, and train nothing")
+    execution.add_argument("--list", action="store_true", help="list all presets, tasks and models")
+    execution.add_argument("--program", type=Path, help="use this training program instead of building one")
     return p
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All tables and pictures of a folder of results as one page that needs no other file."""
+"""Writes all tables and pictures of a result folder to one self-contained HTML page."""
 import html
 import re
 from pathlib import Path
 
-LOOKS = {"what it is": "long", "published": "soft", "by whom": "soft long"}  # of columns; other people's numbers are grey
+LOOKS = {"what it is": "long", "published": "soft", "by whom": "soft long"}  # CSS classes of columns; published numbers are grey
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --line: #e3e6ea; }
 @media (prefers-color-scheme: dark) { :root { --paper: #0f1318; --ink: #e8ebef; --soft: #9aa5b1; --line: #2a313a; } .light { display: none; } }
@@ -23,7 +23,7 @@ svg { width: 100%; min-width: 36rem; height: auto; max-width: 52rem; display: bl
 
 
 def of_markdown(text: str) -> str:
-    """Of what `Table.markdown` writes: a heading, sentences, a table."""
+    """Converts the output of `Table.markdown`, a heading, sentences and a table, to HTML."""
     parts, rows, looks = [], [], []
     for line in text.splitlines():
         if line.startswith("# "):
@@ -43,7 +43,7 @@ def of_markdown(text: str) -> str:
 
 
 def picture(svg: Path, theme: str) -> str:
-    """The drawing itself; its identifiers must not meet those of another one on the page."""
+    """Returns the SVG, with identifiers that are unique on the page."""
     text = svg.read_text(encoding="utf-8")
     text = text[text.index("<svg"):]
     prefix = re.sub(r"\W", "-", svg.stem)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of whole models, their speed and memory, and the same models in PyTorch where it is installed."""
+"""Speed and memory of training steps of whole models, and of the same models in PyTorch if it is installed."""
 import json
 import signal
 import statistics
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .build import Failed
 from .presets import flags_of, preset
-from .runs import Runs, read_journal
+from .runs import Runs, read_run_log
 from .tables import Table
 
 MODELS = ("sort-ascending", "csp", "chord", "softmax", "none")
@@ -18,19 +18,19 @@ LENGTHS = (1000, 2000, 4000)
 
 
 def ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[float, float, int]:
-    """Tokens a second, megabytes of a step and the parameters, and the number of parameters."""
+    """Returns tokens per second, megabytes of a step and the parameters, and the number of parameters."""
     flags = flags_of("sliceformer/speed", None, model, {"length": str(length), **extra})
     with tempfile.TemporaryDirectory() as folder:
-        journal = Path(folder) / "journal"
+        log = Path(folder) / "log"
         run = runs.run_of(flags, 1)
-        subprocess.run(runs.command(run) + ["--journal", str(journal)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        result = read_journal(journal)
-    rates = [one["steps_per_second"] for one in result.train[1:]]  # the first step touches new memory
+        subprocess.run(runs.command(run) + ["--run-log", str(log)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        result = read_run_log(log)
+    rates = [entry["steps_per_second"] for entry in result.train[1:]]  # the first step touches new memory
     return statistics.median(rates) * int(flags["batch"]) * length, result.start["memory_bytes"] / 1e6, result.start["parameters"]
 
 
 def in_torch(model: str, length: int, threads: int | None, parameters: int) -> tuple[float, float] | None:
-    """Tokens a second and megabytes of the same model, where it is written in torch_models.py."""
+    """Returns tokens per second and megabytes of the same model in torch_models.py, or None if it is not there."""
     if model not in MODELS:
         return None
     flags = preset("sliceformer/speed")["flags"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training step of the models of the table of speed in PyTorch, on the CPU:
+"""Times a training step of the models of the speed table in PyTorch, on the CPU:
 torch_models.py MODEL LENGTH WIDTH HIDDEN LAYERS HEADS BATCH HEAD_HIDDEN MIXER_HIDDEN [THREADS]. Prints one JSON object."""
 import json
 import resource
@@ -20,8 +20,8 @@ def sort(v: torch.Tensor) -> torch.Tensor:
 
 
 def csp(v: torch.Tensor, group: int = 2) -> torch.Tensor:
-    """Channel c moves down by (c + 1) ceil(N / C) rows, but for channel 0, and is then sorted within groups of rows into the
-    order that channel 0 has there."""
+    """Shifts channel c by (c + 1) ceil(N / C) rows, except channel 0, and sorts it within groups of rows into the order of
+    channel 0."""
     rows, channels = v.shape[1:]
     shift = torch.arange(1, channels + 1) * -(-rows // channels)
     shift[0] = 0
@@ -55,7 +55,7 @@ class Softmax(nn.Module):
 
 
 class Chord(nn.Module):
-    """Paramixer's chain: factor m adds to every row i its rows i, i + 1, i + 2, i + 4, .., weighted by an MLP of the embedding."""
+    """Paramixer's chain: each factor adds to row i the rows i, i + 1, i + 2, i + 4, .., weighted by an MLP of the embedding."""
     def __init__(self, length: int, width: int, hidden: int) -> None:
         super().__init__()
         self.factors = (length - 1).bit_length()
@@ -75,7 +75,7 @@ class Chord(nn.Module):
 
 
 class RowByRow(nn.Module):
-    """The control."""
+    """The control experiment, which mixes no rows."""
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
         self.mlp = mlp(width, hidden)
@@ -90,10 +90,10 @@ def mixer(model: str, length: int, width: int, heads: int, hidden: int) -> nn.Mo
 
 
 class Layer(nn.Module):
-    def __init__(self, of: nn.Module, width: int, hidden: int) -> None:
+    def __init__(self, mixer: nn.Module, width: int, hidden: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width, eps=1e-6), nn.LayerNorm(width, eps=1e-6)
-        self.mixer, self.mlp = of, mlp(width, hidden)
+        self.mixer, self.mlp = mixer, mlp(width, hidden)
 
     def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
         x = x + self.mixer(self.norm1(x), start)
@@ -104,7 +104,7 @@ class Encoder(nn.Module):
     def __init__(self, model: str, length: int, width: int, hidden: int, layers: int, heads: int, head_hidden: int, mixer_hidden: int) -> None:
         super().__init__()
         self.table, self.cls = nn.Embedding(256, width), nn.Parameter(torch.zeros(width))
-        self.register_buffer("positions", torch.randn(length + 1, width))  # constant, as sines are
+        self.register_buffer("positions", torch.randn(length + 1, width))  # constant, like sinusoidal positions
         self.layers = nn.ModuleList(Layer(mixer(model, length + 1, width, heads, mixer_hidden), width, hidden) for _ in range(layers))
         self.norm = nn.LayerNorm(width, eps=1e-6)
         self.head = nn.Sequential(nn.Linear(width, head_hidden), nn.ReLU(), nn.Linear(head_hidden, 2))

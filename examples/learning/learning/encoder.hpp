@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole model: an embedding, layers of a block around a mixer, a pooling and a head. The mixer is
-// one template argument, and everything else stays when it is changed.
+// A model: an embedding, layers of a block around a mixer, a pooling and a head. The mixer is a
+// template argument.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 #include "learning/layers/block.hpp"
 #include "learning/layers/embedding.hpp"
 #include "learning/layers/pool.hpp"
@@ -15,40 +15,39 @@
 
 namespace learning {
 
-/// What a trainer knows of a model.
+/// Interface of a model to the trainer.
 template <class T>
 class model {
  public:
   virtual ~model() = default;
-  /// From a batch to answers, `[batch, outputs]`. With `call::training` it keeps what backward
-  /// reads, until the memory is cleared.
-  virtual void forward(call<T>& c, batch<T> const& in, matrix<T> y) = 0;
-  /// Adds to the gradients of all parameters, given those of the answers.
-  virtual void backward(call<T>& c, batch<T> const& in, matrix<T const> dy) = 0;
+  /// Computes outputs, `[batch, outputs]`. With `context::training`, keeps the data that backward
+  /// reads until the memory is cleared.
+  virtual void forward(context<T>& c, batch<T> const& input, matrix<T> y) = 0;
+  /// Adds to the gradients of all parameters, given those of the outputs.
+  virtual void backward(context<T>& c, batch<T> const& input, matrix<T const> dy) = 0;
 
-  parameters<T>& learned() { return parameters_; }
+  parameters<T>& params() { return parameters_; }
 
  protected:
   parameters<T> parameters_;
 };
 
-/// The shape of an encoder; that of its input and output is the task's.
+/// The configuration of an encoder. The task determines the shapes of input and output.
 struct encoder_config {
   index_t width = 64, layers = 2;
-  index_t hidden = 128;     ///< of a block's MLP
-  index_t head_hidden = 0;  ///< of the head, a linear layer with relu; 0: none
-  positions with = positions::learned;
+  index_t hidden = 128;     ///< hidden width of a block's MLP
+  index_t head_hidden = 0;  ///< width of a linear layer with relu before the last one; 0: none
+  positions position_kind = positions::learned;
   pooling pooled = pooling::mean;
   conventions rules{};
-  bool masks_padding = true;  ///< rows past a sample's length take no part; else they are rows as
-                              ///< others (published Sliceformer)
+  bool masks_padding = true;  ///< ignores padding rows; published Sliceformer does not
 };
 
-/// @tparam Mixer `mixers::sorting<..>`, `csp`, `attention`, `sparse_mix`, `none`, or a class of
-///         yours with `element`, `config`, `Mixer(site, config)`, `forward(call, x, y)` and
-///         `backward(call, dy, dx)`, of tensors `[batch, length, width]`. Forward keeps what
-///         backward reads with `call::keep`; backward overwrites dx. Rows past `call::lengths` are
-///         padding: what lies there is undefined, and nothing need be written.
+/// @tparam Mixer `mixers::sorting<..>`, `csp`, `attention`, `sparse_mix`, `none`, or a custom class
+///         with `element`, `config`, `Mixer(parameter_scope, config)`, `forward(context, x, y)` and
+///         `backward(context, dy, dx)`, for tensors `[batch, length, width]`. Forward keeps data
+///         for backward with `context::keep`; backward overwrites dx. Rows past `context::lengths`
+///         are padding: their values are undefined and need not be written.
 /// @tparam Block `pre_norm`, `post_norm` or `bare`.
 template <class Mixer, class Block = pre_norm>
 class encoder final : public model<typename Mixer::element> {
@@ -56,38 +55,38 @@ class encoder final : public model<typename Mixer::element> {
   using T = typename Mixer::element;
   using layer_type = typename Block::template layer<Mixer>;
 
-  encoder(sample_shape input, encoder_config const& with, typename Mixer::config const& mixer,
+  encoder(sample_shape input, encoder_config const& config, typename Mixer::config const& mixer,
           std::uint64_t seed = 0)
-      : with_(with),
+      : config_(config),
         input_(input),
-        class_token_(with.pooled == pooling::cls),
-        embedding_(top(with), input, class_token_, with.with),
-        pool_(with.pooled, embedding_.rows(), with.width),
-        again_(top(with).at("again")) {
-    site<T> at = top(with);
-    at.length = embedding_.rows(), at.layers = with.layers;
-    for (at.layer = 0; at.layer < with.layers; ++at.layer)
-      layers_.push_back(std::make_unique<layer_type>(at.at("layers." + std::to_string(at.layer)),
-                                                     mixer, with.hidden));
-    if (Block::norms_at_the_end) norm_.emplace(at.at("norm"));
+        class_token_(config.pooled == pooling::cls),
+        embedding_(root_scope(config), input, class_token_, config.position_kind),
+        pool_(config.pooled, embedding_.rows(), config.width),
+        second_dropout_(root_scope(config).child("again")) {
+    parameter_scope<T> scope = root_scope(config);
+    scope.length = embedding_.rows(), scope.layers = config.layers;
+    for (scope.layer = 0; scope.layer < config.layers; ++scope.layer)
+      layers_.push_back(std::make_unique<layer_type>(
+          scope.child("layers." + std::to_string(scope.layer)), mixer, config.hidden));
+    if (Block::has_final_norm) norm_.emplace(scope.child("norm"));
     index_t const pooled = pool_.outputs();
-    index_t const last = with.head_hidden > 0 ? with.head_hidden : pooled;
-    if (with.head_hidden > 0) before_head_.emplace(at.at("before_head"), pooled, last);
-    head_.emplace(at.at("head"), last, input.outputs);
+    index_t const last = config.head_hidden > 0 ? config.head_hidden : pooled;
+    if (config.head_hidden > 0) before_head_.emplace(scope.child("before_head"), pooled, last);
+    head_.emplace(scope.child("head"), last, input.outputs);
     this->parameters_.allocate(seed);
   }
 
-  void forward(call<T>& c, batch<T> const& in, matrix<T> y) override {
+  void forward(context<T>& c, batch<T> const& input, matrix<T> y) override {
     memory::scope const scope(c.stack);
-    extents3 const e{in.size, embedding_.rows(), with_.width};
-    set_lengths(c, in);
+    extents3 const e{input.size, embedding_.rows(), config_.width};
+    set_lengths(c, input);
     tensor3<T> x = c.keep(e);
-    embedding_.forward(c, in, x);
-    c.start = x;
-    if (Block::drops_twice && drops(c)) {
+    embedding_.forward(c, input, x);
+    c.embedding = x;
+    if (Block::drops_embedding_twice && drops(c)) {
       tensor3<T> const dropped = c.keep(e);
       copy<T>(c, flat<T const>(x), flat(dropped));
-      again_.apply(c, flat(dropped));
+      second_dropout_.apply(c, flat(dropped));
       x = dropped;
     }
     for (auto const& layer : layers_) {
@@ -100,24 +99,24 @@ class encoder final : public model<typename Mixer::element> {
       x = c.keep(e);
       norm_->forward(c, flat<T const>(last_), flat(x));
     }
-    pooled_ = {c.keep(in.size * pool_.outputs()), in.size, pool_.outputs()};
+    pooled_ = {c.keep(input.size * pool_.outputs()), input.size, pool_.outputs()};
     pool_.forward(c, x, pooled_);
     hidden_ = pooled_;
     if (before_head_) {
-      slope_ = c.keep_rows(pooled_, with_.head_hidden);
-      hidden_ = c.keep_rows(pooled_, with_.head_hidden);
+      slope_ = c.keep_rows(pooled_, config_.head_hidden);
+      hidden_ = c.keep_rows(pooled_, config_.head_hidden);
       before_head_->forward(c, pooled_, slope_);
       activate(c, activation::relu, slope_, hidden_);
     }
     head_->forward(c, hidden_, y);
   }
 
-  void backward(call<T>& c, batch<T> const& in, matrix<T const> dy) override {
+  void backward(context<T>& c, batch<T> const& input, matrix<T const> dy) override {
     memory::scope const scope(c.stack);
-    extents3 const e{in.size, embedding_.rows(), with_.width};
-    tensor3<T> dx = c.scratch(e), dy_of_layer = c.scratch(e);
-    c.start_gradient = c.scratch(e);
-    fill<T>(c, T(0), flat(c.start_gradient));
+    extents3 const e{input.size, embedding_.rows(), config_.width};
+    tensor3<T> dx = c.scratch(e), dy_layer = c.scratch(e);
+    c.embedding_gradient = c.scratch(e);
+    fill<T>(c, T(0), flat(c.embedding_gradient));
     matrix<T> const dpooled = c.scratch_rows(pooled_, pooled_.columns);
     if (before_head_) {
       matrix<T> const dhidden = c.scratch_rows(slope_, slope_.columns);
@@ -129,42 +128,43 @@ class encoder final : public model<typename Mixer::element> {
     }
     pool_.backward(c, dpooled, dx);
     if (norm_) {
-      std::swap(dx, dy_of_layer);
-      norm_->backward(c, flat<T const>(last_), flat<T const>(dy_of_layer), flat(dx));
+      std::swap(dx, dy_layer);
+      norm_->backward(c, flat<T const>(last_), flat<T const>(dy_layer), flat(dx));
     }
     for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-      std::swap(dx, dy_of_layer);
-      (*layer)->backward(c, dy_of_layer, dx);
+      std::swap(dx, dy_layer);
+      (*layer)->backward(c, dy_layer, dx);
     }
-    if (Block::drops_twice) again_.apply(c, flat(dx));
-    add_elements<T>(c, flat<T const>(dx), flat<T const>(c.start_gradient), flat(dx));
-    embedding_.backward(c, in, dx);
+    if (Block::drops_embedding_twice) second_dropout_.apply(c, flat(dx));
+    add_elements<T>(c, flat<T const>(dx), flat<T const>(c.embedding_gradient), flat(dx));
+    embedding_.backward(c, input, dx);
   }
 
  private:
-  site<T> top(encoder_config const& with) {
-    site<T> at{&this->parameters_, "", with.rules, 0, 0, 0, 1};
-    at.width = with.width;
-    return at;
+  parameter_scope<T> root_scope(encoder_config const& config) {
+    parameter_scope<T> scope{&this->parameters_, "", config.rules, 0, 0, 0, 1};
+    scope.width = config.width;
+    return scope;
   }
-  bool drops(call<T> const& c) const { return c.training && with_.rules.dropout > 0; }
-  // Those of the sequences: with the class token's row.
-  void set_lengths(call<T>& c, batch<T> const& in) {
-    c.lengths = {}, c.forms_padding = with_.pooled == pooling::flatten;
-    if (!with_.masks_padding || in.lengths.size() == 0) return;
-    index_t* const lengths = c.template keep<index_t>(in.size);
-    c.work([&] {
-      for (index_t b = 0; b < in.size; ++b) lengths[b] = in.lengths(b) + (class_token_ ? 1 : 0);
-      c.lengths = {lengths, in.size};
+  bool drops(context<T> const& c) const { return c.training && config_.rules.dropout > 0; }
+  // Sets the lengths of the sequences, class token included.
+  void set_lengths(context<T>& c, batch<T> const& input) {
+    c.lengths = {}, c.computes_padding = config_.pooled == pooling::flatten;
+    if (!config_.masks_padding || input.lengths.size() == 0) return;
+    index_t* const lengths = c.template keep<index_t>(input.size);
+    c.compute([&] {
+      for (index_t b = 0; b < input.size; ++b)
+        lengths[b] = input.lengths(b) + (class_token_ ? 1 : 0);
+      c.lengths = {lengths, input.size};
     });
   }
 
-  encoder_config with_;
+  encoder_config config_;
   sample_shape input_;
   bool class_token_;
   embedding<T> embedding_;
   pool<T> pool_;
-  dropout<T> again_;
+  dropout<T> second_dropout_;
   std::vector<std::unique_ptr<layer_type>> layers_;
   std::optional<layer_norm<T>> norm_;
   std::optional<linear<T>> before_head_, head_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of a command line, `--name value`: CLI11, with values held within bounds.
+// Command line flags, `--name value`: CLI11 with bounds checks.
 #pragma once
 
 #include "learning/numbers.hpp"
@@ -19,12 +19,12 @@
 
 namespace learning {
 
-/// A mistake in a call, in a sentence for the user.
+/// A wrong command line, with a message for the user.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// How many letters must be changed, added or left out to make one word of another (Levenshtein).
+/// Levenshtein distance of two words.
 inline std::size_t distance(std::string const& a, std::string const& b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -39,8 +39,7 @@ inline std::size_t distance(std::string const& a, std::string const& b) {
   return row[b.size()];
 }
 
-/// The keys of a map in a sentence, the nearest to a misspelt word first, and no more than can be
-/// read.
+/// Lists up to eight keys of a map, those nearest to a misspelt word first.
 template <class Value>
 std::string nearest_first(std::string const& word, std::map<std::string, Value> const& words) {
   std::vector<std::string> names;
@@ -55,17 +54,17 @@ std::string nearest_first(std::string const& word, std::map<std::string, Value> 
   return names.size() > limit ? text + ", .." : text;
 }
 
-/// Adds the flag `--name` of a number from `low` to `high`; `rule` says so.
+/// Adds the flag `--name` for a number from `low` to `high`, described by `requirement`.
 template <class T>
 CLI::Option* add_bounded(CLI::App& app, std::string const& name, T& value, T low, T high,
-                         std::string const& rule) {
+                         std::string const& requirement) {
   auto const read = [=, &value](std::string const& text) {
     std::optional<T> const number = number_in<T>(text);
     if (!number || !(*number >= low && *number <= high))  // a NaN fails both bounds
-      throw usage_error("--" + name + " is '" + text + "', must be " + rule);
+      throw usage_error("--" + name + " is '" + text + "', must be " + requirement);
     value = *number;
   };
-  return app.add_option_function<std::string>("--" + name, read, rule);
+  return app.add_option_function<std::string>("--" + name, read, requirement);
 }
 inline void add_number(CLI::App& app, std::string const& name, double& value) {
   add_bounded(app, name, value, 0.0, 1e15, "a number from 0 to 1e15");
@@ -73,7 +72,7 @@ inline void add_number(CLI::App& app, std::string const& name, double& value) {
 inline void add_fraction(CLI::App& app, std::string const& name, double& value) {
   add_bounded(app, name, value, 0.0, 1 - 0x1p-53, "a number from 0 to below 1");
 }
-/// By default up to 2^20: with these, the sizes of a step's tensors fit 63 bits.
+/// Adds a flag for an integer. The default maximum, 2^20, keeps tensor sizes within 63 bits.
 template <class Integer>
 CLI::Option* add_whole(CLI::App& app, std::string const& name, Integer& value,
                        std::common_type_t<Integer> low = 0,
@@ -82,7 +81,7 @@ CLI::Option* add_whole(CLI::App& app, std::string const& name, Integer& value,
       app, name, value, low, high,
       "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
 }
-/// One of some words, each with the value that it stands for.
+/// Adds a flag for one of several words, each with a value.
 template <class E>
 void add_choice(CLI::App& app, std::string const& name, E& value,
                 std::map<std::string, std::common_type_t<E>> const& words) {
@@ -95,15 +94,15 @@ void add_choice(CLI::App& app, std::string const& name, E& value,
   app.add_option_function<std::string>("--" + name, read, "one of " + nearest_first("", words));
 }
 
-/// Reads a call, and once more after `add_others()` has added the flags that depend on its values.
+/// Parses a command line, and again after `add_others()` has added flags that depend on its values.
 /// Throws `usage_error`, also for unknown flags, or `CLI::CallForHelp`.
 template <class F>
 void read_flags(CLI::App& app, int count, char const* const* words, F const& add_others) {
-  app.allow_extras()->set_help_flag();  // not before all flags are known
+  app.allow_extras()->set_help_flag();  // disables --help until all flags are known
   try {
     app.parse(count, words);
     add_others();
-    app.set_help_flag("--help", "prints this");
+    app.set_help_flag("--help", "print this help");
     app.parse(count, words);
   } catch (CLI::CallForHelp const&) {
     throw;
@@ -119,7 +118,7 @@ void read_flags(CLI::App& app, int count, char const* const* words, F const& add
                     nearest_first(other.substr(2), known));
 }
 
-/// The flags that were given, but for some: `a=1 b=2`, sorted.
+/// Returns the flags of the command line except `names`, sorted: `a=1 b=2`.
 inline std::string flags_without(std::set<std::string> const& names, CLI::App const& app) {
   std::map<std::string, std::string> given;
   for (CLI::Option const* option : app.get_options())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one door for products of matrices: a BLAS where there is one, else the library's own loops.
+// Matrix products of all layers: by a BLAS if configured, otherwise by the library.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 
 #include <slicesort/policies/gemm.hpp>
 
@@ -18,12 +18,12 @@
 #include <type_traits>
 #include <vector>
 
-// OpenBLAS's: its threads would compete with ours, and their number would change bits.
+// Defined by OpenBLAS, whose threads would compete with the pool's, and whose number changes bits.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
 
 namespace learning {
 
-/// Products whose sums run over the rows of a batch are added up by so many.
+/// Depth of the partial products that a weight gradient is accumulated from.
 inline constexpr index_t rows_at_once = 2048;
 
 #ifdef LEARNING_USE_BLAS
@@ -31,8 +31,8 @@ inline constexpr char const* gemm_name = "BLAS";
 inline bool multiply(ss::gemm_call const& call) { return ss::cblas{}.multiply(nullptr, call); }
 #else
 inline constexpr char const* gemm_name = "own";
-// Each thread has a workspace that its greatest product has made as large as it needs, or one over
-// as many rows as are multiplied at once: how many rows of a tile are valid changes step by step.
+// Each thread keeps a workspace for its largest product, but at least for one of `rows_at_once`
+// rows, since the number of valid rows of a tile changes between steps.
 inline bool multiply(ss::gemm_call const& call) {
   static thread_local std::vector<std::byte> scratch;
   ss::gemm_call greatest = call;
@@ -42,14 +42,14 @@ inline bool multiply(ss::gemm_call const& call) {
 }
 #endif
 
-/// Once, before the first product.
-inline void use_one_thread_a_product() {
+/// Makes OpenBLAS single-threaded. Call once, before the first product.
+inline void use_single_threaded_blas() {
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
 }
 
 enum class transposed { none, a, b };
 
-/// `c = op(a) op(b)`, or `c += op(a) op(b)` if `adds`, on the calling thread.
+/// Computes `c = op(a) op(b)`, or `c += op(a) op(b)` if `adds`, on the calling thread.
 template <class T>
 void multiply(matrix<T const> a, matrix<T const> b, matrix<T> c,
               transposed which = transposed::none, bool adds = false) {

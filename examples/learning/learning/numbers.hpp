@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text, alike in every locale.
+// Conversions of numbers and text, independent of the locale.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace learning {
 
-/// The number that a text is, all of it and without spaces around it.
+/// Parses a text that is exactly a number, without spaces.
 template <class T>
 std::optional<T> number_in(std::string_view text) {
   T value{};
@@ -18,7 +18,7 @@ std::optional<T> number_in(std::string_view text) {
   std::from_chars_result const read = std::from_chars(text.data(), end, value);
   return read.ec == std::errc() && read.ptr == end ? std::optional<T>(value) : std::nullopt;
 }
-/// Up to so many digits, as by printf's `%g`.
+/// Formats a number as printf's `%g` does.
 inline std::string text_of(double value, int digits) {
   char text[40];
   auto const made = std::to_chars(text, text + 40, value, std::chars_format::general, digits);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam, with gradients clipped by their norm and decoupled weight decay, and schedules of its rate.
+// Adam with gradient clipping and decoupled weight decay, and learning rate schedules.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 #include "learning/parameters.hpp"
 
 #include <algorithm>
@@ -43,22 +43,22 @@ struct schedule {
 struct adam {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double decay = 0;
-  double clip = 0;  ///< the greatest norm of all gradients together; 0: any
+  double clip = 0;  ///< maximum norm of all gradients together; 0: no clipping
 
-  /// Step `number` (from 1) with the gradients, which it sets to 0. Returns their norm.
+  /// Applies step `number` (from 1) and sets the gradients to 0. Returns their norm.
   template <class T>
-  double step(call<T>& c, parameters<T>& all, std::uint64_t number, double rate) const {
-    double const norm = norm_of(c, all);
+  double step(context<T>& c, parameters<T>& params, std::uint64_t number, double rate) const {
+    double const norm = norm_of(c, params);
     double const steps = static_cast<double>(number);
-    // torch's clip_grad_norm_ keeps off a division by 0 in this way.
+    // torch's clip_grad_norm_ avoids a division by 0 in the same way.
     double const factor = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1;
     auto const b1 = static_cast<T>(beta1), b2 = static_cast<T>(beta2);
     auto const scale = static_cast<T>(rate / (1 - std::pow(beta1, steps)));
     auto const bias = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, steps)));
     auto const small = static_cast<T>(epsilon), shrink = static_cast<T>(rate * decay);
-    c.each_tile(all.size(), [&](index_t first, index_t count, index_t) {
-      T *const p = all.values().data(), *const g = all.gradients().data();
-      T *const m = all.first_moments().data(), *const v = all.second_moments().data();
+    c.each_tile(params.size(), [&](index_t first, index_t count, index_t) {
+      T *const p = params.values().data(), *const g = params.gradients().data();
+      T *const m = params.first_moments().data(), *const v = params.second_moments().data();
       for (index_t i = first; i < first + count; ++i) {
         T const gradient = g[i] * static_cast<T>(factor);
         m[i] = b1 * m[i] + (1 - b1) * gradient;
@@ -73,14 +73,14 @@ struct adam {
 
  private:
   template <class T>
-  static double norm_of(call<T>& c, parameters<T>& all) {
+  static double norm_of(context<T>& c, parameters<T>& params) {
     memory::scope const scope(c.stack);
-    index_t const tiles = c.tiles(all.size());
+    index_t const tiles = c.tiles(params.size());
     double* const squares = c.template scratch<double>(tiles);
     double sum = 0;
-    c.each_tile(all.size(), [&](index_t first, index_t count, index_t tile) {
-      T const* const g = all.gradients().data();
-      constexpr index_t lanes = 8;  // a fixed order that fits vectors
+    c.each_tile(params.size(), [&](index_t first, index_t count, index_t tile) {
+      T const* const g = params.gradients().data();
+      constexpr index_t lanes = 8;  // a fixed order that vectorizes
       double parts[lanes] = {};
       for (index_t i = 0; i < count; ++i) {
         auto const value = static_cast<double>(g[first + i]);
@@ -89,7 +89,7 @@ struct adam {
       squares[tile] = 0;
       for (double const part : parts) squares[tile] += part;
     });
-    c.work([&] {
+    c.compute([&] {
       for (index_t tile = 0; tile < tiles; ++tile) sum += squares[tile];
     });
     return std::sqrt(sum);

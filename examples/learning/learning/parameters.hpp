@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a model: named slices of four flat arrays, of values, gradients, and Adam's
-// first and second moments.
+// The parameters of a model: named slices of four flat arrays, for values, gradients, and Adam's
+// moments.
 #pragma once
 
 #include "learning/random.hpp"
@@ -16,7 +16,7 @@
 
 namespace learning {
 
-/// What a parameter is at first.
+/// Initial values of a parameter.
 struct initializer {
   enum class kind { constant, uniform, normal } form = kind::constant;
   double scale = 0;  ///< the constant, the bound, or the standard deviation
@@ -34,38 +34,39 @@ struct initializer {
 template <class T>
 class parameters;
 
-/// A parameter as a layer holds it. Its memory is there after `parameters::allocate`.
+/// A layer's handle of a parameter. Its memory exists after `parameters::allocate`.
 template <class T>
 class parameter {
  public:
   parameter() = default;
-  parameter(parameters<T>* of, index_t at, index_t size) : of_(of), at_(at), size_(size) {}
+  parameter(parameters<T>* owner, index_t offset, index_t size)
+      : owner_(owner), offset_(offset), size_(size) {}
 
-  T* value() const { return of_->values().data() + at_; }
-  T* gradient() const { return of_->gradients().data() + at_; }
+  T* value() const { return owner_->values().data() + offset_; }
+  T* gradient() const { return owner_->gradients().data() + offset_; }
   index_t size() const { return size_; }
 
  private:
-  parameters<T>* of_ = nullptr;
-  index_t at_ = 0, size_ = 0;
+  parameters<T>* owner_ = nullptr;
+  index_t offset_ = 0, size_ = 0;
 };
 
-/// All parameters of a model. Layers add theirs when they are made; what a parameter is at first
-/// depends on its name and the seed, and on no other parameter.
+/// All parameters of a model. Constructors of layers add theirs. Initial values depend on the name
+/// and the seed, but not on other parameters.
 template <class T>
 class parameters {
  public:
   struct entry {
     std::string name;
     std::vector<index_t> shape;
-    initializer first;
-    index_t at, size;
+    initializer init;
+    index_t offset, size;
   };
 
   parameters() = default;
-  parameters(parameters const&) = delete;  // layers point here
+  parameters(parameters const&) = delete;  // layers hold pointers to it
 
-  parameter<T> add(std::string name, std::vector<index_t> shape, initializer first) {
+  parameter<T> add(std::string name, std::vector<index_t> shape, initializer init) {
     for (entry const& other : entries_)
       if (other.name == name) throw std::logic_error("there are two parameters called " + name);
     index_t size = 1;
@@ -73,9 +74,9 @@ class parameters {
       if (extent < 0 || (size > 0 && extent > (limit - size_) / size)) throw std::bad_alloc();
       size *= extent;
     }
-    entries_.push_back({std::move(name), std::move(shape), first, size_, size});
+    entries_.push_back({std::move(name), std::move(shape), init, size_, size});
     size_ += size;
-    return {this, entries_.back().at, size};
+    return {this, entries_.back().offset, size};
   }
   void allocate(std::uint64_t seed) {
     for (auto* array : {&values_, &gradients_, &first_moments_, &second_moments_})
@@ -83,12 +84,12 @@ class parameters {
     for (entry const& e : entries_) {
       random_stream const random(seed, stream_of(e.name));
       for (index_t i = 0; i < e.size; ++i)
-        values_[static_cast<std::size_t>(e.at + i)] =
-            static_cast<T>(e.first.value(random, static_cast<std::uint64_t>(i)));
+        values_[static_cast<std::size_t>(e.offset + i)] =
+            static_cast<T>(e.init.value(random, static_cast<std::uint64_t>(i)));
     }
   }
 
-  /// How many numbers a model learns.
+  /// Number of elements of all parameters.
   index_t size() const { return size_; }
   std::vector<entry> const& entries() const { return entries_; }
   std::vector<T>& values() { return values_; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a run is: a line on a terminal that is rewritten, elsewhere a line now and then; and a
-// journal for programs, one JSON object a line.
+// Progress of a run: a status line on standard error, and a run log of JSON lines for programs.
 #pragma once
 
 #include "learning/files/whole_file.hpp"
@@ -22,12 +21,12 @@ namespace learning {
 
 using slicesort::index_t;
 
-/// One line of a journal.
-class journal_line {
+/// One line of a run log.
+class log_entry {
  public:
-  explicit journal_line(std::string const& event) { add("event", event); }
+  explicit log_entry(std::string const& event) { add("event", event); }
 
-  journal_line& add(char const* name, std::string const& value) {
+  log_entry& add(char const* name, std::string const& value) {
     std::string quoted = "\"";
     for (char const letter : value) {
       if (letter == '"' || letter == '\\') quoted += '\\';
@@ -35,38 +34,38 @@ class journal_line {
     }
     return put(name, quoted + '"');
   }
-  journal_line& add(char const* name, index_t value) { return put(name, std::to_string(value)); }
-  journal_line& add(char const* name, double value) {
-    return put(name, std::isfinite(value) ? text_of(value, 9) : "null");  // JSON knows no infinity
+  log_entry& add(char const* name, index_t value) { return put(name, std::to_string(value)); }
+  log_entry& add(char const* name, double value) {
+    return put(name, std::isfinite(value) ? text_of(value, 9) : "null");  // JSON has no infinity
   }
   std::string text() const { return "{" + fields_ + "}\n"; }
 
  private:
-  journal_line& put(char const* name, std::string const& value) {
+  log_entry& put(char const* name, std::string const& value) {
     fields_ += (fields_.empty() ? "\"" : ",\"") + std::string(name) + "\":" + value;
     return *this;
   }
   std::string fields_;
 };
 
-/// A file that lines are added to, and that is flushed after each. Without a name it does nothing.
-/// Throws `checkpoint_error` where a line cannot be written.
-class journal {
+/// A run log, to which lines are appended. Flushes each line; does nothing if the path is empty.
+/// Throws `checkpoint_error` if a line cannot be written.
+class run_log {
  public:
-  explicit journal(std::string const& path) : path_(path) {
+  explicit run_log(std::string const& path) : path_(path) {
     if (path.empty()) return;
     file_ = std::fopen(path.c_str(), "ab+");
     done(file_ != nullptr);
-    // A line that a killed run did not finish must not take the next one with it.
+    // Ends a line that a killed run left unfinished.
     bool const torn = std::fseek(file_, -1, SEEK_END) == 0 && std::fgetc(file_) != '\n';
     std::fseek(file_, 0, SEEK_END);
     if (torn) done(std::fputc('\n', file_) != EOF);
   }
-  journal(journal const&) = delete;
-  ~journal() {
+  run_log(run_log const&) = delete;
+  ~run_log() {
     if (file_ != nullptr) std::fclose(file_);
   }
-  void write(journal_line const& line) {
+  void write(log_entry const& line) {
     if (file_ == nullptr) return;
     done(std::fputs(line.text().c_str(), file_) >= 0 && std::fflush(file_) == 0);
   }
@@ -75,7 +74,7 @@ class journal {
   void done(bool succeeded) const {
     detail::first_failure failure;
     failure.unless(succeeded);
-    failure.refuse("write the journal " + path_);
+    failure.refuse("write the run log " + path_);
   }
 
   std::string path_;
@@ -87,28 +86,29 @@ class progress {
  public:
   explicit progress(index_t steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-  /// `now` is the step, `rate` steps a second, `memory` bytes.
-  void show(index_t now, double loss, double accuracy, double rate, std::size_t memory) {
+  /// Shows the state; `rate` is in steps per second, `memory` in bytes. A terminal line is
+  /// rewritten, other outputs get a line every 10 seconds.
+  void show(index_t step, double loss, double accuracy, double rate, std::size_t memory) {
     auto const time = clock::now();
     if (time - last_ < (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10)))
       return;
     last_ = time;
     constexpr int width = 20;
-    double const share = static_cast<double>(now) / static_cast<double>(steps_);
+    double const share = static_cast<double>(step) / static_cast<double>(steps_);
     std::string bar(width, '.');
     for (int i = 0; i < static_cast<int>(share * width); ++i)
       bar[static_cast<std::size_t>(i)] = '#';
-    long const left = std::lround(static_cast<double>(steps_ - now) / rate);
+    long const seconds_left = std::lround(static_cast<double>(steps_ - step) / rate);
     std::fprintf(stderr,
                  "%s  [%s] step %lld of %lld  loss %.4f  accuracy %.1f %%  %.1f steps/s  "
                  "%ld:%02ld left  %.0f MB%s",
-                 terminal_ ? "\r\033[K" : "", bar.c_str(), static_cast<long long>(now),
-                 static_cast<long long>(steps_), loss, 100 * accuracy, rate, left / 60, left % 60,
-                 static_cast<double>(memory) / 1e6, terminal_ ? "" : "\n");
+                 terminal_ ? "\r\033[K" : "", bar.c_str(), static_cast<long long>(step),
+                 static_cast<long long>(steps_), loss, 100 * accuracy, rate, seconds_left / 60,
+                 seconds_left % 60, static_cast<double>(memory) / 1e6, terminal_ ? "" : "\n");
     std::fflush(stderr);
     shown_ = true;
   }
-  /// Ends the line, for others to be written.
+  /// Clears the line before other output.
   void clear() {
     if (terminal_ && shown_) std::fputs("\r\033[K", stderr);
     shown_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers from counters, the library's own: each is a hash of a seed, a stream and a number,
-// so it depends on no thread, no order and no other number. Two words of 64 bits name a stream.
+// Counter-based random numbers: each is a hash of a seed, a stream and an index, so that threads
+// and the order of calls have no effect.
 #pragma once
 
 #include <slicesort/detail/math/counter_hash.hpp>
@@ -15,7 +15,7 @@ namespace learning {
 namespace ss = slicesort;
 using ss::index_t;
 
-/// A sequence of random numbers, by their places.
+/// A sequence of random numbers with random access.
 class random_stream {
  public:
   random_stream(std::uint64_t seed, std::uint64_t stream)
@@ -25,15 +25,13 @@ class random_stream {
   std::uint32_t bits32(std::uint64_t place) const {
     return static_cast<std::uint32_t>(bits(place) >> 32);
   }
-  /// In [0, 1), with 53 bits.
+  /// Uniform in [0, 1), with 53 bits.
   double unit(std::uint64_t place) const {
     return static_cast<double>(bits(place) >> 11) * 0x1p-53;
   }
-  /// One of `0 .. n - 1`, for n up to 2^31.
-  index_t below(std::uint64_t place, index_t n) const {
-    return ss::detail::uniform_below(key_, place, n);
-  }
-  /// Of mean 0 and variance 1.
+  /// Uniform in `0 .. n - 1`, for n up to 2^31.
+  index_t below(std::uint64_t place, index_t n) const { return ss::detail::below(key_, place, n); }
+  /// Standard normal.
   double normal(std::uint64_t place) const {
     return ss::detail::counter_normal(seed_, stream_, place);
   }
@@ -42,7 +40,7 @@ class random_stream {
   std::uint64_t seed_, stream_, key_;
 };
 
-/// The stream of what has a name (FNV-1a): a new parameter changes no other one's numbers.
+/// Returns the stream of a name (FNV-1a), so that a new parameter does not change the others.
 constexpr std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (char const letter : name)

@@ -7,20 +7,21 @@
 
 namespace learning {
 
-/// `mask_of(request)` makes the mask.
+/// `mask_of(request)` returns the mask.
 template <class MaskOf>
-void add_attention_with(catalog& all, std::string const& name, std::string about, MaskOf mask_of) {
-  all[name] = {std::move(about), [mask_of](model_request const& r) {
-                 using mixer = mixers::attention<decltype(mask_of(r))>;
-                 typename mixer::config with;
-                 with.mask = mask_of(r), with.heads = r.heads, with.inner = r.inner;
-                 with.dropout = r.attention_dropout;
-                 with.inputs = r.inputs, with.out = r.out;
-                 return make_encoder<mixer>(r, with);
-               }};
+void add_attention_with(catalog& models, std::string const& name, std::string description,
+                        MaskOf mask_of) {
+  models[name] = {std::move(description), [mask_of](model_request const& r) {
+                    using mixer = mixers::attention<decltype(mask_of(r))>;
+                    typename mixer::config config;
+                    config.mask = mask_of(r), config.heads = r.heads, config.inner = r.inner;
+                    config.dropout = r.attention_dropout;
+                    config.inputs = r.inputs, config.out = r.out;
+                    return make_encoder<mixer>(r, config);
+                  }};
 }
 
-/// The size of a mask: what was asked for, or the published one.
+/// Size of a mask: the requested or the published one.
 inline index_t reach_of(model_request const& r, index_t published) {
   return r.reach > 0 ? r.reach : published;
 }

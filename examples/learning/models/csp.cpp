@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with every shift, to a reference channel or in ascending order.
+// CSP with every shift, aligned to a reference channel or in ascending order.
 #include "learning/mixers/csp.hpp"
 
 #include "models/catalog.hpp"
@@ -8,36 +8,36 @@ namespace learning {
 namespace {
 
 template <class Shift>
-void add(catalog& all, std::string const& shift,
+void add(catalog& models, std::string const& shift,
          std::function<void(Shift&, model_request const&)> set = {}) {
-  auto const both = [&](auto alignment, std::string const& name) {
+  auto const add_alignment = [&](auto alignment, std::string const& name) {
     using mixer = mixers::csp<Shift, decltype(alignment)>;
-    add_projected<mixer>(all, "csp-" + shift + "-" + name, "CSP, shift " + shift + ", " + name,
-                         [set](typename mixer::config& with, model_request const& r) {
+    add_projected<mixer>(models, "csp-" + shift + "-" + name, "CSP, shift " + shift + ", " + name,
+                         [set](typename mixer::config& config, model_request const& r) {
                            if (r.group > 0)
-                             with.core.groups = ss::group_size{r.group};
+                             config.core.groups = ss::group_size{r.group};
                            else
-                             with.core.groups = ss::group_count{1};
-                           if (set) set(with.core.shift, r);
+                             config.core.groups = ss::group_count{1};
+                           if (set) set(config.core.shift, r);
                          });
   };
-  both(ss::reference{}, "reference");
-  both(ss::ascending{}, "ascending");
+  add_alignment(ss::reference{}, "reference");
+  add_alignment(ss::ascending{}, "ascending");
 }
 
 }  // namespace
 
-void add_csp(catalog& all) {
-  add<ss::shift::none>(all, "none");
-  add<ss::shift::linear>(all, "linear");
-  add<ss::shift::linear_step>(all, "linear-step");
-  add<ss::shift::per_head>(all, "per-head", [](ss::shift::per_head& shift, model_request const& r) {
-    shift.heads = r.heads;
-  });
-  add<ss::shift::modular>(all, "modular");
-  add<ss::shift::power>(all, "power");
-  add<ss::shift::power_ceil>(all, "power-ceil");
-  all["csp"] = all["csp-linear-reference"];
+void add_csp(catalog& models) {
+  add<ss::shift::none>(models, "none");
+  add<ss::shift::linear>(models, "linear");
+  add<ss::shift::linear_step>(models, "linear-step");
+  add<ss::shift::per_head>(
+      models, "per-head",
+      [](ss::shift::per_head& shift, model_request const& r) { shift.heads = r.heads; });
+  add<ss::shift::modular>(models, "modular");
+  add<ss::shift::power>(models, "power");
+  add<ss::shift::power_ceil>(models, "power-ceil");
+  models["csp"] = models["csp-linear-reference"];
 }
 
 }  // namespace learning

@@ -22,25 +22,25 @@ constexpr char const* metadata_name = "__metadata__";
 std::size_t element_bytes(std::string const& dtype) {
   return dtype == "F32" ? 4 : dtype == "F64" ? 8 : 0;
 }
-// Returns what is wrong with a tensor, or an empty text.
-std::string fault(stored_tensor const& one) {
-  std::string const tensor = "tensor " + one.name;
-  std::size_t const each = element_bytes(one.dtype);
-  if (each == 0) return tensor + " is of " + one.dtype + ", must be of F32 or F64";
+// Returns the error of a tensor's metadata, or an empty string.
+std::string fault(stored_tensor const& tensor) {
+  std::string const label = "tensor " + tensor.name;
+  std::size_t const element_size = element_bytes(tensor.dtype);
+  if (element_size == 0) return label + " is of " + tensor.dtype + ", must be of F32 or F64";
   std::size_t count = 1;
-  for (index_t const extent : one.shape) {
-    if (extent < 0) return tensor + " has a negative extent";
-    // Also before an extent of 0: Python's package multiplies in this order, and refuses it.
+  for (index_t const extent : tensor.shape) {
+    if (extent < 0) return label + " has a negative extent";
+    // Rejects overflow even before an extent of 0, as Python's package does.
     if (count != 0 && static_cast<std::size_t>(extent) > SIZE_MAX / count)
-      return tensor + " is too large";
+      return label + " is too large";
     count *= static_cast<std::size_t>(extent);
   }
-  if (count > SIZE_MAX / each) return tensor + " is too large";
-  return count * each == one.bytes ? "" : tensor + " has not the bytes of its shape";
+  if (count > SIZE_MAX / element_size) return label + " is too large";
+  return count * element_size == tensor.bytes ? "" : label + " has not the bytes of its shape";
 }
 
-// Receives the parts of a header from the parser and refuses the first that the format does not
-// have, so that a file costs no more memory than its tensors.
+// SAX handler of the header. Throws at the first token that violates the format, so that memory is
+// bounded by the number of tensors.
 class header_reader {
  public:
   header_reader(std::string_view data, tensor_file& file) : data_(data), file_(file) {}
@@ -54,7 +54,7 @@ class header_reader {
     }
     if (!in_metadata() && name != "dtype" && name != "shape" && name != "data_offsets")
       fail("tensor " + tensor_.name + " has " + name + ", which is unknown");
-    if (!(in_metadata() ? file_.about.emplace(name, "").second : fields_.insert(name).second))
+    if (!(in_metadata() ? file_.meta.emplace(name, "").second : fields_.insert(name).second))
       fail(tensor_.name + ": " + name + " comes twice");
     field_ = name;
     return true;
@@ -70,7 +70,7 @@ class header_reader {
   bool end_array() { return --depth_, true; }
   bool string(std::string& text) {
     if (depth_ != 2 || !(in_metadata() || field_ == "dtype")) misplaced();
-    (in_metadata() ? file_.about[field_] : tensor_.dtype) = text;
+    (in_metadata() ? file_.meta[field_] : tensor_.dtype) = text;
     return true;
   }
   bool number_unsigned(std::uint64_t number) {
@@ -98,11 +98,11 @@ class header_reader {
   }
   bool in_metadata() const { return tensor_.name == metadata_name; }
   void add_tensor() {
-    std::string const tensor = "tensor " + tensor_.name;
-    if (fields_.size() != 3) fail(tensor + " needs dtype, shape and data_offsets");
+    std::string const label = "tensor " + tensor_.name;
+    if (fields_.size() != 3) fail(label + " needs dtype, shape and data_offsets");
     if (offsets_.size() != 2 || offsets_[0] > offsets_[1] ||
         static_cast<std::size_t>(offsets_[1]) > data_.size())
-      fail(tensor + " lies outside the data");
+      fail(label + " lies outside the data");
     tensor_.data = data_.data() + offsets_[0];
     tensor_.bytes = static_cast<std::size_t>(offsets_[1] - offsets_[0]);
     if (std::string const wrong = fault(tensor_); !wrong.empty()) fail(wrong);
@@ -111,8 +111,8 @@ class header_reader {
 
   std::string_view data_;
   tensor_file& file_;
-  int depth_ = 0;         // 1: names, 2: fields of a tensor or texts, 3: numbers of a list
-  stored_tensor tensor_;  // the present one; its name may be the metadata's
+  int depth_ = 0;         // 1: names, 2: fields of a tensor or metadata, 3: numbers of a list
+  stored_tensor tensor_;  // current tensor; has the metadata's name while reading metadata
   std::string field_;
   std::vector<index_t> offsets_;
   std::set<std::string> names_, fields_;
@@ -131,38 +131,39 @@ tensor_file read_tensors(std::string_view file) {
   std::string_view const data = file.substr(length_bytes + length);
   if (header.empty() || header[0] != '{')
     throw checkpoint_error("the header does not begin with '{'");
-  // The parser would take it for the end.
+  // The parser treats NUL as the end of input.
   if (header.find('\0') != std::string_view::npos)
     throw checkpoint_error("the header has a byte 0");
   tensor_file result;
   header_reader reader(data, result);
   json::sax_parse(header.begin(), header.end(), &reader);
   auto& list = result.tensors;
-  // Empty tensors first, where others begin.
+  // Sorts empty tensors before others at the same offset.
   std::sort(list.begin(), list.end(), [](auto const& a, auto const& b) {
     return std::tie(a.data, a.bytes, a.name) < std::tie(b.data, b.bytes, b.name);
   });
   void const* end = data.data();
-  for (stored_tensor const& one : list) {
-    if (one.data != end)
-      throw checkpoint_error("tensor " + one.name + " overlaps another or leaves a hole");
-    end = static_cast<char const*>(one.data) + one.bytes;
+  for (stored_tensor const& tensor : list) {
+    if (tensor.data != end)
+      throw checkpoint_error("tensor " + tensor.name + " overlaps another or leaves a hole");
+    end = static_cast<char const*>(tensor.data) + tensor.bytes;
   }
   if (end != data.data() + data.size())
     throw checkpoint_error("there are bytes behind the last tensor");
   return result;
 }
 
-std::string header_of(std::vector<stored_tensor> const& tensors, metadata const& about) {
+std::string header_of(std::vector<stored_tensor> const& tensors, metadata const& meta) {
   json header = json::object();
-  if (!about.empty()) header[metadata_name] = about;
+  if (!meta.empty()) header[metadata_name] = meta;
   std::size_t end = 0;
-  for (stored_tensor const& one : tensors) {
-    if (one.name == metadata_name || header.contains(one.name))
-      throw checkpoint_error("tensor " + one.name + " comes twice, or has the metadata's name");
-    if (std::string const wrong = fault(one); !wrong.empty()) throw checkpoint_error(wrong);
-    std::size_t const first = std::exchange(end, end + one.bytes);
-    header[one.name] = {{"dtype", one.dtype}, {"shape", one.shape}, {"data_offsets", {first, end}}};
+  for (stored_tensor const& tensor : tensors) {
+    if (tensor.name == metadata_name || header.contains(tensor.name))
+      throw checkpoint_error("tensor " + tensor.name + " comes twice, or has the metadata's name");
+    if (std::string const wrong = fault(tensor); !wrong.empty()) throw checkpoint_error(wrong);
+    std::size_t const first = std::exchange(end, end + tensor.bytes);
+    header[tensor.name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {first, end}}};
   }
   std::string text;
   try {
@@ -170,7 +171,7 @@ std::string header_of(std::vector<stored_tensor> const& tensors, metadata const&
   } catch (json::exception const&) {
     throw checkpoint_error("a name or text is not UTF-8");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // data begin at a multiple of 8
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // aligns the data to 8 bytes
   std::string length(length_bytes, '\0');
   for (std::size_t i = 0; i < length_bytes; ++i)
     length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
@@ -178,18 +179,18 @@ std::string header_of(std::vector<stored_tensor> const& tensors, metadata const&
 }
 
 void save_tensors(std::string const& path, std::vector<stored_tensor> tensors,
-                  metadata const& about) {
+                  metadata const& meta) {
   std::sort(tensors.begin(), tensors.end(),
             [](auto const& a, auto const& b) { return a.name < b.name; });
   std::string header;
   try {
-    header = header_of(tensors, about);
+    header = header_of(tensors, meta);
   } catch (checkpoint_error const& e) {
     throw checkpoint_error("cannot write " + path + ": " + e.what());
   }
   std::vector<std::string_view> parts = {header};
-  for (stored_tensor const& one : tensors)
-    parts.emplace_back(static_cast<char const*>(one.data), one.bytes);
+  for (stored_tensor const& tensor : tensors)
+    parts.emplace_back(static_cast<char const*>(tensor.data), tensor.bytes);
   replace_file(path, parts);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in files of the safetensors format, which Python's package of that name reads and writes:
-// 8 bytes with the header's length, a JSON header, and the data.
+// Reads and writes safetensors files: 8 bytes with the header's length, a JSON header, and the
+// data.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -15,7 +15,7 @@ namespace learning {
 
 using slicesort::index_t;
 
-/// A tensor of a file; does not own its data.
+/// A tensor of a file. Does not own its data.
 struct stored_tensor {
   std::string name, dtype;  ///< F32 or F64
   std::vector<index_t> shape;
@@ -27,18 +27,18 @@ using metadata = std::map<std::string, std::string>;
 
 struct tensor_file {
   std::vector<stored_tensor> tensors;  ///< in the order of their data
-  metadata about;
+  metadata meta;
 };
 
-/// The tensors in the bytes of a whole file, which must outlive the result. Refused are: a header
-/// past the end or over 100 MB, what is no JSON or not said by the format, types but F32 and F64,
-/// names that come twice, and tensors that overlap, leave holes or end before the file does.
+/// Parses the bytes of a file, which must outlive the result. Throws `checkpoint_error` for a
+/// header that is truncated, over 100 MB, or not JSON of this format; for types other than F32 and
+/// F64; for duplicate names; and for tensors that overlap or do not cover the data.
 tensor_file read_tensors(std::string_view file);
-/// The file's beginning that `read_tensors` reads, up to the data, which follow in the order of the
-/// tensors. Refuses what would be refused there.
-std::string header_of(std::vector<stored_tensor> const& tensors, metadata const& about);
-/// Writes tensors, sorted by name, as `replace_file` does. Throws `checkpoint_error`.
+/// Returns the bytes before the data, which follow in the order of the tensors. Throws for tensors
+/// that `read_tensors` rejects.
+std::string header_of(std::vector<stored_tensor> const& tensors, metadata const& meta);
+/// Writes tensors, sorted by name, with `replace_file`. Throws `checkpoint_error`.
 void save_tensors(std::string const& path, std::vector<stored_tensor> tensors,
-                  metadata const& about);
+                  metadata const& meta);
 
 }  // namespace learning

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files read and written as a whole, with the system's reason where that fails.
+// Reads and writes whole files. Errors contain the system's reason.
 #pragma once
 
 #include <unistd.h>
@@ -15,23 +15,23 @@
 
 namespace learning {
 
-/// A fault of a file, in a sentence for the user.
+/// An error of a file, with a message for the user.
 struct checkpoint_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 namespace detail {
 
-// The first failure of several calls that say what went wrong in `errno`.
+// Records the first failure of several calls that set `errno`.
 class first_failure {
  public:
   bool none() const { return reason_ == 0; }
   void unless(bool done) {
     if (!done && none()) reason_ = errno != 0 ? errno : EIO;
   }
-  void refuse(std::string const& what) const {
+  void refuse(std::string const& action) const {
     if (!none())
-      throw checkpoint_error("cannot " + what + ": " + std::generic_category().message(reason_));
+      throw checkpoint_error("cannot " + action + ": " + std::generic_category().message(reason_));
   }
 
  private:
@@ -40,27 +40,26 @@ class first_failure {
 
 }  // namespace detail
 
-/// The bytes of a file. Throws `checkpoint_error`, also for a folder, where a stream's iterators
-/// would throw an exception of their own.
+/// Returns the bytes of a file. Throws `checkpoint_error`, also for a folder.
 inline std::string bytes_of_file(std::string const& path) {
   detail::first_failure failure;
-  std::string all;
+  std::string bytes;
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   failure.unless(file != nullptr);
   if (file != nullptr) {
     std::vector<char> block(std::size_t{1} << 16);
     while (std::size_t const got = std::fread(block.data(), 1, block.size(), file))
-      all.append(block.data(), got);
+      bytes.append(block.data(), got);
     failure.unless(std::ferror(file) == 0);
     std::fclose(file);
   }
   failure.refuse("read " + path);
-  return all;
+  return bytes;
 }
 
-/// Writes the parts, one after the other, to a file beside `path`, `path.PROCESS.part`, and renames
-/// it when it is on the disk: a write that fails or is interrupted leaves the old file, and several
-/// processes may write to one path. Throws `checkpoint_error`.
+/// Writes the parts to `path.PROCESS.part` and, when they are on the disk, renames it to `path`. A
+/// failed or interrupted write keeps the old file, and several processes may write to one path.
+/// Throws `checkpoint_error`.
 inline void replace_file(std::string const& path, std::vector<std::string_view> const& parts) {
   detail::first_failure failure;
   std::string const unfinished = path + "." + std::to_string(getpid()) + ".part";

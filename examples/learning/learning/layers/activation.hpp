@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and their slopes, in loops that compilers turn into vectors.
+// Activations and their derivatives, in loops that compilers vectorize.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace learning {
 
-/// relu; gelu as x Phi(x) (torch, Paramixer), and its form with tanh (JAX's default: the Long Range
-/// Arena).
+/// relu, gelu as x Phi(x) (torch, Paramixer), and its tanh approximation (JAX's default: the Long
+/// Range Arena).
 enum class activation { relu, gelu, gelu_tanh };
 
-/// exp(x) for x of at most 0. In float with an error of 2 units in the last place, and 0 below -87.
+/// exp(x) for x <= 0. In float the error is 2 ulp, and results below exp(-87) are 0.
 inline double exp_of(double x) { return std::exp(x); }
 inline float exp_of(float x) {
   constexpr float log2_e = 1.44269504f, high = 0.693359375f, low = -2.12194440e-4f;
@@ -28,14 +28,14 @@ inline float exp_of(float x) {
                                     r * (4.16649e-2f + r * (8.3330e-3f + r * 1.3937e-3f)))));
   std::uint32_t bits;
   std::memcpy(&bits, &shifted, sizeof bits);
-  bits = (bits + 127u) << 23;  // the low bits of `shifted` are those of n
+  bits = (bits + 127u) << 23;  // the low bits of `shifted` are n
   float power;
   std::memcpy(&power, &bits, sizeof power);
   return x < smallest ? 0 : p * power;
 }
 
-/// The normal distribution's Phi(x), given exp(-x^2 / 2). In float with an error of 1e-7
-/// (Abramowitz and Stegun, 7.1.26).
+/// Phi(x) of the normal distribution, given exp(-x^2 / 2). In float the error is 1e-7 (Abramowitz
+/// and Stegun, 7.1.26).
 inline double normal_probability(double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 inline float normal_probability(float x, float bell) {
   constexpr float p = 0.3275911f * 0.70710678f;
@@ -66,32 +66,32 @@ value_and_slope<T> gelu(T x) {
 template <class T>
 value_and_slope<T> gelu_tanh(T x) {
   constexpr T scale = T(1.59576912160573071176), cubic = T(0.044715);  // 2 sqrt(2 / pi)
-  // (1 + tanh(u / 2)) / 2 = 1 / (1 + exp(-u)), from the exponential of -|u|.
+  // (1 + tanh(u / 2)) / 2 = 1 / (1 + exp(-u)), computed from exp(-|u|).
   T const u = scale * x * (1 + cubic * x * x);
   T const e = exp_of(-std::fabs(u));
   T const p = (u < 0 ? e : T(1)) / (1 + e);
   return {x * p, p + x * e / ((1 + e) * (1 + e)) * scale * (1 + 3 * cubic * x * x)};
 }
 
-/// `y = f(x)`, and the slopes in place of x.
+/// Computes `y = f(x)` and overwrites x with the slopes.
 template <class T>
-void activate(call<T>& c, activation f, matrix<T> x, matrix<T> y) {
+void activate(context<T>& c, activation f, matrix<T> x, matrix<T> y) {
   c.parallel_rows(x, [&](index_t first, index_t count) {
-    auto const each = [&](auto function) {
+    auto const apply = [&](auto function) {
       for (index_t r = first; r < first + count; ++r) {
         T *const from = x.row(r), *const to = y.row(r);
         for (index_t i = 0; i < x.columns; ++i) {
-          auto const both = function(from[i]);
-          to[i] = both.value, from[i] = both.slope;
+          auto const result = function(from[i]);
+          to[i] = result.value, from[i] = result.slope;
         }
       }
     };
     if (f == activation::relu)
-      each([](T v) { return relu(v); });
+      apply([](T v) { return relu(v); });
     else if (f == activation::gelu)
-      each([](T v) { return gelu(v); });
+      apply([](T v) { return gelu(v); });
     else
-      each([](T v) { return gelu_tanh(v); });
+      apply([](T v) { return gelu_tanh(v); });
   });
 }
 

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is around a mixer in a layer. A block is a tag; its `layer` is a template of the mixer.
+// Blocks around a mixer: norms, residuals and an MLP. A block is a tag with a template `layer`.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 #include "learning/layers/dropout.hpp"
 #include "learning/layers/elements.hpp"
 #include "learning/layers/linear.hpp"
 #include "learning/layers/norm.hpp"
-#include "learning/layers/site.hpp"
+#include "learning/layers/parameter_scope.hpp"
 
 namespace learning {
 
-/// The parts of a layer with residuals.
+/// The components of a layer with residuals.
 template <class Mixer>
 class residual_parts {
  public:
   using T = typename Mixer::element;
 
-  residual_parts(site<T> const& at, typename Mixer::config const& mixer, index_t hidden)
-      : norm1_(at.at("norm1")),
-        norm2_(at.at("norm2")),
-        mixer_(at.at("mixer"), mixer),
-        mlp_(at.at("mlp"), at.width, hidden, at.width),
-        drop1_(at.at("mixer")),
-        drop2_(at.at("mlp")) {}
+  residual_parts(parameter_scope<T> const& scope, typename Mixer::config const& mixer,
+                 index_t hidden)
+      : norm1_(scope.child("norm1")),
+        norm2_(scope.child("norm2")),
+        mixer_(scope.child("mixer"), mixer),
+        mlp_(scope.child("mlp"), scope.width, hidden, scope.width),
+        drop1_(scope.child("mixer")),
+        drop2_(scope.child("mlp")) {}
 
  protected:
   layer_norm<T> norm1_, norm2_;
@@ -33,10 +34,10 @@ class residual_parts {
 };
 
 /// `x += drop(mix(norm(x)))`, `x += drop(mlp(norm(x)))` (Sliceformer, the Long Range Arena, ViT).
-/// The encoder norms what leaves the last layer.
+/// The encoder normalizes the output of the last layer.
 struct pre_norm {
-  static constexpr bool norms_at_the_end = true;
-  static constexpr bool drops_twice = false;
+  static constexpr bool has_final_norm = true;
+  static constexpr bool drops_embedding_twice = false;
 
   template <class Mixer>
   class layer : residual_parts<Mixer> {
@@ -47,7 +48,7 @@ struct pre_norm {
     using T = typename parts::T;
     using parts::residual_parts;
 
-    void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+    void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);
       extents3 const e = x.extents();
       input_ = x, normed_ = c.keep(e), middle_ = c.keep(e), normed2_ = c.keep(e);
@@ -60,7 +61,7 @@ struct pre_norm {
       drop2_.apply(c, flat(y));
       add_elements<T>(c, flat(y), flat(middle_), flat(y));
     }
-    void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+    void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       extents3 const e = dy.extents();
       tensor3<T> const dpart = c.scratch(e), dnormed = c.scratch(e), dmiddle = c.scratch(e);
@@ -85,8 +86,8 @@ struct pre_norm {
 
 /// `x = norm(x + drop(mix(x)))`, `x = norm(x + drop(mlp(x)))` (Attention Is All You Need).
 struct post_norm {
-  static constexpr bool norms_at_the_end = false;
-  static constexpr bool drops_twice = false;
+  static constexpr bool has_final_norm = false;
+  static constexpr bool drops_embedding_twice = false;
 
   template <class Mixer>
   class layer : residual_parts<Mixer> {
@@ -97,7 +98,7 @@ struct post_norm {
     using T = typename parts::T;
     using parts::residual_parts;
 
-    void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+    void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);
       extents3 const e = x.extents();
       sum1_ = c.keep(e), middle_ = c.keep(e), sum2_ = c.keep(e);
@@ -110,7 +111,7 @@ struct post_norm {
       add_elements<T>(c, flat(sum2_), flat(middle_), flat(sum2_));
       norm2_.forward(c, flat<T const>(sum2_), flat(y));
     }
-    void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+    void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       extents3 const e = dy.extents();
       tensor3<T> const dpart = c.scratch(e), dsum = c.scratch(e), dmiddle = c.scratch(e);
@@ -131,25 +132,25 @@ struct post_norm {
   };
 };
 
-/// `x = drop(mix(x))` (Paramixer, whose mixer has residuals and MLPs of its own). Its embedding is
-/// dropped out once more on its way to the first layer.
+/// `x = drop(mix(x))` (Paramixer, whose mixer contains residuals and MLPs). Its code applies
+/// dropout to the embedding a second time.
 struct bare {
-  static constexpr bool norms_at_the_end = false;
-  static constexpr bool drops_twice = true;
+  static constexpr bool has_final_norm = false;
+  static constexpr bool drops_embedding_twice = true;
 
   template <class Mixer>
   class layer {
    public:
     using T = typename Mixer::element;
 
-    layer(site<T> const& at, typename Mixer::config const& mixer, index_t /*hidden*/)
-        : mixer_(at.at("mixer"), mixer), drop_(at) {}
+    layer(parameter_scope<T> const& scope, typename Mixer::config const& mixer, index_t /*hidden*/)
+        : mixer_(scope.child("mixer"), mixer), drop_(scope) {}
 
-    void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+    void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
       mixer_.forward(c, x, y);
       drop_.apply(c, flat(y));
     }
-    void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+    void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       tensor3<T> const dropped = c.scratch(dy.extents());
       copy(c, flat(dy), flat(dropped));

@@ -1,45 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout by a counter-based hash: which elements are kept follows from the seed, the layer's name,
-// the step and the element's number, so backward draws nothing again and no thread matters.
+// Dropout by a counter-based hash: the kept elements depend on the seed, the layer's name, the step
+// and the element's index alone, so that backward recomputes them and threads have no effect.
 #pragma once
 
-#include "learning/call.hpp"
-#include "learning/layers/site.hpp"
+#include "learning/context.hpp"
+#include "learning/layers/parameter_scope.hpp"
 
 #include <cstdint>
 
 namespace learning {
 
-/// Sets elements to 0 with the probability of the model's conventions, and divides the others by
-/// what is left of 1, in training.
+/// In training, sets elements to 0 with probability p and multiplies the others by 1 / (1 - p).
 template <class T>
 class dropout {
  public:
-  explicit dropout(site<T> const& at)
-      : stream_(stream_of(at.at("dropout").name)), rate_(at.rules.dropout) {}
+  explicit dropout(parameter_scope<T> const& scope)
+      : stream_(stream_of(scope.child("dropout").name)), rate_(scope.rules.dropout) {}
 
-  /// Forward, of x, and backward, of its gradient, in place.
-  void apply(call<T>& c, matrix<T> x) const {
+  /// Applies dropout to x, or backward to its gradient, in place.
+  void apply(context<T>& c, matrix<T> x) const {
     if (rate_ <= 0 || !c.training) return;
     random_stream const random(c.seed, stream_);
-    auto const least = static_cast<std::uint32_t>(rate_ * 0x1p32);
+    auto const threshold = static_cast<std::uint32_t>(rate_ * 0x1p32);
     auto const scale = static_cast<T>(1 / (1 - rate_));
     auto const columns = static_cast<std::uint64_t>(x.columns);
     c.parallel_rows(x, [&](index_t first, index_t count) {
       for (index_t r = first; r < first + count; ++r)
-        drop(random, (c.step << 40) + static_cast<std::uint64_t>(r) * columns, least, scale,
+        drop(random, (c.step << 40) + static_cast<std::uint64_t>(r) * columns, threshold, scale,
              x.row(r), x.columns);
     });
   }
 
  private:
-  // All by value: a store to the row could change what lies behind a reference, and compilers would
-  // then form no vectors.
-  static void drop(random_stream random, std::uint64_t place, std::uint32_t least, T scale, T* row,
-                   index_t columns) {
+  // Takes everything by value: a store to the row could alias a reference and prevent
+  // vectorization.
+  static void drop(random_stream random, std::uint64_t position, std::uint32_t threshold, T scale,
+                   T* row, index_t columns) {
     for (index_t i = 0; i < columns; ++i) {
-      bool const kept = random.bits32(place + static_cast<std::uint64_t>(i)) >= least;
-      row[i] = kept ? row[i] * scale : T(0);
+      bool const keep = random.bits32(position + static_cast<std::uint64_t>(i)) >= threshold;
+      row[i] = keep ? row[i] * scale : T(0);
     }
   }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples to rows: tokens or numbers, a class token before them, and positions.
+// Maps samples to rows: embeds tokens or numbers, prepends a class token, and adds positions.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 #include "learning/layers/dropout.hpp"
 #include "learning/layers/linear.hpp"
-#include "learning/layers/site.hpp"
+#include "learning/layers/parameter_scope.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,68 +14,69 @@
 
 namespace learning {
 
-/// None, sines and cosines of `i / 10000^(2k / C)` in even and odd channels, or learned.
+/// Positions: none, sines and cosines of `i / 10000^(2k / C)` in even and odd channels, or learned.
 enum class positions { none, sinusoid, learned };
 
-/// Row i of the result is `table[token i]`, or `W numbers + b`, plus position i, dropped out. With
-/// a class token, a learned row (zeros at first) comes first, also before positions are counted.
+/// Row i of the result is `drop(table[token i] + position i)`, or with `W numbers + b` instead of
+/// the table. A class token is an additional row 0, learned from zeros, which has a position too.
 template <class T>
 class embedding {
  public:
-  embedding(site<T> const& at, sample_shape input, bool class_token, positions with)
-      : width_(at.width),
+  embedding(parameter_scope<T> const& scope, sample_shape input, bool class_token,
+            positions position_kind)
+      : width_(scope.width),
         rows_(input.length + (class_token ? 1 : 0)),
         first_(class_token ? 1 : 0),
-        drop_(at.at("embedding")) {
+        drop_(scope.child("embedding")) {
     if (input.features > 0)
-      numbers_.emplace(at.at("input"), input.features, width_);
+      numbers_.emplace(scope.child("input"), input.features, width_);
     else
-      table_ = at.add("embedding.weight", {input.vocabulary, width_},
-                      initializer::normal(at.rules.token_deviation));
-    if (class_token) class_ = at.add("cls", {width_}, initializer::constant(0));
-    if (with == positions::learned)
-      positions_ =
-          at.add("positions", {rows_, width_}, initializer::normal(at.rules.position_deviation));
-    if (with == positions::sinusoid) form_sinusoid();
+      table_ = scope.add("embedding.weight", {input.vocabulary, width_},
+                         initializer::normal(scope.rules.token_deviation));
+    if (class_token) class_ = scope.add("cls", {width_}, initializer::constant(0));
+    if (position_kind == positions::learned)
+      positions_ = scope.add("positions", {rows_, width_},
+                             initializer::normal(scope.rules.position_deviation));
+    if (position_kind == positions::sinusoid) compute_sinusoid();
   }
 
-  /// Rows of a sample, with the class token.
+  /// Rows of a sample, class token included.
   index_t rows() const { return rows_; }
 
-  void forward(call<T>& c, batch<T> const& in, tensor3<T> x) const {
-    if (numbers_) from_numbers(c, in, x);
+  void forward(context<T>& c, batch<T> const& input, tensor3<T> x) const {
+    if (numbers_) from_numbers(c, input, x);
     each_row(c, x, [&](index_t b, index_t n) {
       T* const row = &x(b, n, 0);
       if (n < first_)
         std::copy_n(class_.value(), width_, row);
       else if (!numbers_)
-        std::copy_n(table_.value() + token(in, b, n) * width_, width_, row);
+        std::copy_n(table_.value() + token(input, b, n) * width_, width_, row);
       if (T const* const added = position(n))
         for (index_t i = 0; i < width_; ++i) row[i] += added[i];
     });
     drop_.apply(c, flat(x));
   }
-  /// Adds to the gradients of all that is learned. Overwrites dx.
-  void backward(call<T>& c, batch<T> const& in, tensor3<T> dx) const {
+  /// Adds to the gradients of the parameters. Overwrites dx.
+  void backward(context<T>& c, batch<T> const& input, tensor3<T> dx) const {
     drop_.apply(c, flat(dx));
-    add_over_samples(c, in.size, dx);
+    add_over_samples(c, input.size, dx);
     if (numbers_) {
       memory::scope const scope(c.stack);
-      extents3 const e{in.size, rows_ - first_, width_};
-      tensor3<T> const rows = c.scratch(e);  // without class tokens, which no number made
-      c.work([&] { std::fill_n(rows.data(), e.size(), T(0)); });
+      extents3 const e{input.size, rows_ - first_, width_};
+      tensor3<T> const rows = c.scratch(e);  // without class tokens
+      c.compute([&] { std::fill_n(rows.data(), e.size(), T(0)); });
       each_row(c, dx, [&](index_t b, index_t n) {
         if (n >= first_) std::copy_n(&dx(b, n, 0), width_, &rows(b, n - first_, 0));
       });
-      numbers_->backward(c, in.numbers_matrix(), flat(rows));
+      numbers_->backward(c, input.numbers_matrix(), flat(rows));
     } else {
       c.reduce_rows(flat(dx), table_.size(), c.stack.counting() ? nullptr : table_.gradient(),
                     [&](index_t first, index_t count, T* part) {
                       for (index_t r = first; r < first + count; ++r) {
                         index_t const b = r / rows_, n = r % rows_;
                         if (n < first_) continue;
-                        T* const to = part + token(in, b, n) * width_;
-                        for (index_t i = 0; i < width_; ++i) to[i] += dx(b, n, i);
+                        T* const row_gradient = part + token(input, b, n) * width_;
+                        for (index_t i = 0; i < width_; ++i) row_gradient[i] += dx(b, n, i);
                       }
                     });
     }
@@ -83,39 +84,39 @@ class embedding {
 
  private:
   template <class F>
-  void each_row(call<T>& c, tensor3<T> x, F const& f) const {
+  void each_row(context<T>& c, tensor3<T> x, F const& f) const {
     c.parallel_rows(flat(x), [&](index_t first, index_t count) {
       for (index_t r = first; r < first + count; ++r) f(r / rows_, r % rows_);
     });
   }
-  index_t token(batch<T> const& in, index_t b, index_t n) const {
-    return in.tokens[b * (rows_ - first_) + n - first_];
+  index_t token(batch<T> const& input, index_t b, index_t n) const {
+    return input.tokens[b * (rows_ - first_) + n - first_];
   }
   T const* position(index_t n) const {
     if (positions_.size() > 0) return positions_.value() + n * width_;
     return sinusoid_.empty() ? nullptr : sinusoid_.data() + n * width_;
   }
-  void from_numbers(call<T>& c, batch<T> const& in, tensor3<T> x) const {
-    if (first_ == 0) return numbers_->forward(c, in.numbers_matrix(), flat(x));
+  void from_numbers(context<T>& c, batch<T> const& input, tensor3<T> x) const {
+    if (first_ == 0) return numbers_->forward(c, input.numbers_matrix(), flat(x));
     memory::scope const scope(c.stack);
-    tensor3<T> const rows = c.scratch({in.size, rows_ - first_, width_});
-    numbers_->forward(c, in.numbers_matrix(), flat(rows));
+    tensor3<T> const rows = c.scratch({input.size, rows_ - first_, width_});
+    numbers_->forward(c, input.numbers_matrix(), flat(rows));
     each_row(c, x, [&](index_t b, index_t n) {
       if (n >= first_) std::copy_n(&rows(b, n - first_, 0), width_, &x(b, n, 0));
     });
   }
-  // Positions and the class token, which all samples share: sums in the order of the samples.
-  void add_over_samples(call<T>& c, index_t samples, tensor3<T> dx) const {
+  // Adds the gradients of positions and the class token, summed in the order of the samples.
+  void add_over_samples(context<T>& c, index_t samples, tensor3<T> dx) const {
     c.each_tile(rows_, [&](index_t first, index_t count, index_t) {
       for (index_t b = 0; b < samples; ++b)
-        for (index_t n = first; n < std::min(first + count, c.formed_rows(b, rows_)); ++n)
+        for (index_t n = first; n < std::min(first + count, c.computed_rows(b, rows_)); ++n)
           for (index_t i = 0; i < width_; ++i) {
             if (positions_.size() > 0) positions_.gradient()[n * width_ + i] += dx(b, n, i);
             if (n < first_) class_.gradient()[i] += dx(b, n, i);
           }
     });
   }
-  void form_sinusoid() {
+  void compute_sinusoid() {
     sinusoid_.resize(static_cast<std::size_t>(rows_ * width_));
     for (index_t n = 0; n < rows_; ++n)
       for (index_t i = 0; i < width_; ++i) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers, and two of them with an activation between.
+// Linear layers and MLPs.
 #pragma once
 
 #include "learning/gemm.hpp"
 #include "learning/layers/activation.hpp"
 #include "learning/layers/dropout.hpp"
 #include "learning/layers/elements.hpp"
-#include "learning/layers/site.hpp"
+#include "learning/layers/parameter_scope.hpp"
 
 #include <algorithm>
 
@@ -18,51 +18,55 @@ enum class bias { none, learned };
 template <class T>
 class linear {
  public:
-  linear(site<T> const& at, index_t in, index_t out, bias with = bias::learned)
-      : in_(in), out_(out), weight_(at.add("weight", {out, in}, at.rules.weight(in, out))) {
-    if (with == bias::learned) bias_ = at.add("bias", {out}, at.rules.bias(in));
+  linear(parameter_scope<T> const& scope, index_t inputs, index_t outputs,
+         bias kind = bias::learned)
+      : inputs_(inputs),
+        outputs_(outputs),
+        weight_(scope.add("weight", {outputs, inputs}, scope.rules.weight(inputs, outputs))) {
+    if (kind == bias::learned) bias_ = scope.add("bias", {outputs}, scope.rules.bias(inputs));
   }
 
-  index_t outputs() const { return out_; }
+  index_t width() const { return outputs_; }
 
-  void forward(call<T>& c, matrix<T const> x, matrix<T> y) const {
+  void forward(context<T>& c, matrix<T const> x, matrix<T> y) const {
     c.parallel_rows(x, [&](index_t first, index_t count) {
-      auto const to = y.part(first, count);
-      for (index_t r = 0; has_bias() && r < count; ++r) std::copy_n(bias_.value(), out_, to.row(r));
-      multiply<T>(x.part(first, count), weights(), to, transposed::b, has_bias());
+      auto const result = y.slice(first, count);
+      for (index_t r = 0; has_bias() && r < count; ++r)
+        std::copy_n(bias_.value(), outputs_, result.row(r));
+      multiply<T>(x.slice(first, count), weights(), result, transposed::b, has_bias());
     });
   }
-  /// Adds to the gradients of W and b. `x` is what forward read.
-  void backward(call<T>& c, matrix<T const> x, matrix<T const> dy) const {
-    // Biases were added right after weights, so both gradients are one array.
+  /// Adds to the gradients of W and b. `x` is forward's input.
+  void backward(context<T>& c, matrix<T const> x, matrix<T const> dy) const {
+    // The bias follows the weights in memory, so both gradients are one array.
     c.reduce_rows(x, weight_.size() + bias_.size(),
                   c.stack.counting() ? nullptr : weight_.gradient(),
                   [&](index_t first, index_t count, T* part) {
                     for (index_t done = 0; done < count; done += rows_at_once) {
-                      index_t const at = first + done, rows = std::min(rows_at_once, count - done);
-                      multiply<T>(dy.part(at, rows), x.part(at, rows), matrix<T>(part, out_, in_),
-                                  transposed::a, /*adds*/ true);
+                      index_t const row = first + done, rows = std::min(rows_at_once, count - done);
+                      multiply<T>(dy.slice(row, rows), x.slice(row, rows),
+                                  matrix<T>(part, outputs_, inputs_), transposed::a, /*adds*/ true);
                     }
                     T* const sums = part + weight_.size();
                     for (index_t r = first; has_bias() && r < first + count; ++r)
-                      for (index_t i = 0; i < out_; ++i) sums[i] += dy.row(r)[i];
+                      for (index_t i = 0; i < outputs_; ++i) sums[i] += dy.row(r)[i];
                   });
   }
-  /// `dx = dy W`, or `dx += dy W`; and as above.
-  void backward(call<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
+  /// Also computes `dx = dy W`, or `dx += dy W`.
+  void backward(context<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     backward(c, x, dy);
     c.parallel_rows(x, [&](index_t first, index_t count) {
-      multiply<T>(dy.part(first, count), weights(), dx.part(first, count), transposed::none,
+      multiply<T>(dy.slice(first, count), weights(), dx.slice(first, count), transposed::none,
                   mode == ss::grad_mode::accumulate);
     });
   }
 
  private:
   bool has_bias() const { return bias_.size() > 0; }
-  matrix<T const> weights() const { return matrix<T>(weight_.value(), out_, in_); }
+  matrix<T const> weights() const { return matrix<T>(weight_.value(), outputs_, inputs_); }
 
-  index_t in_, out_;
+  index_t inputs_, outputs_;
   parameter<T> weight_, bias_;
 };
 
@@ -70,14 +74,14 @@ class linear {
 template <class T>
 class mlp {
  public:
-  mlp(site<T> const& at, index_t in, index_t hidden, index_t out)
-      : first_(at.at("0"), in, hidden),
-        second_(at.at("2"), hidden, out),
-        function_(at.rules.hidden),
-        drop_(at) {}
+  mlp(parameter_scope<T> const& scope, index_t inputs, index_t hidden, index_t outputs)
+      : first_(scope.child("0"), inputs, hidden),
+        second_(scope.child("2"), hidden, outputs),
+        function_(scope.rules.hidden),
+        drop_(scope) {}
 
-  void forward(call<T>& c, matrix<T const> x, matrix<T> y) {
-    index_t const hidden = first_.outputs();
+  void forward(context<T>& c, matrix<T const> x, matrix<T> y) {
+    index_t const hidden = first_.width();
     memory::scope const scope(c.stack);
     slope_ = c.keep_rows(x, hidden), value_ = c.keep_rows(x, hidden);
     first_.forward(c, x, slope_);
@@ -85,7 +89,7 @@ class mlp {
     drop_.apply(c, value_);
     second_.forward(c, value_, y);
   }
-  void backward(call<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
+  void backward(context<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     memory::scope const scope(c.stack);
     matrix<T> const dvalue = c.scratch_rows(value_, value_.columns);

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of rows.
+// Layer norm.
 #pragma once
 
-#include "learning/call.hpp"
-#include "learning/layers/site.hpp"
+#include "learning/context.hpp"
+#include "learning/layers/parameter_scope.hpp"
 
 #include <cmath>
 
 namespace learning {
 
-/// `y = g (x - mean) / sqrt(variance + epsilon) + b`, row by row, with the biased variance (layer
-/// norm).
+/// `y = g (x - mean) / sqrt(variance + epsilon) + b`, row by row, with the biased variance.
 template <class T>
 class layer_norm {
  public:
-  explicit layer_norm(site<T> const& at)
-      : epsilon_(at.rules.norm_epsilon),
-        gain_(at.add("weight", {at.width}, initializer::constant(1))),
-        shift_(at.add("bias", {at.width}, initializer::constant(0))) {}
+  explicit layer_norm(parameter_scope<T> const& scope)
+      : epsilon_(scope.rules.norm_epsilon),
+        gain_(scope.add("weight", {scope.width}, initializer::constant(1))),
+        shift_(scope.add("bias", {scope.width}, initializer::constant(0))) {}
 
-  void forward(call<T>& c, matrix<T const> x, matrix<T> y) {
+  void forward(context<T>& c, matrix<T const> x, matrix<T> y) {
     scale_ = c.keep(x.rows * 2);
     c.parallel_rows(x, [&](index_t first, index_t count) {
       T const *const gain = gain_.value(), *const shift = shift_.value();
@@ -37,8 +36,8 @@ class layer_norm {
       }
     });
   }
-  /// Adds to the gradients of g and b, and adds x's to dx, or writes it.
-  void backward(call<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
+  /// Adds to the gradients of g and b. Writes the gradient of x to dx, or adds it.
+  void backward(context<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     index_t const columns = x.columns;
     bool const adds = mode == ss::grad_mode::accumulate;
@@ -66,7 +65,7 @@ class layer_norm {
 
  private:
   static T width(matrix<T const> x) { return static_cast<T>(x.columns); }
-  // In a fixed order of several sums, which compilers may keep in a vector.
+  // Sums in a fixed order of several partial sums, which compilers may vectorize.
   template <class F>
   static T sum(index_t count, F const& f) {
     constexpr index_t lanes = 16;

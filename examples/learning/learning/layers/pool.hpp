@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the rows of a sample to the one row that its answer is read from.
+// Pooling: reduces the rows of a sample to one.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,43 +10,43 @@
 
 namespace learning {
 
-/// Row 0 (the class token's), the mean or the greatest of the valid rows in every channel (the
-/// first of equals), or all rows side by side, padding included.
+/// Row 0 (the class token), the mean or the maximum of the valid rows per channel, or all rows
+/// concatenated, padding included. The gradient of a maximum goes to its first row.
 enum class pooling { cls, mean, max, flatten };
 
 template <class T>
 class pool {
  public:
-  pool(pooling how, index_t rows, index_t width) : how_(how), rows_(rows), width_(width) {}
+  pool(pooling kind, index_t rows, index_t width) : kind_(kind), rows_(rows), width_(width) {}
 
-  index_t outputs() const { return how_ == pooling::flatten ? rows_ * width_ : width_; }
+  index_t outputs() const { return kind_ == pooling::flatten ? rows_ * width_ : width_; }
 
-  /// From `[batch, rows, width]` to `[batch, outputs]`. A sample without rows has zeros.
-  void forward(call<T>& c, tensor3<T const> x, matrix<T> y) {
-    if (how_ == pooling::max) greatest_ = c.template keep<std::int32_t>(y.rows * width_);
+  /// `[batch, rows, width]` -> `[batch, outputs]`. A sample without valid rows gives zeros.
+  void forward(context<T>& c, tensor3<T const> x, matrix<T> y) {
+    if (kind_ == pooling::max) greatest_ = c.template keep<std::int32_t>(y.rows * width_);
     each_sample(c, y.rows, [&](index_t b) {
       T const* const from = &x(b, 0, 0);
       T* const to = y.row(b);
-      if (how_ == pooling::cls || how_ == pooling::flatten)
+      if (kind_ == pooling::cls || kind_ == pooling::flatten)
         return void(std::copy_n(from, outputs(), to));
       std::fill_n(to, width_, T(0));
       index_t const valid = c.valid_rows(b, rows_);
-      if (how_ == pooling::max) return take_greatest(from, valid, to, greatest_ + b * width_);
+      if (kind_ == pooling::max) return take_greatest(from, valid, to, greatest_ + b * width_);
       for (index_t n = 0; n < valid; ++n)
         for (index_t i = 0; i < width_; ++i) to[i] += from[n * width_ + i];
       for (index_t i = 0; i < width_; ++i) to[i] *= share(valid);
     });
   }
-  /// Writes all of dx but padding, which `flatten` has none of.
-  void backward(call<T>& c, matrix<T const> dy, tensor3<T> dx) const {
+  /// Writes dx except padding; `flatten` has no padding.
+  void backward(context<T>& c, matrix<T const> dy, tensor3<T> dx) const {
     each_sample(c, dy.rows, [&](index_t b) {
       T const* const from = dy.row(b);
       T* const to = &dx(b, 0, 0);
       index_t const valid = c.valid_rows(b, rows_);
-      if (how_ != pooling::flatten) std::fill_n(to, valid * width_, T(0));
-      if (how_ == pooling::cls || how_ == pooling::flatten)
+      if (kind_ != pooling::flatten) std::fill_n(to, valid * width_, T(0));
+      if (kind_ == pooling::cls || kind_ == pooling::flatten)
         std::copy_n(from, outputs(), to);
-      else if (how_ == pooling::max)
+      else if (kind_ == pooling::max)
         for (index_t i = 0; valid > 0 && i < width_; ++i)
           to[greatest_[b * width_ + i] * width_ + i] = from[i];
       else
@@ -57,21 +57,21 @@ class pool {
 
  private:
   template <class F>
-  static void each_sample(call<T>& c, index_t samples, F const& f) {
-    c.work([&] {
+  static void each_sample(context<T>& c, index_t samples, F const& f) {
+    c.compute([&] {
       c.threads.parallel_for(static_cast<unsigned>(samples),
                              [&](unsigned b) { f(static_cast<index_t>(b)); });
     });
   }
   static T share(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
-  void take_greatest(T const* from, index_t valid, T* to, std::int32_t* at) const {
+  void take_greatest(T const* from, index_t valid, T* to, std::int32_t* indices) const {
     for (index_t n = 0; n < valid; ++n)
       for (index_t i = 0; i < width_; ++i)
         if (n == 0 || from[n * width_ + i] > to[i])
-          to[i] = from[n * width_ + i], at[i] = static_cast<std::int32_t>(n);
+          to[i] = from[n * width_ + i], indices[i] = static_cast<std::int32_t>(n);
   }
 
-  pooling how_;
+  pooling kind_;
   index_t rows_, width_;
   std::int32_t* greatest_ = nullptr;
 };

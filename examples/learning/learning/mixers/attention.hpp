@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-head softmax attention, with any mask.
+// Multi-head softmax attention with a mask.
 #pragma once
 
 #include "learning/mixers/projected.hpp"
@@ -10,8 +10,8 @@
 
 namespace learning::mixers {
 
-/// `y = W_O softmax(Q K^T / sqrt(D)) V` of D channels a head, where one product of x and a weight
-/// `[3 inner, width]` gives Q, K and V (Attention Is All You Need).
+/// `y = W_O softmax(Q K^T / sqrt(D)) V` with D channels per head. One product of x and a weight
+/// `[3 inner, width]` computes Q, K and V (Attention Is All You Need).
 template <class Mask = ss::mask::full, class T = float>
 class attention {
  public:
@@ -20,21 +20,21 @@ class attention {
   struct config {
     Mask mask{};
     index_t heads = 1;
-    index_t inner = 0;   ///< channels of all heads together; 0: as many as a row has
-    double dropout = 0;  ///< of the weights
+    index_t inner = 0;   ///< channels of all heads together; 0: the width
+    double dropout = 0;  ///< rate of attention weights
     bias inputs = bias::none, out = bias::none;
   };
 
-  attention(site<T> const& at, config const& with)
-      : inner_(with.inner > 0 ? with.inner : at.width),
-        heads_(with.heads),
-        rate_(with.dropout),
-        stream_(stream_of(at.name)),
-        in_(at.at("in_proj"), at.width, 3 * inner_, with.inputs),
-        out_(at.at("out_proj"), inner_, at.width, with.out),
-        op_(with.mask) {}
+  attention(parameter_scope<T> const& scope, config const& options)
+      : inner_(options.inner > 0 ? options.inner : scope.width),
+        heads_(options.heads),
+        rate_(options.dropout),
+        stream_(stream_of(scope.name)),
+        in_(scope.child("in_proj"), scope.width, 3 * inner_, options.inputs),
+        out_(scope.child("out_proj"), inner_, scope.width, options.out),
+        op_(options.mask) {}
 
-  void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+  void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
     memory::scope const scope(c.stack);
     extents3 const e{x.extents().batch, x.extents().length, inner_};
     input_ = x;
@@ -42,24 +42,24 @@ class attention {
     in_.forward(c, flat(x), flat(projected_));
     extents4 const head = heads(mixed_).extents(), state = op_.saved_extents(head, head);
     state_ = {c.keep(state.size()), state};
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), head, head));
-    c.work([&] {
-      ss::saved_attention<T> const to = saved_if_training<ss::saved_attention<T>>(c, state_);
-      op_.forward(c.on(), inputs(), heads(mixed_), to, scratch,
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.exec(), head, head));
+    c.compute([&] {
+      ss::saved_attention<T> const saved = saved_if_training<ss::saved_attention<T>>(c, state_);
+      op_.forward(c.exec(), inputs(), heads(mixed_), saved, scratch,
                   {ss::lengths(c.lengths, c.lengths), drop(c)});
     });
     out_.forward(c, flat<T const>(mixed_), flat(y));
   }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
     memory::scope const scope(c.stack);
     tensor3<T> const dmixed = c.scratch(mixed_.extents()), din = c.scratch(projected_.extents());
     out_.backward(c, flat<T const>(mixed_), flat(dy), flat(dmixed));
     extents4 const head = heads(mixed_).extents();
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), head, head));
-    c.work([&] {
-      ss::attention_gradients<T> const to{part(din, 0), part(din, 1), part(din, 2), {}};
-      op_.backward(c.on(), heads(dmixed), inputs(), heads(mixed_),
-                   ss::const_saved_attention<T>(state_), to, scratch,
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.exec(), head, head));
+    c.compute([&] {
+      ss::attention_gradients<T> const grads{part(din, 0), part(din, 1), part(din, 2), {}};
+      op_.backward(c.exec(), heads(dmixed), inputs(), heads(mixed_),
+                   ss::const_saved_attention<T>(state_), grads, scratch,
                    {ss::lengths(c.lengths, c.lengths), drop(c)});
     });
     in_.backward(c, flat(input_), flat<T const>(din), flat(dx));
@@ -67,15 +67,15 @@ class attention {
 
  private:
   tensor4<T> heads(tensor3<T> x) const { return ss::split_heads(x, heads_); }
-  // Q, K or V in the channels of all three.
-  tensor4<T> part(tensor3<T> all, index_t number) const {
-    extents3 const e = all.extents();
-    return heads({all.data() + number * inner_, {e.batch, e.length, inner_}, all.strides()});
+  // Returns Q, K or V, which are consecutive channels.
+  tensor4<T> part(tensor3<T> qkv, index_t number) const {
+    extents3 const e = qkv.extents();
+    return heads({qkv.data() + number * inner_, {e.batch, e.length, inner_}, qkv.strides()});
   }
   ss::attention_inputs<T> inputs() const {
     return {part(projected_, 0), part(projected_, 1), part(projected_, 2), {}};
   }
-  ss::dropout drop(call<T> const& c) const {
+  ss::dropout drop(context<T> const& c) const {
     if (!c.training) return {};
     return {rate_, random_stream(c.seed, stream_).bits(c.step)};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP's mixer, with any shift and alignment.
+// CSP's mixer, with a shift and an alignment.
 #pragma once
 
 #include "learning/mixers/projected.hpp"
@@ -9,15 +9,15 @@
 
 namespace learning::mixers {
 
-/// Shifts that depend on the layer.
+/// Returns the shift of a layer; `power` and `power_ceil` depend on it.
 template <class Shift>
-Shift shift_at(Shift shift, index_t /*layer*/, index_t /*layers*/) {
+Shift shift_of_layer(Shift shift, index_t /*layer*/, index_t /*layers*/) {
   return shift;
 }
-inline ss::shift::power shift_at(ss::shift::power, index_t layer, index_t layers) {
+inline ss::shift::power shift_of_layer(ss::shift::power, index_t layer, index_t layers) {
   return {layer, layers};
 }
-inline ss::shift::power_ceil shift_at(ss::shift::power_ceil, index_t layer, index_t layers) {
+inline ss::shift::power_ceil shift_of_layer(ss::shift::power_ceil, index_t layer, index_t layers) {
   return {layer, layers};
 }
 
@@ -30,10 +30,10 @@ class csp_core : public saving_core<csp_core<Shift, Alignment, T>, ss::csp<Shift
     Shift shift{};
     Alignment alignment{};
   };
-  csp_core(site<T> const& at, config const& with)
-      : csp_core::saving_core(
-            ss::csp<Shift, Alignment>(with.groups, shift_at(with.shift, at.layer, at.layers),
-                                      order_at(with.alignment, at.layer, at.layers))) {}
+  csp_core(parameter_scope<T> const& scope, config const& options)
+      : csp_core::saving_core(ss::csp<Shift, Alignment>(
+            options.groups, shift_of_layer(options.shift, scope.layer, scope.layers),
+            order_of_layer(options.alignment, scope.layer, scope.layers))) {}
   extents3 saved(extents3 e) const { return this->op_.saved_extents(e); }
   ss::index_width width(extents3 e) const { return this->op_.saved_width(e); }
 };

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control: a mixer that mixes nothing.
+// The control experiment: a mixer that mixes no rows.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 #include "learning/layers/linear.hpp"
-#include "learning/layers/site.hpp"
+#include "learning/layers/parameter_scope.hpp"
 
 namespace learning::mixers {
 
-/// `y = mlp(x)`, row by row. What a model with it learns, it learns without rows that see each
-/// other: from its pooling and its head.
+/// `y = mlp(x)`, row by row. Only the pooling and the head of its model combine rows.
 template <class T = float>
 class none {
  public:
@@ -19,13 +18,14 @@ class none {
     index_t hidden = 32;
   };
 
-  none(site<T> const& at, config const& with) : mlp_(at, at.width, with.hidden, at.width) {}
+  none(parameter_scope<T> const& scope, config const& options)
+      : mlp_(scope, scope.width, options.hidden, scope.width) {}
 
-  void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+  void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
     input_ = x;
     mlp_.forward(c, flat(x), flat(y));
   }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
     mlp_.backward(c, flat(input_), flat(dy), flat(dx));
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mixer of values alone: a projection, an operator, and a projection back.
+// A mixer of values: a projection, an operator, and a projection back.
 #pragma once
 
-#include "learning/call.hpp"
+#include "learning/context.hpp"
 #include "learning/layers/linear.hpp"
-#include "learning/layers/site.hpp"
+#include "learning/layers/parameter_scope.hpp"
 
 #include <slicesort/saved.hpp>
 #include <slicesort/workspace.hpp>
@@ -14,9 +14,9 @@
 
 namespace learning::mixers {
 
-/// `y = W_O op(W_V x)`, where `Core` brings the operator, with its state. It needs
-/// `Core(site, config)`, whose site has the width of the values, and `forward(call, v, y)` and
-/// `backward(call, dy, dv)`, which overwrite their results.
+/// `y = W_O op(W_V x)`. `Core` contains the operator and its state. It defines
+/// `Core(parameter_scope, config)`, where the scope has the width of the values, and
+/// `forward(context, v, y)` and `backward(context, dy, dv)`, which overwrite their results.
 template <class Core>
 class projected {
  public:
@@ -25,17 +25,17 @@ class projected {
 
   struct config {
     typename Core::config core{};
-    index_t inner = 0;  ///< channels of the values; 0: as many as a row has
+    index_t inner = 0;  ///< channels of the values; 0: the width
     bias values = bias::none, out = bias::none;
   };
 
-  projected(site<T> const& at, config const& with)
-      : inner_(with.inner > 0 ? with.inner : at.width),
-        values_(at.at("value"), at.width, inner_, with.values),
-        out_(at.at("out"), inner_, at.width, with.out),
-        core_(inside(at, inner_), with.core) {}
+  projected(parameter_scope<T> const& scope, config const& options)
+      : inner_(options.inner > 0 ? options.inner : scope.width),
+        values_(scope.child("value"), scope.width, inner_, options.values),
+        out_(scope.child("out"), inner_, scope.width, options.out),
+        core_(inside(scope, inner_), options.core) {}
 
-  void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+  void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
     memory::scope const scope(c.stack);
     extents3 const e{x.extents().batch, x.extents().length, inner_};
     input_ = x, mixed_ = c.keep(e);
@@ -44,7 +44,7 @@ class projected {
     core_.forward(c, v, mixed_);
     out_.forward(c, flat<T const>(mixed_), flat(y));
   }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
     memory::scope const scope(c.stack);
     tensor3<T> const dmixed = c.scratch(mixed_.extents()), dv = c.scratch(mixed_.extents());
     out_.backward(c, flat<T const>(mixed_), flat(dy), flat(dmixed));
@@ -53,9 +53,9 @@ class projected {
   }
 
  private:
-  static site<T> inside(site<T> at, index_t inner) {
-    at.width = inner;
-    return at;
+  static parameter_scope<T> inside(parameter_scope<T> scope, index_t inner) {
+    scope.width = inner;
+    return scope;
   }
 
   index_t inner_;
@@ -65,9 +65,9 @@ class projected {
   tensor3<T> mixed_;
 };
 
-/// Memory for indices of one of three widths.
+/// Allocates a tensor of saved indices.
 template <class T>
-ss::index_tensor3 keep_indices(call<T>& c, extents3 e, ss::index_width width) {
+ss::index_tensor3 keep_indices(context<T>& c, extents3 e, ss::index_width width) {
   switch (width) {
     case ss::index_width::bits8:
       return tensor3<std::uint8_t>(c.template keep<std::uint8_t>(e.size()), e);
@@ -78,40 +78,40 @@ ss::index_tensor3 keep_indices(call<T>& c, extents3 e, ss::index_width width) {
   }
   return tensor3<std::int32_t>(c.template keep<std::int32_t>(e.size()), e);
 }
-/// The narrowest that holds rows of such a length.
+/// Returns the narrowest index width for `length` rows.
 inline ss::index_width width_of_rows(index_t length) {
   return length <= 65536 ? ss::index_width::bits16 : ss::index_width::bits32;
 }
-/// A state for forward to write, where backward will follow.
+/// Returns the state for forward to write, or `no_saved` if no backward follows.
 template <class Saved, class View, class T>
-Saved saved_if_training(call<T> const& c, View const& view) {
+Saved saved_if_training(context<T> const& c, View const& view) {
   return c.training ? Saved(view) : Saved(ss::no_saved);
 }
 template <class T>
-ss::workspace workspace(call<T>& c, std::size_t bytes) {
+ss::workspace workspace(context<T>& c, std::size_t bytes) {
   return {c.template scratch<std::byte>(static_cast<index_t>(bytes)), bytes};
 }
 
-/// What operators have in common that save indices: `Core` says how many with `saved(extents)` and
-/// how wide with `width(extents)`.
+/// Base of cores whose operator saves indices. `Core` defines their extents with `saved(extents)`
+/// and their type with `width(extents)`.
 template <class Core, class Op, class Saved, class T>
 class saving_core {
  public:
   using element = T;
   explicit saving_core(Op op) : op_(op) {}
 
-  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
+  void forward(context<T>& c, tensor3<T const> v, tensor3<T> y) {
     extents3 const e = v.extents();
     auto const& core = static_cast<Core const&>(*this);
     state_ = keep_indices(c, core.saved(e), core.width(e));
-    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v));
-    c.work([&] {
-      op_.forward(c.on(), v, y, saved_if_training<Saved>(c, state_), scratch, c.lengths);
+    auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v));
+    c.compute([&] {
+      op_.forward(c.exec(), v, y, saved_if_training<Saved>(c, state_), scratch, c.lengths);
     });
   }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), dy));
-    c.work([&] { op_.backward(c.on(), dy, state_, dv, scratch, c.lengths); });
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), dy));
+    c.compute([&] { op_.backward(c.exec(), dy, state_, dv, scratch, c.lengths); });
   }
 
   extents3 saved(extents3 e) const { return e; }

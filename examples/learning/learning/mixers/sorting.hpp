@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sliceformer's mixers: slicing-sort in every order, and its variants.
+// Sliceformer's mixers: slicing-sort and its variants.
 #pragma once
 
 #include "learning/mixers/projected.hpp"
@@ -12,16 +12,16 @@
 
 namespace learning::mixers {
 
-/// Orders that depend on the layer: the paper's finest one is in the first layer, and the published
-/// code's in the last.
+/// Returns the order of a layer. The paper's `interleave` is finest in the first layer, the
+/// published code's `haar_interleave` in the last.
 template <class Order>
-Order order_at(Order order, index_t /*layer*/, index_t /*layers*/) {
+Order order_of_layer(Order order, index_t /*layer*/, index_t /*layers*/) {
   return order;
 }
-inline ss::interleave order_at(ss::interleave, index_t layer, index_t layers) {
+inline ss::interleave order_of_layer(ss::interleave, index_t layer, index_t layers) {
   return {layer + 1, layers};
 }
-inline ss::haar_interleave order_at(ss::haar_interleave order, index_t layer, index_t) {
+inline ss::haar_interleave order_of_layer(ss::haar_interleave order, index_t layer, index_t) {
   return {layer, order.heads};
 }
 
@@ -32,9 +32,9 @@ class sorting_core : public saving_core<sorting_core<Order, T>, ss::slicing_sort
   struct config {
     Order order{};
   };
-  sorting_core(site<T> const& at, config const& with)
+  sorting_core(parameter_scope<T> const& scope, config const& options)
       : sorting_core::saving_core(
-            ss::slicing_sort<Order>(order_at(with.order, at.layer, at.layers))) {}
+            ss::slicing_sort<Order>(order_of_layer(options.order, scope.layer, scope.layers))) {}
 };
 
 template <class T>
@@ -42,7 +42,7 @@ class max_exchange_core
     : public saving_core<max_exchange_core<T>, ss::max_exchange, ss::saved_maximum, T> {
  public:
   struct config {};
-  max_exchange_core(site<T> const&, config const&)
+  max_exchange_core(parameter_scope<T> const&, config const&)
       : max_exchange_core::saving_core(ss::max_exchange{}) {}
   extents3 saved(extents3 e) const { return {e.batch, 1, e.channels}; }
 };
@@ -54,20 +54,21 @@ class multi_permutation_core {
   struct config {
     index_t terms = 2;
   };
-  multi_permutation_core(site<T> const&, config const& with) : op_(with.terms) {}
+  multi_permutation_core(parameter_scope<T> const&, config const& options) : op_(options.terms) {}
 
-  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
+  void forward(context<T>& c, tensor3<T const> v, tensor3<T> y) {
     extents3 const e = v.extents();
     perm_ = keep_indices(c, e, width_of_rows(e.length));
-    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v));
-    c.work([&] {
-      op_.forward(c.on(), v, ss::uniform_weights, y,
+    auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v));
+    c.compute([&] {
+      op_.forward(c.exec(), v, ss::uniform_weights, y,
                   saved_if_training<ss::saved_permutation>(c, perm_), scratch, c.lengths);
     });
   }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), dy));
-    c.work([&] { op_.backward(c.on(), dy, ss::uniform_weights, perm_, dv, scratch, c.lengths); });
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), dy));
+    c.compute(
+        [&] { op_.backward(c.exec(), dy, ss::uniform_weights, perm_, dv, scratch, c.lengths); });
   }
 
  private:
@@ -75,8 +76,8 @@ class multi_permutation_core {
   ss::index_tensor3 perm_;
 };
 
-/// One permutation of all channels (Sliceformer's paper) or one for each (its code), the same at
-/// every step and in every layer: what mixes rows without looking at them.
+/// One permutation for all channels (Sliceformer's paper) or one per channel (its code), equal at
+/// every step and in every layer.
 template <class Form, class T>
 class shuffle_core {
  public:
@@ -84,22 +85,22 @@ class shuffle_core {
   struct config {
     std::uint64_t seed = 0;
   };
-  shuffle_core(site<T> const&, config const& with) : op_(with.seed) {}
+  shuffle_core(parameter_scope<T> const&, config const& options) : op_(options.seed) {}
 
-  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
-    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v));
-    c.work([&] { op_.forward(c.on(), v, y, scratch, c.lengths); });
+  void forward(context<T>& c, tensor3<T const> v, tensor3<T> y) {
+    auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v));
+    c.compute([&] { op_.forward(c.exec(), v, y, scratch, c.lengths); });
   }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), dy));
-    c.work([&] { op_.backward(c.on(), dy, dv, scratch, c.lengths); });
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), dy));
+    c.compute([&] { op_.backward(c.exec(), dy, dv, scratch, c.lengths); });
   }
 
  private:
   ss::shuffle<Form> op_;
 };
 
-/// Sliceformer, eq. 4, with any order policy.
+/// Sliceformer, eq. 4.
 template <class Order = ss::ascending, class T = float>
 using sorting = projected<sorting_core<Order, T>>;
 template <class T = float>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paramixer's mixer: a chain of sparse factors whose weights are made from the embedding.
+// Paramixer's mixer: a chain of sparse factors whose weights are computed from the embedding.
 #pragma once
 
 #include "learning/layers/elements.hpp"
@@ -12,9 +12,8 @@
 
 namespace learning::mixers {
 
-/// `y = (I + W_{M-1}) .. (I + W_0) g(x)` (Paramixer, eq. 3 to 6), where row i of the sparse factor
-/// `W_m` is `f_m(x0_i)`: f_m and g are MLPs of one hidden layer, and x0 is the embedding, not what
-/// the layer before put out.
+/// `y = (I + W_{M-1}) .. (I + W_0) g(x)` (Paramixer, eq. 3 to 6). Row i of the sparse factor `W_m`
+/// is `f_m(x0_i)`, where f_m and g are MLPs with one hidden layer, and x0 is the model's embedding.
 template <class Topology = ss::topology::chord, class T = float>
 class sparse_mix {
  public:
@@ -23,23 +22,23 @@ class sparse_mix {
   struct config {
     Topology topology{};
     index_t hidden = 32;
-    index_t factors = 0;  ///< 0: ceil(log2 length), which lets every row reach every other
+    index_t factors = 0;  ///< 0: ceil(log2 length), which connects every row to every other
     ss::checkpoints saved = ss::save_all;
   };
 
-  sparse_mix(site<T> const& at, config const& with)
-      : factors_(with.factors > 0 ? with.factors : ss::ceil_log2(at.length)),
-        links_(op_links(with, factors_)),
-        hidden_(with.hidden),
-        function_(at.rules.hidden),
-        op_(with.topology, with.saved),
-        values_(at.at("value"), at.width, hidden_, at.width),
-        first_(at.at("weights.0"), at.width, factors_ * hidden_) {
+  sparse_mix(parameter_scope<T> const& scope, config const& options)
+      : factors_(options.factors > 0 ? options.factors : ss::ceil_log2(scope.length)),
+        links_(op_links(options, factors_)),
+        hidden_(options.hidden),
+        function_(scope.rules.hidden),
+        op_(options.topology, options.saved),
+        values_(scope.child("value"), scope.width, hidden_, scope.width),
+        first_(scope.child("weights.0"), scope.width, factors_ * hidden_) {
     for (index_t m = 0; m < factors_; ++m)
-      second_.emplace_back(at.at("weights.2." + std::to_string(m)), hidden_, links_);
+      second_.emplace_back(scope.child("weights.2." + std::to_string(m)), hidden_, links_);
   }
 
-  void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+  void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
     memory::scope const scope(c.stack);
     extents3 const e = x.extents();
     input_ = x, v_ = c.keep(e);
@@ -47,19 +46,19 @@ class sparse_mix {
     slope_ = c.keep_rows(flat(x), factors_ * hidden_), value_ = c.keep_rows(slope_, slope_.columns);
     stack_extents const we{factors_, e.batch, e.length, links_};
     w_ = {c.keep(we.size()), we};
-    first_.forward(c, flat(c.start), slope_);
+    first_.forward(c, flat(c.embedding), slope_);
     activate(c, function_, slope_, value_);
     for (index_t m = 0; m < factors_; ++m)
       second_[static_cast<std::size_t>(m)].forward(c, hidden_of(value_, m), flat(w_[m]));
     stack_extents const se = op_.saved_extents(e, we);
     states_ = {c.keep(se.size()), se};
-    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v_, w_));
-    c.work([&] {
-      ss::saved_states<T> const to = saved_if_training<ss::saved_states<T>>(c, states_);
-      op_.forward(c.on(), v_, w_, y, to, scratch, c.lengths);
+    auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v_, w_));
+    c.compute([&] {
+      ss::saved_states<T> const saved = saved_if_training<ss::saved_states<T>>(c, states_);
+      op_.forward(c.exec(), v_, w_, y, saved, scratch, c.lengths);
     });
   }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+  void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
     memory::scope const scope(c.stack);
     extents3 const e = dy.extents();
     stack_extents const we = w_.extents();
@@ -67,9 +66,9 @@ class sparse_mix {
     tensor_stack<T> const dw(c.scratch(we.size()), we);
     {
       memory::scope const inner(c.stack);
-      auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v_, w_));
-      c.work([&] {
-        op_.backward(c.on(), dy, v_, w_, ss::const_saved_states<T>(states_), dv, dw, scratch,
+      auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v_, w_));
+      c.compute([&] {
+        op_.backward(c.exec(), dy, v_, w_, ss::const_saved_states<T>(states_), dv, dw, scratch,
                      c.lengths);
       });
     }
@@ -78,19 +77,20 @@ class sparse_mix {
       second_[static_cast<std::size_t>(m)].backward(c, hidden_of(value_, m), flat<T const>(dw[m]),
                                                     hidden_of(dvalue, m));
     multiply_elements<T>(c, dvalue, slope_, dvalue);
-    first_.backward(c, flat(c.start), dvalue, flat(c.start_gradient), ss::grad_mode::accumulate);
+    first_.backward(c, flat(c.embedding), dvalue, flat(c.embedding_gradient),
+                    ss::grad_mode::accumulate);
     values_.backward(c, flat(input_), flat<T const>(dv), flat(dx));
   }
 
  private:
-  static index_t op_links(config const& with, index_t factors) {
-    return with.topology.links(factors);
+  static index_t op_links(config const& options, index_t factors) {
+    return options.topology.links(factors);
   }
-  // Of factor m, in the hidden layer of all.
-  matrix<T> hidden_of(matrix<T> all, index_t m) const {
-    if (all.data != nullptr) all.data += m * hidden_;
-    all.columns = hidden_;
-    return all;
+  // Returns the columns of factor m in the hidden layer of all factors.
+  matrix<T> hidden_of(matrix<T> hidden, index_t m) const {
+    if (hidden.data != nullptr) hidden.data += m * hidden_;
+    hidden.columns = hidden_;
+    return hidden;
   }
 
   index_t factors_, links_, hidden_;

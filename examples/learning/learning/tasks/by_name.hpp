@@ -17,7 +17,7 @@
 
 namespace learning {
 
-inline std::map<std::string, std::string> all_tasks() {
+inline std::map<std::string, std::string> task_descriptions() {
   return {{"adding", "add two marked numbers of --length"},
           {"order", "in which order two marked symbols of --length came"},
           {"listops", "nested lists of --shortest to --length symbols, generated"},
@@ -28,7 +28,7 @@ inline std::map<std::string, std::string> all_tasks() {
           {"cifar10", "gray pixels, from the files in --data"}};
 }
 
-/// Makes a task of the flags that were read.
+/// Creates a task from the parsed flags.
 using task_maker = std::function<std::unique_ptr<task>()>;
 
 namespace detail {
@@ -37,35 +37,35 @@ namespace detail {
 template <class Size>
 void add_samples(CLI::App& app, Size& size) {
   add_whole(app, "data-seed", size.seed, 0, UINT64_MAX);
-  add_whole(app, "training-samples", size.training_samples, 1, most_samples);
-  add_whole(app, "test-samples", size.test_samples, 1, most_samples);
+  add_whole(app, "training-samples", size.training_samples, 1, max_samples);
+  add_whole(app, "test-samples", size.test_samples, 1, max_samples);
 }
 template <class Task>
-task_maker add_synthetic(CLI::App& app, synthetic_size const& usual = {}) {
-  auto const size = std::make_shared<synthetic_size>(usual);
+task_maker add_synthetic(CLI::App& app, synthetic_size const& defaults = {}) {
+  auto const size = std::make_shared<synthetic_size>(defaults);
   add_whole(app, "length", size->length, 2);
   add_samples(app, *size);
   return [size] { return std::make_unique<Task>(*size); };
 }
 inline task_maker add_listops(CLI::App& app) {
-  auto const size = std::make_shared<listops::size_of>();
+  auto const size = std::make_shared<listops::size_config>();
   auto const* const shortest = add_whole(app, "shortest", size->shortest, 1);
   add_whole(app, "length", size->longest, 1);
   add_samples(app, *size);
   return [size, shortest] {
-    // The published shortest is about a quarter of the longest, too.
+    // The published minimum is about a quarter of the maximum.
     if (!*shortest && size->longest < 1999) size->shortest = (size->longest + 3) / 4;
     return std::make_unique<listops>(*size);
   };
 }
-// Adds the flags of a published task; a length of 0 is the task's own.
+// Adds the flags of a published task. A length of 0 adds no flag for it.
 template <class Task>
 task_maker add_files(CLI::App& app, std::string const& name, index_t length = 0) {
-  auto const from = std::make_shared<std::pair<std::string, index_t>>("", length);
-  app.add_option("--data", from->first, "the folder of its files");
-  if (length > 0) add_whole(app, "length", from->second, 1);
-  return [name, from] {
-    auto const& [data, longest] = *from;
+  auto const options = std::make_shared<std::pair<std::string, index_t>>("", length);
+  app.add_option("--data", options->first, "the folder of its files");
+  if (length > 0) add_whole(app, "length", options->second, 1);
+  return [name, options] {
+    auto const& [data, longest] = *options;
     if (data.empty()) throw usage_error("task " + name + " needs the folder of its files: --data");
     if constexpr (std::is_constructible_v<Task, std::string, index_t>)
       return std::make_unique<Task>(data, longest);
@@ -76,7 +76,7 @@ task_maker add_files(CLI::App& app, std::string const& name, index_t length = 0)
 
 }  // namespace detail
 
-/// Adds the flags that a task has. Throws `usage_error` for an unknown name.
+/// Adds the flags of a task. Throws `usage_error` for an unknown name.
 inline task_maker add_task(CLI::App& app, std::string const& name) {
   using namespace detail;
   if (name == "adding") return add_synthetic<adding>(app);
@@ -88,7 +88,7 @@ inline task_maker add_task(CLI::App& app, std::string const& name) {
   if (name == "aan") return add_files<aan>(app, name, 4000);
   if (name == "cifar10") return add_files<cifar10>(app, name);
   throw usage_error("there is no task '" + name + "'; there are " +
-                    nearest_first(name, all_tasks()));
+                    nearest_first(name, task_descriptions()));
 }
 
 }  // namespace learning

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated tasks: the two synthetic ones of Paramixer, and noise.
+// Generated tasks: Paramixer's two synthetic tasks, and noise.
 #pragma once
 
 #include "learning/random.hpp"
@@ -10,37 +10,37 @@
 
 namespace learning {
 
-/// Length and number of the samples of a synthetic task. The published code learns from
-/// 100,000; the paper tests 5,000.
+/// Length and number of samples of a synthetic task. The published code trains on 100,000; the
+/// paper tests on 5,000.
 struct synthetic_size {
   index_t length = 128;
   std::uint64_t seed = 1;
   index_t training_samples = 100000, test_samples = 5000;
 
-  /// The stream of a sample: those of a test come after all that one could learn from.
-  random_stream stream(split from, index_t number) const {
-    index_t const first = from == split::test ? first_test_sample : 0;
+  /// Random stream of a sample. Streams of test samples follow those of all training samples.
+  random_stream stream(split subset, index_t number) const {
+    index_t const first = subset == split::test ? first_test_sample : 0;
     return {seed, static_cast<std::uint64_t>(first + number)};
   }
-  index_t samples(split from) const {
-    return from == split::test ? test_samples : training_samples;
+  index_t samples(split subset) const {
+    return subset == split::test ? test_samples : training_samples;
   }
 };
 
-/// Two distinct places of a sequence, all pairs alike, the lower one first.
-struct two_places {
+/// Two distinct positions of a sequence, uniform over pairs, in ascending order.
+struct two_positions {
   index_t first, second;
 
-  two_places(random_stream const& random, index_t length)
+  two_positions(random_stream const& random, index_t length)
       : first(random.below(0, length)), second(random.below(1, length - 1)) {
     second += second >= first ? 1 : 0;
     if (first > second) std::swap(first, second);
   }
 };
 
-/// Row i is `(x_i, mark_i)`, x uniform in (-1, 1], marks 1 at two places; the answer is
-/// `0.5 + (x_p + x_q) / 4`, right if nearer than 0.04 (Paramixer, section 4.1 and
-/// `synth_data_generation.py`). A constant 0.5 is right for 15.36 %.
+/// Row i is `(x_i, mark_i)`, with x uniform in (-1, 1] and marks of 1 at two positions p and q. The
+/// target is `0.5 + (x_p + x_q) / 4`, correct with an error below 0.04 (Paramixer, section 4.1 and
+/// `synth_data_generation.py`). A constant 0.5 is correct for 15.36 %.
 class adding final : public task {
  public:
   explicit adding(synthetic_size size) : size_(size) {
@@ -48,16 +48,16 @@ class adding final : public task {
   }
 
   sample_shape shape() const override { return {size_.length, 2, 0, 1, 0.04F}; }
-  index_t size(split from) const override { return size_.samples(from); }
-  void write(split from, index_t number, sample& to) const override {
-    random_stream const random = size_.stream(from, number);
-    two_places const marked(random, size_.length);
+  index_t size(split subset) const override { return size_.samples(subset); }
+  void write(split subset, index_t number, sample& result) const override {
+    random_stream const random = size_.stream(subset, number);
+    two_positions const marked(random, size_.length);
     for (index_t i = 0; i < size_.length; ++i) {
-      to.numbers[2 * i] = static_cast<float>(value(random, i));
-      to.numbers[2 * i + 1] = i == marked.first || i == marked.second ? 1.0F : 0.0F;
+      result.numbers[2 * i] = static_cast<float>(value(random, i));
+      result.numbers[2 * i + 1] = i == marked.first || i == marked.second ? 1.0F : 0.0F;
     }
-    to.length = size_.length;
-    to.target =
+    result.length = size_.length;
+    result.target =
         static_cast<float>(0.5 + (value(random, marked.first) + value(random, marked.second)) / 4);
   }
 
@@ -69,8 +69,8 @@ class adding final : public task {
   synthetic_size size_;
 };
 
-/// Symbols 0 to 3 at random, and at two places X = 4 or Y = 5; the class says which came in which
-/// order: XX 0, XY 1, YX 2, YY 3 (Paramixer, section 4.1 and `synth_data_generation.py`).
+/// Random symbols 0 to 3, and X = 4 or Y = 5 at two positions. The class is their order: XX 0, XY
+/// 1, YX 2, YY 3 (Paramixer, section 4.1 and `synth_data_generation.py`).
 class temporal_order final : public task {
  public:
   explicit temporal_order(synthetic_size size) : size_(size) {
@@ -78,38 +78,39 @@ class temporal_order final : public task {
   }
 
   sample_shape shape() const override { return {size_.length, 0, 6, 4, 0}; }
-  index_t size(split from) const override { return size_.samples(from); }
-  void write(split from, index_t number, sample& to) const override {
-    random_stream const random = size_.stream(from, number);
+  index_t size(split subset) const override { return size_.samples(subset); }
+  void write(split subset, index_t number, sample& result) const override {
+    random_stream const random = size_.stream(subset, number);
     for (index_t i = 0; i < size_.length; ++i)
-      to.tokens[i] = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(4 + i), 4));
-    two_places const marked(random, size_.length);
+      result.tokens[i] =
+          static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(4 + i), 4));
+    two_positions const marked(random, size_.length);
     index_t const first = random.below(2, 2), second = random.below(3, 2);
-    to.tokens[marked.first] = static_cast<std::int32_t>(4 + first);
-    to.tokens[marked.second] = static_cast<std::int32_t>(4 + second);
-    to.label = static_cast<std::int32_t>(2 * first + second);
-    to.length = size_.length;
+    result.tokens[marked.first] = static_cast<std::int32_t>(4 + first);
+    result.tokens[marked.second] = static_cast<std::int32_t>(4 + second);
+    result.label = static_cast<std::int32_t>(2 * first + second);
+    result.length = size_.length;
   }
 
  private:
   synthetic_size size_;
 };
 
-/// Bytes 1 .. 255 at random and two classes at random: the shape of the Long Range Arena's text
-/// task, with which Sliceformer's table 3 was measured. A model learns nothing from it.
+/// Random bytes 1 .. 255 and a random class of two, in the shape of the Long Range Arena's text
+/// task (Sliceformer, table 3). For speed only: there is nothing to learn.
 class noise final : public task {
  public:
   explicit noise(synthetic_size size) : size_(size) {}
 
   sample_shape shape() const override { return {size_.length, 0, 256, 2, 0}; }
-  index_t size(split from) const override { return size_.samples(from); }
-  void write(split from, index_t number, sample& to) const override {
-    random_stream const random = size_.stream(from, number);
+  index_t size(split subset) const override { return size_.samples(subset); }
+  void write(split subset, index_t number, sample& result) const override {
+    random_stream const random = size_.stream(subset, number);
     for (index_t i = 0; i < size_.length; ++i)
-      to.tokens[i] =
+      result.tokens[i] =
           static_cast<std::int32_t>(1 + random.below(static_cast<std::uint64_t>(i) + 1, 255));
-    to.label = static_cast<std::int32_t>(random.below(0, 2));
-    to.length = size_.length;
+    result.label = static_cast<std::int32_t>(random.below(0, 2));
+    result.length = size_.length;
   }
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the readers of published files share: whole files in memory, and sentences about what is
-// missing.
+// Tasks from files: reading, splitting into lines, and error messages.
 #pragma once
 
 #include "learning/files/whole_file.hpp"
@@ -16,23 +15,23 @@
 
 namespace learning {
 
-/// A file as bytes. `from` names the collection that it belongs to.
-inline std::string whole_file(std::filesystem::path const& path, std::string const& from) {
+/// Reads a file. The error message names its `collection`.
+inline std::string whole_file(std::filesystem::path const& path, std::string const& collection) {
   try {
     return bytes_of_file(path.string());
   } catch (checkpoint_error const& e) {
-    throw task_error(std::string(e.what()) + "; it is one of the files of " + from);
+    throw task_error(std::string(e.what()) + "; it is one of the files of " + collection);
   }
 }
 
-/// Refuses a line of a file.
+/// Throws the error of a line.
 [[noreturn]] inline void refuse_line(std::filesystem::path const& path, index_t number,
-                                     std::string const& rule) {
-  throw task_error(path.string() + ", line " + std::to_string(number) + ": " + rule);
+                                     std::string const& requirement) {
+  throw task_error(path.string() + ", line " + std::to_string(number) + ": " + requirement);
 }
 
-/// Calls f(fields, number) for every line of a text, split at tabs. A carriage return at the
-/// end of a line is dropped, and so is an empty last line.
+/// Calls f(fields, number) for every line of a text, split at tabs. Ignores a carriage return at
+/// the end of a line, and an empty last line.
 template <class F>
 void each_line(std::string_view text, F const& f) {
   std::vector<std::string_view> fields;
@@ -52,10 +51,10 @@ void each_line(std::string_view text, F const& f) {
   }
 }
 
-/// Samples of tokens, one after the other in memory.
+/// Samples of tokens, stored consecutively.
 class token_samples {
  public:
-  /// Adds a sample; `add(tokens)` appends its tokens, of which those past `longest` are dropped.
+  /// Adds a sample. `add(tokens)` appends its tokens; those past `longest` are removed.
   template <class Add>
   void sample_of(std::int32_t label, index_t longest, Add const& add) {
     std::size_t const first = tokens_.size();
@@ -65,13 +64,13 @@ class token_samples {
     labels_.push_back(label);
   }
   index_t size() const { return static_cast<index_t>(labels_.size()); }
-  /// Copies sample `number` to tokens `[length]`, filled up with 0.
-  void write(index_t number, index_t length, sample& to) const {
-    auto const at = static_cast<std::size_t>(number);
-    std::size_t const first = starts_[at], count = starts_[at + 1] - first;
-    std::copy_n(tokens_.begin() + static_cast<std::ptrdiff_t>(first), count, to.tokens);
-    std::fill(to.tokens + count, to.tokens + length, 0);
-    to.length = static_cast<index_t>(count), to.label = labels_[at];
+  /// Copies sample `number` to tokens `[length]`, padded with 0.
+  void write(index_t number, index_t length, sample& result) const {
+    auto const n = static_cast<std::size_t>(number);
+    std::size_t const first = starts_[n], count = starts_[n + 1] - first;
+    std::copy_n(tokens_.begin() + static_cast<std::ptrdiff_t>(first), count, result.tokens);
+    std::fill(result.tokens + count, result.tokens + length, 0);
+    result.length = static_cast<index_t>(count), result.label = labels_[n];
   }
 
  private:
@@ -79,27 +78,29 @@ class token_samples {
   std::vector<std::size_t> starts_{0};
 };
 
-/// A task whose samples of tokens are in memory.
+/// A task whose samples are in memory.
 class loaded_task : public task {
  public:
   sample_shape shape() const override { return shape_; }
-  index_t size(split from) const override { return of(from).size(); }
-  void write(split from, index_t number, sample& to) const override {
-    of(from).write(number, shape_.length, to);
+  index_t size(split subset) const override { return samples_of(subset).size(); }
+  void write(split subset, index_t number, sample& result) const override {
+    samples_of(subset).write(number, shape_.length, result);
   }
 
  protected:
   explicit loaded_task(sample_shape shape) : shape_(shape) {}
-  token_samples& of(split from) { return from == split::test ? test_ : training_; }
-  token_samples const& of(split from) const { return from == split::test ? test_ : training_; }
-
-  // After a file of a split was read.
-  void refuse_if_empty(split from, std::filesystem::path const& path) const {
-    if (of(from).size() == 0) throw task_error(path.string() + " has no samples");
+  token_samples& samples_of(split subset) { return subset == split::test ? test_ : training_; }
+  token_samples const& samples_of(split subset) const {
+    return subset == split::test ? test_ : training_;
   }
-  // Bytes as the Long Range Arena's text tasks read them: token = byte + 1.
-  static void add_bytes(std::string_view text, std::vector<std::int32_t>& to) {
-    for (char const byte : text) to.push_back(static_cast<unsigned char>(byte) + 1);
+
+  // Throws if the file `path` contained no samples.
+  void refuse_if_empty(split subset, std::filesystem::path const& path) const {
+    if (samples_of(subset).size() == 0) throw task_error(path.string() + " has no samples");
+  }
+  // Appends bytes as tokens, byte + 1, as in the Long Range Arena's text tasks.
+  static void add_bytes(std::string_view text, std::vector<std::int32_t>& tokens) {
+    for (char const byte : text) tokens.push_back(static_cast<unsigned char>(byte) + 1);
   }
 
  private:

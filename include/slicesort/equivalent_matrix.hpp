@@ -248,7 +248,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   detail::matrix_head<T> const tensors(in.q, in.k, batch, head, options);
   std::vector<double> bias;
   attention_inputs<double> inputs{tensors.q, tensors.k, {}, {}};
-  if (!detail::is_left_out(in.bias)) inputs.bias = tensors.copied(detail::bias_of_pairs(in), bias);
+  if (!detail::is_omitted(in.bias)) inputs.bias = tensors.copied(detail::bias_of_pairs(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
   // A channel of zeros, and their means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),

@@ -194,7 +194,7 @@ class sparse_mix {
     auto const states = detail::describe("states", params.states, false, state_axes);
     auto const dw = detail::describe("dw", params.dweights, true, weight_axes);
     c.view(x);
-    c.same_extents(x, source.name, source.extents.each());
+    c.same_extents(x, source.name, source.extents.tensor());
     check_states(c, states, w, source);
     c.view(dw);
     c.extent(dw, "factors", dw.extents.outer, w.name, w.extents.outer);
@@ -214,8 +214,8 @@ class sparse_mix {
     c.view(source);
     c.view(w);
     c.view(target);
-    c.same_extents(target, source.name, source.extents.each());
-    c.lengths(lengths, source.extents.each());
+    c.same_extents(target, source.name, source.extents.tensor());
+    c.lengths(lengths, source.extents.tensor());
     check_factors(c, source, w);
     for (auto const& other : {source, w}) c.no_overlap(target, other);
   }
@@ -243,7 +243,7 @@ class sparse_mix {
     if (!c.ok() || saved_.states(w.extents.outer) == 0) return;
     c.view(states);
     c.extent(states, "states", states.extents.outer, "checkpoints", saved_.states(w.extents.outer));
-    c.same_extents(states, source.name, source.extents.each());
+    c.same_extents(states, source.name, source.extents.tensor());
   }
 
   Topology topology_;

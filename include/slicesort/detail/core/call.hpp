@@ -126,8 +126,8 @@ inline void check_transfer(checker& c, view_info const& source, view_info const&
                            tensor1<index_t const> lengths) {
   c.view(source);
   c.view(target);
-  c.same_extents(target, source.name, source.extents.each());
-  c.lengths(lengths, source.extents.each());
+  c.same_extents(target, source.name, source.extents.tensor());
+  c.lengths(lengths, source.extents.tensor());
   c.no_overlap(target, source, true);
   c.rows_countable(source);
 }
@@ -136,19 +136,10 @@ inline void check_transfer(checker& c, view_info const& source, view_info const&
 inline void check_permutation(checker& c, view_info const& perm, view_info const& source,
                               view_info const& target) {
   c.view(perm);
-  c.same_extents(perm, source.name, source.extents.each());
+  c.same_extents(perm, source.name, source.extents.tensor());
   c.index_holds(perm, source.extents.length);
   c.no_overlap(perm, source);
   c.no_overlap(perm, target);
-}
-
-// Checks a call that moves rows by a saved permutation.
-template <class T>
-void check_permuting(checker& c, char const* in_name, tensor3<T const> in, char const* out_name,
-                     tensor3<T> out, const_index_tensor3 perm, tensor1<index_t const> lengths) {
-  auto const from = describe(in_name, in, false), to = describe(out_name, out, true);
-  check_transfer(c, from, to, lengths);
-  check_permutation(c, describe("perm", perm, false), from, to);
 }
 
 // Parameters of a forward call of x -> y; `config` initializes the leading members.
@@ -195,6 +186,13 @@ transfer_info check_transfer(checker& c, Params const& params) {
   transfer_info const info = describe_transfer(params);
   check_transfer(c, info.source, info.target, params.lengths);
   return info;
+}
+
+// Checks a call that moves rows by a saved permutation.
+template <class Params>
+void check_permuting(checker& c, Params const& params) {
+  transfer_info const info = check_transfer(c, params);
+  check_permutation(c, describe("perm", params.state, false), info.source, info.target);
 }
 
 // Checks a shape without a tensor.

@@ -68,7 +68,7 @@ struct shorten_orders_kernel {
     std::uint32_t* const counts = shared(block);
     auto const [walk, number, inside, column] = column_work(block, extents, width, false);
     index_column const from(order, column);
-    index_t const valid = inside ? rows_of(lengths, column.batch, extents.length) : 0;
+    index_t const valid = inside ? valid_rows(lengths, column.batch, extents.length) : 0;
     index_t const rows_of_thread = divide_up(extents.length, walk.step);
     index_t const first = walk.first_row * rows_of_thread;
     index_t const last =

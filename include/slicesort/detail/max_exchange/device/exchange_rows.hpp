@@ -53,7 +53,7 @@ struct max_exchange_kernel {
     column_of<T const> const from(x, at);
     column_of<T> const to(y, at);
     // No row is exchanged if `row` is past the length.
-    auto valid = static_cast<std::uint32_t>(inside ? rows_of(lengths, at.batch, e.length) : 0);
+    auto valid = static_cast<std::uint32_t>(inside ? valid_rows(lengths, at.batch, e.length) : 0);
     if (valid <= row) valid = 0;
 
     key largest = 0;  // below every key, so that the first row wins

@@ -93,7 +93,7 @@ using mask32 = unsigned int;
 using int16_lanes = vec<short, 32>;
 using int32_lanes = vec<int, 16>;
 
-SLICESORT_INLINE bool any(mask32 m) { return m != 0; }
+SLICESORT_INLINE bool any_set(mask32 m) { return m != 0; }
 
 template <class V>
 SLICESORT_INLINE int32_lanes signed_lanes(V const& v) {
@@ -173,7 +173,7 @@ struct ascent<wide_pairs> {
     fell = fell | (top ^ r.key) | (top_high ^ r.key_high);
   }
   SLICESORT_INLINE bool broken() {
-    bool const was = any(fell);
+    bool const was = any_set(fell);
     fell = wide_pairs::vector{};
     return was;
   }

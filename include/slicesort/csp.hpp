@@ -186,10 +186,10 @@ class csp {
     else
       return !detail::ascends(alignment_, channel, extents.channels);
   }
-  detail::csp_config config_of(extents3 extents) const {
+  detail::csp_config config_of(extents3 full) const {
     detail::csp_config config{};
-    config.group = group(extents);
-    config.reference = reference_of(extents.channels);
+    config.group = group(full);
+    config.reference = reference_of(full.channels);
     config.policies = this;
     config.shift_by = [](void const* policies, index_t channel, extents3 extents) {
       return static_cast<csp const*>(policies)->shift_.shift(channel, extents.channels,

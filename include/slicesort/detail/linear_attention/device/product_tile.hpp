@@ -59,14 +59,14 @@ struct product_tile {
     bool const lhs_fours = lhs.aligned_fours(), rhs_fours = rhs.aligned_fours();
     SLICESORT_NO_UNROLL
     for (index_t k = 0; k < end; k += depth) {
-      int const count = end - k < depth ? static_cast<int>(end - k) : depth;
+      int const steps = end - k < depth ? static_cast<int>(end - k) : depth;
       block.sync();
       load(block, memory.lhs, k, end, lhs, lhs_fours);
       load(block, memory.rhs, k, end, rhs, rhs_fours);
       block.sync();
-      visit(k, count);
+      visit(k, steps);
       SLICESORT_UNROLL_2
-      for (int d = 0; d < count; ++d)
+      for (int d = 0; d < steps; ++d)
         multiply(block, memory.lhs + d * stride, memory.rhs + d * stride, [](int) { return true; });
     }
   }
@@ -97,12 +97,12 @@ struct product_tile {
     int const row = first_row(block.rank()), end_row = row + thread_rows;
     SLICESORT_NO_UNROLL
     for (int k = 0; k < end; k += depth) {
-      int const count = end - k < depth ? end - k : depth;
+      int const steps = end - k < depth ? end - k : depth;
       block.sync();
       load(block, memory.rhs, k, end, rhs, fours);
       block.sync();
       SLICESORT_NO_UNROLL
-      for (int d = 0; d < count; ++d) {
+      for (int d = 0; d < steps; ++d) {
         A const* const lhs_list = lhs + (k + d) * stride;
         A const* const rhs_list = memory.rhs + d * stride;
         if (row <= k + d && k + d < end_row)

@@ -88,8 +88,8 @@ struct tile_sums_kernel {
           SLICESORT_NO_UNROLL
           for (int group = 0; group < count; group += 8)
             tile::for_each_lhs(memory, f, group, count, [&](int i, A number) {
-              A const factor = weight == nullptr ? A(1) : weight[j + group + i];
-              column_sum = block.fused_multiply_add(number, factor, column_sum);
+              A const row_weight = weight == nullptr ? A(1) : weight[j + group + i];
+              column_sum = block.fused_multiply_add(number, row_weight, column_sum);
             });
         });
     A* const out = sums.begin(position.pair, position.tile) + row * sums.columns + column;

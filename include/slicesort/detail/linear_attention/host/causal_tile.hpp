@@ -49,8 +49,9 @@ class causal_tiles : protected linear_task<T> {
   using base::tile, base::kernels, base::width, base::memory, base::head, base::has_maximum;
   using typename base::A;
 
-  causal_tiles(linear_context<T> const& context, linear_task_memory<A> const& memory, index_t pair)
-      : base(context, memory, pair) {}
+  causal_tiles(linear_context<T> const& context, linear_task_memory<A> const& task_memory,
+               index_t pair)
+      : base(context, task_memory, pair) {}
 
   causal_rows valid_rows(index_t first, index_t queries) const {
     return {first, base::rows_of_tile(first, queries), base::rows_of_tile(first, head.keys)};
@@ -161,9 +162,9 @@ class causal_tiles : protected linear_task<T> {
     }
     for (int j = 0; j < std::min(rows.keys, rows.queries); j += product_rows) {
       product_params<A> product{{pairs + j * tile + j, 1, tile},
-                              {queries + j * pitch, pitch},
-                              {sums + j * pitch, pitch},
-                              {product_rows, static_cast<int>(pitch), rows.queries - j}};
+                                {queries + j * pitch, pitch},
+                                {sums + j * pitch, pitch},
+                                {product_rows, static_cast<int>(pitch), rows.queries - j}};
       product.epilogue.accumulate = true;
       base::multiply(product);
     }

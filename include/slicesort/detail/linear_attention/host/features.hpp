@@ -242,10 +242,10 @@ class tile_features {
 
   void add_w_gradient(feature_memory<A> const& memory, int rows) const {
     product_params<A> product{{memory.du, 1, width_.w},
-                            {memory.x, width_.channels},
-                            {w_.gradient, width_.channels},
-                            {static_cast<int>(padded_rows(config_.rows_of_w)),
-                             static_cast<int>(width_.channels), rows}};
+                              {memory.x, width_.channels},
+                              {w_.gradient, width_.channels},
+                              {static_cast<int>(padded_rows(config_.rows_of_w)),
+                               static_cast<int>(width_.channels), rows}};
     product.epilogue.accumulate = product.epilogue.separate_sum = true;
     multiply(product);
   }

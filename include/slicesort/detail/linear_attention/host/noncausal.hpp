@@ -21,8 +21,8 @@ class linear_noncausal : linear_task<T> {
 
  public:
   linear_noncausal(Params const& params, linear_context<T> const& context,
-                   linear_task_memory<A> const& memory, index_t pair)
-      : base(context, memory, pair), params_(params) {
+                   linear_task_memory<A> const& task_memory, index_t pair)
+      : base(context, task_memory, pair), params_(params) {
     features.load_w(params_.in.w);
   }
 

@@ -155,7 +155,8 @@ class linear_task {
   void store_divided(tensor4<T> y, index_t first, int rows) const {
     if (y.extents().channels == 0) return;
     T* const to = head.at(y, first);
-    auto const store = fits_streaming<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
+    auto const store =
+        fits_streaming<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
     if (y.strides().channels == 1)
       return store(memory.results, width.values, rows, y.extents().channels, memory.inverse, to,
                    y.strides().length);
@@ -186,13 +187,13 @@ class interleaved_heads {
   template <class F>
   void for_each_tile(index_t rows, F const& f) {
     for (index_t row = 0; row < rows; row += linear_tile)
-      for_each([&](Task& task) { f(task, row); });
+      for_each([&](Task& head) { f(head, row); });
   }
   template <class F>
   void for_each_tile_reversed(index_t rows, F const& f) {
     constexpr int tile = linear_tile;
     for (index_t row = (rows + tile - 1) / tile * tile; (row -= tile) >= 0;)
-      for_each([&](Task& task) { f(task, row); });
+      for_each([&](Task& head) { f(head, row); });
   }
 
  private:

@@ -22,8 +22,8 @@ RETIRED = {
     r"verdicts?": "status",
     r"lend|lends|lent": "provide; workspace",
     r"contestants?": "entry, entries",
-    r"peers?": "reference framework",
-    r"journals?": "run log",
+    r"peers": "reference frameworks",
+    r"journal": "run log",
     r"planted|hostile": "negative test; macro conflict",
     r"urn": "candidates",
     r"own_feature|own_\w*thread_pool": "custom_feature, custom_thread_pool",
@@ -59,7 +59,8 @@ def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
             continue
         if not typed or after not in (";", ",", "=", ")", "{", "[", "(", ":"):
             continue
-        if word == "at" and after == "(" or word in ("from", "to") and {"from", "to"} <= words:
+        pair = {"from": "to", "to": "from", "left": "right"}.get(word)
+        if word == "at" and after == "(" or pair in words:
             continue
         if word == "in" and any("input" in token[1] for token in code[max(i - 12, 0):i]):
             continue

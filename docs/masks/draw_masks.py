@@ -45,17 +45,17 @@ def svg(found):
     height = TOP + (lines - 1) * (side + STEP) + side + 30
     body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
     for number, (name, rows) in enumerate(found):
-        left = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
+        origin = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
         top = TOP + number // COLUMNS * (side + STEP)
         color = COLOURS[number // COLUMNS % len(COLOURS)]
-        body.append(f'<text class="title" x="{left}" y="{top - 26}">{TITLES.get(name, name)}</text>')
-        body.append(f'<text class="note" x="{left}" y="{top - 9}">{NOTES[name]}</text>')
+        body.append(f'<text class="title" x="{origin}" y="{top - 26}">{TITLES.get(name, name)}</text>')
+        body.append(f'<text class="note" x="{origin}" y="{top - 9}">{NOTES[name]}</text>')
         for mark, paint in (("#", f'fill="{color}"'), (".", 'class="cell"')):
-            squares = "".join(f"M{left + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z"
+            squares = "".join(f"M{origin + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z"
                               for i, row in enumerate(rows) for j, cell in enumerate(row) if cell == mark)
             body.append(f'<path {paint} d="{squares}"/>')
-        body.append(f'<text class="axis" x="{left + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
-        body.append(f'<text class="axis" x="{left - 5}" y="{top + side}" transform="rotate(-90 {left - 5} {top + side})">'
+        body.append(f'<text class="axis" x="{origin + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
+        body.append(f'<text class="axis" x="{origin - 5}" y="{top + side}" transform="rotate(-90 {origin - 5} {top + side})">'
                     "queries</text>")
     return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '

@@ -26,28 +26,28 @@ def power(value):
 
 def panel(number, title, note, low, high, log, series):
     """series: [(name, color, [values])]; the axis goes from low to high, as powers of ten or as they are."""
-    left = MARGIN + LEFT + number * (WIDTH + BETWEEN)
-    x_of = lambda n: left + WIDTH * (math.log10(n) - 1) / 5
+    origin = MARGIN + LEFT + number * (WIDTH + BETWEEN)
+    x_of = lambda n: origin + WIDTH * (math.log10(n) - 1) / 5
     place = lambda v: (math.log10(v) if log else v)
     y_of = lambda v: TOP + HEIGHT * (1 - (place(v) - low) / (high - low))
-    out = [f'<text class="title" x="{left - 30}" y="34">{title}</text>',
-           f'<text class="note" x="{left - 30}" y="53">{note}</text>']
+    out = [f'<text class="title" x="{origin - 30}" y="34">{title}</text>',
+           f'<text class="note" x="{origin - 30}" y="53">{note}</text>']
     ticks = range(low, high + 1) if log else [0, 0.25, 0.5, 0.75, 1]
     for tick in ticks:
         y = TOP + HEIGHT * (1 - (tick - low) / (high - low))
-        out.append(f'<path d="M{left} {y:.1f}h{WIDTH}" stroke="#8c959f" stroke-opacity="0.3"/>')
+        out.append(f'<path d="M{origin} {y:.1f}h{WIDTH}" stroke="#8c959f" stroke-opacity="0.3"/>')
         label = power(tick) if log else f"{100 * tick:g} %"
-        out.append(f'<text class="note" x="{left - 7}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
+        out.append(f'<text class="note" x="{origin - 7}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
     for exponent in range(1, 7):
         x = x_of(10 ** exponent)
         out.append(f'<text class="note" x="{x:.1f}" y="{TOP + HEIGHT + 19}" text-anchor="middle">{power(exponent)}</text>')
-    out.append(f'<text class="axis" x="{left + WIDTH / 2}" y="{TOP + HEIGHT + 36}" text-anchor="middle">length N</text>')
+    out.append(f'<text class="axis" x="{origin + WIDTH / 2}" y="{TOP + HEIGHT + 36}" text-anchor="middle">length N</text>')
     for name, color, values, label_y in series:
         points = [(x_of(n), y_of(v)) for n, v in values]
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         out.append(f'<path d="M{line}" fill="none" stroke="{color}" stroke-width="2"/>')
         out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in points]
-        out.append(f'<text x="{left + WIDTH - 4}" y="{label_y}" text-anchor="end" style="fill:{color}">{name}</text>')
+        out.append(f'<text x="{origin + WIDTH - 4}" y="{label_y}" text-anchor="end" style="fill:{color}">{name}</text>')
     return out
 
 

@@ -49,45 +49,45 @@ def softmax_map(columns):
     return out
 
 
-def panel(left, matrix, x, color, under, grey=False, group=None):
+def panel(origin, matrix, x, color, under, grey=False, group=None):
     n, biggest = len(x), max(x)
     y = [sum(p * v for p, v in zip(row, x)) for row in matrix]
     top, side = TOP + BAR + GAP, CELL * n
     out = []
     for m, v in enumerate(x):  # the input, above its column
         h = BAR * v / biggest
-        out.append(f'<rect x="{left + m * CELL + 3}" y="{TOP + BAR - h:.1f}" width="{CELL - 6}" height="{h:.1f}" '
+        out.append(f'<rect x="{origin + m * CELL + 3}" y="{TOP + BAR - h:.1f}" width="{CELL - 6}" height="{h:.1f}" '
                    f'rx="2" fill="{color}" opacity="0.55"/>')
     peak = max(max(row) for row in matrix)
     for r, row in enumerate(matrix):
         for m, p in enumerate(row):
-            box = f'x="{left + m * CELL + 1}" y="{top + r * CELL + 1}" width="{CELL - 2}" height="{CELL - 2}" rx="3"'
+            box = f'x="{origin + m * CELL + 1}" y="{top + r * CELL + 1}" width="{CELL - 2}" height="{CELL - 2}" rx="3"'
             out.append(f'<rect class="cell" {box}/>')
             if p > 0:
                 fill = f'class="grey" opacity="{p / peak:.2f}"' if grey else f'fill="{color}" opacity="{p / peak:.2f}"'
                 out.append(f"<rect {fill} {box}/>")
     for edge in range(group or n, n, group or n):  # between groups
-        out.append(f'<path d="M{left - 4} {top + edge * CELL}H{left + side + GAP + BAR}" stroke="#8c959f" '
+        out.append(f'<path d="M{origin - 4} {top + edge * CELL}H{origin + side + GAP + BAR}" stroke="#8c959f" '
                    'stroke-dasharray="3 3"/>')
     for r, v in enumerate(y):  # the output, beside its row
-        out.append(f'<rect x="{left + side + GAP}" y="{top + r * CELL + 3}" width="{BAR * v / biggest:.1f}" '
+        out.append(f'<rect x="{origin + side + GAP}" y="{top + r * CELL + 3}" width="{BAR * v / biggest:.1f}" '
                    f'height="{CELL - 6}" rx="2" fill="{color}"/>')
-    out.append(f'<text class="axis" x="{left - 14}" y="{TOP + BAR - 1}">x</text>')
-    out.append(f'<text class="axis" x="{left + side + GAP + 2}" y="{TOP + BAR - 1}">y</text>')
-    out.append(f'<text class="note" x="{left}" y="{top + side + 22}">{under}</text>')
+    out.append(f'<text class="axis" x="{origin - 14}" y="{TOP + BAR - 1}">x</text>')
+    out.append(f'<text class="axis" x="{origin + side + GAP + 2}" y="{TOP + BAR - 1}">y</text>')
+    out.append(f'<text class="note" x="{origin}" y="{top + side + 22}">{under}</text>')
     return out
 
 
 def svg(title, panels):
-    """The panels side by side on a card. A panel: (heading, what `panel` takes after `left`)."""
+    """The panels side by side on a card. A panel: (heading, what `panel` takes after `origin`)."""
     n = len(panels[0][1][0])
     step = CELL * n + GAP + BAR + BETWEEN
     width, height = 2 * MARGIN + len(panels) * step - BETWEEN + 8, TOP + BAR + GAP + CELL * n + 44
     body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
     for i, (heading, arguments) in enumerate(panels):
-        left = MARGIN + 8 + i * step
-        body.append(f'<text class="title" x="{left}" y="34">{heading}</text>')
-        body += panel(left, *arguments)
+        origin = MARGIN + 8 + i * step
+        body.append(f'<text class="title" x="{origin}" y="34">{heading}</text>')
+        body += panel(origin, *arguments)
     return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">', f"<title>{title}</title>", STYLE, *body, "</svg>", ""])

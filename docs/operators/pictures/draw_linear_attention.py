@@ -40,23 +40,23 @@ def svg(found):
     side, lines = rows * CELL, -(-len(ORDER) // COLUMNS)
     width = 2 * MARGIN + COLUMNS * (side + BETWEEN) - BETWEEN + 12
     height = TOP + (lines - 1) * (side + STEP) + side + 30
-    most = max(max(max(row) for row in found[name]) for name in ORDER if "causal" not in name)
+    largest = max(max(max(row) for row in found[name]) for name in ORDER if "causal" not in name)
     body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
     for number, name in enumerate(ORDER):
-        left = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
+        origin = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
         top = TOP + number // COLUMNS * (side + STEP)
         color = COLOURS[number // COLUMNS % len(COLOURS)]
-        body.append(f'<text class="title" x="{left}" y="{top - 26}">{TITLES[name]}</text>')
-        body.append(f'<text class="note" x="{left}" y="{top - 9}">{NOTES[name]}</text>')
+        body.append(f'<text class="title" x="{origin}" y="{top - 26}">{TITLES[name]}</text>')
+        body.append(f'<text class="note" x="{origin}" y="{top - 9}">{NOTES[name]}</text>')
         squares = {}
         for i, row in enumerate(found[name]):
             for j, weight in enumerate(row):
-                squares.setdefault(weight, []).append(f"M{left + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z")
+                squares.setdefault(weight, []).append(f"M{origin + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z")
         body.append(f'<path class="cell" d="{"".join(sum(squares.values(), []))}"/>')
-        body += [f'<path fill="{color}" opacity="{min(1, weight / most):.2f}" d="{"".join(squares[weight])}"/>'
+        body += [f'<path fill="{color}" opacity="{min(1, weight / largest):.2f}" d="{"".join(squares[weight])}"/>'
                  for weight in sorted(squares) if weight]
-        body.append(f'<text class="axis" x="{left + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
-        body.append(f'<text class="axis" x="{left - 5}" y="{top + side}" transform="rotate(-90 {left - 5} {top + side})">'
+        body.append(f'<text class="axis" x="{origin + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
+        body.append(f'<text class="axis" x="{origin - 5}" y="{top + side}" transform="rotate(-90 {origin - 5} {top + side})">'
                     "queries</text>")
     return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '

@@ -23,10 +23,10 @@ def fields():
     return found
 
 
-def panel(left, row, strips, color):
+def panel(origin, row, strips, color):
     out = []
     side = CELL * len(strips[0])
-    x = left + LABEL
+    x = origin + LABEL
     for factors, ways in enumerate(strips):
         y = TOP + factors * STEP
         label = "x" if factors == 0 else f"{factors} factor{'s' if factors > 1 else ''}"
@@ -50,10 +50,10 @@ def svg(found):
     width, height = 2 * MARGIN + len(PANELS) * step - BETWEEN, TOP + len(strips) * STEP + 8
     body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
     for i, (name, heading, links) in enumerate(PANELS):
-        left = MARGIN + i * step
-        body.append(f'<text class="title" x="{left}" y="34">{heading}</text>')
-        body.append(f'<text class="note" x="{left}" y="54">{links}</text>')
-        body += panel(left, *found[name], COLOURS[i])
+        origin = MARGIN + i * step
+        body.append(f'<text class="title" x="{origin}" y="34">{heading}</text>')
+        body.append(f'<text class="note" x="{origin}" y="54">{links}</text>')
+        body += panel(origin, *found[name], COLOURS[i])
     return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">',

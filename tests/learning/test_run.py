@@ -199,7 +199,7 @@ class Program(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (1, f"slicesort_train: {path}: step is '{step}', must be a whole number from 0 to 3\n"))
 
     def test_a_run_log_on_a_full_disk_fails_the_run(self) -> None:
-        for flag in ("run-log", "journal"):  # journal: deprecated
+        for flag in ("run-log", "journal"):  # the second is deprecated
             done = subprocess.run(words({**SMALL, flag: "/dev/full"}, steps="2"), capture_output=True, encoding="utf-8", check=False)
             self.assertEqual((done.returncode, done.stderr), (1, "slicesort_train: cannot write the run log /dev/full: No space left on device\n"))
 

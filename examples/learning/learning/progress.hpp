@@ -32,16 +32,16 @@ class log_entry {
       if (letter == '"' || letter == '\\') quoted += '\\';
       quoted += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
     }
-    return put(name, quoted + '"');
+    return append(name, quoted + '"');
   }
-  log_entry& add(char const* name, index_t value) { return put(name, std::to_string(value)); }
+  log_entry& add(char const* name, index_t value) { return append(name, std::to_string(value)); }
   log_entry& add(char const* name, double value) {
-    return put(name, std::isfinite(value) ? text_of(value, 9) : "null");  // JSON has no infinity
+    return append(name, std::isfinite(value) ? text_of(value, 9) : "null");  // JSON has no infinity
   }
   std::string text() const { return "{" + fields_ + "}\n"; }
 
  private:
-  log_entry& put(char const* name, std::string const& value) {
+  log_entry& append(char const* name, std::string const& value) {
     fields_ += (fields_.empty() ? "\"" : ",\"") + std::string(name) + "\":" + value;
     return *this;
   }
@@ -55,11 +55,11 @@ class run_log {
   explicit run_log(std::string const& path) : path_(path) {
     if (path.empty()) return;
     file_ = std::fopen(path.c_str(), "ab+");
-    done(file_ != nullptr);
+    require(file_ != nullptr);
     // Ends a line that a killed run left unfinished.
-    bool const torn = std::fseek(file_, -1, SEEK_END) == 0 && std::fgetc(file_) != '\n';
+    bool const unfinished = std::fseek(file_, -1, SEEK_END) == 0 && std::fgetc(file_) != '\n';
     std::fseek(file_, 0, SEEK_END);
-    if (torn) done(std::fputc('\n', file_) != EOF);
+    if (unfinished) require(std::fputc('\n', file_) != EOF);
   }
   run_log(run_log const&) = delete;
   ~run_log() {
@@ -67,11 +67,11 @@ class run_log {
   }
   void write(log_entry const& line) {
     if (file_ == nullptr) return;
-    done(std::fputs(line.text().c_str(), file_) >= 0 && std::fflush(file_) == 0);
+    require(std::fputs(line.text().c_str(), file_) >= 0 && std::fflush(file_) == 0);
   }
 
  private:
-  void done(bool succeeded) const {
+  void require(bool succeeded) const {
     detail::first_failure failure;
     failure.unless(succeeded);
     failure.refuse("write the run log " + path_);

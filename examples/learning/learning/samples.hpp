@@ -18,18 +18,18 @@ namespace learning {
 /// Writes batches to memory that it owns; each call overwrites the previous batch.
 class samples {
  public:
-  samples(task const& subset, index_t batch_size, std::uint64_t seed)
-      : task_(subset),
-        shape_(subset.shape()),
+  samples(task const& source, index_t batch_size, std::uint64_t seed)
+      : task_(source),
+        shape_(source.shape()),
         size_(batch_size),
         seed_(seed),
-        order_(static_cast<std::size_t>(subset.size(split::training))),
+        order_(static_cast<std::size_t>(source.size(split::training))),
         numbers_(static_cast<std::size_t>(size_ * shape_.length * shape_.features)),
         tokens_(shape_.features > 0 ? 0 : static_cast<std::size_t>(size_ * shape_.length)),
         labels_(static_cast<std::size_t>(size_)),
         lengths_(labels_.size()),
         targets_(labels_.size()) {
-    if (subset.size(split::training) < size_)
+    if (source.size(split::training) < size_)
       throw task_error("a batch has more samples than there are to learn from");
   }
 

@@ -23,7 +23,7 @@ class pool {
 
   /// `[batch, rows, width]` -> `[batch, outputs]`. A sample without valid rows gives zeros.
   void forward(context<T>& c, tensor3<T const> x, matrix<T> y) {
-    if (kind_ == pooling::max) greatest_ = c.template keep<std::int32_t>(y.rows * width_);
+    if (kind_ == pooling::max) argmax_ = c.template keep<std::int32_t>(y.rows * width_);
     each_sample(c, y.rows, [&](index_t b) {
       T const* const from = &x(b, 0, 0);
       T* const to = y.row(b);
@@ -31,7 +31,7 @@ class pool {
         return void(std::copy_n(from, outputs(), to));
       std::fill_n(to, width_, T(0));
       index_t const valid = c.valid_rows(b, rows_);
-      if (kind_ == pooling::max) return take_greatest(from, valid, to, greatest_ + b * width_);
+      if (kind_ == pooling::max) return reduce_max(from, valid, to, argmax_ + b * width_);
       for (index_t n = 0; n < valid; ++n)
         for (index_t i = 0; i < width_; ++i) to[i] += from[n * width_ + i];
       for (index_t i = 0; i < width_; ++i) to[i] *= share(valid);
@@ -48,7 +48,7 @@ class pool {
         std::copy_n(from, outputs(), to);
       else if (kind_ == pooling::max)
         for (index_t i = 0; valid > 0 && i < width_; ++i)
-          to[greatest_[b * width_ + i] * width_ + i] = from[i];
+          to[argmax_[b * width_ + i] * width_ + i] = from[i];
       else
         for (index_t n = 0; n < valid; ++n)
           for (index_t i = 0; i < width_; ++i) to[n * width_ + i] = from[i] * share(valid);
@@ -64,7 +64,7 @@ class pool {
     });
   }
   static T share(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
-  void take_greatest(T const* from, index_t valid, T* to, std::int32_t* indices) const {
+  void reduce_max(T const* from, index_t valid, T* to, std::int32_t* indices) const {
     for (index_t n = 0; n < valid; ++n)
       for (index_t i = 0; i < width_; ++i)
         if (n == 0 || from[n * width_ + i] > to[i])
@@ -73,7 +73,7 @@ class pool {
 
   pooling kind_;
   index_t rows_, width_;
-  std::int32_t* greatest_ = nullptr;
+  std::int32_t* argmax_ = nullptr;
 };
 
 }  // namespace learning

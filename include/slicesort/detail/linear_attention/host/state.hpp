@@ -28,6 +28,17 @@ struct linear_context {
   attention_lengths const& lengths;
   divisor_config divisor;
   erased_feature<accumulator_t<T>> const& custom_feature;
+
+  template <class Params>
+  linear_context(linear_attention_kernels<T> const& simd_kernels, Params const& params,
+                 linear_attention_shape const& params_shape,
+                 erased_feature<accumulator_t<T>> const& feature)
+      : kernels(simd_kernels),
+        shape(params_shape),
+        in(params.in),
+        lengths(params.lengths),
+        divisor(params.divisor),
+        custom_feature(feature) {}
 };
 
 // Per-head state of a task: views, workspace and SIMD kernels.

@@ -53,8 +53,7 @@ void for_each_head_group(host_exec const& exec, Params const& params,
   linear_attention_shape const s = params.shape();
   if (s.empty()) return;
   linear_attention_kernels<T> const kernels(exec.instructions);
-  linear_context<T> const context{kernels,       s, params.in, params.lengths, params.divisor,
-                                  custom_feature};
+  linear_context<T> const context(kernels, params, s, custom_feature);
   index_t const groups = layout.tasks_per_sample(s);
   int const interleaved = should_interleave_heads(params.in, s) ? layout.task_heads : 1;
   for_each_task(exec, s.batch * groups, [&](unsigned thread, index_t task) {

@@ -53,7 +53,7 @@ void for_each_head_group(host_exec const& exec, Params const& params,
   linear_attention_shape const s = params.shape();
   if (s.empty()) return;
   linear_attention_kernels<T> const kernels(exec.instructions);
-  linear_context<T> const context{kernels, s, params.lengths, params.divisor, custom_feature};
+  linear_context<T> const context(kernels, params, s, custom_feature);
   index_t const groups = layout.tasks_per_sample(s);
   int const interleaved = should_interleave_heads(params.in, s) ? layout.task_heads : 1;
   for_each_task(exec, s.batch * groups, [&](unsigned thread, index_t task) {
@@ -64,16 +64,16 @@ void for_each_head_group(host_exec const& exec, Params const& params,
       for (int h = 0; h < group_size; ++h) {
         auto memory = thread_memory.task(h);
         memory.w.gradient = layout.partial_dw.clear(pair + h);
-        heads.add(params, context, memory, pair + h);
+        heads.add(context, memory, pair + h);
       }
       f(heads);
     };
     for (int h = 0; h < count; h += interleaved)
       if (s.causal)
-        run_heads(interleaved_heads<linear_causal<T, Params>>(), first + h,
+        run_heads(interleaved_heads<linear_causal<T>>(), first + h,
                   std::min(interleaved, count - h));
       else
-        run_heads(interleaved_heads<linear_noncausal<T, Params>>(), first + h,
+        run_heads(interleaved_heads<linear_noncausal<T>>(), first + h,
                   std::min(interleaved, count - h));
     portable::finish_streaming<true>();
   });
@@ -101,9 +101,8 @@ void host_implementation<linear_attention_op<Feature>>::forward(
   using A = accumulator_t<T>;
   arena allocator(memory);
   linear_layout<A> const layout(allocator, exec, params.shape(), false);
-  for_each_head_group<T>(
-      exec, params, erased_feature<A>::make(params.custom_feature), layout,
-      [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, params.y); });
+  for_each_head_group<T>(exec, params, erased_feature<A>::make(params.custom_feature), layout,
+                         [&](auto& heads) { heads.forward(params.y); });
 }
 template <class Feature>
 template <class T>
@@ -113,9 +112,8 @@ void host_implementation<linear_attention_op<Feature>>::backward(
   arena allocator(memory);
   linear_layout<A> const layout(allocator, exec, params.shape(), true);
   for_each_head_group<T>(
-      exec, params, erased_feature<A>::make(params.custom_feature), layout, [&](auto& heads) {
-        std::decay_t<decltype(heads)>::task::backward(heads, params.dy, params.grads, params.mode);
-      });
+      exec, params, erased_feature<A>::make(params.custom_feature), layout,
+      [&](auto& heads) { heads.backward(params.dy, params.grads, params.mode); });
   if (params.grads.dw.data() != nullptr)
     layout.partial_dw.reduce(exec, params.grads.dw, params.mode);
 }

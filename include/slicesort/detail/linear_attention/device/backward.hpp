@@ -34,33 +34,23 @@ struct linear_gradients {
 
 // Gradients of <w, z> from those of the features.
 template <class A>
-struct product_gradients_kernel {
+struct product_gradients_kernel : row_tiles, with_row_sums<A> {
   static constexpr int max_threads = linear_threads;
-
   feature_config config;
-  linear_pairs pairs;
-  linear_side side;
   linear_features<A> features;
   linear_gradients<A> grads;
-
-  template <class SharedAllocator>
-  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
-    return row_sums<A>::shared(memory);
-  }
-  index_t blocks() const { return pairs.count * side.tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
     numbers const ops{block};
-    row_sums<A> const sums = shared(block);
-    tile_position const position(pairs, block.index(), side.tiles(), 1);
-    int const rows = side.valid_of_tile(position.sample, position.tile);
-    index_t const first = position.pair * side.rows + position.row();
+    row_sums<A> const sums = this->shared(block);
+    tile_position const position = position_of(block.index());
+    index_t const first = position.first;
     bool const fourier = config.kind == feature_kind::random_fourier;
     sums.compute(
-        block, rows, config.rows_of_w,
+        block, position.rows, config.rows_of_w,
         [&](int row, index_t f, A sum) {
           index_t const n = (first + row) * config.count + f;
           A h;
@@ -81,15 +71,13 @@ struct product_gradients_kernel {
 
 // Gradients of z: those of <w, z> times w.
 template <class T, products Kind>
-struct times_w_kernel {
+struct times_w_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using tile = tile_of_products<T, Kind>;
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_config config;
-  linear_pairs pairs;
-  linear_side side;
   tensor3<T const> w;
   linear_gradients<A> grads;
 
@@ -98,15 +86,15 @@ struct times_w_kernel {
     return tile::shared(memory);
   }
   SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(config.channels); }
-  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const memory = shared(block);
-    tile_position const position(pairs, block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(position.sample, position.tile);
+    tile_position const position = position_of(block.index(), column_tiles());
+    int const rows = position.rows;
     if (rows == 0) return;  // uniform in the block
-    index_t const first = position.pair * side.rows + position.row();
+    index_t const first = position.first;
     linear_matrix<A> const h = make_tensor_matrix<A>(grads.phi, config.count, 1);
     tile products;
     products.clear();
@@ -123,35 +111,27 @@ struct times_w_kernel {
 // Computes and stores the gradients of rows: the last step of random features, the only one of
 // others.
 template <class Feature, class T>
-struct row_gradients_kernel {
+struct row_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using kind = feature_kind;
 
   Feature custom_feature;
   feature_config config{};
-  linear_pairs pairs{};
-  linear_side side{}, other{};  // as in feature_rows_kernel
+  linear_side other{};  // as in feature_rows_kernel
   linear_operand<T> x{};
   linear_features<A> features{};
   linear_gradients<A> grads{};
   tensor4<T> out{};
   grad_mode mode{};
 
-  template <class SharedAllocator>
-  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
-    return row_sums<A>::shared(memory);
-  }
-  index_t blocks() const { return pairs.count * side.tiles(); }
-
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    row_sums<A> const sums = shared(block);
-    tile_position const position(pairs, block.index(), side.tiles(), 1);
-    index_t const sample = position.sample;
-    int const rows = side.valid_of_tile(sample, position.tile);
-    index_t const first = position.pair * side.rows + position.row();
-    index_t const valid = side.valid(sample), other_valid = other.valid(sample);
+    row_sums<A> const sums = this->shared(block);
+    tile_position const position = position_of(block.index());
+    int const rows = position.rows;
+    index_t const first = position.first;
+    index_t const valid = side.valid(position.sample), other_valid = other.valid(position.sample);
     index_t const length = valid < other_valid ? other_valid : valid;
     if constexpr (!std::is_same_v<Feature, built_in_feature>)
       custom_gradient(block, position, first, rows, length);

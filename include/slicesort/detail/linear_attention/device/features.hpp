@@ -28,33 +28,26 @@ struct linear_features {
 };
 
 template <class Feature, class T>
-struct feature_rows_kernel {
+struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using kind = feature_kind;
 
   Feature custom_feature;
   feature_config config{};
-  linear_pairs pairs{};
-  linear_side side{}, other{};  // both give the length of a sample
+  linear_side other{};  // with `side`, gives the length of a sample
   linear_operand<T> x{};
   linear_features<A> features{};
 
-  template <class SharedAllocator>
-  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
-    return row_sums<A>::shared(memory);
-  }
-  index_t blocks() const { return pairs.count * side.tiles(); }
-
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    row_sums<A> const sums = shared(block);
-    tile_position const position(pairs, block.index(), side.tiles(), 1);
+    row_sums<A> const sums = this->shared(block);
+    tile_position const position = position_of(block.index());
     index_t const sample = position.sample;
-    int const rows = side.valid_of_tile(sample, position.tile);
+    int const rows = position.rows;
     index_t const other_valid = other.valid(sample), valid = side.valid(sample);
     index_t const length = other_valid < valid ? valid : other_valid;
-    index_t const first = position.pair * side.rows + position.row();
+    index_t const first = position.first;
     linear_matrix<T> const rows_of_x = x.matrix(position);
     auto const element = [&](int row, index_t c) {
       return rows_of_x(block, position.row() + row, c);

@@ -47,8 +47,8 @@ class linear_launches {
     if (!params.feature.has_maximum()) return;
     run(key_maxima_kernel<A>{pairs, keys, params.causal, layout.keys.maxima});
     if (rescales) run(factors_kernel<A>{pairs, keys, layout.keys.maxima, layout.factors});
-    run(exp_features_kernel<A>{params.feature, pairs, queries, layout.queries});
-    run(exp_features_kernel<A>{params.feature, pairs, keys, layout.keys});
+    run(exp_features_kernel<A>{{pairs, queries}, params.feature, layout.queries});
+    run(exp_features_kernel<A>{{pairs, keys}, params.feature, layout.keys});
   }
 
   // Computes S and Z.
@@ -108,9 +108,7 @@ class linear_launches {
   void sum_each_tile(linear_side const& side, feature_operand<T> const& lhs, A const* factors,
                      linear_operand<T> const& rhs, bool sums_rows, A const* weights,
                      tile_sums<A> const& sums) const {
-    tile_sums_kernel<T, Kind> kernel{};
-    kernel.pairs = pairs;
-    kernel.side = side;
+    tile_sums_kernel<T, Kind> kernel{{pairs, side}};
     kernel.lhs = lhs;
     kernel.factors = factors;
     kernel.rhs = rhs;
@@ -125,10 +123,8 @@ class linear_launches {
   linear_output_kernel<T, Step, Kind> kernel_of_step(linear_side const& side,
                                                      linear_side const& other) const {
     using Kernel = linear_output_kernel<T, Step, Kind>;
-    Kernel kernel{};
-    kernel.pairs = pairs;
+    Kernel kernel{{pairs, side}};
     kernel.causal = params.causal;
-    kernel.side = side;
     kernel.other = other;
     kernel.depth = Kernel::of_features ? params.feature.count : shape.values;
     kernel.width = Kernel::of_features ? shape.values : params.feature.count;
@@ -150,18 +146,16 @@ class linear_launches {
 
   void map(linear_side const& side, linear_side const& other, tensor4<T const> x,
            linear_features<A> const& out) const {
-    feature_rows_kernel<Feature, T> kernel{params.custom_feature};
+    feature_rows_kernel<Feature, T> kernel{{pairs, side}, {}, params.custom_feature};
     kernel.config = params.feature;
-    kernel.pairs = pairs;
-    kernel.side = side;
     kernel.other = other;
     kernel.x = tensor_operand(x);
     kernel.features = out;
     run(kernel);
     if (!is_random(params.feature.kind)) return;
-    run(random_features_kernel<T, Kind>{params.feature, pairs, side, params.in.w, out});
+    run(random_features_kernel<T, Kind>{{pairs, side}, params.feature, params.in.w, out});
     if (params.feature.has_maximum())
-      run(row_maxima_kernel<A>{pairs, side, params.feature.count, out.phi, out.maxima});
+      run(row_maxima_kernel<A>{{pairs, side}, params.feature.count, out.phi, out.maxima});
   }
 
   Grid const& grid_;

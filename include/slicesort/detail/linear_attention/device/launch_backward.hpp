@@ -34,7 +34,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
   using base::keys;
   using base::queries;
 
-  // Computes U and u from g and c.
+  // Computes U and u from g and sum_gradients.
   void sum_queries() const {
     base::sum_tiles(queries, base::features_of_queries(), base::since_tile(), g(), layout.d, true);
   }
@@ -42,28 +42,24 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
   // Computes g, c, and the gradients of the features of queries.
   void query_gradients(tensor4<T const> dy) const {
     if (params.causal) {
-      running_sums_kernel<T> z{};
-      z.pairs = pairs;
-      z.queries = queries;
-      z.keys = keys;
-      z.phi = base::features_of_keys();
-      z.decay = rescales ? layout.factors.of_step : nullptr;
-      z.before = layout.sums;
-      z.running = layout.running;
-      run(z);
+      running_sums_kernel<T> running_sums{{pairs, queries}};
+      running_sums.keys = keys;
+      running_sums.phi = base::features_of_keys();
+      running_sums.decay = rescales ? layout.factors.of_step : nullptr;
+      running_sums.before = layout.sums;
+      running_sums.running = layout.running;
+      run(running_sums);
     }
-    divisors_kernel<T> d{};
-    d.pairs = pairs;
-    d.queries = queries;
-    d.phi = base::features_of_queries();
-    d.running = running();
-    d.sums = layout.sums;
-    d.divisor = params.divisor;
-    d.slopes = layout.d;
-    d.dy = base::tensor_operand(dy);
-    d.values = shape.values;
-    d.g = layout.g;
-    run(d);
+    divisors_kernel<T> divisors{{pairs, queries}};
+    divisors.phi = base::features_of_queries();
+    divisors.running = running();
+    divisors.sums = layout.sums;
+    divisors.divisor = params.divisor;
+    divisors.slopes = layout.d;
+    divisors.dy = base::tensor_operand(dy);
+    divisors.values = shape.values;
+    divisors.g = layout.g;
+    run(divisors);
     auto kernel = base::template kernel_of_step<output_step::query_gradients>(queries, keys);
     kernel.lhs = g();
     kernel.rhs = base::tensor_operand(params.in.v);
@@ -71,15 +67,13 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     kernel.factors = base::since_tile();
     kernel.gradients = layout.query_gradients.phi;
     run(kernel);
-    sum_gradients_kernel<T> c{};
-    c.pairs = pairs;
-    c.queries = queries;
-    c.phi = base::features_of_queries();
-    c.running = running();
-    c.sums = layout.sums;
-    c.c = layout.d;
-    c.dphi = layout.query_gradients.phi;
-    run(c);
+    sum_gradients_kernel<T> sum_gradients{{pairs, queries}};
+    sum_gradients.phi = base::features_of_queries();
+    sum_gradients.running = running();
+    sum_gradients.sums = layout.sums;
+    sum_gradients.c = layout.d;
+    sum_gradients.dphi = layout.query_gradients.phi;
+    run(sum_gradients);
   }
   void key_gradients() const {
     auto kernel = base::template kernel_of_step<output_step::key_gradients>(keys, queries);
@@ -125,15 +119,13 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
                      linear_features<A> const& features, linear_gradients<A> const& gradients,
                      tensor4<T> out, grad_mode mode) const {
     if (is_random(params.feature.kind)) {
-      run(product_gradients_kernel<A>{params.feature, pairs, side, features, gradients});
+      run(product_gradients_kernel<A>{{pairs, side}, {}, params.feature, features, gradients});
       if (out.data() != nullptr)
-        run(times_w_kernel<T, Kind>{params.feature, pairs, side, params.in.w, gradients});
+        run(times_w_kernel<T, Kind>{{pairs, side}, params.feature, params.in.w, gradients});
     }
     if (out.data() == nullptr) return;
-    row_gradients_kernel<Feature, T> kernel{params.custom_feature};
+    row_gradients_kernel<Feature, T> kernel{{pairs, side}, {}, params.custom_feature};
     kernel.config = params.feature;
-    kernel.pairs = pairs;
-    kernel.side = side;
     kernel.other = other;
     kernel.x = base::tensor_operand(x);
     kernel.features = features;

@@ -27,33 +27,27 @@ struct higher_maximum {
 
 // Row maxima.
 template <class A>
-struct row_maxima_kernel {
+struct row_maxima_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   static constexpr int lanes = 16;
 
-  linear_pairs pairs;
-  linear_side side;
   index_t width;     // of a row
   A const* numbers;  // [pair][row][width]
   A* maxima;         // [pair][row]
 
-  index_t blocks() const { return pairs.count * side.tiles(); }
-
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    tile_position const position(pairs, block.index(), side.tiles(), 1);
-    int const rows = side.valid_of_tile(position.sample, position.tile);
-    index_t const first = position.pair * side.rows + position.row();
+    tile_position const position = position_of(block.index());
     int const lane = block.rank() % lanes;
     SLICESORT_NO_UNROLL
     for (int begin = 0; begin < linear_tile; begin += linear_threads / lanes) {
       int const row = begin + block.rank() / lanes;
       A maximum = lowest_maximum<A>();
-      if (row < rows)
+      if (row < position.rows)
         for (index_t k = lane; k < width; k += lanes)
-          maximum = higher_maximum{}(maximum, numbers[(first + row) * width + k]);
+          maximum = higher_maximum{}(maximum, numbers[(position.first + row) * width + k]);
       maximum = block.template reduce<lanes>(maximum, higher_maximum{});
-      if (row < rows && lane == 0) maxima[first + row] = maximum;
+      if (row < position.rows && lane == 0) maxima[position.first + row] = maximum;
     }
   }
 };
@@ -127,7 +121,7 @@ struct factors_kernel {
     auto const factor = [&](A before, A after) {
       return math::exponential(ops, math::sum(ops, before, -after));
     };
-    tile_position const position(pairs, block.index(), keys.tiles(), 1);
+    tile_position const position(pairs, keys, block.index(), 1);
     A const* const running = maxima + position.pair * keys.rows;
     int const rows = keys.rows_of_tile(position.tile);
     A const before = running[position.row() > 0 ? position.row() - 1 : 0],

@@ -34,7 +34,7 @@ SLICESORT_DETAIL_BEGIN
 enum class output_step { outputs, query_gradients, value_gradients, key_gradients };
 
 template <class T, output_step Step, products Kind>
-struct linear_output_kernel {
+struct linear_output_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using tile = tile_of_products<T, Kind>;
@@ -47,9 +47,8 @@ struct linear_output_kernel {
   // True if `lhs` and `rhs` are features.
   static constexpr bool of_features = Step == step::outputs || Step == step::value_gradients;
 
-  linear_pairs pairs;
   bool causal;
-  linear_side side, other;  // of the rows, and of their partners
+  linear_side other;  // partners of the rows
   linear_operand<T, of_features> lhs, rhs;
   linear_operand<T, !of_features> times;
   index_t depth, width;  // columns of lhs and rhs; of sums and `times`
@@ -82,13 +81,13 @@ struct linear_output_kernel {
     return memory;
   }
   SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(width); }
-  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     shared_memory const memory = shared(block);
-    tile_position const position(pairs, block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(position.sample, position.tile);
+    tile_position const position = position_of(block.index(), column_tiles());
+    int const rows = position.rows;
     if (causal && rows > 0) compute_weights(block, memory, position, rows);
     tile products;
     products.clear();

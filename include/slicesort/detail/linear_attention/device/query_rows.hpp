@@ -18,31 +18,28 @@ SLICESORT_DETAIL_BEGIN
 // Causal Z of every query: the sum before its tile plus the keys of the tile up to the query. One
 // feature per thread.
 template <class T>
-struct running_sums_kernel {
+struct running_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
-  linear_pairs pairs;
-  linear_side queries, keys;  // of equal number
-  feature_operand<T> phi;     // of keys
-  A const* decay;             // [pair][row]: rescales the sum before the row; null: 1
-  tile_sums<A> before;        // S and Z before each tile
-  A* running;                 // [pair][query][feature]
+  linear_side keys;        // as many as queries, which are `side`
+  feature_operand<T> phi;  // of keys
+  A const* decay;          // [pair][row]: rescales the sum before the row; null: 1
+  tile_sums<A> before;     // S and Z before each tile
+  A* running;              // [pair][query][feature]
 
   SLICESORT_HD index_t column_tiles() const {
     return divide_up(before.rows, index_t{linear_threads});
   }
-  index_t blocks() const { return pairs.count * queries.tiles() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    tile_position const position(pairs, block.index() / column_tiles(), queries.tiles(), 1);
+    tile_position const position = position_of(block.index() / column_tiles());
     index_t const f = block.index() % column_tiles() * linear_threads + block.rank();
     if (f >= before.rows) return;
-    index_t const sample = position.sample;
-    int const rows = queries.valid_of_tile(sample, position.tile),
-              valid_keys = keys.valid_of_tile(sample, position.tile);
-    index_t const first = position.pair * queries.rows + position.row();
+    int const rows = position.rows, valid_keys = keys.valid_of_tile(position.sample, position.tile);
+    index_t const first = position.first;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
     A sum = before.row_sums(position.pair, position.tile)[f];
     SLICESORT_UNROLL_4
@@ -57,12 +54,10 @@ struct running_sums_kernel {
 
 // Computes d = <phi(q), Z>, its divisor and slope, and g.
 template <class T>
-struct divisors_kernel {
+struct divisors_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
-  linear_pairs pairs;
-  linear_side queries;
   feature_operand<T> phi;
   A const* running;   // [pair][query][feature]: Z of each query; or null
   tile_sums<A> sums;  // S and Z of all keys, if `running` is null
@@ -72,18 +67,12 @@ struct divisors_kernel {
   index_t values;
   A* g;  // [pair][query][value]
 
-  template <class SharedAllocator>
-  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
-    return row_sums<A>::shared(memory);
-  }
-  index_t blocks() const { return pairs.count * queries.tiles(); }
-
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    row_sums<A> const row_dots = shared(block);
-    tile_position const position(pairs, block.index(), queries.tiles(), 1);
-    int const rows = queries.valid_of_tile(position.sample, position.tile);
-    index_t const features = sums.rows, first = position.pair * queries.rows + position.row();
+    row_sums<A> const row_dots = this->shared(block);
+    tile_position const position = position_of(block.index());
+    int const rows = position.rows;
+    index_t const features = sums.rows, first = position.first;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
     A const* const z =
         running != nullptr ? running + first * features : sums.row_sums(position.pair, 0);
@@ -109,33 +98,25 @@ struct divisors_kernel {
 
 // Computes c, and turns S g into the gradient of the features.
 template <class T>
-struct sum_gradients_kernel {
+struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
-  linear_pairs pairs;
-  linear_side queries;
   feature_operand<T> phi;
   A const* running;  // as in divisors_kernel
   tile_sums<A> sums;
   A* c;     // [pair][query]: the slope of the divisor, and then c
   A* dphi;  // [pair][query][feature]: S g, and then the gradient
 
-  template <class SharedAllocator>
-  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
-    return row_sums<A>::shared(memory);
-  }
-  index_t blocks() const { return pairs.count * queries.tiles(); }
-
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
     numbers const ops{block};
-    row_sums<A> const row_dots = shared(block);
-    tile_position const position(pairs, block.index(), queries.tiles(), 1);
-    int const rows = queries.valid_of_tile(position.sample, position.tile);
-    index_t const features = sums.rows, first = position.pair * queries.rows + position.row();
+    row_sums<A> const row_dots = this->shared(block);
+    tile_position const position = position_of(block.index());
+    int const rows = position.rows;
+    index_t const features = sums.rows, first = position.first;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
     A* const gradient = dphi + first * features;
     A const* const z =

@@ -25,7 +25,7 @@ SLICESORT_HD linear_matrix<T> matrix_of_head(tensor3<T const> w, index_t head) {
 // Computes random features. For random_exp, stores <w_f, z> to phi: exp_features_kernel completes
 // them when the maxima are known.
 template <class T, products Kind>
-struct random_features_kernel {
+struct random_features_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using kind = feature_kind;
@@ -33,8 +33,6 @@ struct random_features_kernel {
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_config config;
-  linear_pairs pairs;
-  linear_side side;
   tensor3<T const> w;
   linear_features<A> features;
 
@@ -43,15 +41,15 @@ struct random_features_kernel {
     return tile::shared(memory);
   }
   SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(config.rows_of_w); }
-  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const memory = shared(block);
-    tile_position const position(pairs, block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(position.sample, position.tile);
+    tile_position const position = position_of(block.index(), column_tiles());
+    int const rows = position.rows;
     if (rows == 0) return;  // uniform in the block
-    index_t const first = position.pair * side.rows + position.row();
+    index_t const first = position.first;
     linear_matrix<A> const z = make_tensor_matrix<A>(features.z, config.channels, 1);
     tile products;
     products.clear();
@@ -87,25 +85,22 @@ struct random_features_kernel {
 
 // Computes random_exp's features from <w_f, z>.
 template <class A>
-struct exp_features_kernel {
+struct exp_features_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
-
   feature_config config;
-  linear_pairs pairs;
-  linear_side side;
   linear_features<A> features;
 
   SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(config.rows_of_w); }
-  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
     numbers const ops{block};
-    tile_position const position(pairs, block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(position.sample, position.tile);
-    index_t const first = position.pair * side.rows + position.row();
+    tile_position const position = position_of(block.index(), column_tiles());
+    int const rows = position.rows;
+    index_t const first = position.first;
     A const scale = static_cast<A>(config.scale), shift = static_cast<A>(config.eps * config.scale);
     int const f = block.rank() % linear_tile;
     if (position.column + f >= config.rows_of_w) return;

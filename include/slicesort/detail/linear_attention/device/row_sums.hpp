@@ -85,4 +85,13 @@ struct row_sums {
   }
 };
 
+// Base of kernels that sum over rows.
+template <class A>
+struct with_row_sums {
+  template <class SharedAllocator>
+  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
+    return row_sums<A>::shared(memory);
+  }
+};
+
 SLICESORT_DETAIL_END

@@ -45,15 +45,30 @@ struct linear_side {
 // Position of a block: a tile of rows of a pair, and possibly a tile of columns.
 struct tile_position {
   index_t pair, sample, head, tile, column;  // first column
+  int rows;                                  // valid rows of the tile
+  index_t first;                             // first row of the tile among the rows of all pairs
 
-  SLICESORT_HD tile_position(linear_pairs const& pairs, index_t block, index_t tiles,
+  SLICESORT_HD tile_position(linear_pairs const& pairs, linear_side const& side, index_t block,
                              index_t column_tiles)
-      : pair(block / (tiles * column_tiles)),
+      : pair(block / (side.tiles() * column_tiles)),
         sample(pairs.sample(pair)),
         head(pairs.head(pair)),
-        tile(block / column_tiles % tiles),
-        column(block % column_tiles * linear_tile) {}
+        tile(block / column_tiles % side.tiles()),
+        column(block % column_tiles * linear_tile),
+        rows(side.valid_of_tile(sample, tile)),
+        first(pair * side.rows + row()) {}
   SLICESORT_HD index_t row() const { return tile * linear_tile; }  // first row
+};
+
+// Base of kernels whose blocks compute a tile of rows each, or a tile of rows and columns.
+struct row_tiles {
+  linear_pairs pairs;
+  linear_side side;
+
+  index_t blocks() const { return pairs.count * side.tiles(); }
+  SLICESORT_HD tile_position position_of(index_t block, index_t column_tiles = 1) const {
+    return {pairs, side, block, column_tiles};
+  }
 };
 SLICESORT_HD constexpr index_t tiles_of_columns(index_t columns) {
   return divide_up(columns, index_t{linear_tile});

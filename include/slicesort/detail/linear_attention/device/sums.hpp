@@ -36,14 +36,12 @@ struct tile_sums {
 // Multiplies the transposed lhs matrix of a tile by the rhs one, and sums the columns of the
 // lhs one, weighted by rows.
 template <class T, products Kind>
-struct tile_sums_kernel {
+struct tile_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using tile = tile_of_products<T, Kind>;
   static constexpr int min_blocks = tile::min_blocks;
 
-  linear_pairs pairs;
-  linear_side side;
   feature_operand<T> lhs;
   A const* factors;  // [pair][row]: of the rows of lhs; or null
   linear_operand<T> rhs;
@@ -55,23 +53,22 @@ struct tile_sums_kernel {
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t row_tiles() const { return tiles_of_columns(sums.rows); }
+  SLICESORT_HD index_t tiles_of_rows() const { return tiles_of_columns(sums.rows); }
   // At least one, which sums the columns.
   SLICESORT_HD index_t column_tiles() const {
     index_t const tiles = tiles_of_columns(sums.columns);
     return tiles > 0 ? tiles : 1;
   }
-  index_t blocks() const { return pairs.count * side.tiles() * row_tiles() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * tiles_of_rows() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const memory = shared(block);
-    index_t const row = block.index() / column_tiles() % row_tiles() * linear_tile;
+    index_t const row = block.index() / column_tiles() % tiles_of_rows() * linear_tile;
     index_t const column = block.index() % column_tiles() * linear_tile;
-    tile_position const position(pairs, block.index() / (row_tiles() * column_tiles()),
-                                 side.tiles(), 1);
-    int const rows = side.valid_of_tile(position.sample, position.tile);
-    index_t const first = position.pair * side.rows + position.row();
+    tile_position const position = position_of(block.index() / (tiles_of_rows() * column_tiles()));
+    int const rows = position.rows;
+    index_t const first = position.first;
     A const* const factor = factors == nullptr ? nullptr : factors + first;
     A const* const weight = weights == nullptr ? nullptr : weights + first;
     int const f = block.rank();

@@ -42,21 +42,16 @@ struct causal_maxima {
 };
 
 template <class T>
-class causal_tiles : protected linear_task<T> {
+struct causal_tiles : linear_task<T> {
   using base = linear_task<T>;
 
- protected:
+  using base::base;
   using base::tile, base::kernels, base::width, base::memory, base::head, base::has_maximum;
   using typename base::A;
 
-  causal_tiles(linear_context<T> const& context, linear_task_memory<A> const& task_memory,
-               index_t pair)
-      : base(context, task_memory, pair) {}
-
-  causal_rows valid_rows(index_t first, index_t queries) const {
+  causal_rows rows_of(index_t first, index_t queries) const {
     return {first, base::rows_of_tile(first, queries), base::rows_of_tile(first, head.keys)};
   }
-  causal_maxima<A> no_maxima() const { return {nullptr}; }
   // Running maxima of a tile as the first pass saved them.
   causal_maxima<A> maxima_of(causal_rows const& rows) const {
     causal_maxima<A> running{nullptr};

@@ -13,48 +13,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class T, class Params>
-class linear_noncausal : linear_task<T> {
+template <class T>
+struct linear_noncausal : linear_task<T> {
   using base = linear_task<T>;
-  using base::tile, base::kernels, base::io, base::width, base::memory, base::head, base::features;
+  using base::tile, base::in, base::io, base::width, base::memory, base::head, base::features;
   using typename base::A;
 
- public:
-  linear_noncausal(Params const& params, linear_context<T> const& context,
-                   linear_task_memory<A> const& task_memory, index_t pair)
-      : base(context, task_memory, pair), params_(params) {
-    features.load_w(params_.in.w);
-  }
+  using base::base;
+  static constexpr bool causal = false;
 
-  static void forward(interleaved_heads<linear_noncausal>& heads, tensor4<T> y) {
-    sum_keys(heads);
-    heads.for_each_tile(heads.first().head.queries, [&](linear_noncausal& task, index_t first) {
-      task.compute_outputs(y, first);
-    });
-    heads.for_each([&](linear_noncausal& task) {
-      task.io.clear(task.head, y, task.head.queries, task.base::shape.queries,
-                    grad_mode::overwrite);
-    });
-  }
-
-  static void backward(interleaved_heads<linear_noncausal>& heads, tensor4<T const> dy,
-                       linear_attention_gradients<T> const& grads, grad_mode mode) {
-    sum_keys(heads);
-    heads.for_each([](linear_noncausal& task) {
-      task.memory.gradients.clear(task.width);
-      task.transpose(task.memory.sums);
-    });
-    heads.for_each_tile(heads.first().head.queries, [&](linear_noncausal& task, index_t first) {
-      task.compute_query_gradients(dy, grads, mode, first);
-    });
-    heads.for_each([](linear_noncausal& task) { task.transpose(task.memory.gradients); });
-    heads.for_each_tile(heads.first().head.keys, [&](linear_noncausal& task, index_t first) {
-      task.compute_key_gradients(grads, mode, first);
-    });
-    heads.for_each([&](linear_noncausal& task) { task.clear_gradient_padding(grads, mode); });
-  }
-
- private:
   static void sum_keys(interleaved_heads<linear_noncausal>& heads) {
     index_t const keys = heads.first().head.keys;
     if (heads.first().has_maximum()) {
@@ -65,47 +32,27 @@ class linear_noncausal : linear_task<T> {
           keys, [](linear_noncausal& task, index_t first) { task.compute_maximum(first); });
     }
     heads.for_each_tile(keys, [](linear_noncausal& task, index_t first) { task.add_keys(first); });
-  }
-  void add_keys(index_t first) const {
-    int const rows = base::rows_of_tile(first, head.keys);
-    map_keys(first, rows, false);
-    auto const values = base::load_values(params_.in.v, first, rows, rows);
-    base::add_tile(memory.sums, memory.keys.phi, values, memory.keys.ones, rows, A(1));
-  }
-  void compute_maximum(index_t first) const {
-    int const rows = base::rows_of_tile(first, head.keys);
-    features.load(memory.keys, params_.in.k, first, rows);
-    features.compute_maxima(memory.keys, rows);
-    for (int i = 0; i < rows; ++i)
-      if (*memory.maxima < memory.keys.row.maximum[i]) *memory.maxima = memory.keys.row.maximum[i];
+    heads.for_each([](linear_noncausal& task) {
+      if (task.memory.sums.transposed != nullptr) task.transpose(task.memory.sums);
+    });
   }
   void compute_outputs(tensor4<T> y, index_t first) const {
     int const rows = base::rows_of_tile(first, head.queries);
-    base::map_queries(params_.in.q, first, rows, false);
+    base::map_queries(first, rows, false);
     base::dot_features(memory.queries.phi, memory.sums.row, 0, rows, memory.d);
     base::divide(rows, memory.c);
-    base::multiply_rows({memory.queries.phi, width.features}, base::shape.feature.count,
-                        {memory.sums.matrix, width.values}, memory.results, width.values, rows);
+    base::multiply_by_sums(memory.queries.phi, memory.sums, memory.results, rows);
     base::store_divided(y, first, rows);
   }
-  void map_keys(index_t first, int rows, bool slopes) const {
-    if (!base::has_maximum())
-      return features.load_and_map(memory.keys, params_.in.k, first, rows, slopes);
-    features.load(memory.keys, params_.in.k, first, rows);
-    std::fill(memory.keys.row.maximum, memory.keys.row.maximum + tile, *memory.maxima);
-    features.map(memory.keys, first, rows, slopes);
-  }
-
   void compute_query_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
                                grad_mode mode, index_t first) const {
     int const rows = base::rows_of_tile(first, head.queries);
     auto const& q = memory.queries;
-    base::map_queries(params_.in.q, first, rows, true);
+    base::map_queries(first, rows, true);
     base::dot_features(q.phi, memory.sums.row, 0, rows, memory.d);
     base::divide(rows, memory.c);
     base::load_gradient(dy, first, rows);
-    base::multiply_rows({memory.g, width.values}, base::shape.values,
-                        {memory.sums.transposed, width.features}, q.dphi, width.features, rows);
+    base::multiply_by_transposed(memory.g, memory.sums, q.dphi, rows);
     base::dot_gradient(q.phi, q.dphi, rows);
     for (int i = 0; i < rows; ++i) memory.c[i] = -(memory.c[i] * memory.d[i]);
     base::add_tile(memory.gradients, q.phi, {memory.g, width.values}, memory.c, rows, A(1));
@@ -113,28 +60,41 @@ class linear_noncausal : linear_task<T> {
     base::add_scaled_rows({memory.sums.row, 0}, rows, memory.c, q.dphi);
     features.map_backward(q, first, rows, grads.dq, mode);
   }
-
-  void compute_key_gradients(linear_attention_gradients<T> const& grads, grad_mode mode,
-                             index_t first) const {
+  void compute_key_gradients(tensor4<T const>, linear_attention_gradients<T> const& grads,
+                             grad_mode mode, index_t first) const {
     int const rows = base::rows_of_tile(first, head.keys);
     auto const& k = memory.keys;
     map_keys(first, rows, true);
     if (grads.dv.data() != nullptr) {
-      base::multiply_rows({k.phi, width.features}, base::shape.feature.count,
-                          {memory.gradients.matrix, width.values}, memory.results, width.values,
-                          rows);
+      base::multiply_by_sums(k.phi, memory.gradients, memory.results, rows);
       base::store_results(grads.dv, first, rows, mode);
     }
     if (grads.dk.data() == nullptr && grads.dw.data() == nullptr) return;
-    auto const values =
-        base::load_values(params_.in.v, first, rows, static_cast<int>(padded_rows(rows)));
-    base::multiply_rows(values, base::shape.values, {memory.gradients.transposed, width.features},
-                        k.dphi, width.features, rows);
+    auto const values = base::load_values(first, rows, static_cast<int>(padded_rows(rows)));
+    base::multiply_by_transposed(values.data, memory.gradients, k.dphi, rows);
     base::add_scaled_rows({memory.gradients.row, 0}, rows, k.ones, k.dphi);
     features.map_backward(k, first, rows, grads.dk, mode);
   }
 
-  Params const& params_;
+ private:
+  void add_keys(index_t first) const {
+    int const rows = base::rows_of_tile(first, head.keys);
+    map_keys(first, rows, false);
+    auto const values = base::load_values(first, rows, rows);
+    base::add_tile(memory.sums, memory.keys.phi, values, memory.keys.ones, rows, A(1));
+  }
+  void compute_maximum(index_t first) const {
+    int const rows = base::rows_of_tile(first, head.keys);
+    features.load(memory.keys, in.k, first, rows);
+    features.compute_maxima(memory.keys, rows);
+    for (int i = 0; i < rows; ++i)
+      if (*memory.maxima < memory.keys.row.maximum[i]) *memory.maxima = memory.keys.row.maximum[i];
+  }
+  void map_keys(index_t first, int rows, bool slopes) const {
+    A* const maxima = memory.keys.row.maximum;
+    base::map_rows(memory.keys, in.k, first, rows, slopes,
+                   [&] { std::fill(maxima, maxima + tile, *memory.maxima); });
+  }
 };
 
 SLICESORT_DETAIL_END

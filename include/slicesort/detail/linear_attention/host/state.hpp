@@ -24,9 +24,21 @@ template <class T>
 struct linear_context {
   linear_attention_kernels<T> const& kernels;
   linear_attention_shape const& shape;
+  linear_attention_inputs<T> const& in;
   attention_lengths const& lengths;
   divisor_config divisor;
   erased_feature<accumulator_t<T>> const& custom_feature;
+
+  template <class Params>
+  linear_context(linear_attention_kernels<T> const& simd_kernels, Params const& params,
+                 linear_attention_shape const& params_shape,
+                 erased_feature<accumulator_t<T>> const& feature)
+      : kernels(simd_kernels),
+        shape(params_shape),
+        in(params.in),
+        lengths(params.lengths),
+        divisor(params.divisor),
+        custom_feature(feature) {}
 };
 
 // Per-head state of a task: views, workspace and SIMD kernels.
@@ -41,6 +53,7 @@ class linear_task {
       : kernels(context.kernels),
         io(context.kernels),
         shape(context.shape),
+        in(context.in),
         width(context.shape),
         memory(task_memory),
         divisor(context.divisor),
@@ -50,11 +63,13 @@ class linear_task {
     std::fill(memory.queries.ones, memory.queries.ones + ones, A(1));
     std::fill(memory.keys.ones, memory.keys.ones + ones, A(1));
     memory.sums.clear(width);
+    features.load_w(in.w);
   }
 
   linear_attention_kernels<T> const& kernels;
   row_access<T> const io;
   linear_attention_shape const& shape;
+  linear_attention_inputs<T> const& in;
   linear_widths const width;
   linear_task_memory<A> const memory;
   divisor_config const divisor;
@@ -65,17 +80,22 @@ class linear_task {
     return static_cast<int>(std::clamp<index_t>(valid - first, 0, tile));
   }
   bool has_maximum() const { return shape.feature.has_maximum(); }
-  // Computes the features of a tile's queries.
-  void map_queries(tensor4<T const> q, index_t first, int rows, bool slopes) const {
-    if (!has_maximum()) return features.load_and_map(memory.queries, q, first, rows, slopes);
-    features.load(memory.queries, q, first, rows);
-    features.compute_maxima(memory.queries, rows);
-    features.map(memory.queries, first, rows, slopes);
+  // Computes the features of a tile; set_maxima() provides the maxima that they are relative to.
+  template <class SetMaxima>
+  void map_rows(feature_memory<A> const& m, tensor4<T const> x, index_t first, int rows,
+                bool slopes, SetMaxima const& set_maxima) const {
+    if (!has_maximum()) return features.load_and_map(m, x, first, rows, slopes);
+    features.load(m, x, first, rows);
+    set_maxima();
+    features.map(m, first, rows, slopes);
+  }
+  void map_queries(index_t first, int rows, bool slopes) const {
+    map_rows(memory.queries, in.q, first, rows, slopes,
+             [&] { features.compute_maxima(memory.queries, rows); });
   }
   // Loads values, and fills up with zero rows to `padded`.
-  pitched_rows<A const> load_values(tensor4<T const> from, index_t first, int rows,
-                                    int padded) const {
-    io.load(head, from, first, rows, memory.values, width.values, padded);
+  pitched_rows<A const> load_values(index_t first, int rows, int padded) const {
+    io.load(head, in.v, first, rows, memory.values, width.values, padded);
     return {memory.values, width.values};
   }
   // Multiplies each row by its factor.
@@ -103,6 +123,15 @@ class linear_task {
               b,
               {c, columns},
               {static_cast<int>(padded_rows(rows)), static_cast<int>(columns), depth}});
+  }
+  // out = phi * sums, [rows, features] -> [rows, values]; or values * sums^T.
+  void multiply_by_sums(A const* phi, linear_sums<A> const& sums, A* out, int rows) const {
+    multiply_rows({phi, width.features}, shape.feature.count, {sums.matrix, width.values}, out,
+                  width.values, rows);
+  }
+  void multiply_by_transposed(A const* values, linear_sums<A> const& sums, A* out, int rows) const {
+    multiply_rows({values, width.values}, shape.values, {sums.transposed, width.features}, out,
+                  width.features, rows);
   }
   // Adds the rows of a tile: matrix = matrix * decay + lhs^T rhs, row = row * decay + lhs^T
   // weights.
@@ -142,12 +171,6 @@ class linear_task {
       slopes[i] = terms.slope;
     }
   }
-  // Clears the gradients of padding rows.
-  void clear_gradient_padding(linear_attention_gradients<T> const& grads, grad_mode mode) const {
-    io.clear(head, grads.dq, head.queries, shape.queries, mode);
-    io.clear(head, grads.dk, head.keys, shape.keys, mode);
-    io.clear(head, grads.dv, head.keys, shape.keys, mode);
-  }
   void store_results(tensor4<T> out, index_t first, int rows, grad_mode mode) const {
     io.store(memory.results, width.values, head, out, first, rows, mode);
   }
@@ -165,18 +188,49 @@ class linear_task {
   }
 };
 
-// Heads of one sample whose tiles are interleaved. All have the same number of rows, since lengths
-// belong to a sample.
+// Heads of one sample whose tiles are interleaved: the drivers of both directions. All heads have
+// the same number of rows, since lengths belong to a sample.
 template <class Task>
 class interleaved_heads {
  public:
-  using task = Task;
-
   template <class... Arguments>
   void add(Arguments const&... arguments) {
     tasks_[count_++].emplace(arguments...);
   }
   Task const& first() const { return *tasks_[0]; }
+
+  template <class T>
+  void forward(tensor4<T> y) {
+    Task::sum_keys(*this);
+    for_each_tile(first().head.queries,
+                  [&](Task& task, index_t row) { task.compute_outputs(y, row); });
+    for_each([&](Task& task) {
+      task.io.clear(task.head, y, task.head.queries, task.shape.queries, grad_mode::overwrite);
+    });
+  }
+  template <class T>
+  void backward(tensor4<T const> dy, linear_attention_gradients<T> const& grads, grad_mode mode) {
+    attention_head const& head = first().head;
+    Task::sum_keys(*this);
+    for_each([](Task& task) { task.memory.gradients.clear(task.width); });
+    for_each_tile(Task::causal ? head.longer() : head.queries, [&](Task& task, index_t row) {
+      task.compute_query_gradients(dy, grads, mode, row);
+    });
+    auto const compute_key_gradients = [&](Task& task, index_t row) {
+      task.compute_key_gradients(dy, grads, mode, row);
+    };
+    if constexpr (Task::causal) {
+      for_each_tile_reversed(head.longer(), compute_key_gradients);
+    } else {
+      for_each([](Task& task) { task.transpose(task.memory.gradients); });
+      for_each_tile(head.keys, compute_key_gradients);
+    }
+    for_each([&](Task& task) {  // padding rows
+      task.io.clear(task.head, grads.dq, head.queries, task.shape.queries, mode);
+      task.io.clear(task.head, grads.dk, head.keys, task.shape.keys, mode);
+      task.io.clear(task.head, grads.dv, head.keys, task.shape.keys, mode);
+    });
+  }
 
   template <class F>
   void for_each(F const& f) {

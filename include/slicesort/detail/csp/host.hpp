@@ -27,8 +27,8 @@ SLICESORT_DETAIL_BEGIN
 template <bool Aligned>
 struct host_implementation<csp_op<Aligned>> {
   template <class T>
-  static void plan(host_exec const& exec, csp_shape const& s, arena& memory) {
-    (void)csp_layout<T>(memory, exec, s, Aligned);
+  static void plan(host_exec const& exec, csp_shape const& shape, arena& memory) {
+    (void)csp_layout<T>(memory, exec, shape, Aligned);
   }
 
   template <class T>

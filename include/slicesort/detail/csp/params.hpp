@@ -29,10 +29,11 @@ struct csp_config {
 
 // Layout of the saved `order`. Groups of one row need none. Groups of two save a bit that says if
 // the rows are exchanged: bit p % 8 of row p / 8 belongs to pair p.
-constexpr extents3 saved_order_extents(extents3 e, index_t group) {
-  if (group == 1) return {e.batch, 0, e.channels};
-  if (group == 2) return {e.batch, e.length / 16 + (e.length % 16 != 0), e.channels};
-  return e;
+constexpr extents3 saved_order_extents(extents3 extents, index_t group) {
+  if (group == 1) return {extents.batch, 0, extents.channels};
+  if (group == 2)
+    return {extents.batch, extents.length / 16 + (extents.length % 16 != 0), extents.channels};
+  return extents;
 }
 constexpr index_width saved_order_width(index_t group) {
   return group <= 256     ? index_width::bits8

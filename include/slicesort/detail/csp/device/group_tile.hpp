@@ -38,17 +38,17 @@ struct group_tile {
   SLICESORT_HD static constexpr index_t padded(index_t rows) { return rows + (rows >> Pad); }
   // True if every unit of a window begins after a free row, and so crosses none.
   SLICESORT_HD bool aligned() const { return windowed && rows_of_unit == run; }
-  SLICESORT_HD index_t staged_rows(extents3 e) const {
-    if (!windowed) return e.length;
+  SLICESORT_HD index_t staged_rows(extents3 extents) const {
+    if (!windowed) return extents.length;
     return static_cast<index_t>(units_of_block * rows_of_unit) + spread.above + spread.below +
            (aligned() ? run - 1 : 0);
   }
 
   template <class SharedAllocator>
-  SLICESORT_HD T* shared(SharedAllocator& shared_memory, extents3 e) const {
+  SLICESORT_HD T* shared(SharedAllocator& shared_memory, extents3 extents) const {
     if (!staged) return nullptr;
-    return shared_memory.template allocate<T>(static_cast<std::size_t>(padded(staged_rows(e))) *
-                                              static_cast<std::size_t>(width));
+    return shared_memory.template allocate<T>(
+        static_cast<std::size_t>(padded(staged_rows(extents))) * static_cast<std::size_t>(width));
   }
 
   struct thread_work {
@@ -134,15 +134,15 @@ struct group_tile {
   template <class Block>
   SLICESORT_HD_INLINE thread_work open(Block& block, csp_groups const& groups,
                                        tensor3<T const> const& x) const {
-    extents3 const e = groups.extents;
-    T* const tile = shared(block, e);
+    extents3 const extents = groups.extents;
+    T* const tile = shared(block, extents);
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const tile_index = divide_by_blocks(block.index());
     auto const part = static_cast<std::uint32_t>(block.index() - tile_index * blocks_of_tile);
     index_t const number = tile_index * width + walk.column;
-    bool const inside = number < e.batch * e.channels;
+    bool const inside = number < extents.batch * extents.channels;
     index_t const sample = inside ? divide_by_channels(number) : 0;
-    column_index const index{sample, inside ? number - sample * e.channels : 0};
+    column_index const index{sample, inside ? number - sample * extents.channels : 0};
     std::uint32_t const first = part * units_of_block;
     std::uint32_t const remaining = units - first;
     thread_work work{x};
@@ -158,7 +158,7 @@ struct group_tile {
     work.width = width;
     std::uint32_t const row = first * rows_of_unit;
     // All rows of the column, unless there is a smaller window.
-    csp_window window{static_cast<std::uint32_t>(e.length), 0, 0};
+    csp_window window{static_cast<std::uint32_t>(extents.length), 0, 0};
     std::uint32_t end = staged ? window.valid : 0u, offset = 0;
     if (windowed) {
       window = csp_window::make(groups, index, work.column, spread, row);

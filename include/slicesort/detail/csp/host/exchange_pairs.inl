@@ -27,27 +27,27 @@ struct pair_exchange {
   }
 
   template <bool Stream>
-  static void forward_rows(pair_rows<T> const& r) {
-    V const flip = broadcast<V>(r.flip);
-    for (index_t i = r.first; i < r.end; i += csp_batch) {
-      int const count = r.batch_at(i);
-      unsigned const falling = falling_pairs(r.destinations, i, count);
+  static void forward_rows(pair_rows<T> const& rows) {
+    V const flip = broadcast<V>(rows.flip);
+    for (index_t i = rows.first; i < rows.end; i += csp_batch) {
+      int const count = rows.batch_at(i);
+      unsigned const falling = falling_pairs(rows.destinations, i, count);
       alignas(64) std::uint8_t unused[static_cast<std::size_t>(lanes)];
-      for (index_t c = 0; c < r.channels; c += lanes)
+      for (index_t c = 0; c < rows.channels; c += lanes)
         order_lanes<Stream>(
-            r.from + i * r.from_pitch + c, r.from_pitch, count, flip, falling,
-            r.to + i * r.to_pitch + c, r.to_pitch,
-            r.order == nullptr ? unused : r.order + i / csp_batch * r.order_pitch + c);
+            rows.from + i * rows.from_pitch + c, rows.from_pitch, count, flip, falling,
+            rows.to + i * rows.to_pitch + c, rows.to_pitch,
+            rows.order == nullptr ? unused : rows.order + i / csp_batch * rows.order_pitch + c);
     }
     finish_streaming<Stream>();
   }
   template <bool Stream>
-  static void backward_rows(pair_rows<T> const& r) {
-    for (index_t i = r.first; i < r.end; i += csp_batch)
-      for (index_t c = 0; c < r.channels; c += lanes)
-        exchange_lanes<Stream>(r.from + i * r.from_pitch + c, r.from_pitch, r.batch_at(i),
-                               r.order + i / csp_batch * r.order_pitch + c,
-                               r.to + i * r.to_pitch + c, r.to_pitch);
+  static void backward_rows(pair_rows<T> const& rows) {
+    for (index_t i = rows.first; i < rows.end; i += csp_batch)
+      for (index_t c = 0; c < rows.channels; c += lanes)
+        exchange_lanes<Stream>(rows.from + i * rows.from_pitch + c, rows.from_pitch,
+                               rows.batch_at(i), rows.order + i / csp_batch * rows.order_pitch + c,
+                               rows.to + i * rows.to_pitch + c, rows.to_pitch);
     finish_streaming<Stream>();
   }
 
@@ -94,10 +94,12 @@ struct pair_exchange {
 };
 
 template <class T>
-void exchange_pair_rows(pair_rows<T> const& r, csp_step step) {
+void exchange_pair_rows(pair_rows<T> const& rows, csp_step step) {
   using pairs = pair_exchange<T>;
   if (step == csp_step::forward)
-    r.stream ? pairs::template forward_rows<true>(r) : pairs::template forward_rows<false>(r);
+    rows.stream ? pairs::template forward_rows<true>(rows)
+                : pairs::template forward_rows<false>(rows);
   else
-    r.stream ? pairs::template backward_rows<true>(r) : pairs::template backward_rows<false>(r);
+    rows.stream ? pairs::template backward_rows<true>(rows)
+                : pairs::template backward_rows<false>(rows);
 }

@@ -45,15 +45,16 @@ struct csp_layout {
   std::uint32_t* long_destinations;
   per_thread<csp_task_memory<T>, index_t, index_t, bool> tasks;
 
-  csp_layout(arena& memory, host_exec const& exec, csp_shape const& s, bool aligned_groups)
-      : shifts(memory.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
-        descending(memory.take<bool>(s.extents.empty() ? 0 : s.extents.channels)),
+  csp_layout(arena& memory, host_exec const& exec, csp_shape const& shape, bool aligned_groups)
+      : shifts(memory.take<index_t>(shape.extents.empty() ? 0 : shape.extents.channels)),
+        descending(memory.take<bool>(shape.extents.empty() ? 0 : shape.extents.channels)),
         aligned(aligned_groups),
         destinations(memory.take<std::uint16_t>(
-            aligned && !is_long_group(s.group) ? row_count(s.extents) : 0)),
-        long_destinations(
-            memory.take<std::uint32_t>(aligned && is_long_group(s.group) ? row_count(s.extents) : 0)),
-        tasks(memory, exec.threads, tasks_of(s.extents), s.extents.length, s.group, aligned) {}
+            aligned && !is_long_group(shape.group) ? rows_of(shape.extents) : 0)),
+        long_destinations(memory.take<std::uint32_t>(
+            aligned && is_long_group(shape.group) ? rows_of(shape.extents) : 0)),
+        tasks(memory, exec.threads, tasks_of(shape.extents), shape.extents.length, shape.group,
+              aligned) {}
 
   void evaluate_policies(csp_config const& config, extents3 extents) {
     for (index_t c = 0; c < extents.channels; ++c) {

@@ -150,32 +150,32 @@ class csp_tile_kernel {
     index_t const chunk = csp_chunk_rows(tile_.group, tile_.rows);
     tile_operand const staged = staged_rows(tile_.width);
     bool const narrowing = tile_.order != nullptr && tile_.order_width == index_width::bits8;
-    column_tile<T> c;
-    c.x_layout = tile_.shifted ? staged : tile_.from_layout;
-    c.y_layout = tile_.to_layout;
-    c.perm = nullptr;
-    c.perm_layout = narrowing ? staged : tile_.order_layout;
-    c.perm_width = index_width::bits16;
-    c.width = tile_.width, c.ragged = false, c.group = tile_.group;
-    std::memcpy(c.flip, tile_.flip, sizeof c.flip);
-    c.stream = tile_.stream;
-    c.stream_perm = !narrowing && tile_.stream && tile_.order_layout.on_lines(tile_.order, 2);
-    c.scratch = tile_.scratch.sorter;
+    column_tile<T> sorted;
+    sorted.x_layout = tile_.shifted ? staged : tile_.from_layout;
+    sorted.y_layout = tile_.to_layout;
+    sorted.perm = nullptr;
+    sorted.perm_layout = narrowing ? staged : tile_.order_layout;
+    sorted.perm_width = index_width::bits16;
+    sorted.width = tile_.width, sorted.ragged = false, sorted.group = tile_.group;
+    std::memcpy(sorted.flip, tile_.flip, sizeof sorted.flip);
+    sorted.stream = tile_.stream;
+    sorted.stream_perm = !narrowing && tile_.stream && tile_.order_layout.on_lines(tile_.order, 2);
+    sorted.scratch = tile_.scratch.sorter;
     for (index_t i = 0; i < tile_.rows; i += chunk) {
-      c.rows = tile_.rows - i < chunk ? tile_.rows - i : chunk;
-      for (index_t& valid : c.valid) valid = c.rows;
-      c.x = tile_.shifted ? tile_.scratch.stage : tile_.from + i * tile_.from_layout.pitch;
-      for (index_t k = 0; tile_.shifted && k < c.rows; k += csp_batch)
-        transpose_out_some(i + k, c.rows - k, tile_.scratch.stage + k * tile_columns);
-      c.y = tile_.to + i * tile_.to_layout.pitch;
+      sorted.rows = tile_.rows - i < chunk ? tile_.rows - i : chunk;
+      for (index_t& valid : sorted.valid) valid = sorted.rows;
+      sorted.x = tile_.shifted ? tile_.scratch.stage : tile_.from + i * tile_.from_layout.pitch;
+      for (index_t k = 0; tile_.shifted && k < sorted.rows; k += csp_batch)
+        transpose_out_some(i + k, sorted.rows - k, tile_.scratch.stage + k * tile_columns);
+      sorted.y = tile_.to + i * tile_.to_layout.pitch;
       if (narrowing)
-        c.perm = tile_.scratch.order;
+        sorted.perm = tile_.scratch.order;
       else if (tile_.order != nullptr)
-        c.perm = static_cast<std::uint16_t*>(tile_.order) + i * tile_.order_layout.pitch;
-      c.destinations = tile_.destinations == nullptr ? nullptr : tile_.destinations + i;
-      tile_.order == nullptr ? sort_tiles<T, values_codec<T>>(&c, 1)
-                             : sort_tiles<T, indexed_codec<T>>(&c, 1);
-      if (narrowing) narrow(i, c.rows);
+        sorted.perm = static_cast<std::uint16_t*>(tile_.order) + i * tile_.order_layout.pitch;
+      sorted.destinations = tile_.destinations == nullptr ? nullptr : tile_.destinations + i;
+      tile_.order == nullptr ? sort_tiles<T, values_codec<T>>(&sorted, 1)
+                             : sort_tiles<T, indexed_codec<T>>(&sorted, 1);
+      if (narrowing) narrow(i, sorted.rows);
     }
   }
   // Stores rows i .. of the shifted channels: a batch, or only `count` rows, since the stage may

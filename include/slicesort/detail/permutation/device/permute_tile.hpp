@@ -42,7 +42,7 @@ struct permute_tile_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const extents = x.extents();
     auto const [walk, number, inside, column] = column_work(block, extents, width, rows_adjacent);
-    auto const p = perm.open(column);
+    auto const indices = perm.open(column);
     int const length = static_cast<int>(extents.length);
     thread_column const rows{tile(block) + (rows_adjacent ? walk.column * length : walk.column),
                              rows_adjacent ? 1 : width, walk.rows(inside ? length : 0)};
@@ -50,13 +50,13 @@ struct permute_tile_kernel {
     column_of<T const> const from(x, column);
     column_of<T> const to(y, column);
     if (gather) {
-      load<false>(rows, from, p);
+      load<false>(rows, from, indices);
       block.sync();
-      store<true, Block>(rows, to, p);
+      store<true, Block>(rows, to, indices);
     } else {
-      load<true>(rows, from, p);
+      load<true>(rows, from, indices);
       block.sync();
-      store<false, Block>(rows, to, p);
+      store<false, Block>(rows, to, indices);
     }
   }
 
@@ -72,11 +72,11 @@ struct permute_tile_kernel {
   // Issues all loads of a batch first, so that none waits for another.
   template <bool Permuted>
   SLICESORT_HD void load(thread_column const& rows_of_thread, column_of<T const> from,
-                         typename Rows::column const& p) const {
+                         typename Rows::column const& indices) const {
     row_range const rows = rows_of_thread.rows;
     if (rows.first >= rows.end) return;
     auto source = from.walk(0, rows);
-    auto index = p.walk(rows);
+    auto index = indices.walk(rows);
     for_row_batches<in_flight>(rows, [&](auto batch) {
       T value[static_cast<std::size_t>(in_flight)];
       int to[static_cast<std::size_t>(in_flight)];
@@ -90,11 +90,11 @@ struct permute_tile_kernel {
 
   template <bool Permuted, class Block>
   SLICESORT_HD void store(thread_column const& rows_of_thread, column_of<T> to,
-                          typename Rows::column const& p) const {
+                          typename Rows::column const& indices) const {
     row_range const rows = rows_of_thread.rows;
     if (rows.first >= rows.end) return;
     auto target = to.walk(0, rows), source = target;
-    auto index = p.walk(rows);
+    auto index = indices.walk(rows);
     for_row_batches<in_flight>(rows, [&](auto batch) {
       constexpr auto count = static_cast<std::size_t>(in_flight);
       T old[count] = {}, value[count];

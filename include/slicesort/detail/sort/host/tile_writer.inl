@@ -40,24 +40,24 @@ struct tile_store {
 
  private:
   template <class Sorter>
-  static void store(Sorter const& s, std::size_t first, std::size_t last) {
+  static void store(Sorter const& sorter, std::size_t first, std::size_t last) {
     using codec = typename Sorter::codec;
     using bits = typename Sorter::bits;
     using row = typename Sorter::row;
     constexpr int lanes = row::lanes, batch = Sorter::batch;
     constexpr std::size_t stage_size = static_cast<std::size_t>(batch * tile_columns);
-    auto const& tile = s.tile();
+    auto const& tile = sorter.tile();
     index* const perm = saving ? static_cast<index*>(tile.perm) : nullptr;
     // Copied to locals: to the compiler, vector stores may change any object that has an address.
-    std::size_t const pitch = s.pitch();
-    int const parts = s.used_parts();
+    std::size_t const pitch = sorter.pitch();
+    int const parts = sorter.used_parts();
     bool const dense = tile.y_layout.dense, dense_perm = saving && tile.perm_layout.dense,
                stream_perm = stream && tile.stream_perm;
     alignas(64) bits values[stage_size];
     alignas(64) index indices[stage_size];
     while (first < last) {
       int const count = last - first < batch ? static_cast<int>(last - first) : batch;
-      row const* from = s.part(0) + row_at<row>(first);  // a batch is contiguous
+      row const* from = sorter.part(0) + row_at<row>(first);  // a batch is contiguous
       index_t to_row[static_cast<std::size_t>(batch)];
       for (int k = 0; k < count; ++k)
         to_row[k] = destination(tile, first + static_cast<std::size_t>(k));

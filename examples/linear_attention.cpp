@@ -86,7 +86,7 @@ struct squared_relu {
     for (ss::index_t c = 0; c < row.channels; ++c) phi[c] = x[c] > 0 ? x[c] * x[c] : A(0);
   }
   template <class A>
-  void pull(ss::feature_row row, A const* x, A const* dphi, A* dx) const {
+  void backward(ss::feature_row row, A const* x, A const* dphi, A* dx) const {
     for (ss::index_t c = 0; c < row.channels; ++c) dx[c] = x[c] > 0 ? 2 * x[c] * dphi[c] : A(0);
   }
 };

@@ -67,7 +67,7 @@ template <class T, class Backend, class Map>
 class attention_job final : public attention_tensors<T, Backend> {
   using base = attention_tensors<T, Backend>;
   using base::backend_dy, base::backend_dq, base::backend_dk, base::backend_dv;
-  using base::params, base::backward, base::heads, base::q, base::k, base::v, base::dy, base::y;
+  using base::params_, base::backward, base::heads, base::q, base::k, base::v, base::dy, base::y;
   using base::split, base::backend_q, base::backend_k, base::backend_v, base::backend_y;
 
  public:
@@ -107,7 +107,7 @@ class attention_job final : public attention_tensors<T, Backend> {
                     {split(backend_dq.view()), split(backend_dk.view()), split(backend_dv.view()),
                      distances(backend_dbias.view())},
                     this->scratch, options<ss::attention_backward_options>());
-      else if (params.direction == "forward")
+      else if (params_.direction == "forward")
         op.forward(exec, inputs(), out, saved, this->scratch, options<ss::attention_options>());
       else
         op.forward(exec, inputs(), out, ss::no_saved, this->scratch,
@@ -145,17 +145,17 @@ class attention_job final : public attention_tensors<T, Backend> {
   // Calls f(operator, saved state).
   template <class F>
   void call(F const& f) {
-    with_attention<Backend>(params, Map::make(policy), [&](auto const& op) {
+    with_attention<Backend>(params_, Map::make(policy), [&](auto const& op) {
       if constexpr (std::is_same_v<decltype(op.algorithm()), ss::streaming const&>)
         f(op, state_of<ss::detail::accumulator_t<T>>(2));
       else
-        f(op, state_of<T>(this->params.extents.length));
+        f(op, state_of<T>(this->params_.extents.length));
     });
   }
   template <class S>
   ss::tensor4<S> state_of(ss::index_t last) const {
     return {reinterpret_cast<S*>(state.data()),
-            {params.extents.batch, heads, params.extents.length, last}};
+            {params_.extents.batch, heads, params_.extents.length, last}};
   }
   ss::attention_inputs<T> inputs() const {
     return {split(backend_q.view()), split(backend_k.view()), split(backend_v.view()),

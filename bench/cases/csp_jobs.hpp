@@ -50,7 +50,7 @@ class csp_base_job : public move_job<T, Backend> {
   }
 
   double max_error() override {
-    auto const& rows = this->x->permutations_for(this->params.policy,
+    auto const& rows = this->x->permutations_for(this->params_.policy,
                                                  [&](std::size_t c) { return source_rows(c); });
     double const error = this->error_of_values(rows);
     if (order.bytes() == 0) return error;
@@ -58,12 +58,12 @@ class csp_base_job : public move_job<T, Backend> {
   }
 
   std::vector<std::uint32_t> source_rows(std::size_t column) const override {
-    auto const channels = static_cast<std::size_t>(this->params.extents.channels);
+    auto const channels = static_cast<std::size_t>(this->params_.extents.channels);
     support::csp_column const config{
-        static_cast<ss::index_t>(expected_shift(this->params, column % channels)),
+        static_cast<ss::index_t>(expected_shift(this->params_, column % channels)),
         static_cast<ss::index_t>(group)};
     std::vector<double> reference;
-    if (csp_policy(this->params.policy).aligned())
+    if (csp_policy(this->params_.policy).aligned())
       reference = this->x->column(column / channels * channels);
     return support::csp_by_sorting(config, this->x->column(column),
                                    reference.empty() ? nullptr : &reference)
@@ -73,7 +73,7 @@ class csp_base_job : public move_job<T, Backend> {
  protected:
   // Runs forward to save the order that backward and its baseline read.
   void save_order() {
-    case_params forward = this->params;
+    case_params forward = this->params_;
     forward.instructions = ss::isa::best;
     typename Backend::template tensor<T> const backend_x(forward.extents, this->x->values);
     with_csp(forward, [&](auto const& op) {
@@ -93,7 +93,7 @@ class csp_base_job : public move_job<T, Backend> {
   index_buffer new_order() const {
     ss::extents3 saved = this->x->extents;
     if (group == 2) saved.length = (saved.length + 15) / 16;
-    if (this->params.direction == "forward_values" || group == 1) return {};
+    if (this->params_.direction == "forward_values" || group == 1) return {};
     return {saved, group <= 256     ? ss::index_width::bits8
                    : group <= 65536 ? ss::index_width::bits16
                                     : ss::index_width::bits32};
@@ -101,11 +101,11 @@ class csp_base_job : public move_job<T, Backend> {
 
   // Compares the saved order with the rows that it must encode.
   double error_of_order(std::vector<std::vector<std::uint32_t>> const& columns) const {
-    auto const length = static_cast<std::size_t>(this->params.extents.length),
-               channels = static_cast<std::size_t>(this->params.extents.channels);
+    auto const length = static_cast<std::size_t>(this->params_.extents.length),
+               channels = static_cast<std::size_t>(this->params_.extents.channels);
     for (std::size_t k = 0; k < columns.size(); ++k) {
       std::size_t const column = this->x->verified[k], c = column % channels;
-      std::size_t const shift = expected_shift(this->params, c);
+      std::size_t const shift = expected_shift(this->params_, c);
       std::size_t const saved_rows = group == 2 ? (length + 15) / 16 : length;
       auto const saved = [&](std::size_t row) {
         return order[(column / channels * saved_rows + row) * channels + c];
@@ -131,11 +131,11 @@ class csp_job final : public csp_base_job<T, Backend> {
     if (this->backward) this->save_order();
   }
   void run() override {
-    with_csp(this->params, [&](auto const& op) {
+    with_csp(this->params_, [&](auto const& op) {
       auto const saved = this->backend_order.view();
       if (this->backward)
         op.backward(this->exec(), this->source(), saved, this->target(), this->scratch);
-      else if (this->params.direction == "forward")
+      else if (this->params_.direction == "forward")
         op.forward(this->exec(), this->source(), this->target(), saved, this->scratch);
       else
         op.forward(this->exec(), this->source(), this->target(), ss::no_saved, this->scratch);

@@ -72,7 +72,7 @@ template <class T, class Backend>
 class linear_attention_job final : public attention_tensors<T, Backend> {
   using base = attention_tensors<T, Backend>;
   using base::backend_dy, base::backend_dq, base::backend_dk, base::backend_dv;
-  using base::params, base::backward, base::channels, base::q, base::k, base::v, base::dy, base::y;
+  using base::params_, base::backward, base::channels, base::q, base::k, base::v, base::dy, base::y;
   using base::split, base::backend_q, base::backend_k, base::backend_v, base::backend_y;
 
  public:

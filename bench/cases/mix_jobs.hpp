@@ -109,7 +109,7 @@ class mix_job : public backend_job<Backend> {
   }
   double error_of_column(std::size_t number) const {
     auto const n = shape.length;
-    ss::index_t const sample = static_cast<ss::index_t>(number) / this->params.extents.channels;
+    ss::index_t const sample = static_cast<ss::index_t>(number) / this->params_.extents.channels;
     std::vector<tracked_sum> first;
     for (double const value : from->column(number)) first.push_back(tracked_sum::exact(value));
     std::vector<tracked_sum> v = first, next(v.size()), sum(v.size());  // sum: residual::initial
@@ -131,7 +131,7 @@ class mix_job : public backend_job<Backend> {
       v.swap(next);
     }
     double error = 0;
-    auto const channels = static_cast<std::size_t>(this->params.extents.channels);
+    auto const channels = static_cast<std::size_t>(this->params_.extents.channels);
     for (std::size_t i = 0; i < v.size(); ++i)
       error = larger_error(error, v[i].error_of(decoded(to[from->start(number) + i * channels])));
     return error;
@@ -169,18 +169,18 @@ class mix_call_job : public mix_job<T, Backend> {
     });
   }
   void run() override {
-    auto const from = this->backend_from.const_view();
-    auto const to = this->backend_to.view();
+    auto const source = this->backend_from.const_view();
+    auto const target = this->backend_to.view();
     auto const w = this->backend_weights.view();
-    with_mix(this->params, checkpoints_, [&](auto const& op) {
-      if (this->params.direction == "forward")
-        op.forward(this->exec(), from, w, to, backend_states.view(), this->scratch);
-      else if (this->params.direction == "forward_values")
-        op.forward(this->exec(), from, w, to, ss::no_saved, this->scratch);
-      else if (this->params.direction == "backward_input")
-        op.backward(this->exec(), from, w, to, this->scratch);
+    with_mix(this->params_, checkpoints_, [&](auto const& op) {
+      if (this->params_.direction == "forward")
+        op.forward(this->exec(), source, w, target, backend_states.view(), this->scratch);
+      else if (this->params_.direction == "forward_values")
+        op.forward(this->exec(), source, w, target, ss::no_saved, this->scratch);
+      else if (this->params_.direction == "backward_input")
+        op.backward(this->exec(), source, w, target, this->scratch);
       else
-        op.backward(this->exec(), from, backend_x_.const_view(), w, backend_states.view(), to,
+        op.backward(this->exec(), source, backend_x_.const_view(), w, backend_states.view(), target,
                     backend_gradients.view(), this->scratch);
     });
   }
@@ -193,8 +193,8 @@ class mix_call_job : public mix_job<T, Backend> {
 
  private:
   ss::stack_extents states_of(ss::index_t batch) const {
-    return {checkpoints_.states(this->shape.outer), batch, this->params.extents.length,
-            this->params.extents.channels};
+    return {checkpoints_.states(this->shape.outer), batch, this->params_.extents.length,
+            this->params_.extents.channels};
   }
 
   // Error of the gradient of the last factor's weights; 0 if the factor's input was not saved.

@@ -24,7 +24,7 @@ class slicing_sort_job final : public sort_job<T, Backend> {
     });
   }
   void run() override {
-    with_sort<Backend>(this->params, [&](auto const& op) {
+    with_sort<Backend>(this->params_, [&](auto const& op) {
       op.forward(this->exec(), this->backend_x.const_view(), this->backend_y.view(),
                  this->backend_perm.saved(), this->scratch);
     });
@@ -40,7 +40,7 @@ class slicing_unsort_job final : public unsort_job<T, Backend> {
     });
   }
   void run() override {
-    with_sort<Backend>(this->params, [&](auto const& op) {
+    with_sort<Backend>(this->params_, [&](auto const& op) {
       op.backward(this->exec(), this->backend_dy.const_view(), this->backend_perm.view(),
                   this->backend_dx.view(), this->scratch);
     });
@@ -49,7 +49,7 @@ class slicing_unsort_job final : public unsort_job<T, Backend> {
 
 template <class T, class Backend>
 void unsort_job<T, Backend>::save_permutation() {
-  case_params forward = Backend::host_params(this->params);
+  case_params forward = Backend::host_params(this->params_);
   forward.instructions = ss::isa::best;
   buffer<T> const y(x->values.size());
   typename Backend::template tensor<T> const backend_x(forward.extents, x->values),

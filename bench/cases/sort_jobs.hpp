@@ -82,7 +82,7 @@ class sort_job : public backend_job<Backend> {
 
  protected:
   virtual double error_of_results() {
-    return worst_column(*x, expected_order(*x, this->params),
+    return worst_column(*x, expected_order(*x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
                           double const error =
                               moved_value_error(y[offset(n)], x->values[offset(p[n])]);
@@ -121,7 +121,7 @@ class unsort_job : public backend_job<Backend> {
 
  protected:
   virtual double error_of_results() {
-    return worst_column(*x, expected_order(*x, this->params),
+    return worst_column(*x, expected_order(*x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
                           return moved_value_error(dx[offset(p[n])], dy->values[offset(n)]);
                         });

@@ -56,7 +56,7 @@ class max_exchange_job final : public move_job<T, Backend> {
   }
 
   std::vector<std::uint32_t> source_rows(std::size_t column) const override {
-    std::vector<std::uint32_t> rows(static_cast<std::size_t>(this->params.extents.length));
+    std::vector<std::uint32_t> rows(static_cast<std::size_t>(this->params_.extents.length));
     std::iota(rows.begin(), rows.end(), 0u);
     std::swap(rows[0], rows[first_maximum(column)]);
     return rows;
@@ -64,16 +64,16 @@ class max_exchange_job final : public move_job<T, Backend> {
 
  private:
   index_buffer new_maximum() const {
-    if (this->params.direction == "forward_values") return {};
+    if (this->params_.direction == "forward_values") return {};
     ss::extents3 const e = this->x->extents;
     return {{e.batch, 1, e.channels}, e.length};
   }
   std::uint32_t first_maximum(std::size_t column) const {
-    auto const channels = static_cast<std::size_t>(this->params.extents.channels);
+    auto const channels = static_cast<std::size_t>(this->params_.extents.channels);
     T const* const values = this->x->values.data() + this->x->start(column);
     auto const value = [&](std::size_t n) { return support::decode(values[n * channels]); };
     std::size_t row = 0;
-    for (std::size_t n = 1; n < static_cast<std::size_t>(this->params.extents.length); ++n)
+    for (std::size_t n = 1; n < static_cast<std::size_t>(this->params_.extents.length); ++n)
       if (support::less(value(row), value(n))) row = n;
     return static_cast<std::uint32_t>(row);
   }
@@ -102,8 +102,8 @@ class shuffle_job final : public move_job<T, Backend> {
   std::vector<std::uint32_t> source_rows(std::size_t column) const override {
     bool const shared = std::is_same_v<Form, ss::shared_by_channels>;
     std::uint64_t const channel =
-        shared ? 0 : column % static_cast<std::uint64_t>(this->params.extents.channels);
-    std::vector<double> hashes(static_cast<std::size_t>(this->params.extents.length));
+        shared ? 0 : column % static_cast<std::uint64_t>(this->params_.extents.channels);
+    std::vector<double> hashes(static_cast<std::size_t>(this->params_.extents.length));
     for (std::size_t n = 0; n < hashes.size(); ++n)
       hashes[n] = static_cast<double>(random_bits(random_bits(shuffle_seed, channel), n) >> 32);
     return support::argsort_by_stable_sort(hashes);
@@ -130,11 +130,12 @@ class multi_permutation_job final : public sort_job<T, Backend> {
 
  private:
   double error_of_results() override {
-    auto const& x = this->x->values;
-    return worst_column(*this->x, expected_order(*this->x, this->params),
+    auto const& values = this->x->values;
+    return worst_column(*this->x, expected_order(*this->x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
                           double const expected =
-                              (decoded(x[offset(p[n])]) + decoded(x[offset(p[p[n]])])) / 2;
+                              (decoded(values[offset(p[n])]) + decoded(values[offset(p[p[n]])])) /
+                              2;
                           double const error = std::abs(decoded(this->y[offset(n)]) - expected);
                           return this->saving && this->perm[offset(n)] != p[n] ? wrong : error;
                         });
@@ -159,15 +160,16 @@ class multi_permutation_backward_job final : public unsort_job<T, Backend> {
 
  private:
   double error_of_results() override {
-    auto const& order = expected_order(*this->x, this->params);
-    auto const& dy = this->dy->values;
+    auto const& order = expected_order(*this->x, this->params_);
+    auto const& values = this->dy->values;
     // Row n of x moved to row inverse[n], and on to row inverse[inverse[n]].
     auto inverses = order;
     for (std::size_t k = 0; k < order.size(); ++k)
       for (std::size_t n = 0; n < order[k].size(); ++n)
         inverses[k][order[k][n]] = static_cast<std::uint32_t>(n);
     return worst_column(*this->x, inverses, [&](auto const& p, std::size_t n, auto const& offset) {
-      double const expected = (decoded(dy[offset(p[n])]) + decoded(dy[offset(p[p[n]])])) / 2;
+      double const expected =
+          (decoded(values[offset(p[n])]) + decoded(values[offset(p[p[n]])])) / 2;
       return std::abs(decoded(this->dx[offset(n)]) - expected);
     });
   }

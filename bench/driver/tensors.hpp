@@ -158,14 +158,14 @@ struct host_backend {
 template <class Backend>
 class backend_job : public job {
  protected:
-  explicit backend_job(case_params const& params) : params(params) {}
-  auto exec() const { return Backend::exec(params); }
+  explicit backend_job(case_params const& params) : params_(params) {}
+  auto exec() const { return Backend::exec(params_); }
   void allocate(std::size_t bytes) {
     scratch = typename Backend::template memory<unsigned char>(bytes);
     workspace_bytes = bytes;
   }
 
-  case_params const params;
+  case_params const params_;
   typename Backend::template memory<unsigned char> scratch;
 };
 

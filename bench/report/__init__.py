@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the bench programs and reports what they measured. `bench/run` calls `report.command`; others are called as
-python3 -m report.NAME, with `bench` on PYTHONPATH."""
+"""Runs the bench programs and reports their results. `bench/run` calls `report.command`; run other modules by
+PYTHONPATH=bench python3 -m report.NAME."""

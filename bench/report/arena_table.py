@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arena's results as one table."""
+"""Table of the arena's results."""
 from dataclasses import dataclass
 
-from .contestants import CONTESTANTS, DIRECTIONS, Contestant, contestant_of, label_of, reference_of, weak_opponent
-from .crossover import Crossing, crossings_of, line_of
+from .entries import ENTRIES, DIRECTIONS, Entry, entry_of, label_of, reference_of, weak_baseline
+from .crossover import Crossing, crossings_of, curve_of
 from .results import Case, load, size, table, time_of
-from .verdicts import Ratio, paired
+from .ratios import Ratio, paired
 
 
 @dataclass
 class Row:
     """One case of the arena."""
     case: Case
-    who: Contestant
-    label: str  # what this run calls it
-    against: Ratio | None = None  # softmax attention's time / its time
-    crossing: Crossing | None = None  # where lengths were measured that tell
-    why: str = ""  # it is slower than softmax attention
+    entry: Entry
+    label: str
+    speedup: Ratio | None = None  # time of softmax attention / time of the case
+    crossing: Crossing | None = None  # if several lengths were measured
+    slower_because: str = ""  # if it is slower than softmax attention
 
     @property
     def direction(self) -> str:
@@ -24,45 +24,45 @@ class Row:
 
     @property
     def share(self) -> tuple[float, str]:
-        """The share of the nearer roof, and which one that is."""
-        of_copy, of_peak = self.case.value("share_of_copy") or 0.0, self.case.value("share_of_peak") or 0.0
-        return (of_peak, "arithmetic") if of_peak > of_copy else (of_copy, "copy")
+        """Share of the nearer roof, and its name."""
+        copy_share, peak_share = self.case.value("share_of_copy") or 0.0, self.case.value("share_of_peak") or 0.0
+        return (peak_share, "arithmetic") if peak_share > copy_share else (copy_share, "copy")
 
 
 def rows_of(path: str) -> tuple[dict, list[Row]]:
-    """The context of a run and its rows, in the order of the table."""
+    """Context of a run and its rows, in the order of the table."""
     context, cases = load(path)
     found = []
     several = len({case.heads for case in cases.values() if case.heads}) > 1
     for case in cases.values():
-        who = contestant_of(case)
-        if who is None or case.direction not in DIRECTIONS:
+        entry = entry_of(case)
+        if entry is None or case.direction not in DIRECTIONS:
             continue
         reference = reference_of(case, cases)
         compared = reference is not None and reference is not case and not reference.failed and not case.failed
-        label = label_of(who, context) + (f", {case.heads} heads" if several and case.heads else "")
-        row = Row(case, who, label, paired(reference.times(), case.times()) if compared else None)
-        if row.against and row.against.verdict == "slower":
-            row.why = reason_of(row, reference)
+        label = label_of(entry, context) + (f", {case.heads} heads" if several and case.heads else "")
+        row = Row(case, entry, label, paired(reference.times(), case.times()) if compared else None)
+        if row.speedup and row.speedup.outcome == "slower":
+            row.slower_because = reason_of(row, reference)
         found.append(row)
     crossings = crossings_of(found)
     for row in found:
-        row.crossing = crossings.get(line_of(row.who, row.case))
+        row.crossing = crossings.get(curve_of(row.entry, row.case))
     dtypes, directions = ("f32", "f64", "bf16", "f16"), list(DIRECTIONS)
-    found.sort(key=lambda r: (dtypes.index(r.case.dtype), directions.index(r.case.direction), r.case.n, r.case.c, r.case.input, CONTESTANTS.index(r.who)))
+    found.sort(key=lambda r: (dtypes.index(r.case.dtype), directions.index(r.case.direction), r.case.n, r.case.c, r.case.input, ENTRIES.index(r.entry)))
     return context, found
 
 
 def reason_of(row: Row, reference: Case) -> str:
-    """Why a row is slower than the reference, by what was counted."""
+    """Explains by operations and rates why a row is slower than the reference."""
     if row.case.operations and reference.operations:
         work = row.case.operations / reference.operations
-        said = (f"{'as many' if abs(work - 1) < 0.05 else f'{work:.2g} times the'} operations, at {row.case.value('share_of_peak'):.0%} of the speed of "
+        reason = (f"{'as many' if abs(work - 1) < 0.05 else f'{work:.2g} times the'} operations, at {row.case.value('share_of_peak'):.0%} of the speed of "
                 f"computing where softmax attention reaches {reference.value('share_of_peak'):.0%}")
     else:
         share, roof = row.share
-        said = f"it reaches {share:.0%} of this machine's speed of {'computing' if roof == 'arithmetic' else 'copying'}"
-    return said + (f"; {row.who.hint}" if row.who.hint else "")
+        reason = f"it reaches {share:.0%} of this machine's speed of {'computing' if roof == 'arithmetic' else 'copying'}"
+    return reason + (f"; {row.entry.hint}" if row.entry.hint else "")
 
 
 def rate_of(rate: float) -> str:
@@ -72,22 +72,20 @@ def rate_of(rate: float) -> str:
     return f"{rate:.3g}"
 
 
-HEADING = ("operator", "direction", "dtype", "B x N x C", "time", "tokens/s", "kept", "peak", "max error", "verdict",
+HEADING = ("operator", "direction", "dtype", "B x N x C", "time", "tokens/s", "kept", "peak", "max error", "outcome",
            "times as fast as softmax, streaming", "of the nearer roof")
 
 
 def cells(row: Row) -> list[str]:
     case = row.case
-    # The input is the text, or named.
     front = [row.label, row.direction, case.dtype, case.shape + ("" if case.input == "text" else f" {case.input}")]
     if case.failed:
-        # A failure that is not about memory is told below the table.
         return front + [("OOM" if case.failed == "out of memory" else "FAILED")] + [""] * 7
     peak, error = case.value("peak_bytes"), case.value("max_error")
     return front + [
         time_of(case.seconds), rate_of(case.b * case.n / case.seconds), size(case.median("saved_bytes")),
         size(peak) if peak is not None else "not known", f"{error:.2g}" if error is not None else "unchecked",
-        row.against.verdict if row.against else "", str(row.against) if row.against else "",
+        row.speedup.outcome if row.speedup else "", str(row.speedup) if row.speedup else "",
         "{:.0%} {}".format(*row.share) if case.value("share_of_copy") else ""]
 
 
@@ -97,13 +95,13 @@ def machine_of(context: dict) -> str:
 
 
 def legend(context: dict, rows: list[Row]) -> list[str]:
-    """What the columns mean, and the machine's roofs."""
+    """Meaning of the columns, and the machine's roofs."""
     timed = [row.case for row in rows if not row.case.failed]
     inputs = ", ".join(dict.fromkeys({"text": "Text", "repeated_text": "the text repeated"}.get(case.input, case.input) for case in timed))
     lines = [f"{inputs or 'Text'}, {context.get('rounds', '?')} rounds, each of which times every case of a length once; medians. "
-             "forward keeps nothing; forward + backward keeps what backward needs (kept).",
-             "peak: memory of data and call together, measured. max error: against an oracle in double; 0 is bit for bit; unchecked: there is none.",
-             "verdict: from a 95 % interval of the ratio, in brackets; same: all of it within 3 %; ambiguous: it holds 1 and is wider."]
+             "kept: bytes that forward saves for backward (nothing in forward alone).",
+             "peak: measured memory of data and call together. max error: against an oracle in double; 0: bit for bit; unchecked: no oracle.",
+             "outcome: from the 95 % interval of the ratio, in brackets; same: within 3 %; ambiguous: wider, and includes 1."]
     copies = [case.value("copy_bytes_per_second") for case in timed if case.value("copy_bytes_per_second")]
     peaks = {case.dtype: case.value("peak_flops_per_second") for case in timed if case.value("peak_flops_per_second")}
     if copies:
@@ -117,12 +115,12 @@ def failures_of(rows: list[Row]) -> list[str]:
 
 
 def notices_of(context: dict, rows: list[Row]) -> list[str]:
-    """What the reader must know of the machine."""
-    warning = weak_opponent(context, [row.case for row in rows if not row.case.failed])
-    return [warning] * bool(warning) + [f"NOISE: {said}" for said in context.get("noise", [])]
+    """Warnings about the machine: a weak BLAS, and noise."""
+    warning = weak_baseline(context, [row.case for row in rows if not row.case.failed])
+    return [warning] * bool(warning) + [f"NOISE: {notice}" for notice in context.get("noise", [])]
 
 
 def print_table(context: dict, rows: list[Row]) -> None:
-    print(table([list(HEADING)] + [cells(row) for row in rows], left=4))
+    print(table([list(HEADING)] + [cells(row) for row in rows], left_columns=4))
     print("\n" + machine_of(context))
     print("\n".join(legend(context, rows)))

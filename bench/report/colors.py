@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colors of lines on light and on dark paper, for the page and the pictures alike."""
+"""Colors of lines on light and dark backgrounds, for the page and the pictures."""
 from pathlib import Path
 
 PAPER = {"light": "#ffffff", "dark": "#0f1318"}  # as in page/page.css
-CONTRAST = {"light": 3.2, "dark": 4.5}  # of a line with the paper; WCAG asks for 3 of what is no text
+CONTRAST = {"light": 3.2, "dark": 4.5}  # of lines; WCAG requires 3 for graphics
 
 
 def channels(color: str) -> list[float]:
@@ -25,14 +25,14 @@ def mixed(color: str, other: str, share: float) -> str:
 
 
 def on_paper(color: str, theme: str) -> str:
-    """The color, moved towards black or white until it can be seen on that paper."""
+    """The color, moved towards black or white until its contrast suffices."""
     ink = "#000000" if theme == "light" else "#ffffff"
     found = (mixed(color, ink, step / 50) for step in range(51))
     return next(c for c in found if contrast(c, PAPER[theme]) >= CONTRAST[theme])
 
 
 def fewer_colors(png: Path) -> None:
-    """A picture of lines and text needs no more than 256 colors, and its file is a third then. Left as it is without PIL."""
+    """Reduces a picture to 256 colors, a third of the size. Does nothing without PIL."""
     try:
         from PIL import Image
     except ImportError:

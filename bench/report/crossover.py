@@ -1,69 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The length from which on an operator is faster than streaming softmax attention of its own direction, as far as the measured
-lengths tell."""
+"""Crossover: the measured length from which an operator is faster than streaming softmax attention of the same direction."""
 from collections import defaultdict
 from dataclasses import dataclass
 
-from .contestants import DIRECTIONS, Contestant, softmax_of
+from .entries import DIRECTIONS, Entry, softmax_case
 from .results import Case, table
-from .verdicts import paired
+from .ratios import paired
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """What was found at each measured length, which ascend: faster, slower, same or ambiguous."""
-    verdicts: tuple[tuple[int, str], ...]
+    """Outcomes (faster, slower, same, ambiguous) by ascending length."""
+    outcomes: tuple[tuple[int, str], ...]
 
     @property
     def wins(self) -> int | None:
-        """The shortest measured length from which on it is faster at every one."""
+        """The shortest measured length from which it is always faster."""
         found = None
-        for n, verdict in reversed(self.verdicts):
-            if verdict != "faster":
+        for n, outcome in reversed(self.outcomes):
+            if outcome != "faster":
                 break
             found = n
         return found
 
     @property
     def loses(self) -> int | None:
-        """The longest measured length below that at which it is slower."""
-        return max((n for n, verdict in self.verdicts if verdict == "slower" and (self.wins is None or n < self.wins)), default=None)
+        """The longest measured length below `wins` at which it is slower."""
+        return max((n for n, outcome in self.outcomes if outcome == "slower" and (self.wins is None or n < self.wins)), default=None)
 
     @property
     def decided(self) -> bool:
-        return any(verdict in ("faster", "slower") for _, verdict in self.verdicts)
+        return any(outcome in ("faster", "slower") for _, outcome in self.outcomes)
 
     @property
     def short(self) -> str:
-        """Two measured lengths that it lies between, or the end of what was measured."""
+        """The two measured lengths around the crossover, or the shortest or longest measured length."""
         if not self.decided:
             return "undecided"
         if self.wins is None:
-            return f"> {self.verdicts[-1][0]}"
+            return f"> {self.outcomes[-1][0]}"
         return f"\u2264 {self.wins}" if self.loses is None else f"{self.loses}\u2013{self.wins}"
 
     @property
     def words(self) -> str:
-        """With what a bracket hides: lengths at which nothing can be said, and wins before a loss."""
-        first, last = self.verdicts[0][0], self.verdicts[-1][0]
+        """Description with undecided lengths, and lengths of wins before a loss."""
+        first, last = self.outcomes[0][0], self.outcomes[-1][0]
         if self.wins is None:
-            said = f"not up to {last}" if self.decided else "not known"
+            text = f"not up to {last}" if self.decided else "not known"
         elif self.wins == first:
-            said = f"at {first} already, the shortest measured"
+            text = f"at {first} already, the shortest measured"
         else:
-            said = f"between {self.loses} and {self.wins}" if self.loses else f"at {self.wins} or before"
-        undecided = [n for n, verdict in self.verdicts if verdict in ("same", "ambiguous") and n > (self.loses or 0)]
-        early = [n for n, verdict in self.verdicts if verdict == "faster" and n < (self.wins or last + 1)]
-        for what, lengths in (("undecided at", undecided), ("faster at", early)):
+            text = f"between {self.loses} and {self.wins}" if self.loses else f"at {self.wins} or before"
+        undecided = [n for n, outcome in self.outcomes if outcome in ("same", "ambiguous") and n > (self.loses or 0)]
+        early = [n for n, outcome in self.outcomes if outcome == "faster" and n < (self.wins or last + 1)]
+        for label, lengths in (("undecided at", undecided), ("faster at", early)):
             if lengths:
-                said += f"; {what} {', '.join(map(str, lengths))}"
-        return said
+                text += f"; {label} {', '.join(map(str, lengths))}"
+        return text
 
 
 @dataclass(frozen=True)
-class Line:
-    """Cases that differ in their length alone."""
-    who: Contestant
+class Curve:
+    """Parameters of cases that differ only in their length."""
+    entry: Entry
     direction: str
     dtype: str
     input: str
@@ -73,33 +72,33 @@ class Line:
     heads: int
 
 
-def line_of(who: Contestant, case: Case) -> Line:
-    # A text that is too short for a length is repeated: it stays the same text.
-    return Line(who, case.direction, case.dtype, case.input.removeprefix("repeated_"), case.b, case.c, case.t, case.heads)
+def curve_of(entry: Entry, case: Case) -> Curve:
+    # A repeated text counts as the same input.
+    return Curve(entry, case.direction, case.dtype, case.input.removeprefix("repeated_"), case.b, case.c, case.t, case.heads)
 
 
-def opponent_of(case: Case, cases: dict[str, Case]) -> Case | None:
-    return softmax_of(case, cases, "causal" if "causal" in case.policy else "full")
+def reference_for(case: Case, cases: dict[str, Case]) -> Case | None:
+    return softmax_case(case, cases, "causal" if "causal" in case.policy else "full")
 
 
-def crossings_of(rows: list) -> dict[Line, Crossing]:
-    """Of every row of the arena's table that has an opponent at several lengths."""
+def crossings_of(rows: list) -> dict[Curve, Crossing]:
+    """Crossings of all rows that were measured together with a reference at several lengths."""
     cases = {row.case.name: row.case for row in rows}
     found = defaultdict(dict)
     for row in rows:
-        opponent = opponent_of(row.case, cases)
-        if opponent is None or opponent is row.case or opponent.failed or row.case.failed:
+        reference = reference_for(row.case, cases)
+        if reference is None or reference is row.case or reference.failed or row.case.failed:
             continue
-        found[line_of(row.who, row.case)][row.case.n] = paired(opponent.times(), row.case.times()).verdict
-    return {line: Crossing(tuple(sorted(verdicts.items()))) for line, verdicts in found.items() if len(verdicts) > 1}
+        found[curve_of(row.entry, row.case)][row.case.n] = paired(reference.times(), row.case.times()).outcome
+    return {line: Crossing(tuple(sorted(outcomes.items()))) for line, outcomes in found.items() if len(outcomes) > 1}
 
 
 def crossover_table(rows: list) -> str:
-    """A line for each operator; empty where nothing was measured at several lengths."""
+    """Table of crossings, one line per operator; empty if no operator was measured at several lengths."""
     crossings = crossings_of(rows)
-    labels = {line_of(row.who, row.case): row.label for row in rows}
+    labels = {curve_of(row.entry, row.case): row.label for row in rows}
     lines = [[labels[line], DIRECTIONS[line.direction], line.dtype, f"{line.b}xNx{line.c}", crossing.words] for line, crossing in crossings.items()]
     if not lines:
         return ""
     heading = ["operator", "direction", "dtype", "B x N x C", "begins to win against softmax, streaming (causal against causal)"]
-    return table([heading] + lines, left=5)
+    return table([heading] + lines, left_columns=5)

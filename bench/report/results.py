@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what the bench programs wrote, for every table and picture of this package. python3 -m report.results ALL.json
-[PART.json ...] makes one file of several runs of a program; a run that was stopped left nothing that can be read."""
+"""Reads the results of the bench programs. python3 -m report.results ALL.json [PART.json ...] merges the results of several runs
+of a program; unreadable files of stopped runs are ignored."""
 import json
 import re
 import statistics
@@ -31,7 +31,7 @@ class Case:
     c: int
     t: int
     runs: list[dict] = field(default_factory=list)
-    failed: str = ""  # why there are no runs
+    failed: str = ""  # the error, if there are no runs
 
     @property
     def elements(self) -> int:
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def heads(self) -> int:
-        """Of attention; 0 for other operators."""
+        """Heads of attention; 0 for other operators."""
         return int(self.policy.partition("-H:")[2] or 0)
 
     @property
@@ -53,7 +53,7 @@ class Case:
         return self.n if rows == "N" else int(rows or 0)
 
     def times(self, clock: str = "wall") -> list[float]:
-        """Nanoseconds per element of each repetition. The CPU clock sees the calling thread only."""
+        """Nanoseconds per element of each repetition. The CPU clock measures only the calling thread."""
         if clock == "cpu":
             unit = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
             return [run["cpu_time"] * unit[run["time_unit"]] / self.elements for run in self.runs]
@@ -61,16 +61,16 @@ class Case:
 
     @property
     def seconds(self) -> float:
-        """Median time of a call."""
+        """Median time per call."""
         return statistics.median(self.times()) * self.elements * 1e-9
 
     def value(self, counter: str) -> float | None:
-        """The counter's median; None where it was not counted."""
+        """Median of a counter, or None."""
         return self.median(counter) if self.runs and counter in self.runs[0] else None
 
     @property
     def operations(self) -> float:
-        """Sums and products of a call; 0 where they were not counted."""
+        """Sums and products of a call, or 0 if unknown."""
         first = self.runs[0]
         return first.get("flops_per_second", 0.0) * first["ns_per_element"] * self.elements * 1e-9
 
@@ -78,26 +78,26 @@ class Case:
         return statistics.median(run[counter] for run in self.runs)
 
     def beside(self, subject: str) -> str:
-        """The name of another subject's case with the same fields."""
+        """Name of another subject's case with the same parameters."""
         return subject + self.name[len(self.subject):]
 
 
 class BadResults(Exception):
-    """The file is not what the bench program writes, or lacks a case."""
+    """A file without valid results, or a missing case."""
 
 
 def case_named(name: str) -> Case | None:
-    """The case of that name, without runs; None if no case has such a name."""
+    """Case of that name, without runs, or None."""
     match = NAME.match(name)
     if not match:
         return None
     numbers = (int(match[key] or 1) for key in ("b", "n", "c", "t"))
-    return Case(name.removesuffix("/manual_time"),  # Google Benchmark's own
+    return Case(name.removesuffix("/manual_time"),  # added by Google Benchmark
                 *(match[key] for key in ("subject", "backend", "direction", "dtype", "policy", "input")), *numbers)
 
 
 def load(*paths: str) -> tuple[dict, dict[str, Case]]:
-    """The context of the first file's run, and the cases of all by name, in the order in which they ran."""
+    """Context of the first file, and the cases of all files by name, in the order of their runs."""
     contexts, cases = [], {}
     for path in paths:
         try:
@@ -119,12 +119,12 @@ def add_row(cases: dict[str, Case], row: dict) -> None:
     if row.get("error_occurred"):
         case.failed = row.get("error_message", "failed")
     else:
-        float(row["ns_per_element"])  # which all who read a case take for granted
+        float(row["ns_per_element"])  # raises if missing
         case.runs.append(row)
 
 
 def merge(whole: Path, parts: list[Path]) -> None:
-    """The context is the first one's. Without anything readable there will be no file."""
+    """Merges results under the context of the first. Writes no file if no part is readable."""
     runs = []
     for part in parts:
         try:
@@ -136,17 +136,17 @@ def merge(whole: Path, parts: list[Path]) -> None:
         whole.write_text(json.dumps({"context": runs[0]["context"], "benchmarks": rows}, indent=1), encoding="utf-8")
 
 
-def table(rows: list[list[str]], left: int = 1) -> str:
-    """Aligned columns; the first `left` to the left, the others to the right. Row 0 is the heading."""
+def table(rows: list[list[str]], left_columns: int = 1) -> str:
+    """Aligned columns, the first `left_columns` of them to the left. Row 0 is the heading."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
+    lines = ["  ".join(cell.ljust(w) if i < left_columns else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
              .rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * w for w in widths))
     return "\n".join(lines)
 
 
 def size(count: float, digits: str = ".1f") -> str:
-    """Bytes for people, in powers of ten: 1.5 MB."""
+    """Bytes in powers of ten: 1.5 MB."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:{digits}} {unit}"
@@ -155,7 +155,7 @@ def size(count: float, digits: str = ".1f") -> str:
 
 
 def time_of(seconds: float) -> str:
-    """A time for people: 1.5 ms."""
+    """A time such as 1.5 ms."""
     for unit, scale in (("s", 1), ("ms", 1e3)):
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}" if seconds * scale < 1000 else f"{seconds * scale:.0f} {unit}"
@@ -163,7 +163,7 @@ def time_of(seconds: float) -> str:
 
 
 def run_main(main) -> None:
-    """Runs a module's main; its complaints are one line and exit status 2."""
+    """Runs a module's main. BadResults become one line and exit status 2."""
     try:
         sys.exit(main())
     except BadResults as error:

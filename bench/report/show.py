@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and pictures of a run that is finished: python3 -m report.show RESULTS.json [GPU.json]. The arena reports so
-itself; of other runs this draws csp's time against the size of its groups, where they measured that."""
+"""Reports a finished run of the arena again: python3 -m report.show RESULTS.json [GPU.json]. For other runs, draws csp's time against
+the size of its groups, if they measured that."""
 import argparse
 import importlib.util
 import sys
 import textwrap
 from pathlib import Path
 
-from .answer import BARE, WIDTH, answer, has_one_shape, slower
+from .summary import NOTE, WIDTH, summary, has_one_shape, slower
 from .arena_table import failures_of, machine_of, notices_of, print_table, rows_of
 from .crossover import crossover_table
-from .in_torch.peers import table_of_peers
+from .in_torch.timer import torch_table
 from .page.rows import write_page
 from .results import load, run_main
 
@@ -23,21 +23,21 @@ def can_draw() -> bool:
 
 
 def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bool = True) -> list[str]:
-    """Tables, pictures and page; the pictures lie in a folder beside their results, of the same name. The answer comes last.
-    Returns notices about the machine."""
+    """Prints the tables, the summary last, and writes the page, and the pictures to a folder named like their results. Returns notices
+    about the machine."""
     if not results:
         return []
     parts = [(path.with_suffix(""), *rows_of(str(path))) for path in results]
     for i, (_, context, rows) in enumerate(parts):
         if has_one_shape(rows):
-            continue  # the answer has it all
+            continue  # the summary is complete
         print("\n" * (i > 0), end="")
         print_table(context, rows)
         if crossover_table(rows):
             print("\n" + crossover_table(rows))
     if torch.exists():
         print()
-        table_of_peers([row for _, _, rows in parts for row in rows], str(torch))
+        torch_table([row for _, _, rows in parts for row in rows], str(torch))
     print("\n" + "\n".join(f"  {path}" for path in results))
     if with_pictures and can_draw():
         from .pictures import arena as pictures
@@ -45,11 +45,11 @@ def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bo
             pictures.draw(rows, machine_of(context), folder)
     write_page(page, [(path, context, rows) for path, (_, context, rows) in zip(results, parts)], torch)
     for _, context, rows in parts:
-        print(f"\n{answer(rows)}\n")
-        for said in (*slower(rows), *failures_of(rows), machine_of(context)):
-            print(textwrap.fill(said, WIDTH))
-    print("\n" + textwrap.fill(BARE, WIDTH))
-    return [said for _, context, rows in parts for said in notices_of(context, rows)]
+        print(f"\n{summary(rows)}\n")
+        for line in (*slower(rows), *failures_of(rows), machine_of(context)):
+            print(textwrap.fill(line, WIDTH))
+    print("\n" + textwrap.fill(NOTE, WIDTH))
+    return [notice for _, context, rows in parts for notice in notices_of(context, rows)]
 
 
 def main() -> int:
@@ -59,10 +59,9 @@ def main() -> int:
     first = results[0]
     if "rounds" in load(str(first))[0]:
         print("\n".join(report_arena(results, first.with_name(first.stem + "-torch.json"), first.with_suffix(".html"))), file=sys.stderr)
-    else:
-        if can_draw():
-            from .pictures import csp_groups
-            csp_groups.draw(first)
+    elif can_draw():
+        from .pictures import csp_groups
+        csp_groups.draw(first)
     return 0
 
 

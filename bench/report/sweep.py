@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No cliff at a power of two: every operator of the host at N = 4032, 4096 and 4160, in every direction and element type.
-python3 -m report.sweep RESULTS.json prints the time of an element at each length, the slowest beside its neighbors first. One that takes more than 1.15 of
-the slower neighbor misses."""
+"""Checks for performance cliffs at a power of two: every operator of the host at N = 4032, 4096 and 4160, in every direction and
+element type. python3 -m report.sweep RESULTS.json prints the time per element at each length, the largest ratio first. A case
+fails if N = 4096 takes more than 1.15 times the slower neighbor."""
 import argparse
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ DTYPES = ("f32", "f64", "f16", "bf16")
 
 
 def expressions() -> list[str]:
-    """Of an operator and element type, whose cases take turns in one process."""
+    """Regular expressions of the cases to interleave in one process: those of an operator and element type."""
     lengths = "|".join(map(str, LENGTHS))
     return [f"^{subject}/host/[a-z_]+/{dtype}/[^/]+/uniform/B:1/N:({lengths})/C:256/T:1$" for subject in SUBJECTS
             for dtype in DTYPES if subject != "sinkhorn_csp" or dtype in ("f32", "f64")]
@@ -24,11 +24,11 @@ def expressions() -> list[str]:
 @dataclass
 class Triple:
     """One case at the three lengths."""
-    what: str
+    name: str
     cases: dict[int, Case]
 
     def time(self, length: int, clock: str) -> float:
-        """Nanoseconds of an element, in the fastest repetition: what else runs on the machine only adds to them."""
+        """Nanoseconds per element of the fastest repetition, which has the least noise."""
         return min(self.cases[length].times(clock))
 
     def ratio(self, clock: str) -> float:
@@ -40,11 +40,11 @@ def triples(cases: dict[str, Case]) -> list[Triple]:
     for case in cases.values():
         if case.failed:
             raise BadResults(f"{case.name} failed: {case.failed}")
-        what = f"{case.subject} {case.direction} {case.dtype} {case.policy}"
-        found.setdefault(what, Triple(what, {})).cases[case.n] = case
+        name = f"{case.subject} {case.direction} {case.dtype} {case.policy}"
+        found.setdefault(name, Triple(name, {})).cases[case.n] = case
     for triple in found.values():
         if set(triple.cases) != set(LENGTHS):
-            raise BadResults(f"{triple.what}: the lengths are {sorted(triple.cases)}, not {list(LENGTHS)}")
+            raise BadResults(f"{triple.name}: the lengths are {sorted(triple.cases)}, not {list(LENGTHS)}")
     return list(found.values())
 
 
@@ -53,7 +53,7 @@ def judge(results: str, clock: str) -> int:
     missed = [triple for triple in found if triple.ratio(clock) > AT_MOST]
     rows = [["ns per element", *(f"N={n}" for n in LENGTHS), "beside the slower", "ok"]]
     for triple in found:
-        rows.append([triple.what, *(f"{triple.time(n, clock):.3f}" for n in LENGTHS), f"{triple.ratio(clock):.2f}x",
+        rows.append([triple.name, *(f"{triple.time(n, clock):.3f}" for n in LENGTHS), f"{triple.ratio(clock):.2f}x",
                      "MISSED" if triple in missed else "ok"])
     print(table(rows))
     print(f"{len(found) - len(missed)} of {len(found)} are at most {AT_MOST:g}x at N={POWER}")

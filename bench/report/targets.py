@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The speeds that this library promises. python3 -m report.targets RESULTS.json [MORE.json ...] evaluates them: asked, measured,
-met. The GPU's are not measured where no file has a case of the GPU. A case that failed misses its targets."""
+"""Performance targets of the library. python3 -m report.targets RESULTS.json [MORE.json ...] evaluates them. Targets of the GPU are
+not measured if no file has results of a GPU. A failed case misses its targets."""
 import argparse
 import statistics
 from dataclasses import dataclass
 
-from .contestants import PLAIN_LOOPS, weak_opponent
+from .entries import PLAIN_LOOPS, weak_baseline
 from .results import BadResults, Case, load, run_main, table
 
-NOISE = 1.03  # "never slower", when the same code is timed twice
+NOISE = 1.03  # tolerance of "never slower"
 
 
 @dataclass
 class Target:
-    """Times of two cases."""
-    what: str
+    """Ratio of the times of two cases."""
+    name: str
     case: str
     reference: str
     at_least: float | None = None  # reference's time / case's time
     at_most: float | None = None  # case's time / reference's time
-    per_operation: bool = False  # times of an operation, where one case has fewer than the other
+    per_operation: bool = False  # compares times per operation
 
     @property
-    def asked(self) -> str:
+    def required(self) -> str:
         if self.at_least == 0:
-            return "beside it"  # a figure, and no promise
+            return "no promise"
         return f">= {self.at_least:g}x" if self.at_least is not None else f"<= {self.at_most:g}x"
 
     def cases(self) -> list[str]:
@@ -45,8 +45,8 @@ class Target:
 
 @dataclass
 class Level:
-    """A counter of one case."""
-    what: str
+    """Value of a counter of one case."""
+    name: str
     case: str
     counter: str
     unit: str
@@ -55,9 +55,9 @@ class Level:
     exactly: float | None = None
 
     @property
-    def asked(self) -> str:
+    def required(self) -> str:
         if self.at_least == 0:
-            return "no promise"  # a figure
+            return "no promise"
         return f">= {self.at_least:g} {self.unit}" if self.at_least is not None else f"{self.exactly:g}"
 
     def cases(self) -> list[str]:
@@ -81,14 +81,13 @@ def find(cases: dict[str, Case], name: str) -> Case:
 
 
 def ratio(slower: Case, faster: Case, clock: str) -> float:
-    """How many times faster: the median of the ratios, repetition by repetition. The CPU clock is for cases of
-    one thread of the host; otherwise both are taken by the wall clock."""
+    """Median speedup by repetition. Only host cases with one thread use the CPU clock."""
     if slower.t != 1 or faster.t != 1 or faster.backend != "host":
         clock = "wall"
     return statistics.median(s / f for s, f in zip(slower.times(clock), faster.times(clock)))
 
 
-def name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direction: str = "forward", b: int = 1,
+def host_name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direction: str = "forward", b: int = 1,
          c: int = 512, t: int = 1, policy: str = "ascending") -> str:
     return f"{subject}/host/{direction}/{dtype}/{policy}/{input}/B:{b}/N:{n}/C:{c}/T:{t}"
 
@@ -98,8 +97,8 @@ def targets() -> list[Target | Level]:
 
     def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort") -> None:
         forced = f" {subject.partition('@')[2]}" if "@" in subject else ""
-        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", name(subject, n, dtype),
-                            name("baseline_std_sort", n, dtype), at_least=at_least))
+        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", host_name(subject, n, dtype),
+                            host_name("baseline_std_sort", n, dtype), at_least=at_least))
 
     for n, at_least in ((64, 18), (256, 24), (1024, 26), (4096, 24), (65536, 26), (1 << 20, 8)):
         against_std_sort(at_least, n)
@@ -110,33 +109,33 @@ def targets() -> list[Target | Level]:
     against_std_sort(6, 1024, subject="slicing_sort@avx2")
 
     for n, power in ((1000, 1024), (2001, 2048), (4001, 4096)):
-        found.append(Target(f"f32 forward N={n}, an element, against N={power}", name("slicing_sort", n),
-                            name("slicing_sort", power), at_most=1.2))
+        found.append(Target(f"f32 forward N={n}, an element, against N={power}", host_name("slicing_sort", n),
+                            host_name("slicing_sort", power), at_most=1.2))
     for n in (1024, 4096):
-        found.append(Target(f"f32 forward 8x{n}x512, two threads against one", name("slicing_sort", n, b=8, t=2),
-                            name("slicing_sort", n, b=8), at_least=1.8))
+        found.append(Target(f"f32 forward 8x{n}x512, two threads against one", host_name("slicing_sort", n, b=8, t=2),
+                            host_name("slicing_sort", n, b=8), at_least=1.8))
     for input, at_most in (("few_unique", 1.7), ("relu", 1.7), ("text", 1.7), ("reversed", 1.7), ("sorted", NOISE),
                            ("constant", NOISE)):
         for n in (64, 256, 1024, 4096):
-            found.append(Target(f"f32 forward N={n}, {input} against normal", name("slicing_sort", n, input=input),
-                                name("slicing_sort", n), at_most=at_most))
+            found.append(Target(f"f32 forward N={n}, {input} against normal", host_name("slicing_sort", n, input=input),
+                                host_name("slicing_sort", n), at_most=at_most))
     for n in (1024, 4096, 16384, 65536):
-        found.append(Target(f"f32 backward N={n} against the naive scatter", name("slicing_sort", n, direction="backward"),
-                            name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
-    found.append(Target("f32 backward N=4096 against memcpy", name("slicing_sort", 4096, direction="backward"),
-                        name("baseline_memcpy", 4096), at_most=5))
+        found.append(Target(f"f32 backward N={n} against the naive scatter", host_name("slicing_sort", n, direction="backward"),
+                            host_name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
+    found.append(Target("f32 backward N=4096 against memcpy", host_name("slicing_sort", 4096, direction="backward"),
+                        host_name("baseline_memcpy", 4096), at_most=5))
     for n in (64, 256, 1024, 4096, 16384, 65536):
         found.append(Target(f"f32 forward N={n}, no_saved against saving",
-                            name("slicing_sort", n, direction="forward_values"), name("slicing_sort", n), at_least=1.4))
+                            host_name("slicing_sort", n, direction="forward_values"), host_name("slicing_sort", n), at_least=1.4))
     return found + csp_targets() + mix_targets() + attention_targets()
 
 
 def csp_targets() -> list[Target]:
     found: list[Target] = []
 
-    def against(what: str, policy: str, subject: str, direction: str = "forward", **asked: float) -> None:
-        found.append(Target(f"f32 csp {policy} {direction} against {what}", name("csp", 4096, direction=direction, policy=policy),
-                            name(subject, 4096, policy=policy), **asked))
+    def against(reference: str, policy: str, subject: str, direction: str = "forward", **limits: float) -> None:
+        found.append(Target(f"f32 csp {policy} {direction} against {reference}", host_name("csp", 4096, direction=direction, policy=policy),
+                            host_name(subject, 4096, policy=policy), **limits))
 
     for alignment in ("reference", "ascending"):
         against("memcpy", f"linear-{alignment}-G:2", "baseline_memcpy", at_most=6)
@@ -153,16 +152,16 @@ def mix_targets() -> list[Target]:
 
     def mix(n: int, factors: int, topology: str = "chord", direction: str = "forward_values",
             subject: str = "sparse_mix") -> str:
-        return name(subject, n, direction=direction, policy=f"{topology}-per_factor-M:{factors}")
+        return host_name(subject, n, direction=direction, policy=f"{topology}-per_factor-M:{factors}")
 
     for n, factors, at_least in ((4096, 12, 2), (16384, 14, 3)):
         found.append(Target(f"f32 sparse_mix chord N={n} against factor by factor", mix(n, factors),
                             mix(n, factors, subject="baseline_per_factor"), at_least=at_least))
     found.append(Level("f32 sparse_mix chord N=4096", mix(4096, 12), "flops_per_second", "GFLOP/s", 1e9, at_least=90))
-    # 46 % of the rate of multiply-adds that have nothing to load.
+    # 46 % of the rate of multiply-adds without loads.
     found.append(Target("f32 sparse_mix chord N=4096 against its multiply-adds alone", mix(4096, 12),
                         mix(4096, 12, subject="baseline_multiply_add"), at_most=2.17))
-    found.append(Target("f32 sparse_mix cdil N=4096 against memcpy", mix(4096, 12, "cdil"), name("baseline_memcpy", 4096),
+    found.append(Target("f32 sparse_mix cdil N=4096 against memcpy", mix(4096, 12, "cdil"), host_name("baseline_memcpy", 4096),
                         at_most=14))
     for topology in ("chord", "cdil"):
         found.append(Target(f"f32 sparse_mix {topology} N=4096 backward against its forward",
@@ -173,22 +172,22 @@ def mix_targets() -> list[Target]:
 def attention_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
     for direction in ("forward", "backward"):
-        streaming, whole = (name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
+        streaming, whole = (host_name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
                             for algorithm in ("streaming", "materialized"))
-        what = f"f32 softmax attention H=8 D=64 N=4096 {direction}"
-        found.append(Target(f"{what} against materialized with a BLAS", streaming, whole, at_least=3))
-        found.append(Level(what, streaming, "flops_per_second", "GFLOP/s", 1e9, at_least=100))
-        # Two floats a query and head.
-        found.append(Level(f"{what}, bytes kept", streaming, "saved_bytes", "", 1, exactly=4096 * 8 * 2 * 4))
-        for mask, called in (("bigbird", "BigBird of 64"), ("window_globals", "window of 512 and 8 globals"), ("fixed", "fixed by 50 and 10")):
-            found.append(Target(f"{what}, {called}, a pair against one of all", streaming.replace("full", mask), streaming, at_most=1.3,
+        label = f"f32 softmax attention H=8 D=64 N=4096 {direction}"
+        found.append(Target(f"{label} against materialized with a BLAS", streaming, whole, at_least=3))
+        found.append(Level(label, streaming, "flops_per_second", "GFLOP/s", 1e9, at_least=100))
+        # Two floats per query and head.
+        found.append(Level(f"{label}, bytes kept", streaming, "saved_bytes", "", 1, exactly=4096 * 8 * 2 * 4))
+        for mask, mask_label in (("bigbird", "BigBird of 64"), ("window_globals", "window of 512 and 8 globals"), ("fixed", "fixed by 50 and 10")):
+            found.append(Target(f"{label}, {mask_label}, a pair against one of all", streaming.replace("full", mask), streaming, at_most=1.3,
                                 per_operation=True))
-        for variant, called, at_most in (("relative", "a relative bias", 1.15), ("dropout", "dropout", 1.25)):
-            found.append(Target(f"{what}, {called}, against none", streaming.replace("full", variant), streaming, at_most=at_most))
+        for variant, variant_label, at_most in (("relative", "a relative bias", 1.15), ("dropout", "dropout", 1.25)):
+            found.append(Target(f"{label}, {variant_label}, against none", streaming.replace("full", variant), streaming, at_most=at_most))
     return found
 
 
-BATCH_ON_GPU = {64: 2048, 1024: 128, 4096: 32}  # of 512 channels; 16 beyond (bench/cases/cuda/settings.hpp)
+BATCH_ON_GPU = {64: 2048, 1024: 128, 4096: 32}  # 16 for longer ones, as in bench/cases/cuda/settings.hpp
 
 
 def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward", policy: str = "ascending") -> str:
@@ -199,17 +198,17 @@ def gpu_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
     rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
              "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
-    for dtype, wanted in rates.items():
-        for n, at_least in wanted.items():
+    for dtype, by_length in rates.items():
+        for n, at_least in by_length.items():
             found.append(Level(f"GPU {dtype} forward N={n}", gpu_name("slicing_sort", n, dtype), "items_per_second", "Gelem/s",
                                1e9, at_least=at_least))
     found.append(Level("GPU f32 forward N=64 against a copy", gpu_name("slicing_sort", 64), "share_of_copy", "% of copy", 0.01,
                        at_least=70))
-    for peer, subject, wanted in (
+    for reference, subject, by_length in (
             ("torch.sort", "baseline_torch_sort", {64: 20, 1024: 5, 4096: 5, 16384: 8, 65536: 8}),
             ("CUB segmented sort", "baseline_cub_segmented_sort", dict.fromkeys(rates["f32"], 3))):
-        for n, at_least in wanted.items():
-            found.append(Target(f"GPU f32 forward N={n} against {peer}", gpu_name("slicing_sort", n), gpu_name(subject, n),
+        for n, at_least in by_length.items():
+            found.append(Target(f"GPU f32 forward N={n} against {reference}", gpu_name("slicing_sort", n), gpu_name(subject, n),
                                 at_least=at_least))
     for n in (1024, 4096, 16384, 65536):
         found.append(Level(f"GPU f32 backward N={n} against a copy", gpu_name("slicing_sort", n, direction="backward"),
@@ -226,12 +225,12 @@ def gpu_targets() -> list[Target | Level]:
     chord, cdil = (gpu_name("sparse_mix", 4096, direction="forward_values", policy=f"{topology}-per_factor-M:12")
                    for topology in ("chord", "cdil"))
     found.append(Level("GPU f32 sparse_mix chord N=4096", chord, "items_per_second", "Gelem/s", 1e9, at_least=35))
-    # Three copies of x; the weights are traffic too, 7 % of x.
+    # Three copies of x, with the weights, 7 % of x.
     found.append(Level("GPU f32 sparse_mix cdil N=4096 against a copy", cdil, "share_of_copy", "% of copy", 0.01, at_least=34.5))
-    for name in (chord, cdil):
-        for peer in ("roll", "gather"):
-            found.append(Target(f"GPU f32 {name.split('/')[4]} N=4096 against torch {peer}", name,
-                                name.replace("sparse_mix", f"baseline_torch_{peer}", 1), at_least=1))
+    for case in (chord, cdil):
+        for implementation in ("roll", "gather"):
+            found.append(Target(f"GPU f32 {case.split('/')[4]} N=4096 against torch {implementation}", case,
+                                case.replace("sparse_mix", f"baseline_torch_{implementation}", 1), at_least=1))
     attention = "softmax_attention/cuda/{}/bf16/streaming-full-H:16/normal/B:4/N:4096/C:2048"
     for direction, at_least in (("forward", 280), ("backward", 200)):
         case = attention.format(direction)
@@ -246,16 +245,16 @@ def gpu_targets() -> list[Target | Level]:
     return found
 
 
-def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
-    """What was measured, and whether that will do; of the GPU perhaps nothing."""
-    if target.what.endswith("with a BLAS") and context.get("blas", PLAIN_LOOPS) == PLAIN_LOOPS:
+def evaluated(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
+    """The measured value, and "ok", "MISSED" or empty."""
+    if target.name.endswith("with a BLAS") and context.get("blas", PLAIN_LOOPS) == PLAIN_LOOPS:
         return "not measured (no BLAS)", ""
-    if target.what.startswith("GPU"):
+    if target.name.startswith("GPU"):
         if not any(case.backend == "cuda" for case in cases.values()):
             return "not measured (no GPU)", ""
-        broken = next((name for name in target.cases() if name in cases and cases[name].failed and "torch" not in name), None)
-        if broken or target.cases()[0] not in cases:
-            return f"failed: {cases[broken].failed}" if broken else "its program was stopped", "MISSED"
+        failed = next((name for name in target.cases() if name in cases and cases[name].failed and "torch" not in name), None)
+        if failed or target.cases()[0] not in cases:
+            return f"failed: {cases[failed].failed}" if failed else "its program was stopped", "MISSED"
         if any("torch" in name and (name not in cases or cases[name].failed) for name in target.cases()):
             return "not measured (no torch)", ""
     measured, met = target.judge(cases, clock)
@@ -265,27 +264,27 @@ def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context:
 
 
 def expressions_of(part: str) -> list[str]:
-    """Regular expressions of the cases that the host's or the GPU's targets need, one for each process: the GPU's operators have
-    their own."""
+    """Regular expressions of the cases of the host's or the GPU's targets, one per process. Operators of the GPU run in separate
+    processes."""
     names: dict[str, list[str]] = {}
     for target in gpu_targets() if part == "cuda" else targets():
         names.setdefault(target.case.split("/")[0] if part == "cuda" else "", []).extend(target.cases())
-    return ["^(" + "|".join(dict.fromkeys(of_process)) + ")$" for of_process in names.values()]
+    return ["^(" + "|".join(dict.fromkeys(cases)) + ")$" for cases in names.values()]
 
 
 def judge(results: list[str], clock: str) -> int:
     context, cases = load(*results)
-    of_host = any(case.backend == "host" for case in cases.values())
-    rows = [["target", "asked", "measured", "ok"]]
-    for target in (targets() if of_host else []) + gpu_targets():
-        rows.append([target.what, target.asked, *verdict(target, cases, clock, context)])
+    has_host = any(case.backend == "host" for case in cases.values())
+    rows = [["target", "required", "measured", "ok"]]
+    for target in (targets() if has_host else []) + gpu_targets():
+        rows.append([target.name, target.required, *evaluated(target, cases, clock, context)])
     print(table(rows))
-    if of_host:
-        print(f"BLAS: {context.get('blas', PLAIN_LOOPS)}. {weak_opponent(context, cases.values())}")
-    verdicts = [row[3] for row in rows[1:]]
-    met, missed = verdicts.count("ok"), verdicts.count("MISSED")
+    if has_host:
+        print(f"BLAS: {context.get('blas', PLAIN_LOOPS)}. {weak_baseline(context, cases.values())}")
+    outcomes = [row[3] for row in rows[1:]]
+    met, missed = outcomes.count("ok"), outcomes.count("MISSED")
     print(f"{met} of {met + missed} measured targets met" +
-          (f", {verdicts.count('')} not measured" if "" in verdicts else ""))
+          (f", {outcomes.count('')} not measured" if "" in outcomes else ""))
     return 0 if missed == 0 else 1
 
 
@@ -293,7 +292,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="+")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
-                        help="cpu: of the calling thread, for cases of one thread on a busy machine")
+                        help="cpu: time of the calling thread, for one-thread cases on a busy machine")
     arguments = parser.parse_args()
     return judge(arguments.results, arguments.clock)
 

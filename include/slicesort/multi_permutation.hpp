@@ -4,24 +4,17 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/multi_permutation/host.hpp>
 #include <slicesort/detail/multi_permutation/params.hpp>
-#include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
 
-#include <cstddef>
 #include <type_traits>
 
 SLICESORT_TYPES_BEGIN
 
-/// Pass in place of the weights for `1 / terms` each; the result is that of a view of this value,
+/// Pass in place of the weights for `1 / components` each; the result is that of a view of this value,
 /// bit for bit.
 struct uniform_weights_t {
   SLICESORT_ABI_TAG explicit uniform_weights_t() = default;
@@ -32,16 +25,16 @@ SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// `y[b, :, c] = sum over k = 1 .. terms of weights(k - 1) * P^k x[b, :, c]`, where P sorts that
+/// `y[b, :, c] = sum over k = 1 .. components of weights(k - 1) * P^k x[b, :, c]`, where P sorts that
 /// column:
 /// `(P v)[n] = v[p[n]]` with `p` the stable argsort, so `P v` is the sorted column (Sliceformer's
-/// multi-permutation, in its first version; the identity is not among the terms).
+/// multi-permutation, in its first version; the identity is not among the components).
 ///
 /// Backward `dx = sum over k of weights(k - 1) * (P^k)^T dy`, and, where asked for,
 /// `dweights(k - 1) = sum over b, n, c of dy * (P^k x)`.
 ///
 /// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
-///   repeats); weights, dweights: `[terms]`.
+///   repeats); weights, dweights: `[components]`.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Weights and
 ///   their gradient have the accumulator's type: double for double, float for all others.
 /// - **Order** as in `slicing_sort`.
@@ -58,8 +51,8 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Determinism** bit-identical for any thread count, instruction set and, but for dweights (a
 ///   sum over the batch), split of the batch. With double weights, accumulating dweights part by
 ///   part of the batch, in order, gives the bits of one call.
-/// - **Cost** one slicing_sort, then O(terms * N) per column; backward O(terms * N), twice that
-///   with dweights. Workspace O(N) per thread, and `terms` doubles per column.
+/// - **Cost** one slicing_sort, then O(components * N) per column; backward O(components * N), twice that
+///   with dweights. Workspace O(N) per thread, and `components` doubles per column.
 ///
 /// @tparam Order which channels ascend: `ascending`, `descending`, `half_half`, `interleave`,
 ///         `haar_interleave`, or a type of yours (see `order.hpp`).
@@ -69,54 +62,49 @@ class multi_permutation {
   using saved = saved_permutation;
   using const_saved = const_saved_permutation;
 
-  constexpr explicit multi_permutation(index_t terms, Order order = {})
-      : terms_(terms), order_(order) {}
+  constexpr explicit multi_permutation(index_t components, Order order = {})
+      : components_(components), order_(order) {}
 
-  constexpr index_t terms() const { return terms_; }
+  constexpr index_t components() const { return components_; }
+  [[deprecated("slicesort: renamed to components")]] constexpr index_t terms() const {
+    return components_;
+  }
   constexpr Order const& order() const { return order_; }
 
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape, order or number of terms that `forward` refuses is refused here.
+  /// shape, order or number of components that `forward` refuses is refused here.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
-    detail::require_dtype<T>();
     return detail::workspace_bytes<op, T>(
-        exec, "multi_permutation.workspace_bytes", {x, terms_}, [&](detail::checker& c) {
+        exec, "multi_permutation.workspace_bytes", {x, components_}, [&](detail::checker& c) {
           detail::check_extents(c, detail::describe_shape("x", x));
           c.policy("order", order_, x.channels);
-          check_terms(c);
+          check_components(c);
         });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
+    return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x));
   }
 
   /// Writes the weighted powers of `x` to `y`, and the permutation, unless `state` is `no_saved`.
-  /// `weights`: a view of `terms` elements, or `uniform_weights`.
+  /// `weights`: a view of `components` elements, or `uniform_weights`.
   template <class Exec, class X, class Weights, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Weights const& weights, Y const& y,
                                 saved state, workspace memory = {},
                                 forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    detail::multi_permutation_forward<Order, T> params{order_};
-    params.x = v.in;
-    params.weights = given<T>(weights);
-    params.y = v.out;
+    auto params = detail::make_forward_params<op>(x, y, options, order_);
+    params.weights = make_weights<typename decltype(params)::element>(weights);
     params.perm = state.view;
     params.saving = state.saving;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
       auto const perm = detail::describe("perm", state.view, true);
-      auto const factors = detail::describe("weights", params.weights.given, false);
-      detail::check_transfer(c, in, out, options.lengths);
-      if (state.saving) detail::check_permutation(c, perm, in, out);
-      c.policy("order", order_, in.extents.channels);
-      check_weights(c, params.weights, factors, out);
+      auto const factors = detail::describe("weights", params.weights.values, false);
+      auto const [source, target] = detail::check_transfer(c, params);
+      if (state.saving) detail::check_permutation(c, perm, source, target);
+      c.policy("order", order_, source.extents.channels);
+      check_weights(c, params.weights, factors, target);
       if (state.saving) c.no_overlap(perm, factors);
     });
   }
@@ -160,65 +148,60 @@ class multi_permutation {
   template <class DY, class Weights, class DX>
   auto backward_params(DY const& dy, Weights const& weights, const_saved state, DX const& dx,
                        backward_options options) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    detail::multi_permutation_backward<T> params{};
-    params.dy = v.in;
-    params.weights = given<T>(weights);
+    auto params = detail::make_backward_params<op>(dy, dx, options);
+    params.weights = make_weights<typename decltype(params)::element>(weights);
     params.perm = state.view;
-    params.dx = v.out;
-    params.mode = options.mode;
-    params.lengths = options.lengths;
     return params;
   }
   template <class T, class Weights>
-  auto given(Weights const& weights) const {
+  auto make_weights(Weights const& weights) const {
     using A = detail::accumulator_t<T>;
     if constexpr (std::is_same_v<Weights, uniform_weights_t>) {
-      return detail::term_weights<A>{terms_, true, A(1) / static_cast<A>(terms_), {}};
+      return detail::component_weights<A>{
+          components_, true, A(1) / static_cast<A>(components_), {}};
     } else {
       static_assert(std::is_convertible_v<Weights const&, tensor1<A const>>,
                     "slicesort: weights must be slicesort::uniform_weights or a tensor1 (or mdspan "
                     "of rank 1) of the accumulator's type: double for double, float for every "
                     "other element type.");
-      return detail::term_weights<A>{terms_, false, A(0), weights};
+      return detail::component_weights<A>{components_, false, A(0), weights};
     }
   }
 
   template <class T>
-  void check_backward(detail::checker& c, detail::multi_permutation_backward<T> const& p) const {
-    auto const in = detail::describe("dy", p.dy, false), out = detail::describe("dx", p.dx, true);
-    auto const perm = detail::describe("perm", p.perm, false);
-    auto const weights = detail::describe("weights", p.weights.given, false);
-    detail::check_transfer(c, in, out, p.lengths);
-    detail::check_permutation(c, perm, in, out);
-    check_weights(c, p.weights, weights, out);
-    if (!p.needs_weight_gradient) return;
-    auto const x = detail::describe("x", p.x, false);
-    auto const dweights = detail::describe("dweights", p.dweights, true);
+  void check_backward(detail::checker& c,
+                      detail::multi_permutation_backward<T> const& params) const {
+    auto const perm = detail::describe("perm", params.perm, false);
+    auto const weights = detail::describe("weights", params.weights.values, false);
+    auto const [source, target] = detail::check_transfer(c, params);
+    detail::check_permutation(c, perm, source, target);
+    check_weights(c, params.weights, weights, target);
+    if (!params.needs_weight_gradient) return;
+    auto const x = detail::describe("x", params.x, false);
+    auto const dweights = detail::describe("dweights", params.dweights, true);
     c.view(x);
-    c.same_extents(x, "dy", p.dy.extents());
-    c.no_overlap(out, x);
-    c.size("dweights", p.dweights.size(), terms_, "terms");
+    c.same_extents(x, "dy", params.dy.extents());
+    c.no_overlap(target, x);
+    c.size("dweights", params.dweights.size(), components_, "components");
     c.view(dweights);
-    for (auto const& other : {in, x, weights, perm, out}) c.no_overlap(dweights, other);
+    for (auto const& other : {source, x, weights, perm, target}) c.no_overlap(dweights, other);
   }
-  void check_terms(detail::checker& c) const {
-    if (terms_ < 1)
-      c.fail(error_kind::argument, "terms is %lld, must be at least 1",
-             static_cast<long long>(terms_));
+  void check_components(detail::checker& c) const {
+    if (components_ < 1)
+      c.fail(error_kind::argument, "components is %lld, must be at least 1",
+             static_cast<long long>(components_));
   }
   template <class A>
-  void check_weights(detail::checker& c, detail::term_weights<A> const& w,
-                     detail::view_info const& weights, detail::view_info const& out) const {
-    check_terms(c);
+  void check_weights(detail::checker& c, detail::component_weights<A> const& w,
+                     detail::view_info const& weights, detail::view_info const& target) const {
+    check_components(c);
     if (w.uniform) return;
-    c.size("weights", w.given.size(), terms_, "terms");
+    c.size("weights", w.values.size(), components_, "components");
     c.view(weights);
-    c.no_overlap(out, weights);
+    c.no_overlap(target, weights);
   }
 
-  index_t terms_;
+  index_t components_;
   Order order_{};
 };
 

@@ -4,21 +4,14 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/detail/sinkhorn_csp/host.hpp>
 #include <slicesort/detail/sinkhorn_csp/params.hpp>
-#include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/grouping.hpp>
 #include <slicesort/policies/shift.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
 
-#include <cstddef>
 #include <limits>
 #include <type_traits>
 
@@ -109,36 +102,27 @@ class sinkhorn_csp {
     return detail::workspace_bytes<op, T>(exec, "sinkhorn_csp.workspace_bytes",
                                           {x, group(x), relaxation_.iterations},
                                           [&](detail::checker& c) {
-                                            auto const in = detail::describe_shape("x", x);
-                                            detail::check_extents(c, in);
-                                            check_policies(c, in);
+                                            auto const info = detail::describe_shape("x", x);
+                                            detail::check_extents(c, info);
+                                            check_policies(c, info);
                                           });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
+    return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x));
   }
 
   /// Mixes the rows of `x` into `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, workspace memory = {},
                                 forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    require_element<T>();
-    detail::sinkhorn_csp_forward<T> params{};
-    params.config = config(v.in.extents());
-    params.tau = relaxation_.tau;
-    params.iterations = relaxation_.iterations;
-    params.x = v.in;
-    params.y = v.out;
-    params.lengths = options.lengths;
+    auto params = detail::make_forward_params<op>(x, y, options);
+    set_config(params);
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
-      c.view(in);
-      check_mixing(c, in, in, out, options.lengths);
+      auto const [source, target] = detail::describe_transfer(params);
+      c.view(source);
+      check_mixing(c, source, source, target, params.lengths);
     });
   }
 
@@ -147,28 +131,20 @@ class sinkhorn_csp {
   template <class Exec, class DY, class X, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const v = detail::transfer_of(dy, dx);
+    auto params = detail::make_backward_params<op>(dy, dx, options);
     auto const values = detail::input(x);
-    using T = typename decltype(v)::element;
-    require_element<T>();
-    constexpr bool same = std::is_same_v<typename decltype(values)::value_type, T>;
+    constexpr bool same =
+        std::is_same_v<typename decltype(values)::value_type, typename decltype(params)::element>;
     static_assert(same, "slicesort: x and dy must have the same element type.");
-    detail::sinkhorn_csp_backward<T> params{};
     if constexpr (same) params.x = values;
-    params.config = config(params.x.extents());
-    params.tau = relaxation_.tau;
-    params.iterations = relaxation_.iterations;
-    params.dy = v.in;
-    params.dx = v.out;
-    params.mode = options.mode;
-    params.lengths = options.lengths;
+    set_config(params);
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const grads = detail::describe("dy", v.in, false);
-      auto const in = detail::describe("x", params.x, false);
-      c.view(grads);
-      c.view(in);
-      c.same_extents(grads, in.name, in.extents.tensor());
-      check_mixing(c, grads, in, detail::describe("dx", v.out, true), options.lengths);
+      auto const [source, target] = detail::describe_transfer(params);
+      auto const info = detail::describe("x", params.x, false);
+      c.view(source);
+      c.view(info);
+      c.same_extents(source, info.name, info.extents.tensor());
+      check_mixing(c, source, info, target, params.lengths);
     });
   }
 
@@ -186,42 +162,44 @@ class sinkhorn_csp {
         "exponentials say nothing in 16 bits.");
   }
 
-  detail::csp_config config(extents3 e) const {
-    detail::csp_config r{};
-    r.group = group(e);
-    r.reference = reference_.channel;
-    r.policies = this;
-    r.shift_by = [](void const* policies, index_t channel, extents3 extents) {
+  template <class Params>
+  void set_config(Params& params) const {
+    require_element<typename Params::element>();
+    params.tau = relaxation_.tau;
+    params.iterations = relaxation_.iterations;
+    params.config.group = group(params.x.extents());
+    params.config.reference = reference_.channel;
+    params.config.policies = this;
+    params.config.shift_by = [](void const* policies, index_t channel, extents3 extents) {
       return static_cast<sinkhorn_csp const*>(policies)->shift_.shift(channel, extents.channels,
                                                                       extents.length);
     };
-    r.is_descending = [](void const*, index_t, extents3) { return false; };
-    return r;
+    params.config.is_descending = [](void const*, index_t, extents3) { return false; };
   }
 
-  // Rules of an output, the lengths and the policies, beside inputs that are sound.
-  void check_mixing(detail::checker& c, detail::view_info const& in, detail::view_info const& x,
-                    detail::view_info const& out, tensor1<index_t const> lengths) const {
-    c.view(out);
-    c.same_extents(out, x.name, x.extents.tensor());
-    c.no_overlap(out, in);
-    c.no_overlap(out, x);
+  // Rules of the output, the lengths and the policies, for valid inputs.
+  void check_mixing(detail::checker& c, detail::view_info const& source, detail::view_info const& x,
+                    detail::view_info const& target, tensor1<index_t const> lengths) const {
+    c.view(target);
+    c.same_extents(target, x.name, x.extents.tensor());
+    c.no_overlap(target, source);
+    c.no_overlap(target, x);
     c.lengths(lengths, x.extents.tensor());
     c.rows_countable(x);
     check_policies(c, x);
   }
 
-  // Rules of the policies in a call with a tensor of this shape.
-  void check_policies(detail::checker& c, detail::view_info const& in) const {
-    if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
+  void check_policies(detail::checker& c, detail::view_info const& x) const {
+    if (char const* complaint = groups_.validate())
+      c.fail(error_kind::argument, "groups %s", complaint);
     if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())
       c.fail(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);
     index_t const t = relaxation_.iterations, limit = detail::sinkhorn_shape::max_iterations;
     if (t < 1 || t > limit)
       c.fail(error_kind::argument, "iterations is %lld, must be in 1..%lld",
              static_cast<long long>(t), static_cast<long long>(limit));
-    c.policy("shift", shift_, in.extents.channels);
-    c.policy("alignment", reference_, in.extents.channels);
+    c.policy("shift", shift_, x.extents.channels);
+    c.policy("alignment", reference_, x.extents.channels);
   }
 
   grouping groups_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Powers of integers without rounding, to say exactly between which two an irrational one lies.
+// Exact powers of integers, to bracket irrational powers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace support {
 
-// A natural number, 32 bits at a time, the lowest first; no leading zeros.
+// A natural number as 32-bit digits, lowest first, without leading zeros.
 class big_integer {
  public:
   explicit big_integer(std::uint32_t value = 1) { digits_.push_back(value); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit types: every pattern there and back, and rounding at and beside every midpoint,
-// against a search for the nearest element.
+// Conversions of the 16-bit types: round trip of every bit pattern, and rounding at and beside
+// every midpoint, compared with a search for the nearest element.
 #include "support/inputs.hpp"
 #include "support/numbers.hpp"
 
@@ -34,14 +34,15 @@ TEST_CASE_TEMPLATE("every pattern to float: the same number, and back: the same 
   int wrong = 0;
   for (std::uint64_t bits = 0; bits < 65536; ++bits) {
     auto const as_float = bits_of(static_cast<float>(from_bits<T>(bits)));
-    number const is = decode_bits<float>(as_float), must = decode_bits<T>(bits);
+    number const decoded = decode_bits<float>(as_float), expected = decode_bits<T>(bits);
     bool const sign_kept = ((as_float >> 31) != 0) == ((bits & f.sign()) != 0);
-    wrong += is.kind != must.kind || is.value != must.value || !sign_kept;
-    std::uint64_t const back = convert<T>(as_float);
-    if (must.kind == number_class::nan)
-      wrong += decode_bits<T>(back).kind != number_class::nan || ((back ^ bits) & f.sign()) != 0;
+    wrong += decoded.kind != expected.kind || decoded.value != expected.value || !sign_kept;
+    std::uint64_t const restored = convert<T>(as_float);
+    if (expected.kind == number_class::nan)
+      wrong +=
+          decode_bits<T>(restored).kind != number_class::nan || ((restored ^ bits) & f.sign()) != 0;
     else
-      wrong += back != bits;
+      wrong += restored != bits;
   }
   CHECK(wrong == 0);
 }
@@ -55,11 +56,11 @@ TEST_CASE_TEMPLATE("rounding at every midpoint and one float to each side", T, f
     long double const middle = (decode_bits<T>(low).value + above) / 2;
     for (std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{0x80000000u}})
       for (int step : {-1, 0, 1}) {
-        auto const beside =
+        auto const neighbor =
             static_cast<std::uint64_t>(static_cast<std::int64_t>(float_bits(middle)) + step);
-        wrong += convert<T>(sign | beside) != nearest_to_float<T>(sign | beside);
+        wrong += convert<T>(sign | neighbor) != nearest_to_float<T>(sign | neighbor);
       }
-    // Ties go to the even neighbor, said without the search.
+    // Ties go to the even neighbor, computed without the search.
     wrong += convert<T>(float_bits(middle)) != low + (low & 1);
   }
   CHECK(wrong == 0);
@@ -77,14 +78,14 @@ TEST_CASE_TEMPLATE("random floats round to the nearest", T, float16, bfloat16) {
   CHECK(wrong == 0);
 }
 
-TEST_CASE_TEMPLATE("infinities, NaN and what overflows", T, float16, bfloat16) {
+TEST_CASE_TEMPLATE("infinities, NaN and overflow", T, float16, bfloat16) {
   constexpr number_format f = format_of<T>();
   CHECK(convert<T>(0x7f800000u) == f.infinity());
   CHECK(convert<T>(0xff800000u) == (f.infinity() | f.sign()));
   CHECK(convert<T>(0x7f7fffffu) == f.infinity());
   CHECK(convert<T>(0x80000000u) == f.sign());
   CHECK(convert<T>(0x00000001u) == 0);
-  // NaN whose payload lies only in the bits that are cut off must not become infinity.
+  // A NaN with payload in the dropped bits only must not become infinity.
   for (std::uint64_t nan : {0x7f800001u, 0xff800001u, 0x7fc00000u, 0xffffffffu, 0x7fbfffffu}) {
     CHECK(decode_bits<T>(convert<T>(nan)).kind == number_class::nan);
     CHECK(((convert<T>(nan) & f.sign()) != 0) == ((nan >> 31) != 0));

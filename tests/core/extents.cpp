@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents and strides from integers of any type: std::size_t without a cast, and numbers that
-// index_t cannot hold.
+// Extents and strides from integers of any type, including numbers that do not fit in index_t.
 #include <slicesort/slicing_sort.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit types of others give the bits that float16 and bfloat16 give: _Float16 and C++23's
-// types where the compiler has them, CUDA's where their headers are.
+// The 16-bit types of compilers and of CUDA give the same bits as float16 and bfloat16.
 #include "core/half_types.hpp"
 
 #include <doctest/doctest.h>
@@ -18,6 +17,6 @@ TEST_CASE("std::bfloat16_t") {
 }
 #endif
 
-// The header needs CUDA's types only by name.
+// half_types.hpp works with declarations of CUDA's types.
 static_assert(slicesort::dtype_traits<__half>::infinity == 0x7c00u);
 static_assert(slicesort::dtype_traits<__nv_bfloat16>::infinity == 0x7f80u);

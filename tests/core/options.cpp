@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that are known by their type: options of calls, policies of operators, in any order.
+// Arguments identified by their type, in any order: options of calls and policies of operators.
 #include <slicesort/slicesort.hpp>
 
 #include <doctest/doctest.h>
@@ -13,8 +13,8 @@ using ss::index_t;
 
 namespace {
 
-template <class Options, class... Given>
-constexpr bool takes = std::is_constructible_v<Options, Given...>;
+template <class Options, class... Arguments>
+constexpr bool takes = std::is_constructible_v<Options, Arguments...>;
 
 constexpr ss::grad_mode accumulate = ss::grad_mode::accumulate;
 
@@ -39,24 +39,24 @@ TEST_CASE("options take what they have, each once") {
 
 TEST_CASE("lengths of views, containers and batches of one") {
   std::vector<index_t> const rows = {3, 1};
-  index_t const one = 7;
-  ss::forward_options const of_container = ss::lengths(rows);
-  ss::forward_options const of_view = ss::view(rows);
-  ss::backward_options const of_number{accumulate, ss::lengths(one)};
-  ss::attention_backward_options const all{ss::dropout{0.25, 9}, ss::lengths(one, rows),
-                                           accumulate};
-  ss::attention_options const keys = ss::lengths(ss::tensor1<index_t const>(&one, 5, 0));
-  for (auto const& o : {of_container, of_view}) {
+  index_t const length = 7;
+  ss::forward_options const from_container = ss::lengths(rows);
+  ss::forward_options const from_view = ss::view(rows);
+  ss::backward_options const from_number{accumulate, ss::lengths(length)};
+  ss::attention_backward_options const options{ss::dropout{0.25, 9}, ss::lengths(length, rows),
+                                               accumulate};
+  ss::attention_options const keys = ss::lengths(ss::tensor1<index_t const>(&length, 5, 0));
+  for (auto const& o : {from_container, from_view}) {
     CHECK(o.lengths.data() == rows.data());
     CHECK(o.lengths.size() == 2);
   }
-  CHECK(of_number.lengths.data() == &one);
-  CHECK(of_number.lengths.size() == 1);
-  CHECK(of_number.mode == accumulate);
-  CHECK(all.lengths.data() == &one);
-  CHECK(all.query_lengths.data() == rows.data());
-  CHECK(all.dropout.seed == 9);
-  CHECK(all.mode == accumulate);
+  CHECK(from_number.lengths.data() == &length);
+  CHECK(from_number.lengths.size() == 1);
+  CHECK(from_number.mode == accumulate);
+  CHECK(options.lengths.data() == &length);
+  CHECK(options.query_lengths.data() == rows.data());
+  CHECK(options.dropout.seed == 9);
+  CHECK(options.mode == accumulate);
   CHECK(keys.lengths.stride() == 0);
   CHECK(keys.query_lengths.data() == nullptr);
   CHECK(keys.dropout.rate == 0);

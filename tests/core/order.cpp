@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order policies: the golden sets of the specification, its rules written out a second time, and
-// the sort under each of them.
+// Order policies: golden sets of the specification, an independent implementation of its rules, and
+// the sort under each policy.
 #include "slicing_sort/check.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ channel_set descending_channels(Order const& order, index_t channels, index_t fi
   return set;
 }
 
-// 2^k * i mod m by squaring, for m below 2^31.
+// 2^k * i mod m by squaring, for m < 2^31.
 index_t times_power_of_two(index_t i, index_t k, index_t m) {
   index_t result = i % m, base = 2 % m;
   for (; k > 0; k /= 2) {
@@ -33,13 +33,13 @@ index_t times_power_of_two(index_t i, index_t k, index_t m) {
   return result;
 }
 
-// The same number in k steps, for m up to 2^62.
+// 2^k * i mod m in k steps, for m up to 2^62.
 index_t phase_by_doubling(index_t i, index_t k, index_t m) {
   for (; k > 0; --k) i = 2 * i % m;
   return i;
 }
 
-// The rule in the words of the specification: blocks first, then the tail behind the last of them.
+// The specification's rule: alternating blocks, then the tail after the last block.
 channel_set haar_by_blocks(index_t level, index_t heads, index_t channels) {
   channel_set set;
   index_t const d = channels / heads;
@@ -48,8 +48,8 @@ channel_set haar_by_blocks(index_t level, index_t heads, index_t channels) {
     for (index_t i = 0; i < level && width > 0; ++i) width /= 2;
     width = std::max<index_t>(width, 1);
     index_t last = -1;
-    for (index_t from = width; from + width <= d; from += 2 * width)
-      for (index_t c = from; c < from + width; ++c) set.insert(head * d + (last = c));
+    for (index_t start = width; start + width <= d; start += 2 * width)
+      for (index_t c = start; c < start + width; ++c) set.insert(head * d + (last = c));
     if (level > 0 && last >= 0)
       for (index_t c = last + width; c < d; ++c) set.insert(head * d + c);
   }
@@ -80,36 +80,36 @@ TEST_CASE("interleave is divmod(2^(layers - layer) * i, channels)") {
   for (index_t channels = 1; channels <= 130; ++channels)
     for (index_t layers : {1, 2, 5, 12, 50})
       for (index_t layer = 1; layer <= layers; layer += layers > 12 ? 7 : 1) {
-        channel_set want;
+        channel_set expected;
         for (index_t i = 1; i <= channels; ++i) {
           index_t const product = (index_t{1} << (layers - layer)) * i;  // below 2^57
-          if (product / channels % 2 == 1 && product % channels != 0) want.insert(i);
+          if (product / channels % 2 == 1 && product % channels != 0) expected.insert(i);
         }
-        CHECK(descending_channels(ss::interleave{layer, layers}, channels, 1) == want);
+        CHECK(descending_channels(ss::interleave{layer, layers}, channels, 1) == expected);
       }
 }
 
 TEST_CASE("interleave of a thousand layers does not overflow") {
   for (index_t channels : {1, 7, 64, 100, 1021}) {
-    channel_set want;
+    channel_set expected;
     for (index_t i = 1; i <= channels; ++i) {
       index_t const phase = times_power_of_two(i, 999, 2 * channels);
-      if (phase > channels) want.insert(i);
+      if (phase > channels) expected.insert(i);
     }
-    CHECK(descending_channels(ss::interleave{1, 1000}, channels, 1) == want);
+    CHECK(descending_channels(ss::interleave{1, 1000}, channels, 1) == expected);
   }
 }
 
 TEST_CASE("interleave of layers without end takes as long as its channels") {
-  // One step for every layer would not come to an end.
-  index_t const most = std::numeric_limits<index_t>::max();
-  for (index_t layers : {index_t{65}, index_t{66}, index_t{100'000'000}, most})
+  // A loop over layers would not terminate.
+  index_t const max_index = std::numeric_limits<index_t>::max();
+  for (index_t layers : {index_t{65}, index_t{66}, index_t{100'000'000}, max_index})
     for (index_t layer : {index_t{1}, layers - 64, layers - 1, layers})
       for (index_t channels : {1, 6, 64, 1021}) {
-        channel_set want;
+        channel_set expected;
         for (index_t i = 1; i <= channels; ++i)
-          if (times_power_of_two(i, layers - layer, 2 * channels) > channels) want.insert(i);
-        CHECK(descending_channels(ss::interleave{layer, layers}, channels, 1) == want);
+          if (times_power_of_two(i, layers - layer, 2 * channels) > channels) expected.insert(i);
+        CHECK(descending_channels(ss::interleave{layer, layers}, channels, 1) == expected);
       }
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("parameters that make no sense") {
 
 namespace {
 
-// A policy of the user's own, with state: one chosen channel descends.
+// A user-defined policy with state: one channel descends.
 struct all_but {
   index_t channel;
   bool ascending(index_t c, index_t) const { return c != channel; }

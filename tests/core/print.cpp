@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What views, shapes and 16-bit numbers print.
+// Printed text of views, shapes and 16-bit numbers.
 #include <slicesort/print.hpp>
 #include <slicesort/view.hpp>
 
@@ -18,10 +18,10 @@ namespace {
 
 template <class T>
 std::string text(T const& value) {
-  std::ostringstream to;
-  to << std::hex;  // the stream's settings do not reach into a view
-  to << value;
-  return to.str();
+  std::ostringstream stream;
+  stream << std::hex;  // views ignore the stream's settings
+  stream << value;
+  return stream.str();
 }
 template <class T>
 std::vector<T> counted(std::size_t size) {
@@ -51,7 +51,7 @@ TEST_CASE("a small view prints whole") {
         "   [ 9 10 11]]]]");
 }
 
-TEST_CASE("long axes are cut, and strides are told if they are not the dense ones") {
+TEST_CASE("long axes are abbreviated, and strides are printed unless they are dense") {
   auto const x = counted<double>(1000);
   CHECK(text(ss::tensor3<double const>(x.data(), {1, 9, 7}, {0, 100, 2})) ==
         "f64 [1, 9, 7] strides [0, 100, 2]\n"

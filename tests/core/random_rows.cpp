@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random rows: the specification's numbers, moments, orthogonality, that rows do not depend on how
-// many there are, the very bits; and the logarithm and the square root that they are made with.
+// Random rows: the specification's numbers, moments, orthogonality, independence of the number of
+// rows, golden bits; and the logarithm and square root that they use.
 #include <slicesort/detail/math/normal.hpp>
 #include <slicesort/random_rows.hpp>
 #include <slicesort/view.hpp>
@@ -38,9 +38,9 @@ std::uint64_t fingerprint(ss::dense_matrix const& m) {
 }
 
 template <class T>
-std::string refusal(random_rows const& r, ss::tensor3<T> to) {
+std::string refusal(random_rows const& r, ss::tensor3<T> output) {
   try {
-    r.write(to);
+    r.write(output);
   } catch (ss::invalid_argument const& e) {
     return e.what();
   }
@@ -62,7 +62,8 @@ TEST_CASE("the specification's numbers") {
   for (std::size_t i = 0; i < 6; ++i) CHECK(std::abs(orthogonal.elements[i] - rows[i]) <= 5.1e-11);
   std::int64_t const drawn[] = {1581361928, 4052577513, 194377325};
   for (std::uint64_t i = 0; i < 3; ++i)
-    CHECK(ss::detail::below(ss::detail::counter_hash64(1, 0), i, 1000) == drawn[i] * 1000 >> 32);
+    CHECK(ss::detail::uniform_below(ss::detail::counter_hash64(1, 0), i, 1000) ==
+          drawn[i] * 1000 >> 32);
 }
 
 TEST_CASE("moments") {
@@ -76,7 +77,7 @@ TEST_CASE("moments") {
     streams += x * ss::detail::counter_normal(5, 10, i);
   }
   for (double& sum : sums) sum /= count;
-  // Some four deviations.
+  // About four standard deviations.
   CHECK(std::abs(sums[0]) < 0.03);
   CHECK(std::abs(sums[1] - 1) < 0.04);
   CHECK(std::abs(sums[2]) < 0.11);
@@ -100,7 +101,7 @@ TEST_CASE("orthogonal rows, and their lengths") {
       CHECK(std::abs(dot(chi, r, r) / squares - 1) < 1e-13);
       for (index_t s = r / columns * columns; s < r; ++s) {
         worst = std::max(worst, std::abs(dot(unit, r, s)) / static_cast<double>(columns));
-        // The same directions.
+        // Rows of both forms have the same directions.
         CHECK(std::abs(dot(chi, r, s)) <= 1e-13 * static_cast<double>(columns) * 4);
       }
     }
@@ -111,16 +112,16 @@ TEST_CASE("orthogonal rows, and their lengths") {
 TEST_CASE("more rows begin with the same ones") {
   for (row_form form : all_forms)
     for (index_t rows : {0, 1, 4, 5, 6, 17}) {
-      ss::dense_matrix const some = random_rows{11, rows, 5, form}.matrix(),
-                             more = random_rows{11, 23, 5, form}.matrix();
-      CHECK(some.size == rows);
-      CHECK(some.columns == 5);
-      CHECK(std::equal(some.elements.begin(), some.elements.end(), more.elements.begin()));
+      ss::dense_matrix const prefix = random_rows{11, rows, 5, form}.matrix(),
+                             longer = random_rows{11, 23, 5, form}.matrix();
+      CHECK(prefix.size == rows);
+      CHECK(prefix.columns == 5);
+      CHECK(std::equal(prefix.elements.begin(), prefix.elements.end(), longer.elements.begin()));
     }
   CHECK(random_rows{11, 23, 5}.matrix().elements != random_rows{12, 23, 5}.matrix().elements);
 }
 
-// Of this implementation: no compiler, flag or processor changes a bit.
+// Golden fingerprints of this implementation, on every compiler, flag and processor.
 TEST_CASE("the bits") {
   CHECK(fingerprint(random_rows{42, 40, 9}.matrix()) == 5558092434206739967u);
   CHECK(fingerprint(random_rows{42, 40, 9, row_form::orthogonal_chi}.matrix()) ==
@@ -133,9 +134,9 @@ TEST_CASE_TEMPLATE("views", T, float, double, ss::float16, ss::bfloat16) {
   using number = ss::detail::accumulator_t<T>;
   for (row_form form : all_forms) {
     random_rows const r{9, 6, 4, form};
-    ss::dense_matrix const all = r.matrix();
+    ss::dense_matrix const matrix = r.matrix();
     std::vector<T> data(2 * 40, static_cast<T>(7.0f));
-    // Two heads of three rows, which lie apart; columns are not adjacent.
+    // Two heads of three rows, with gaps between heads, rows and columns.
     ss::tensor3<T> const w(data.data(), {2, 3, 4}, {40, 10, 2});
     r.write(w);
     int others = 0;
@@ -145,7 +146,7 @@ TEST_CASE_TEMPLATE("views", T, float, double, ss::float16, ss::bfloat16) {
       for (index_t n = 0; n < 3; ++n)
         for (index_t c = 0; c < 4; ++c)
           CHECK(static_cast<number>(w(b, n, c)) ==
-                static_cast<number>(static_cast<T>(static_cast<number>(all(3 * b + n, c)))));
+                static_cast<number>(static_cast<T>(static_cast<number>(matrix(3 * b + n, c)))));
   }
 }
 
@@ -162,9 +163,12 @@ TEST_CASE("what it refuses") {
                 ss::tensor3<float>(data.data(), {index_t{1} << 40, index_t{1} << 40, 4})) == shape);
   std::string const numbers =
       "random_rows: rows and columns must be at least 0, and their product at most 2^40";
-  index_t const most = index_t{1} << 40;
-  for (random_rows const wrong :
-       {random_rows{1, -1, 4}, {1, 4, -1}, {1, most + 1, 0}, {1, most / 4 + 1, 4}, {1, most, most}})
+  index_t const max_product = index_t{1} << 40;
+  for (random_rows const wrong : {random_rows{1, -1, 4},
+                                  {1, 4, -1},
+                                  {1, max_product + 1, 0},
+                                  {1, max_product / 4 + 1, 4},
+                                  {1, max_product, max_product}})
     CHECK(refusal(wrong, ss::tensor3<float>()) == numbers);
   CHECK(random_rows{1, 0, 0}.matrix().elements.empty());
   CHECK(random_rows{1, 3, 0, row_form::orthogonal_chi}.matrix().elements.empty());
@@ -173,33 +177,34 @@ TEST_CASE("what it refuses") {
 TEST_CASE("square roots are rounded to nearest") {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200000; ++i) {
-    // Normal numbers of all sizes, and near powers of two.
+    // Normal numbers of all magnitudes, and numbers near powers of two.
     std::uint64_t bits = random() >> 1;
     if (i % 3 == 0) bits = (bits >> 52 << 52) + (random() % 9 - 4);
     double const x = ss::detail::bit_cast<double>(bits);
     if (!(x >= std::numeric_limits<double>::min() && x <= std::numeric_limits<double>::max()))
       continue;
-    if (ss::detail::root_as_written(x) != std::sqrt(x)) {
+    if (ss::detail::exact_square_root(x) != std::sqrt(x)) {
       CAPTURE(x);
-      CHECK(ss::detail::root_as_written(x) == std::sqrt(x));
+      CHECK(ss::detail::exact_square_root(x) == std::sqrt(x));
     }
   }
   for (double x : {1.0, 2.0, 4.0, 0x1p-1022, 0x1.fffffffffffffp1023, 0x1.fffffffffffffp-1, 9.0})
-    CHECK(ss::detail::root_as_written(x) == std::sqrt(x));
+    CHECK(ss::detail::exact_square_root(x) == std::sqrt(x));
 }
 
 TEST_CASE("logarithms below one") {
   std::mt19937_64 random(2);
-  ss::detail::arithmetic_as_written const ops;
+  ss::detail::uncontracted_arithmetic const ops;
   double worst = 0;
   for (int i = 0; i < 100000; ++i) {
     double const u = static_cast<double>(random() >> 11) * 0x1p-53;
     for (double const x : {u, u * u, 1 - u * 0x1p-20}) {
       if (!(x > 0)) continue;
-      long double const want = std::log(static_cast<long double>(x));
-      double const unit = std::ldexp(1.0, std::ilogb(std::max(std::abs(double(want)), 1.0)) - 52);
-      worst = std::max(worst,
-                       std::abs(static_cast<double>(ss::detail::log_of_sum(ops, x) - want)) / unit);
+      long double const expected = std::log(static_cast<long double>(x));
+      double const unit =
+          std::ldexp(1.0, std::ilogb(std::max(std::abs(double(expected)), 1.0)) - 52);
+      worst = std::max(
+          worst, std::abs(static_cast<double>(ss::detail::log_of_sum(ops, x) - expected)) / unit);
     }
   }
   CAPTURE(worst);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The saved state as an argument: with braces and without, the types it takes, and what SFINAE sees
-// of calls that fit no function.
+// The saved state as an argument: with and without braces, accepted types, and SFINAE on calls that
+// fit no overload.
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/slicing_sort.hpp>
@@ -57,28 +57,29 @@ static_assert(!forwards<ss::shuffle<>, void, exec, x, x, perm>);
 
 TEST_CASE("a view without braces is the state that it is in braces") {
   ss::extents3 const shape{1, 4, 1};
-  std::vector<float> in{3, 1, 2, 0}, sorted(4), again(4), back(4);
+  std::vector<float> values{3, 1, 2, 0}, sorted(4), sorted_again(4), restored(4);
   std::vector<std::uint16_t> first(4), second(4);
-  auto const from = ss::view(in, shape);
-  ss::exec::host const here;
+  auto const input = ss::view(values, shape);
+  ss::exec::host const exec_host;
   ss::slicing_sort<> const op;
   ss::scratch memory;
   auto const state = ss::view(second, shape);
 
-  op.forward(here, from, ss::view(sorted, shape), {ss::view(first, shape)}, memory);
-  op.forward(here, from, ss::view(again, shape), state, memory);
+  op.forward(exec_host, input, ss::view(sorted, shape), {ss::view(first, shape)}, memory);
+  op.forward(exec_host, input, ss::view(sorted_again, shape), state, memory);
   CHECK(second == std::vector<std::uint16_t>{3, 1, 2, 0});
   CHECK(second == first);
-  CHECK(again == sorted);
-  CHECK(op.backward(ss::exec::dry_run{here}, ss::view(again, shape), state, ss::view(back, shape),
-                    memory));
-  op.backward(here, ss::view(again, shape), state, ss::view(back, shape), memory);
-  CHECK(back == in);
+  CHECK(sorted_again == sorted);
+  CHECK(op.backward(ss::exec::dry_run{exec_host}, ss::view(sorted_again, shape), state,
+                    ss::view(restored, shape), memory));
+  op.backward(exec_host, ss::view(sorted_again, shape), state, ss::view(restored, shape), memory);
+  CHECK(restored == values);
 
   std::vector<std::uint16_t> maximum(1);
   auto const row = ss::view(maximum, {1, 1, 1});
-  ss::max_exchange{}.forward(here, from, ss::view(again, shape), row);
-  ss::max_exchange{}.backward(here, ss::view(again, shape), row, ss::view(back, shape));
+  ss::max_exchange{}.forward(exec_host, input, ss::view(sorted_again, shape), row);
+  ss::max_exchange{}.backward(exec_host, ss::view(sorted_again, shape), row,
+                              ss::view(restored, shape));
   CHECK(maximum[0] == 0);
-  CHECK(back == in);
+  CHECK(restored == values);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes that no call can have, or that no memory can hold, and views of them.
+// Invalid and very large shapes, and views of them without memory.
 #pragma once
 
 #include "support/inputs.hpp"
@@ -41,26 +41,26 @@ inline constexpr index_t extent_limits[] = {std::numeric_limits<index_t>::min(),
                                             std::numeric_limits<index_t>::max()};
 inline constexpr std::size_t extent_limit_count = sizeof extent_limits / sizeof extent_limits[0];
 
-// Any of the limits, but mostly one that calls accept.
-inline index_t any_extent(random_stream& random) {
+// A random limit, mostly one that calls accept.
+inline index_t random_extent(random_stream& random) {
   return random.below(4) == 0 ? extent_limits[random.below(extent_limit_count)]
                               : extent_limits[3 + random.below(6)];
 }
 
 inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
-  // Extents below 2^63 could overflow 128 bits from the third on.
-  constexpr wide most = wide{1} << 57;
+  // The product of three extents below 2^63 may overflow 128 bits.
+  constexpr wide limit = wide{1} << 57;
   wide product = 1;
   for (wide extent : {a, b, c, d}) {
-    if (extent < 0 || extent > most) return false;
+    if (extent < 0 || extent > limit) return false;
     product *= extent;
-    if (product > most) return false;
+    if (product > limit) return false;
   }
   return true;
 }
 
-// Views that begin 2^61 bytes apart, so that none overlaps another. There is nothing behind them.
-// Those of no element, or too many, have strides of 1, since others need not fit in 64 bits.
+// Views without memory that start 2^61 bytes apart, so that they do not overlap. Empty and too
+// large ones have strides of 1, since others may not fit in 64 bits.
 template <class T>
 T* far_address(std::uintptr_t number) {
   return reinterpret_cast<T*>(number << 61);
@@ -85,15 +85,15 @@ ss::tensor_stack<T> view_of_nothing(std::uintptr_t number, ss::stack_extents e) 
   return {far_address<T>(number), e};
 }
 
-// What a status says after the name of the call.
+// Message of a status without the name of the call.
 inline std::string sentence(ss::status const& v) {
   std::string const message = v.message;
   std::size_t const colon = message.find(": ");
   return colon == std::string::npos ? message : message.substr(colon + 2);
 }
 
-// The size of a workspace is refused where the call is, in the same words; otherwise the call lacks
-// nothing but its workspace. Returns whether there is a size.
+// Checks that the size of a workspace is rejected exactly if the call is, with the same message.
+// Otherwise the call must lack only its workspace. Returns true if there is a size.
 inline bool check_same_refusal(char const* name, ss::status const& size, ss::status const& call) {
   CAPTURE(size.message);
   CAPTURE(call.message);
@@ -107,10 +107,10 @@ inline bool check_same_refusal(char const* name, ss::status const& size, ss::sta
   return false;
 }
 
-// A size that is at least `needed`, or the greatest there is.
+// True if a size is at least `needed`, or saturated.
 inline bool at_least(std::size_t bytes, wide needed) {
-  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
-  return bytes == most || static_cast<wide>(bytes) >= needed;
+  constexpr std::size_t limit = std::numeric_limits<std::size_t>::max();
+  return bytes == limit || static_cast<wide>(bytes) >= needed;
 }
 
 }  // namespace support

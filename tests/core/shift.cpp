@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shift policies against arithmetic of their own, powers against integers without rounding; and the
-// rules of groups.
+// Shift policies against independent arithmetic, powers against exact integers; and the rules of
+// groups.
 #include "big_integer.hpp"
 #include "support/inputs.hpp"
 
@@ -28,14 +28,14 @@ namespace {
 
 template <class Shift>
 std::vector<index_t> shifts_of(Shift const& policy, index_t channels, index_t length) {
-  std::vector<index_t> all;
-  for (index_t c = 0; c < channels; ++c) all.push_back(policy.shift(c, channels, length));
-  return all;
+  std::vector<index_t> shifts;
+  for (index_t c = 0; c < channels; ++c) shifts.push_back(policy.shift(c, channels, length));
+  return shifts;
 }
 template <class Shift>
 index_t distinct(Shift const& policy, index_t channels, index_t length) {
-  auto const all = shifts_of(policy, channels, length);
-  return static_cast<index_t>(std::set<index_t>(all.begin(), all.end()).size());
+  auto const shifts = shifts_of(policy, channels, length);
+  return static_cast<index_t>(std::set<index_t>(shifts.begin(), shifts.end()).size());
 }
 using list = std::vector<index_t>;
 
@@ -58,11 +58,11 @@ TEST_CASE("linear") {
   CHECK(distinct(shift::linear{}, 384, 196) == 196);
   CHECK(distinct(shift::linear{}, 256, 1024) == 256);
   for (shape s : shapes) {
-    index_t step = 0, place = 0;  // the least step that covers the length; places by walking
+    index_t step = 0, row = 0;  // the smallest step that covers the length
     while (step * s.channels < s.length) ++step;
     for (index_t c = 0; c < s.channels; ++c) {
-      for (index_t k = 0; k < step; ++k) place = place + 1 == s.length ? 0 : place + 1;
-      CHECK(shift::linear{}.shift(c, s.channels, s.length) == place);
+      for (index_t k = 0; k < step; ++k) row = row + 1 == s.length ? 0 : row + 1;
+      CHECK(shift::linear{}.shift(c, s.channels, s.length) == row);
     }
   }
 }
@@ -77,16 +77,16 @@ TEST_CASE("linear_step") {
   CHECK(distinct(shift::linear_step{}, 256, 1024) == 255);
   for (shape s : shapes)
     for (index_t step : {1, 2, 5, 1000}) {
-      index_t place = 0;
+      index_t row = 0;
       for (index_t c = 1; c < s.channels; ++c) {
-        CHECK(shift::linear_step{step}.shift(c, s.channels, s.length) == place);
-        for (index_t k = 0; k < step; ++k) place = place + 1 == s.length ? 0 : place + 1;
+        CHECK(shift::linear_step{step}.shift(c, s.channels, s.length) == row);
+        for (index_t k = 0; k < step; ++k) row = row + 1 == s.length ? 0 : row + 1;
       }
     }
-  // The largest numbers there are.
-  index_t const most = std::numeric_limits<index_t>::max(), length = index_t{1} << 31;
+  // The largest valid numbers.
+  index_t const max_index = std::numeric_limits<index_t>::max(), length = index_t{1} << 31;
   index_t const c = 1 + length - 1;  // (2^63 - 1) * (2^31 - 1) is 1 modulo 2^31: (-1) * (-1)
-  CHECK(shift::linear_step{most}.shift(c, c + 1, length) == 1);
+  CHECK(shift::linear_step{max_index}.shift(c, c + 1, length) == 1);
 }
 
 TEST_CASE("per_head") {
@@ -100,9 +100,9 @@ TEST_CASE("per_head") {
         index_t const per_head = 32 / heads;
         index_t head = 0;
         while ((head + 1) * per_head <= c) ++head;
-        index_t place = 32 * head / per_head;  // channels * floor(c / D) / D, a whole number
-        while (place >= length) place -= length;
-        CHECK(shift::per_head{heads}.shift(c, 32, length) == place);
+        index_t row = 32 * head / per_head;  // channels * floor(c / D) / D, a whole number
+        while (row >= length) row -= length;
+        CHECK(shift::per_head{heads}.shift(c, 32, length) == row);
       }
 }
 
@@ -116,9 +116,9 @@ TEST_CASE("per_head of more heads than a product of 64 bits holds") {
 TEST_CASE("modular, and a table") {
   CHECK(shifts_of(shift::modular{}, 5, 3) == list{0, 1, 2, 0, 1});
   std::vector<std::int32_t> const numbers{7, -3, 0, std::numeric_limits<std::int32_t>::min()};
-  shift::table const all{{numbers.data(), 4}}, some{{numbers.data(), 2, 2}};
-  CHECK(shifts_of(all, 4, 5) == list{7, -3, 0, std::numeric_limits<std::int32_t>::min()});
-  CHECK(shifts_of(some, 2, 5) == list{7, 0});
+  shift::table const dense{{numbers.data(), 4}}, strided{{numbers.data(), 2, 2}};
+  CHECK(shifts_of(dense, 4, 5) == list{7, -3, 0, std::numeric_limits<std::int32_t>::min()});
+  CHECK(shifts_of(strided, 2, 5) == list{7, 0});
 }
 
 TEST_CASE("power_ceil is the least m with length^t <= m^(layers * channels)") {
@@ -145,16 +145,16 @@ TEST_CASE("power_ceil is the least m with length^t <= m^(layers * channels)") {
 }
 
 TEST_CASE("power_ceil of Path-X: 16384 rows, 4 layers, 128 channels") {
-  std::set<index_t> all;
+  std::set<index_t> shifts;
   constexpr index_t first[] = {1, 12, 128, 1449}, last[] = {12, 126, 1421, 16077};
   for (index_t layer = 0; layer < 4; ++layer) {
-    auto const own = shifts_of(shift::power_ceil{layer, 4}, 128, 16384);
-    CHECK(std::is_sorted(own.begin(), own.end()));
-    CHECK(own.front() == first[layer]);
-    CHECK(own.back() == last[layer]);
-    all.insert(own.begin(), own.end());
+    auto const of_layer = shifts_of(shift::power_ceil{layer, 4}, 128, 16384);
+    CHECK(std::is_sorted(of_layer.begin(), of_layer.end()));
+    CHECK(of_layer.front() == first[layer]);
+    CHECK(of_layer.back() == last[layer]);
+    shifts.insert(of_layer.begin(), of_layer.end());
   }
-  CHECK(all.size() == 355);
+  CHECK(shifts.size() == 355);
 }
 
 TEST_CASE("power is length^(t / last) - 1, rounded: within half of it, from 0 to length - 1") {
@@ -182,10 +182,10 @@ TEST_CASE("power is length^(t / last) - 1, rounded: within half of it, from 0 to
       }
   }
   CHECK(shift::power{}.shift(0, 1, 9) == 0);  // one channel in one layer
-  std::set<index_t> all;
+  std::set<index_t> shifts;
   for (index_t layer = 0; layer < 4; ++layer)
-    for (index_t j : shifts_of(shift::power{layer, 4}, 128, 16384)) all.insert(j);
-  CHECK(all.size() == 355);
+    for (index_t j : shifts_of(shift::power{layer, 4}, 128, 16384)) shifts.insert(j);
+  CHECK(shifts.size() == 355);
 }
 
 TEST_CASE("no rows: no shift, and no division by their number") {
@@ -202,17 +202,17 @@ TEST_CASE("no rows: no shift, and no division by their number") {
 TEST_CASE("any integer is brought into the rows of a sample") {
   for (index_t length : {1, 2, 3, 7, 64})
     for (index_t j = -200; j <= 200; ++j) {
-      index_t place = j;
-      while (place < 0) place += length;
-      while (place >= length) place -= length;
-      CHECK(ss::detail::wrapped(j, length) == place);
+      index_t row = j;
+      while (row < 0) row += length;
+      while (row >= length) row -= length;
+      CHECK(ss::detail::wrapped(j, length) == row);
     }
   CHECK(ss::detail::wrapped(5, 0) == 0);
   CHECK(ss::detail::wrapped(std::numeric_limits<index_t>::min(), index_t{1} << 31) == 0);
   CHECK(ss::detail::wrapped(std::numeric_limits<index_t>::min() + 1, 2) == 1);
 }
 
-TEST_CASE("what policies refuse") {
+TEST_CASE("policies reject invalid parameters") {
   CHECK(std::string(shift::linear_step{-1}.validate(3)) ==
         "linear_step: step must not be negative");
   CHECK(shift::linear_step{0}.validate(3) == nullptr);
@@ -264,13 +264,13 @@ TEST_CASE("groups") {
     CHECK(ss::grouping(ss::group_size{5}).rows(n) == (n == 0 ? 1 : 5));
     CHECK(ss::grouping(ss::group_count{1}).rows(n) == (n == 0 ? 1 : 5));
   }
-  index_t const most = std::numeric_limits<index_t>::max();
-  CHECK(ss::grouping(ss::group_size{most}).rows(9) == 9);
-  CHECK(ss::grouping(ss::group_count{most}).rows(9) == 1);
+  index_t const max_index = std::numeric_limits<index_t>::max();
+  CHECK(ss::grouping(ss::group_size{max_index}).rows(9) == 9);
+  CHECK(ss::grouping(ss::group_count{max_index}).rows(9) == 1);
   for (index_t wrong : {index_t{0}, index_t{-1}, std::numeric_limits<index_t>::min()}) {
     CHECK(std::string(ss::grouping(ss::group_size{wrong}).validate()) == "must be at least 1");
     CHECK(std::string(ss::grouping(ss::group_count{wrong}).validate()) == "must be at least 1");
-    // The door asks for their rows before it refuses them.
+    // The operator computes the rows before it rejects the grouping.
     CHECK(ss::grouping(ss::group_size{wrong}).rows(9) >= 1);
     CHECK(ss::grouping(ss::group_count{wrong}).rows(9) >= 1);
   }
@@ -279,11 +279,11 @@ TEST_CASE("groups") {
 }
 
 TEST_CASE("which alignments follow a channel") {
-  struct own {
+  struct middle_reference {
     index_t reference_channel(index_t channels) const { return channels / 2; }
   };
   CHECK(ss::detail::follows_reference<ss::reference>);
-  CHECK(ss::detail::follows_reference<own>);
+  CHECK(ss::detail::follows_reference<middle_reference>);
   CHECK_FALSE(ss::detail::follows_reference<ss::ascending>);
   CHECK_FALSE(ss::detail::follows_reference<ss::half_half>);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views, saved state and operators as types: what converts, what does not, what it costs to copy
-// them.
+// Views, saved state and operators as types: conversions, and trivial copies.
 #include "slicing_sort/check.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +12,7 @@ using namespace support;
 
 namespace {
 
-// The shape of std::mdspan and nothing more.
+// The members of std::mdspan that views use.
 template <class T, std::size_t Rank>
 struct span_like {
   T* pointer;
@@ -66,9 +65,9 @@ static_assert(converts<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-
 static_assert(converts<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
 static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>, "forward to backward");
 
-// Holds for tensor4 and tensor_stack.
+// Conversions of tensor4 and tensor_stack.
 template <template <class> class View>
-constexpr bool converts_as_it_should() {
+constexpr bool has_expected_conversions() {
   static_assert(std::is_trivially_copyable_v<View<float>>, "passed by value");
   static_assert(converts<View<float>, View<float const>>, "const may be added");
   static_assert(!converts<View<float const>, View<float>>, "const may not be dropped");
@@ -79,7 +78,7 @@ constexpr bool converts_as_it_should() {
   static_assert(!converts<span_like<float, 3>, View<float>>, "a view of rank 3 must say so itself");
   return true;
 }
-static_assert(converts_as_it_should<tensor4>() && converts_as_it_should<tensor_stack>());
+static_assert(has_expected_conversions<tensor4>() && has_expected_conversions<tensor_stack>());
 static_assert(converts<tensor3<float>, tensor_stack<float>>, "a stack of one");
 static_assert(converts<tensor3<float>, tensor_stack<float const>>, "a stack of one, and const");
 static_assert(!converts<tensor3<float const>, tensor_stack<float>>, "const may not be dropped");
@@ -136,9 +135,9 @@ TEST_CASE("a stack of tensors") {
   CHECK(c.strides() == v.strides());
   CHECK(c.extents() == v.extents());
 
-  tensor_stack<int const> const one = v[1];
-  CHECK(one.extents() == ss::stack_extents{1, 2, 3, 4});
-  CHECK(&one(0, 1, 2, 3) == &v(1, 1, 2, 3));
+  tensor_stack<int const> const single = v[1];
+  CHECK(single.extents() == ss::stack_extents{1, 2, 3, 4});
+  CHECK(&single(0, 1, 2, 3) == &v(1, 1, 2, 3));
   tensor_stack<int> const dense(data.data(), {3, 2, 3, 4});
   CHECK(dense(2, 1, 2, 3) == 71);
 
@@ -157,7 +156,7 @@ TEST_CASE("heads of a tensor") {
   for_each_position({2, 5, 12}, [&](index_t b, index_t n, index_t c) {
     CHECK(&heads(b, c / 4, n, c % 4) == &x(b, n, c));
   });
-  // Channels apart; one head; a head for every channel.
+  // Strided channels; one head; a head for every channel.
   tensor3<int> const apart(data.data(), {2, 5, 12}, {120, 1, 10});
   CHECK(&ss::split_heads(apart, 2)(1, 1, 3, 4) == &apart(1, 3, 10));
   CHECK(ss::split_heads(x, 1).extents() == ss::extents4{2, 1, 5, 12});
@@ -165,7 +164,7 @@ TEST_CASE("heads of a tensor") {
   CHECK(&ss::split_heads(x, 12)(1, 7, 2, 0) == &x(1, 2, 7));
   tensor3<int const> const read_only = x;
   CHECK(&ss::split_heads(read_only, 3)(1, 2, 4, 3) == &x(1, 4, 11));
-  // What cannot be split is no view that an operator takes.
+  // An invalid number of heads yields a view that operators reject.
   for (index_t wrong : {0, -1, 5, 24}) CHECK(ss::split_heads(x, wrong).extents().channels == -1);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number of threads is a limit: however large, a call is cut into no more parts than it has
-// tasks, its workspace has room for no more, and its results are those of one thread.
+// The number of threads is a limit: a call uses at most as many as it has tasks, so does its
+// workspace, and results equal those of one thread.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
@@ -21,33 +21,33 @@ namespace {
 
 constexpr unsigned too_many = 4'000'000'000u;
 
-// Remembers the most parts that it was asked for.
+// Records the largest number of threads requested.
 struct counting_executor {
-  unsigned parts = 0;
+  unsigned threads = 0;
 
   template <class F>
   void parallel_for(unsigned n, F const& f) {
-    parts = std::max(parts, n);
+    threads = std::max(threads, n);
     for (unsigned i = 0; i < n; ++i) f(i);
   }
 };
 
-// call(policy) runs forward and returns y; bytes(policy) is its workspace.
+// `call(policy)` runs forward and returns y; `bytes(policy)` is the size of its workspace.
 template <class Call, class Bytes>
 void check_threads(unsigned tasks, Call const& call, Bytes const& bytes) {
-  auto const want = call(ss::exec::host{});
+  auto const expected = call(ss::exec::host{});
   counting_executor counting;
   ss::exec::host_on<counting_executor> const exec(counting, too_many);
-  CHECK(same_bits(call(exec), want));
-  CHECK(counting.parts == tasks);
+  CHECK(same_bits(call(exec), expected));
+  CHECK(counting.threads == tasks);
   CHECK(bytes(exec) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) > bytes(ss::exec::host{tasks - 1}));
-  CHECK(same_bits(call(ss::exec::host{too_many}), want));  // on threads
+  CHECK(same_bits(call(ss::exec::host{too_many}), expected));  // on threads
 }
 
 template <class Op>
-void check_moves(Op const& op, unsigned tasks) {
+void check_sort(Op const& op, unsigned tasks) {
   extents3 const e{3, 50, 40};  // samples of two tiles of up to 32 channels
   auto const x = mixed_tensor<float>(e, all_kinds, 5);
   check_threads(
@@ -64,8 +64,8 @@ void check_moves(Op const& op, unsigned tasks) {
 }  // namespace
 
 TEST_CASE("operators that sort: a task is a tile of columns") {
-  check_moves(ss::slicing_sort<>{}, 4);  // 120 columns, whatever their samples
-  check_moves(ss::csp{ss::group_size{4}}, 6);
+  check_sort(ss::slicing_sort<>{}, 4);  // 120 columns, whatever their samples
+  check_sort(ss::csp{ss::group_size{4}}, 6);
 }
 
 TEST_CASE("sparse_mix: a task is a tile of channels") {
@@ -91,14 +91,14 @@ TEST_CASE("softmax_attention: a task is some queries of a head") {
   std::vector<float> x(static_cast<std::size_t>(e.size()));
   random_stream random(3);
   for (float& number : x) number = static_cast<float>(random.normal());
-  ss::tensor4<float const> const all(x.data(), e);
+  ss::tensor4<float const> const qkv(x.data(), e);
   ss::softmax_attention<> const op;
   check_threads(
       6,
       [&](auto const& exec) {
         std::vector<float> y(x.size());
         ss::scratch memory;
-        op.forward(exec, {all, all, all, {}}, ss::tensor4<float>(y.data(), e), ss::no_saved,
+        op.forward(exec, {qkv, qkv, qkv, {}}, ss::tensor4<float>(y.data(), e), ss::no_saved,
                    memory);
         return y;
       },

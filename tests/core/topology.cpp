@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies of sparse factors: the rows that CHORD and CDIL link, numbers of factors, refusals;
-// and how many states checkpoints keep.
+// Topologies of sparse factors: rows linked by CHORD and CDIL, numbers of factors, rejected
+// parameters; and the number of saved states of checkpoints.
 #include <slicesort/policies/checkpoints.hpp>
 #include <slicesort/policies/topology.hpp>
 #include <slicesort/sparse_mix.hpp>
@@ -33,13 +33,13 @@ rows linked(Topology const& t, index_t row, index_t factor, index_t links, index
   return found;
 }
 
-struct own {
+struct custom_topology {
   index_t offset(index_t link, index_t factor) const { return link - factor; }
 };
 struct by_conversion {
   int offset(int link, int factor) const { return link + factor; }
 };
-struct none_at_all {};
+struct no_offset {};
 struct not_const {
   index_t offset(index_t, index_t) { return 0; }
 };
@@ -50,9 +50,10 @@ struct not_a_number {
 static_assert(ss::detail::has_offset<chord> && ss::detail::has_links<chord>, "");
 static_assert(ss::detail::has_offset<cdil> && ss::detail::has_links<cdil>, "");
 static_assert(ss::detail::has_offset<offsets> && ss::detail::has_links<offsets>, "");
-static_assert(ss::detail::has_offset<own> && !ss::detail::has_links<own>, "");
+static_assert(ss::detail::has_offset<custom_topology> && !ss::detail::has_links<custom_topology>,
+              "");
 static_assert(ss::detail::has_offset<by_conversion>, "");
-static_assert(!ss::detail::has_offset<none_at_all>, "");
+static_assert(!ss::detail::has_offset<no_offset>, "");
 static_assert(!ss::detail::has_offset<not_const>, "");
 static_assert(!ss::detail::has_offset<not_a_number>, "");
 
@@ -117,7 +118,7 @@ TEST_CASE("the caller's offsets, with any stride") {
   for (index_t factor : {0, 4}) CHECK(linked(t, 1, factor, 3, 5) == rows{4, 0, 4});
 }
 
-TEST_CASE("what they refuse") {
+TEST_CASE("topologies reject invalid parameters") {
   CHECK(chord{}.validate(62) == nullptr);
   CHECK(std::string(chord{}.validate(63)) == "chord: there must be 1 to 63 links");
   for (index_t wrong : {-1, 64}) CHECK(chord{wrong}.validate(3) != nullptr);
@@ -126,12 +127,12 @@ TEST_CASE("what they refuse") {
   for (index_t wrong : {-1, 32768})
     CHECK(std::string(cdil{wrong}.validate(3)) == "cdil: half must be in 0..32767");
   CHECK(std::string(cdil{}.validate(48)) == "cdil: there must be at most 47 factors");
-  // The farthest that is accepted can be represented.
+  // The largest accepted offset is representable.
   CHECK(cdil{32767}.offset(32767, 46) == 32767 * (index_t{1} << 46));
   CHECK(cdil{32767}.offset(65534, 46) == -32767 * (index_t{1} << 46));
-  index_t const one = 1;
+  index_t const offset = 1;
   CHECK(offsets{}.validate(3) == nullptr);
-  CHECK(offsets{{&one, 1}}.validate(3) == nullptr);
+  CHECK(offsets{{&offset, 1}}.validate(3) == nullptr);
   CHECK(std::string(offsets{{nullptr, 2}}.validate(3)) == "offsets: list.data is null");
 }
 

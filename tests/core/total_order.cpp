@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of the total order against a comparison of decoded numbers: all pairs of the 16-bit types
-// (a sample unless SLICESORT_FULL=1), all neighbors of float, and the corners of float and double.
+// Keys of the total order, compared with decoded numbers: all pairs of the 16-bit types (a sample
+// unless SLICESORT_FULL=1), all neighbors of float, and corner cases of float and double.
 #include "slicing_sort/check.hpp"
 
 #include <doctest/doctest.h>
@@ -21,8 +21,8 @@ bool key_agrees(std::uint64_t a, std::uint64_t b) {
   return (key_of<T>(a) < key_of<T>(b)) == less(x, y) && (key_of<T>(b) < key_of<T>(a)) == less(y, x);
 }
 
-// A 16-bit element as a double that compares as the specification says: NaN and infinity are finite
-// stand-ins, so the comparison is ordinary under any flag (and vectorizes).
+// A 16-bit element as a double with the specified order. NaN and infinities become finite numbers,
+// so that the comparison vectorizes and no flag changes it.
 template <class T>
 double stand_in(std::uint64_t bits) {
   number const n = decode_bits<T>(bits);
@@ -78,7 +78,7 @@ TEST_CASE_TEMPLATE("pairs of corners, and random pairs", T, float, double, float
     for (std::uint64_t b : corners) wrong += !key_agrees<T>(a, b);
   random_stream random(3);
   for (int i = 0; i < 100000; ++i) {
-    std::uint64_t const a = random.bits() & f.all(), b = random.bits() & f.all();
+    std::uint64_t const a = random.bits() & f.mask(), b = random.bits() & f.mask();
     wrong += !key_agrees<T>(a, b) +
              !key_agrees<T>(
                  a, a ^ (std::uint64_t{1} << random.below(static_cast<unsigned>(f.total_bits()))));
@@ -87,8 +87,7 @@ TEST_CASE_TEMPLATE("pairs of corners, and random pairs", T, float, double, float
 }
 
 TEST_CASE("the key rises from each float to the next") {
-  // Up through the positive floats, down through the negative ones; by transitivity that is all
-  // pairs.
+  // Neighbors among positive and among negative floats; by transitivity this covers all pairs.
   std::uint32_t const step = full_suite() ? 1 : 4099;
   std::uint64_t wrong = 0;
   for (std::uint32_t i = 0; i < 0x7f800000u; i += step) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers as tensors and as workspace: ranks, const, sizes that do not fit, memory behind a
-// pointer class.
+// Containers as tensors and as workspaces: ranks, const, wrong sizes, pointer classes.
 #include "support/refusal.hpp"
 
 #include <slicesort/slicing_sort.hpp>
@@ -20,7 +19,7 @@ namespace ss = slicesort;
 
 namespace {
 
-// A pointer and a container like those of Thrust: nothing may be read through them here.
+// A pointer class and a container like those of Thrust, whose memory must not be read.
 template <class T>
 struct device_pointer {
   T* address;
@@ -78,10 +77,10 @@ TEST_CASE("a view is the container's elements, row-major") {
   auto const stack = ss::view(x, ss::stack_extents{2, 1, 4, 3});
   CHECK(stack.data() == x.data());
   CHECK(stack.extents() == ss::stack_extents{2, 1, 4, 3});
-  auto const one = ss::view(x);
-  CHECK(one.data() == x.data());
-  CHECK(one.size() == 24);
-  CHECK(one.stride() == 1);
+  auto const flat = ss::view(x);
+  CHECK(flat.data() == x.data());
+  CHECK(flat.size() == 24);
+  CHECK(flat.stride() == 1);
 }
 
 TEST_CASE("extents are integers of any type") {
@@ -109,8 +108,8 @@ TEST_CASE("containers of every kind") {
 TEST_CASE("a container of another size is refused") {
   std::vector<float> const six(6), none;
   auto const message = [](auto const& x, auto extents) {
-    auto const [what, text] = outcome_of([&] { ss::view(x, extents); });
-    CHECK(what == thrown::argument);
+    auto const [exception, text] = outcome_of([&] { ss::view(x, extents); });
+    CHECK(exception == thrown::argument);
     return text;
   };
   CHECK(message(six, ss::extents3{1, 4, 2}) ==

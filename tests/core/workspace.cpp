@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of a workspace, of every operator and on every backend: a shape that the call refuses
-// has none, and the refusal is the call's; any other has one that is not too small, however large
-// the shape.
+// The size of a workspace, for every operator and backend. Shapes that the call rejects have no
+// size, with the same message; all others have one that is large enough.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "shapes.hpp"
 #include "support/backends.hpp"
@@ -25,10 +24,10 @@ using ss::index_t;
 
 namespace {
 
-constexpr index_t most = std::numeric_limits<index_t>::max();
+constexpr index_t max_index = std::numeric_limits<index_t>::max();
 constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-// f(policy) for the host with one thread and with too many, and for devices large and small.
+// Calls f(policy) for the host with one and with too many threads, and for large and small devices.
 template <class F>
 void for_each_policy(F const& f) {
   if (testing(backend_kind::host)) {
@@ -38,7 +37,7 @@ void for_each_policy(F const& f) {
   for (std::uint64_t number = 0; number < 9; number += 3) for_each_grid(number, f);
 }
 
-// f(extents) for every shape whose extents are limits.
+// Calls f(extents) for all combinations of extent_limits.
 template <class F>
 void for_each_shape(F const& f) {
   for (index_t batch : extent_limits)
@@ -46,7 +45,7 @@ void for_each_shape(F const& f) {
       for (index_t channels : extent_limits) f(extents3{batch, length, channels});
 }
 
-// What an operator on one tensor needs at least: bytes(extents, whether it is the host's).
+// Checks sizes of an operator on one tensor; `bytes(extents, host)` is a lower bound.
 template <class T, class Op, class Call, class Bytes>
 void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes const& bytes) {
   for_each_policy([&](any_exec const& exec) {
@@ -84,7 +83,7 @@ TEST_CASE_TEMPLATE("slicing_sort", T, float, float16) {
 }
 
 TEST_CASE("multi_permutation") {
-  for (index_t terms : {index_t{1}, index_t{7}, index_t{1} << 40, most}) {
+  for (index_t terms : {index_t{1}, index_t{7}, index_t{1} << 40, max_index}) {
     ss::multi_permutation<pattern_order> const op{terms};
     check_sizes<double>(
         "multi_permutation", op,
@@ -92,7 +91,7 @@ TEST_CASE("multi_permutation") {
           return op.forward(ss::exec::dry_run{exec}, x, ss::uniform_weights, y, ss::no_saved);
         },
         [&](extents3 e, bool) -> wide {
-          // 2^57 elements of 2^63 terms of 8 bytes are within 2^127.
+          // 2^57 elements of 2^63 terms of 8 bytes are less than 2^127.
           return wide{e.batch} * e.channels * terms * 8;
         });
   }
@@ -132,7 +131,7 @@ TEST_CASE("csp") {
     check_sizes<float>("csp", op, forward_of(op),
                        [](extents3 e, bool) { return wide{8} * e.channels; });
   };
-  for (index_t rows : {index_t{1}, index_t{2}, index_t{9}, index_t{70000}, most}) {
+  for (index_t rows : {index_t{1}, index_t{2}, index_t{9}, index_t{70000}, max_index}) {
     with(ss::csp{ss::group_size{rows}});
     with(ss::csp{ss::group_size{rows}, ss::shift::none{}, ss::descending{}});
   }
@@ -141,7 +140,7 @@ TEST_CASE("csp") {
 
 TEST_CASE("sinkhorn_csp") {
   for (index_t iterations : {1, 10, 65536})
-    for (index_t rows : {index_t{2}, most}) {
+    for (index_t rows : {index_t{2}, max_index}) {
       ss::sinkhorn_csp const op{ss::group_size{rows}, ss::sinkhorn{0.5, iterations}};
       check_sizes<double>(
           "sinkhorn_csp", op,
@@ -155,10 +154,10 @@ TEST_CASE("sinkhorn_csp") {
 TEST_CASE("sparse_mix") {
   random_stream random(1);
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
-    extents3 const e{any_extent(random), any_extent(random), any_extent(random)};
-    ss::stack_extents w{any_extent(random), e.batch, e.length, any_extent(random)};
-    if (random.below(10) == 0) w.batch = any_extent(random);
-    if (random.below(10) == 0) w.length = any_extent(random);
+    extents3 const e{random_extent(random), random_extent(random), random_extent(random)};
+    ss::stack_extents w{random_extent(random), e.batch, e.length, random_extent(random)};
+    if (random.below(10) == 0) w.batch = random_extent(random);
+    if (random.below(10) == 0) w.length = random_extent(random);
     if (random.below(2) == 0) w.channels = static_cast<index_t>(random.below(5));
     auto const with = [&](auto const& op) {
       CAPTURE(i);
@@ -177,20 +176,20 @@ TEST_CASE("sparse_mix") {
         CHECK(at_least(op.template workspace_bytes<float>(exec, e, w), rows));
       });
     };
-    constexpr index_t every[] = {0, 1, 2, 65535, 65536, -1, most};
+    constexpr index_t every[] = {0, 1, 2, 65535, 65536, -1, max_index};
     ss::checkpoints const saved{every[random.below(12) < 6 ? random.below(7) : 1]};
     switch (random.below(3)) {
       case 0:
         with(ss::sparse_mix<ss::topology::chord>{ss::topology::chord{w.channels}, saved});
         break;
       case 1:
-        with(ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{any_extent(random)}, saved});
+        with(ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{random_extent(random)}, saved});
         break;
       default: {
-        struct any {
+        struct next_row {
           index_t offset(index_t, index_t) const { return 1; }
         };
-        with(ss::sparse_mix<any>{saved});
+        with(ss::sparse_mix<next_row>{saved});
       }
     }
   }
@@ -199,11 +198,11 @@ TEST_CASE("sparse_mix") {
 TEST_CASE("softmax_attention") {
   random_stream random(2);
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
-    extents4 const q{any_extent(random), any_extent(random), any_extent(random),
-                     any_extent(random)};
-    extents4 v{q.batch, q.heads, any_extent(random), any_extent(random)};
-    if (random.below(10) == 0) v.batch = any_extent(random);
-    if (random.below(10) == 0) v.heads = any_extent(random);
+    extents4 const q{random_extent(random), random_extent(random), random_extent(random),
+                     random_extent(random)};
+    extents4 v{q.batch, q.heads, random_extent(random), random_extent(random)};
+    if (random.below(10) == 0) v.batch = random_extent(random);
+    if (random.below(10) == 0) v.heads = random_extent(random);
     extents4 const k{q.batch, q.heads, v.length, q.channels};
     extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const scales[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
@@ -239,16 +238,16 @@ TEST_CASE("softmax_attention") {
 TEST_CASE("linear_attention") {
   random_stream random(4);
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
-    extents4 const q{any_extent(random), any_extent(random), any_extent(random),
-                     any_extent(random)};
+    extents4 const q{random_extent(random), random_extent(random), random_extent(random),
+                     random_extent(random)};
     bool const causal = random.below(2) == 0;
-    extents4 v{q.batch, q.heads, causal ? q.length : any_extent(random), any_extent(random)};
-    if (random.below(10) == 0) v.batch = any_extent(random);
-    if (random.below(10) == 0) v.heads = any_extent(random);
-    if (random.below(10) == 0) v.length = any_extent(random);
-    extents3 w{random.below(2) == 0 ? 1 : q.heads, any_extent(random), q.channels};
-    if (random.below(10) == 0) w.batch = any_extent(random);
-    if (random.below(10) == 0) w.channels = any_extent(random);
+    extents4 v{q.batch, q.heads, causal ? q.length : random_extent(random), random_extent(random)};
+    if (random.below(10) == 0) v.batch = random_extent(random);
+    if (random.below(10) == 0) v.heads = random_extent(random);
+    if (random.below(10) == 0) v.length = random_extent(random);
+    extents3 w{random.below(2) == 0 ? 1 : q.heads, random_extent(random), q.channels};
+    if (random.below(10) == 0) w.batch = random_extent(random);
+    if (random.below(10) == 0) w.channels = random_extent(random);
     if (random.below(20) == 0) w = {};
     extents4 const k{q.batch, q.heads, v.length, q.channels};
     extents4 const y{q.batch, q.heads, q.length, v.channels};
@@ -274,16 +273,16 @@ TEST_CASE("linear_attention") {
       });
     };
     namespace feature = ss::feature;
-    ss::divisor::sum_plus const by{eps};
+    ss::divisor::sum_plus const divisor{eps};
     if (causal) {
       using ss::direction::causal;
-      with(ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, causal>{by}, w,
+      with(ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, causal>{divisor}, w,
            w.length);
-      with(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{by}, {},
+      with(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{divisor}, {},
            q.channels);
     } else {
-      with(ss::linear_attention<feature::random_fourier>{by}, w, 2 * wide{w.length});
-      with(ss::linear_attention<feature::relu>{by}, w, q.channels);
+      with(ss::linear_attention<feature::random_fourier>{divisor}, w, 2 * wide{w.length});
+      with(ss::linear_attention<feature::relu>{divisor}, w, q.channels);
     }
   }
 }
@@ -292,8 +291,8 @@ TEST_CASE("merge_attention") {
   random_stream random(3);
   ss::merge_attention const op;
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
-    extents4 const y{any_extent(random), any_extent(random), any_extent(random),
-                     any_extent(random)};
+    extents4 const y{random_extent(random), random_extent(random), random_extent(random),
+                     random_extent(random)};
     extents4 const state{y.batch, y.heads, y.length, 2};
     CAPTURE(i);
     for_each_policy([&](any_exec const& exec) {
@@ -318,14 +317,14 @@ TEST_CASE("parameters that calls refuse have no size, by exception or status") {
   CHECK(refused(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==
         "slicing_sort.workspace_bytes: x.channels is -4, must not be negative");
   CHECK(refused(ss::multi_permutation{0}, e) ==
-        "multi_permutation.workspace_bytes: terms is 0, must be at least 1");
+        "multi_permutation.workspace_bytes: components is 0, must be at least 1");
   CHECK(refused(ss::multi_permutation{3, ss::half_half{3}}, e) ==
         "multi_permutation.workspace_bytes: order half_half: channels must be a multiple of heads "
         "(channels is 4)");
   CHECK(refused(ss::shuffle<>{}, extents3{index_t{1} << 40, index_t{1} << 31, index_t{1} << 40}) ==
         "shuffle.workspace_bytes: x [1099511627776, 2147483648, 1099511627776] spans more than "
         "2^63 bytes or 2^57 elements, must span less");
-  CHECK(refused(ss::max_exchange{}, extents3{1, most, 1}) ==
+  CHECK(refused(ss::max_exchange{}, extents3{1, max_index, 1}) ==
         "max_exchange.workspace_bytes: x [1, 9223372036854775807, 1] spans more than 2^63 bytes or "
         "2^57 elements, must span less");
   CHECK(refused(ss::csp{ss::group_size{0}}, e) == "csp.workspace_bytes: groups must be at least 1");
@@ -342,7 +341,7 @@ TEST_CASE("parameters that calls refuse have no size, by exception or status") {
   CHECK(refused(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{-1, 3}}, e) ==
         "sinkhorn_csp.workspace_bytes: tau is -1, must be positive and finite");
   ss::sparse_mix<> const chord;
-  CHECK(refused(ss::sparse_mix<>{ss::checkpoints{most}}, e, ss::stack_extents{3, 2, 9, 4}) ==
+  CHECK(refused(ss::sparse_mix<>{ss::checkpoints{max_index}}, e, ss::stack_extents{3, 2, 9, 4}) ==
         "sparse_mix.workspace_bytes: checkpoints.every is 9223372036854775807, must be in "
         "0..65535");
   CHECK(refused(chord, e, ss::stack_extents{-1, 2, 9, 4}) ==
@@ -375,7 +374,7 @@ TEST_CASE("parameters that calls refuse have no size, by exception or status") {
 }
 
 TEST_CASE("a size beyond 64 bits is the greatest there is, which no workspace has") {
-  ss::multi_permutation const op{most};
+  ss::multi_permutation const op{max_index};
   extents3 const e{1, 1, 4};
   float number[4] = {};
   ss::tensor3<float> const x(number, e);

@@ -45,7 +45,7 @@ TEST_CASE_TEMPLATE("every algorithm", T, float, double, bfloat16) {
 
 TEST_CASE_TEMPLATE("tuning never changes a result", T, float, double, bfloat16) {
   for (extents3 e : {extents3{2, 130, 9}, extents3{2, 3000, 3}})
-    for (named_tuning const& t : tunings::all) check_calls<T>(e, t.tune, true);
+    for (named_tuning const& t : tunings::list) check_calls<T>(e, t.tune, true);
 }
 
 // Cases for compute-sanitizer: every kernel once. The tuning selects the kernels of long columns
@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("tuning never changes a result", T, float, double, bfloat16) 
 TEST_CASE_TEMPLATE("small", T, float, double, bfloat16) {
   check_calls<T>({2, 20, 5}, {}, true);
   check_calls<T>({2, 150, 5}, {}, false);
-  check_calls<T>({2, 150, 3}, tunings::all[0].tune, true);
+  check_calls<T>({2, 150, 3}, tunings::list[0].tune, true);
 }
 
 TEST_CASE("a workspace that is one byte too small is rejected before any write") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps of attention, softmax and linear: weights that one can tell by hand, and a map times the
-// values is what the operator puts out.
+// The maps of softmax and linear attention: weights computed by hand, and the product of the map
+// and the values is the output.
 #include <slicesort/equivalent_matrix.hpp>
 
 #include "support/buffers.hpp"
@@ -18,7 +18,7 @@ using namespace support;
 using ss::equivalent_matrix;
 
 TEST_CASE("attention: means of the keys that a query looks at") {
-  // Channels of ones, so that all scores of a query are one, but for the bias.
+  // Channels of ones: all scores of a query are equal, except for the bias.
   std::vector<float> const ones(3 * 2 * 7 * 4, 1);
   std::vector<float> bias(7 * 5, 0);
   bias[2 * 5] = std::log(3.0f);  // query 2, key 0
@@ -32,22 +32,22 @@ TEST_CASE("attention: means of the keys that a query looks at") {
       CHECK(map(i, j) ==
             doctest::Approx(j < i ? 1.0 / static_cast<double>(std::min<index_t>(5, i)) : 0.0)
                 .epsilon(1e-15));
-  // The map does not depend on the algorithm; now with a bias, and with lengths.
+  // The map does not depend on the algorithm. Adds a bias and lengths.
   in.bias = {bias.data(), {3, 2, 7, 5}, {0, 0, 5, 1}};
   std::vector<index_t> const keys = {5, 5, 3}, queries = {7, 7, 4};
-  ss::softmax_attention<ss::mask::full, ss::materialized<>> const all;
+  ss::softmax_attention<ss::mask::full, ss::materialized<>> const op_of_map;
   ss::dense_matrix const cut =
-      equivalent_matrix(all, in, 2, 0, ss::lengths(view_of(keys), view_of(queries)));
+      equivalent_matrix(op_of_map, in, 2, 0, ss::lengths(view_of(keys), view_of(queries)));
   CHECK(cut(2, 0) == doctest::Approx(0.6).epsilon(1e-7));
   CHECK(cut(2, 1) == doctest::Approx(0.2).epsilon(1e-7));
   CHECK(cut(3, 2) == doctest::Approx(1.0 / 3).epsilon(1e-7));
   CHECK(cut(3, 3) == 0);
   CHECK(cut(4, 0) == 0);
-  // The same bias by distance: of a key two before its query, for all samples and heads.
+  // A bias by distance, of the key two positions before its query, for all samples and heads.
   std::vector<float> by_distance(7 + 5 - 1, 0);
   by_distance[7 - 1 - 2] = std::log(3.0f);
   in.bias = {by_distance.data(), {1, 1, 1, 11}};
-  ss::dense_matrix const band = equivalent_matrix(all, in, 1, 1);
+  ss::dense_matrix const band = equivalent_matrix(op_of_map, in, 1, 1);
   for (index_t i = 0; i < 7; ++i)
     for (index_t j = 0; j < 5; ++j)
       CHECK(band(i, j) ==
@@ -73,7 +73,7 @@ TEST_CASE("attention: the mask of the head, and masks that refuse lengths") {
         differ = differ || bigbird.for_head(0).allows(i, j) != bigbird.for_head(1).allows(i, j);
       }
   }
-  CHECK(differ);  // or the head would not matter
+  CHECK(differ);  // the test requires it
   ss::softmax_attention<ss::mask::chunk_back> const circular{ss::mask::chunk_back{4, true, 16}};
   ss::dense_matrix const map = equivalent_matrix(circular, in, 0, 0);
   CHECK(map(0, 15) > 0);
@@ -81,13 +81,13 @@ TEST_CASE("attention: the mask of the head, and masks that refuse lengths") {
 }
 
 TEST_CASE("linear attention: products of features, divided as the operator divides them") {
-  // Rows of v are no unit vectors: the map times them must be y, of every sample and head.
+  // The product of the map and v must be y, for every sample and head.
   ss::extents4 const of_q{2, 2, 7, 3}, of_k{2, 2, 5, 3}, of_v{2, 2, 5, 4}, of_y{2, 2, 7, 4};
   ss::extents3 const of_w{2, 6, 3};
-  auto const numbers = [](index_t size, double from) {
+  auto const numbers = [](index_t size, double phase) {
     std::vector<double> list(static_cast<std::size_t>(size));
     for (std::size_t i = 0; i < list.size(); ++i)
-      list[i] = std::sin(from + 7 * static_cast<double>(i));
+      list[i] = std::sin(phase + 7 * static_cast<double>(i));
     return list;
   };
   auto const q = numbers(of_q.size(), 1), k = numbers(of_k.size(), 2), v = numbers(of_v.size(), 3),
@@ -122,17 +122,17 @@ TEST_CASE("linear attention: products of features, divided as the operator divid
   ss::linear_attention const performer{ss::feature::random_exp{}, ss::divisor::sum_plus{0}};
   in.w = {w.data(), of_w};
   check(performer, in);
-  // Other rows for the other head, or one matrix for both.
-  ss::dense_matrix const own = equivalent_matrix(performer, in, 0, 1);
+  // One matrix w per head, or one for both.
+  ss::dense_matrix const map_of_head_1 = equivalent_matrix(performer, in, 0, 1);
   in.w = {w.data(), {1, 6, 3}};
   check(performer, in);
-  CHECK(equivalent_matrix(performer, in, 0, 1)(0, 0) != own(0, 0));
+  CHECK(equivalent_matrix(performer, in, 0, 1)(0, 0) != map_of_head_1(0, 0));
 }
 
 TEST_CASE("linear attention: weights by hand, and later keys weigh nothing where causal") {
   std::vector<float> const rows = {1, -1, 0, 2, 3, 0.5f};
   ss::tensor4<float const> const x(rows.data(), {1, 1, 3, 2});
-  // v may be left out.
+  // v is optional.
   ss::linear_attention_inputs<float> const in{x, x, {}, {}};
   ss::linear_attention const relu{ss::feature::relu{}, ss::divisor::none{},
                                   ss::direction::causal{}};
@@ -160,10 +160,10 @@ TEST_CASE("attention: refusals") {
   CHECK(refusal([&] { equivalent_matrix(performer, in, 0, 2); }) ==
         "equivalent_matrix: w.heads is 2, must be 1 or 3 (q.heads)");
   in.w = {x.data(), {3, 13, 5}};
-  // The operator's own.
+  // Errors of the operator.
   CHECK(refusal([&] { equivalent_matrix(ss::linear_attention<>{}, in, 0, 0); }) ==
         "linear_attention.forward: w must be left out: the feature map has no matrix");
   CHECK(refusal([&] {
           equivalent_matrix(performer, in, 0, 0, ss::dropout{0.5, 1});
-        }) == "linear_attention.forward: dropout.rate is 0.5, must be 0: no weights are formed");
+        }) == "linear_attention.forward: dropout.rate is 0.5, must be 0: no weights are computed");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrices of all operators: they give what the operators give, permutations are permutations,
-// and with ceil_log2 factors CHORD and CDIL let every row reach every other.
+// The matrices of all operators: their products equal the outputs, permutation operators have
+// permutation matrices, and with ceil_log2 factors CHORD and CDIL connect all rows.
 #include <slicesort/equivalent_matrix.hpp>
 
 #include "support/buffers.hpp"
@@ -29,7 +29,7 @@ std::vector<index_t> const& ragged() {
   return lengths;
 }
 
-// The matrix of every column times x must be y, within `relative` of the sum of magnitudes.
+// Checks that the matrix of every column times x is y, within `relative` of the sum of magnitudes.
 template <class T, class Matrix>
 void check_product(tensor<T> const& x, tensor<T> const& y, double relative, Matrix const& matrix) {
   for (index_t b = 0; b < shape.batch; ++b)
@@ -59,7 +59,7 @@ void check_permutation(ss::dense_matrix const& e) {
   }
 }
 
-// op.forward(.., between.., y, ..) on the host, nothing saved; then the matrices.
+// Runs `forward` on the host and checks the matrices of its columns.
 template <class T, class Forward, class Matrix>
 void check_operator(double relative, bool permutation, Forward const& forward,
                     Matrix const& matrix) {
@@ -104,7 +104,7 @@ TEST_CASE("permutations") {
 }
 
 TEST_CASE("permute") {
-  // 5 shares no divisor with a length. Past a length nothing is read.
+  // A permutation, because 5 is coprime to the lengths. Rows past a length have invalid indices.
   for (std::vector<index_t> const& lengths : {std::vector<index_t>(), ragged()}) {
     tensor<std::uint16_t> perm(shape);
     for_each_position(shape, [&](index_t b, index_t n, index_t c) {
@@ -135,14 +135,14 @@ TEST_CASE("multi_permutation") {
   ss::multi_permutation<> const op{3};
   std::vector<double> const numbers = {0.5, -2, 0.25};
   ss::tensor1<double const> const weights(numbers.data(), 3);
-  auto const check = [&](auto const& given) {
+  auto const check = [&](auto const& w_view) {
     check_operator<double>(
         1e-15, false,
         [&](auto x, auto y, auto w, auto o) {
-          op.forward(ss::exec::host{}, x, given, y, ss::no_saved, w, o);
+          op.forward(ss::exec::host{}, x, w_view, y, ss::no_saved, w, o);
         },
         [&](auto x, index_t b, index_t c, auto o) {
-          return equivalent_matrix(op, x, given, b, c, o);
+          return equivalent_matrix(op, x, w_view, b, c, o);
         });
   };
   check(weights);
@@ -189,15 +189,15 @@ TEST_CASE_TEMPLATE("sparse_mix, with every residual", T, double, float16) {
         [&](auto, index_t b, index_t, auto o) { return equivalent_matrix(op, w, b, o); });
   };
   check(ss::sparse_mix<ss::topology::chord>{});
-  if (sizeof(T) == 2) return;  // which has no room for more
+  if (sizeof(T) == 2) return;  // larger sums are not exact
   check(ss::sparse_mix<ss::topology::chord, ss::residual::none>{});
   check(ss::sparse_mix<ss::topology::chord, ss::residual::initial>{});
 }
 
 namespace {
 
-// Factors of ones: nothing cancels, and counts are exact. Zeros among the columns that the unit
-// vectors at `columns` are taken to.
+// Number of zeros in some columns of the product of factors of ones, whose elements are exact
+// counts of paths.
 template <class Topology>
 index_t zeros(Topology const& topology, index_t n, index_t factors,
               std::vector<index_t> const& columns) {
@@ -205,21 +205,22 @@ index_t zeros(Topology const& topology, index_t n, index_t factors,
   ss::stack_extents const we{factors, 1, n, topology.links(factors)};
   tensor<double> x({1, n, static_cast<index_t>(columns.size())}), y(x.extents());
   for (std::size_t c = 0; c < columns.size(); ++c) x(0, columns[c], static_cast<index_t>(c)) = 1;
-  double const one = 1;
+  double const weight = 1;
   std::vector<unsigned char> scratch(
       op.template workspace_bytes<double>(ss::exec::host{}, x.extents(), we));
   op.forward(ss::exec::host{}, std::as_const(x).view(),
-             ss::tensor_stack<double const>(&one, we, {0, 0, 0, 0}), y.view(), ss::no_saved,
+             ss::tensor_stack<double const>(&weight, we, {0, 0, 0, 0}), y.view(), ss::no_saved,
              {scratch.data(), scratch.size()});
   return std::count(y.elements().begin(), y.elements().end(), 0.0);
 }
-// How many zeros the whole matrix has.
+// Number of zeros in the whole matrix.
 template <class Topology>
 index_t zeros(Topology const& topology, index_t n, index_t factors) {
   ss::sparse_mix<Topology, ss::residual::none> const op{topology};
   ss::stack_extents const we{factors, 1, n, topology.links(factors)};
-  double const one = 1;
-  auto const e = equivalent_matrix(op, ss::tensor_stack<double const>(&one, we, {0, 0, 0, 0}), 0);
+  double const weight = 1;
+  auto const e =
+      equivalent_matrix(op, ss::tensor_stack<double const>(&weight, we, {0, 0, 0, 0}), 0);
   return std::count(e.elements.begin(), e.elements.end(), 0.0);
 }
 
@@ -241,8 +242,8 @@ TEST_CASE("full support with ceil_log2 factors, for every length") {
   }
 }
 
-// Nine factors of CHORD take up to nine steps of 1, 2, .., 256: not to 4 of 1000 rows. Those of
-// CDIL reach 2^9 - 1 rows to either side, which is as far as there is.
+// Nine factors of CHORD take up to nine steps of 1, 2, .., 256, which do not reach 4 of 1000 rows.
+// Nine factors of CDIL reach 2^9 - 1 rows to either side, and thus all rows.
 TEST_CASE("with floor_log2 factors, CHORD may leave rows apart") {
   ss::topology::chord const chord;
   ss::topology::cdil const cdil;
@@ -267,14 +268,14 @@ TEST_CASE("refusals") {
         "equivalent_matrix: batch is -1, must be in 0..2");
   CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 0, 5); }) ==
         "equivalent_matrix: channel is 5, must be in 0..4");
-  tensor3<float const> const nowhere(nullptr, shape);
-  CHECK(refusal([&] { equivalent_matrix(ss::slicing_sort<>{}, nowhere, 0, 0); }) ==
+  tensor3<float const> const null_view(nullptr, shape);
+  CHECK(refusal([&] { equivalent_matrix(ss::slicing_sort<>{}, null_view, 0, 0); }) ==
         "equivalent_matrix: x.data is null, must point to [3, 13, 5]");
   index_t const wrong[] = {13, 14, 1};
   CHECK(refusal([&] {
           equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, ss::lengths(wrong));
         }) == "equivalent_matrix: lengths[1] is 14, must be in 0..13 (length)");
-  // The operator's own.
+  // Errors of the operator.
   CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");
   CHECK(refusal([&] {
           equivalent_matrix(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{0.0, 3}}, x.view(), 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The residual of rank collapse: exact cases, its bounds, and Theorem 1 of the CSP paper on stacked
+// The residual of rank collapse: exact cases, bounds, and Theorem 1 of the CSP paper on stacked
 // CSP.
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
@@ -29,7 +29,7 @@ tensor<double> random_matrix(index_t rows, index_t channels, std::uint64_t seed)
   return x;
 }
 
-// Every row of x times w, [channels, channels].
+// x w, with w [channels, channels].
 tensor<double> product(tensor<double> const& x, tensor<double> const& w) {
   tensor<double> y(x.extents());
   for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
@@ -47,8 +47,8 @@ tensor<double> permuted(Op const& op, tensor<double> const& x) {
   return y;
 }
 
-// softmax(x x') x: what attention does without weights.
-tensor<double> attended(tensor<double> const& x) {
+// softmax(x x') x: attention without projections.
+tensor<double> attention_of(tensor<double> const& x) {
   extents3 const e = x.extents();
   tensor<double> y(e);
   for (index_t n = 0; n < e.length; ++n) {
@@ -88,7 +88,7 @@ TEST_CASE_TEMPLATE("a matrix worked out by hand", T, float, double, float16, bfl
 TEST_CASE("0 for equal rows, to the bit, and not for other matrices of rank one") {
   tensor<double> x({1, 49, 7});
   for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
-    x(b, n, c) = 0.1 * static_cast<double>(c + 1);  // a mean of 49 such sums would be off
+    x(b, n, c) = 0.1 * static_cast<double>(c + 1);  // rounding in a plain mean would show
   });
   CHECK(ss::rank_collapse(x.view()).residual.frobenius == 0);
   CHECK(ss::rank_collapse(x.view()).relative() == 0);
@@ -102,7 +102,7 @@ TEST_CASE("0 for equal rows, to the bit, and not for other matrices of rank one"
   CHECK(ss::rank_collapse(x.view(), 0, 1).relative() == 0);
 }
 
-TEST_CASE("strides, and what is refused") {
+TEST_CASE("strides and invalid arguments") {
   tensor<double> const x = random_matrix(6, 4, 1);
   strided_tensor<double> const other(x, {1, 30, 7}, 2);
   CHECK(ss::rank_collapse(x.view()).residual.composite() ==
@@ -180,11 +180,11 @@ TEST_CASE("Theorem 1: the residual of stacked CSP") {
                          before;
     CAPTURE(draw);
     CHECK(after <= (linear ? 1 : 2) * bound * (1 + 1e-12));
-    // One channel that is only scaled: the bound is what happens.
+    // The bound is exact for one channel that is only scaled.
     if (linear && channels == 1 && layers == 1) CHECK(after == doctest::Approx(bound));
     greatest = std::max(greatest, after / bound);
   }
-  CHECK(greatest > 0.9);  // or the draws say nothing
+  CHECK(greatest > 0.9);  // the bound is nearly reached
   MESSAGE("residuals take up to " << greatest << " of the bound");
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("permutations keep the residual of every column, attention does not") 
   auto const before = ss::rank_collapse(std::as_const(x).view());
   double last = before.relative();
   for (int layer = 0; layer < 12; ++layer) {
-    x = attended(x);
+    x = attention_of(x);
     y = permuted(ss::csp<>{ss::group_size{8}}, y);
     auto const mixed = ss::rank_collapse(std::as_const(x).view());
     auto const moved = ss::rank_collapse(std::as_const(y).view());

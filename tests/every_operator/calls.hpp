@@ -24,12 +24,12 @@ using ss::extents3;
 using ss::extents4;
 using ss::index_t;
 
-// Tensors of doubles, each in a piece of memory between red zones, and what else a call is given.
-// One of them may lie elsewhere.
+// Arguments of a call: tensors of doubles, each between red zones, workspace and lengths. A test
+// can redirect a tensor to other memory.
 class arguments {
  public:
-  static constexpr std::size_t piece = 4608, red_zone = 512, most_tensors = 16;
-  static constexpr std::size_t most_bytes = 3200;  // of a tensor
+  static constexpr std::size_t piece = 4608, red_zone = 512, max_tensors = 16;
+  static constexpr std::size_t max_bytes = 3200;  // of a tensor
   static constexpr std::byte red{0x5a};
 
   ss::workspace scratch;
@@ -39,7 +39,7 @@ class arguments {
     auto const address = reinterpret_cast<std::uintptr_t>(memory_.data());
     for (std::size_t i = 0; i < tensors; ++i) {
       tensors_[i] = memory_.data() + (64 - address % 64) + i * piece + red_zone;
-      std::fill(tensors_[i], tensors_[i] + most_bytes, std::byte{0});
+      std::fill(tensors_[i], tensors_[i] + max_bytes, std::byte{0});
     }
   }
 
@@ -64,20 +64,20 @@ class arguments {
       std::byte const* const end = tensor == nullptr ? &memory_.back() + 1 : tensor;
       if (!std::all_of(next, end, is_red)) return false;
       if (tensor == nullptr) return true;
-      next = tensor + most_bytes;
+      next = tensor + max_bytes;
     }
     return false;
   }
 
  private:
   std::vector<std::byte> memory_;
-  std::byte* tensors_[most_tensors + 1] = {};
+  std::byte* tensors_[max_tensors + 1] = {};
 };
 
 inline constexpr extents3 shape{2, 5, 40};
 inline constexpr extents4 heads{2, 2, 5, 3}, numbers{2, 2, 5, 2};
 inline constexpr ss::stack_extents weights{2, 2, 5, 3};
-// A call: the names of its tensors, of which the first `outputs` are written, and what it does.
+// A call of an operator and the names of its tensors; the first `outputs` are written.
 struct call {
   std::string name;
   std::vector<char const*> tensors;
@@ -86,9 +86,9 @@ struct call {
   std::function<std::size_t(any_exec const&)> workspace_bytes;
   std::function<void(any_exec const&, arguments const&)> run;
 
-  // The message of its refusal.
-  std::string refusal_of(any_exec const& exec, arguments const& with) const {
-    std::string const message = refusal([&] { run(exec, with); });
+  // Message of the rejected call; "" if it is accepted.
+  std::string refusal_of(any_exec const& exec, arguments const& args) const {
+    std::string const message = refusal([&] { run(exec, args); });
     std::size_t const colon = message.find(": ");
     if (message.empty()) return message;
     CHECK(message.substr(0, colon) == name);
@@ -102,46 +102,47 @@ auto size_of(Op const& op) {
 }
 
 inline std::vector<call> calls() {
-  std::vector<call> all;
-  // Operators that move rows of x to y, and what they save. The last argument makes a view of it.
+  std::vector<call> list;
+  // Adds backward of an operator with saved state; `saved(arguments, i)` views tensor i as the
+  // state.
   auto const add_backward_of_saved = [&](std::string const& name, char const* saved_name,
                                          auto const& op, auto const& saved) {
-    all.push_back({name + ".backward",
-                   {"dx", saved_name, "dy"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.backward(exec, a.view(2, shape), {saved(a, 1)}, a.view(0, shape), a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths});
-                   }});
+    list.push_back({name + ".backward",
+                    {"dx", saved_name, "dy"},
+                    1,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(2, shape), {saved(a, 1)}, a.view(0, shape),
+                                  a.scratch, {ss::grad_mode::overwrite, a.lengths});
+                    }});
   };
   auto const add_saving = [&](std::string const& name, char const* saved_name, auto const& op,
                               auto const& saved) {
-    all.push_back({name + ".forward",
-                   {"y", saved_name, "x"},
-                   2,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.forward(exec, a.view(2, shape), a.view(0, shape), {saved(a, 1)}, a.scratch,
-                                {a.lengths});
-                   }});
+    list.push_back({name + ".forward",
+                    {"y", saved_name, "x"},
+                    2,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(2, shape), a.view(0, shape), {saved(a, 1)}, a.scratch,
+                                 {a.lengths});
+                    }});
     add_backward_of_saved(name, saved_name, op, saved);
   };
-  // Operators that save nothing.
+  // Adds forward of an operator without saved state.
   auto const add_forward = [&](std::string const& name, auto const& op) {
-    all.push_back({name + ".forward",
-                   {"y", "x"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.forward(exec, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
-                   }});
+    list.push_back({name + ".forward",
+                    {"y", "x"},
+                    1,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
+                    }});
   };
   auto const perm = [](arguments const& a, std::size_t i) {
     return a.view<std::uint32_t>(i, shape);
@@ -149,43 +150,43 @@ inline std::vector<call> calls() {
   add_saving("slicing_sort", "perm", ss::slicing_sort<pattern_order>{}, perm);
   {
     ss::multi_permutation<pattern_order> const op(3);
-    auto const given = [](arguments const& a, std::size_t i) {
+    auto const weights_view = [](arguments const& a, std::size_t i) {
       return ss::tensor1<double>(a.view(i, shape).data(), 3);
     };
-    all.push_back({"multi_permutation.forward",
-                   {"y", "perm", "x", "weights"},
-                   2,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.forward(exec, a.view(2, shape), given(a, 3), a.view(0, shape), {perm(a, 1)},
-                                a.scratch, {a.lengths});
-                   }});
-    all.push_back({"multi_permutation.backward",
-                   {"dx", "dweights", "dy", "x", "weights", "perm"},
-                   2,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.backward(exec, a.view(2, shape), a.view(3, shape), given(a, 4),
-                                 {perm(a, 5)}, a.view(0, shape), given(a, 1), a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths});
-                   }});
+    list.push_back({"multi_permutation.forward",
+                    {"y", "perm", "x", "weights"},
+                    2,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(2, shape), weights_view(a, 3), a.view(0, shape),
+                                 {perm(a, 1)}, a.scratch, {a.lengths});
+                    }});
+    list.push_back({"multi_permutation.backward",
+                    {"dx", "dweights", "dy", "x", "weights", "perm"},
+                    2,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(2, shape), a.view(3, shape), weights_view(a, 4),
+                                  {perm(a, 5)}, a.view(0, shape), weights_view(a, 1), a.scratch,
+                                  {ss::grad_mode::overwrite, a.lengths});
+                    }});
   }
   {
     ss::permute const op;
-    all.push_back({"permute.forward",
-                   {"y", "perm", "x"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.forward(exec, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
-                                {a.lengths});
-                   }});
+    list.push_back({"permute.forward",
+                    {"y", "perm", "x"},
+                    1,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
+                                 {a.lengths});
+                    }});
     add_backward_of_saved("permute", "perm", op, perm);
   }
   add_saving("max_exchange", "maximum", ss::max_exchange{}, [](arguments const& a, std::size_t i) {
@@ -193,16 +194,16 @@ inline std::vector<call> calls() {
   });
   auto const add_shuffle = [&](auto const& op) {
     add_forward("shuffle", op);
-    all.push_back({"shuffle.backward",
-                   {"dx", "dy"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.backward(exec, a.view(1, shape), a.view(0, shape), a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths});
-                   }});
+    list.push_back({"shuffle.backward",
+                    {"dx", "dy"},
+                    1,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(1, shape), a.view(0, shape), a.scratch,
+                                  {ss::grad_mode::overwrite, a.lengths});
+                    }});
   };
   add_shuffle(ss::shuffle<ss::shared_by_channels>(5));
   add_shuffle(ss::shuffle<ss::per_channel>(5));
@@ -218,16 +219,16 @@ inline std::vector<call> calls() {
   {
     ss::sinkhorn_csp const op{ss::group_size{3}, ss::sinkhorn{0.5, 2}};
     add_forward("sinkhorn_csp", op);
-    all.push_back({"sinkhorn_csp.backward",
-                   {"dx", "dy", "x"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.backward(exec, a.view(1, shape), a.view(2, shape), a.view(0, shape),
-                                 a.scratch, {ss::grad_mode::overwrite, a.lengths});
-                   }});
+    list.push_back({"sinkhorn_csp.backward",
+                    {"dx", "dy", "x"},
+                    1,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(1, shape), a.view(2, shape), a.view(0, shape),
+                                  a.scratch, {ss::grad_mode::overwrite, a.lengths});
+                    }});
   }
   {
     ss::sparse_mix<ss::topology::cdil> const op;
@@ -237,27 +238,27 @@ inline std::vector<call> calls() {
     auto const states = [=](arguments const& a, std::size_t i) {
       return a.view(i, op.saved_extents(shape, weights));
     };
-    all.push_back({"sparse_mix.forward",
-                   {"y", "states", "x", "w"},
-                   2,
-                   true,
-                   false,
-                   size,
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.forward(exec, a.view(2, shape), a.view(3, weights), a.view(0, shape),
-                                {states(a, 1)}, a.scratch, {a.lengths});
-                   }});
-    all.push_back({"sparse_mix.backward",
-                   {"dx", "dw", "dy", "x", "w", "states"},
-                   2,
-                   true,
-                   false,
-                   size,
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.backward(exec, a.view(2, shape), a.view(3, shape), a.view(4, weights),
-                                 {states(a, 5)}, a.view(0, shape), a.view(1, weights), a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths});
-                   }});
+    list.push_back({"sparse_mix.forward",
+                    {"y", "states", "x", "w"},
+                    2,
+                    true,
+                    false,
+                    size,
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(2, shape), a.view(3, weights), a.view(0, shape),
+                                 {states(a, 1)}, a.scratch, {a.lengths});
+                    }});
+    list.push_back({"sparse_mix.backward",
+                    {"dx", "dw", "dy", "x", "w", "states"},
+                    2,
+                    true,
+                    false,
+                    size,
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(2, shape), a.view(3, shape), a.view(4, weights),
+                                  {states(a, 5)}, a.view(0, shape), a.view(1, weights), a.scratch,
+                                  {ss::grad_mode::overwrite, a.lengths});
+                    }});
   }
   auto const add_softmax = [&](auto const& op) {
     auto const state = [=](arguments const& a, std::size_t i) {
@@ -270,28 +271,28 @@ inline std::vector<call> calls() {
       return ss::attention_inputs<double>{
           a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
     };
-    all.push_back({"softmax_attention.forward",
-                   {"y", "state", "q", "k", "v"},
-                   2,
-                   true,
-                   true,
-                   size,
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.forward(exec, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
-                                ss::lengths(a.lengths, a.query_lengths));
-                   }});
-    all.push_back({"softmax_attention.backward",
-                   {"dq", "dk", "dv", "q", "k", "v", "dy", "y", "state"},
-                   3,
-                   true,
-                   true,
-                   size,
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.backward(exec, a.view(6, heads), inputs(a, 3), a.view(7, heads),
-                                 {state(a, 8)},
-                                 {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
+    list.push_back({"softmax_attention.forward",
+                    {"y", "state", "q", "k", "v"},
+                    2,
+                    true,
+                    true,
+                    size,
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
                                  ss::lengths(a.lengths, a.query_lengths));
-                   }});
+                    }});
+    list.push_back({"softmax_attention.backward",
+                    {"dq", "dk", "dv", "q", "k", "v", "dy", "y", "state"},
+                    3,
+                    true,
+                    true,
+                    size,
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(6, heads), inputs(a, 3), a.view(7, heads),
+                                  {state(a, 8)},
+                                  {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
+                                  ss::lengths(a.lengths, a.query_lengths));
+                    }});
   };
   add_softmax(ss::softmax_attention<pattern_mask>{});
   add_softmax(ss::softmax_attention<pattern_mask, ss::materialized<>>{});
@@ -303,44 +304,45 @@ inline std::vector<call> calls() {
     auto const size = [=](any_exec const& exec) {
       return op.template workspace_bytes<double>(exec, heads, heads);
     };
-    all.push_back({"linear_attention.forward",
-                   {"y", "q", "k", "v"},
-                   1,
-                   true,
-                   true,
-                   size,
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.forward(exec, inputs(a, 1), a.view(0, heads), a.scratch,
-                                ss::lengths(a.lengths, a.query_lengths));
-                   }});
-    all.push_back({"linear_attention.backward",
-                   {"dq", "dk", "dv", "q", "k", "v", "dy"},
-                   3,
-                   true,
-                   true,
-                   size,
-                   [=](any_exec const& exec, arguments const& a) {
-                     op.backward(exec, a.view(6, heads), inputs(a, 3),
-                                 {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
+    list.push_back({"linear_attention.forward",
+                    {"y", "q", "k", "v"},
+                    1,
+                    true,
+                    true,
+                    size,
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, inputs(a, 1), a.view(0, heads), a.scratch,
                                  ss::lengths(a.lengths, a.query_lengths));
-                   }});
+                    }});
+    list.push_back({"linear_attention.backward",
+                    {"dq", "dk", "dv", "q", "k", "v", "dy"},
+                    3,
+                    true,
+                    true,
+                    size,
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(6, heads), inputs(a, 3),
+                                  {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
+                                  ss::lengths(a.lengths, a.query_lengths));
+                    }});
   };
   add_linear(ss::linear_attention<>{});
   add_linear(
       ss::linear_attention{ss::feature::relu{}, ss::divisor::none{}, ss::direction::causal{}});
-  all.push_back({"merge_attention.forward",
-                 {"y", "state", "parts[0].y", "parts[0].state"},
-                 2,
-                 false,
-                 false,
-                 [](any_exec const& exec) {
-                   return ss::merge_attention::workspace_bytes<double>(exec, heads);
-                 },
-                 [](any_exec const& exec, arguments const& a) {
-                   ss::merge_attention{}.forward(exec, {{a.view(2, heads), a.view(3, numbers)}},
-                                                 a.view(0, heads), {a.view(1, numbers)}, a.scratch);
-                 }});
-  return all;
+  list.push_back({"merge_attention.forward",
+                  {"y", "state", "parts[0].y", "parts[0].state"},
+                  2,
+                  false,
+                  false,
+                  [](any_exec const& exec) {
+                    return ss::merge_attention::workspace_bytes<double>(exec, heads);
+                  },
+                  [](any_exec const& exec, arguments const& a) {
+                    ss::merge_attention{}.forward(exec, {{a.view(2, heads), a.view(3, numbers)}},
+                                                  a.view(0, heads), {a.view(1, numbers)},
+                                                  a.scratch);
+                  }});
+  return list;
 }
 
 }  // namespace support

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents of 0, 1 and far beyond any memory, in every combination: each constructor of a view, each
-// size of a workspace and each call returns or refuses at once, without signed overflow (which
-// UndefinedBehaviorSanitizer reports). Inputs are one element that strides of 0 repeat, or null;
-// outputs are null, so that a call is refused or writes nothing.
+// Extents of 0, 1 and far beyond any memory, in all combinations: constructors of views, sizes of
+// workspaces and calls return or reject immediately, without signed overflow (which
+// UndefinedBehaviorSanitizer reports). Inputs repeat one element with strides of 0, or are null;
+// outputs are null, so calls are rejected or write nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/pattern_mask.hpp"
@@ -41,21 +41,21 @@ void for_each_shape(F const& f) {
       for (index_t channels : sizes) f(extents3{batch, length, channels});
 }
 
-// Inputs of a call: of any shape, with one element behind them, or none.
+// Inputs of any shape that repeat one element, or are null.
 class repeated {
  public:
-  explicit repeated(bool there) : there_(there) {}
+  explicit repeated(bool has_memory) : has_memory_(has_memory) {}
 
   template <class T>
-  ss::tensor3<T const> of(extents3 e) const {
+  ss::tensor3<T const> view(extents3 e) const {
     return {data<T>(), e, {0, 0, 0}};
   }
   template <class T>
-  ss::tensor4<T const> of(extents4 e) const {
+  ss::tensor4<T const> view(extents4 e) const {
     return {data<T>(), e, {0, 0, 0, 0}};
   }
   template <class T>
-  ss::tensor_stack<T const> of(stack_extents e) const {
+  ss::tensor_stack<T const> view(stack_extents e) const {
     return {data<T>(), e, {0, 0, 0, 0}};
   }
   // One length for all samples.
@@ -65,9 +65,9 @@ class repeated {
   template <class T>
   T const* data() const {
     static T const zero{};
-    return there_ ? &zero : nullptr;
+    return has_memory_ ? &zero : nullptr;
   }
-  bool there_;
+  bool has_memory_;
 };
 template <class Extents>
 auto output(Extents e) {
@@ -84,22 +84,22 @@ struct any_options {
   operator ss::forward_options() const { return {lengths}; }
   operator ss::backward_options() const { return {ss::grad_mode::overwrite, lengths}; }
 };
-any_options options(repeated in, extents3 e) { return {in.lengths(e.batch)}; }
+any_options options(repeated x, extents3 e) { return {x.lengths(e.batch)}; }
 auto index_output(extents3 e) { return ss::tensor3<std::uint32_t>(nullptr, e); }
 
-// f(on, inputs) for every backend and form of inputs.
+// Calls f(exec, inputs) for every backend, with and without memory of the inputs.
 template <class F>
 void for_each_way(F const& f) {
   for_each_backend_untuned([&](any_exec const& exec) {
-    for (bool there : {true, false}) f(exec, repeated(there));
+    for (bool has_memory : {true, false}) f(exec, repeated(has_memory));
   });
 }
 
-// Counts the calls that were accepted, each of which has ended, and those that were refused.
+// Counts accepted and rejected calls.
 struct outcomes {
   std::size_t accepted = 0, refused = 0;
 
-  // call(workspace), with a workspace of size(), both of which may throw.
+  // Runs call(workspace) with a workspace of size() bytes; both may throw.
   template <class Size, class Call>
   void add(Size const& size, Call const& call) {
     std::string const message = refusal([&] {
@@ -118,11 +118,11 @@ struct outcomes {
 template <class Op, class Forward, class Backward>
 void check_calls(Op const& op, Forward const& forward, Backward const& backward) {
   outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& x) {
     for_each_shape([&](extents3 e) {
       auto const size = [&] { return op.template workspace_bytes<float>(exec, e); };
-      found.add(size, [&](ss::workspace w) { forward(exec, in, e, w); });
-      found.add(size, [&](ss::workspace w) { backward(exec, in, e, w); });
+      found.add(size, [&](ss::workspace w) { forward(exec, x, e, w); });
+      found.add(size, [&](ss::workspace w) { backward(exec, x, e, w); });
     });
   });
   found.check();
@@ -131,83 +131,83 @@ void check_calls(Op const& op, Forward const& forward, Backward const& backward)
 }  // namespace
 
 TEST_CASE("views") {
-  std::vector<float> one(1);
-  std::size_t held = 0;
+  std::vector<float> element(1);
+  std::size_t fitting = 0;
   for_each_shape([&](extents3 e) {
-    ss::tensor3<float> const x(one.data(), e);
-    ss::tensor_stack<float> const stack = x;
+    ss::tensor3<float> const tensor(element.data(), e);
+    ss::tensor_stack<float> const stack = tensor;
     CHECK(stack[0].extents() == e);
-    bool const holds = e == extents3{1, 1, 1};
-    CHECK(refusal([&] { (void)ss::view(one, e); }).empty() == holds);
-    held += holds;
+    bool const fits = e == extents3{1, 1, 1};
+    CHECK(refusal([&] { (void)ss::view(element, e); }).empty() == fits);
+    fitting += fits;
     for (index_t other : sizes) {
-      for (ss::strides3 const s : {x.strides(), ss::strides3{other, other, other}})
-        CHECK(ss::split_heads(ss::tensor3<float>(one.data(), e, s), other).extents().heads ==
+      for (ss::strides3 const s : {tensor.strides(), ss::strides3{other, other, other}})
+        CHECK(ss::split_heads(ss::tensor3<float>(element.data(), e, s), other).extents().heads ==
               other);
       extents4 const four{other, e.batch, e.length, e.channels};
-      CHECK(ss::tensor4<float>(one.data(), four).extents() == four);
-      CHECK(refusal([&] { (void)ss::view(one, four); }).empty() == (holds && other == 1));
+      CHECK(ss::tensor4<float>(element.data(), four).extents() == four);
+      CHECK(refusal([&] { (void)ss::view(element, four); }).empty() == (fits && other == 1));
       stack_extents const several{other, e.batch, e.length, e.channels};
-      CHECK(ss::tensor_stack<float>(one.data(), several).extents() == several);
-      CHECK(refusal([&] { (void)ss::view(one, several); }).empty() == (holds && other == 1));
-      CHECK(ss::tensor1<float>(one.data(), e.batch, other).stride() == other);
+      CHECK(ss::tensor_stack<float>(element.data(), several).extents() == several);
+      CHECK(refusal([&] { (void)ss::view(element, several); }).empty() == (fits && other == 1));
+      CHECK(ss::tensor1<float>(element.data(), e.batch, other).stride() == other);
     }
   });
-  CHECK(held == 1);
+  CHECK(fitting == 1);
 }
 
 TEST_CASE("operators on one tensor") {
   ss::slicing_sort<pattern_order> const sort;
   check_calls(
       sort,
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        sort.forward(exec, in.of<float>(e), output(e), {index_output(e)}, w, options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        sort.forward(exec, x.view<float>(e), output(e), {index_output(e)}, w, options(x, e));
       },
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        sort.backward(exec, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
-                      options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        sort.backward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, output(e), w,
+                      options(x, e));
       });
   ss::multi_permutation<pattern_order> const powers(3);
   check_calls(
       powers,
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        powers.forward(exec, in.of<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w,
-                       options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        powers.forward(exec, x.view<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w,
+                       options(x, e));
       },
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        powers.backward(exec, in.of<float>(e), ss::uniform_weights, {in.of<std::uint32_t>(e)},
-                        output(e), w, options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        powers.backward(exec, x.view<float>(e), ss::uniform_weights, {x.view<std::uint32_t>(e)},
+                        output(e), w, options(x, e));
       });
   ss::permute const permute;
   check_calls(
       permute,
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        permute.forward(exec, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
-                        options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        permute.forward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, output(e), w,
+                        options(x, e));
       },
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        permute.backward(exec, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
-                         options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        permute.backward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, output(e), w,
+                         options(x, e));
       });
   ss::max_exchange const exchange;
   check_calls(
       exchange,
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        exchange.forward(exec, in.of<float>(e), output(e), {index_output({e.batch, 1, e.channels})},
-                         w, options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        exchange.forward(exec, x.view<float>(e), output(e),
+                         {index_output({e.batch, 1, e.channels})}, w, options(x, e));
       },
-      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-        exchange.backward(exec, in.of<float>(e), {in.of<std::uint32_t>({e.batch, 1, e.channels})},
-                          output(e), w, options(in, e));
+      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        exchange.backward(exec, x.view<float>(e), {x.view<std::uint32_t>({e.batch, 1, e.channels})},
+                          output(e), w, options(x, e));
       });
   auto const check_shuffle = [](auto const& shuffle) {
     check_calls(
         shuffle,
-        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-          shuffle.forward(exec, in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+          shuffle.forward(exec, x.view<float>(e), output(e), w, options(x, e));
         },
-        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-          shuffle.backward(exec, in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+          shuffle.backward(exec, x.view<float>(e), output(e), w, options(x, e));
         });
   };
   check_shuffle(ss::shuffle<ss::shared_by_channels>(5));
@@ -218,13 +218,13 @@ TEST_CASE("csp and sinkhorn_csp") {
   auto const check_csp = [](auto const& csp) {
     check_calls(
         csp,
-        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
           ss::tensor3<std::uint8_t> const order(nullptr, csp.saved_extents(e));
-          csp.forward(exec, in.of<float>(e), output(e), {order}, w, options(in, e));
+          csp.forward(exec, x.view<float>(e), output(e), {order}, w, options(x, e));
         },
-        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-          csp.backward(exec, in.of<float>(e), {in.of<std::uint8_t>(csp.saved_extents(e))},
-                       output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+          csp.backward(exec, x.view<float>(e), {x.view<std::uint8_t>(csp.saved_extents(e))},
+                       output(e), w, options(x, e));
         });
   };
   for (index_t number : {index_t{1}, index_t{2}, index_t{3}, index_t{1} << 62}) {
@@ -233,11 +233,11 @@ TEST_CASE("csp and sinkhorn_csp") {
     ss::sinkhorn_csp const relaxed{ss::group_size{number}, ss::sinkhorn{0.5, 3}};
     check_calls(
         relaxed,
-        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-          relaxed.forward(exec, in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+          relaxed.forward(exec, x.view<float>(e), output(e), w, options(x, e));
         },
-        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
-          relaxed.backward(exec, in.of<float>(e), in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+          relaxed.backward(exec, x.view<float>(e), x.view<float>(e), output(e), w, options(x, e));
         });
   }
 }
@@ -245,19 +245,20 @@ TEST_CASE("csp and sinkhorn_csp") {
 TEST_CASE("sparse_mix") {
   outcomes found;
   auto const check = [&](auto const& op, index_t factors, index_t links) {
-    for_each_way([&](any_exec const& exec, repeated const& in) {
+    for_each_way([&](any_exec const& exec, repeated const& x) {
       for_each_shape([&](extents3 e) {
         stack_extents const w{factors, e.batch, e.length, links}, states = op.saved_extents(e, w);
         auto const size = [&] { return op.template workspace_bytes<float>(exec, e, w); };
         found.add(size, [&](ss::workspace scratch) {
-          op.forward(exec, in.of<float>(e), in.of<float>(w), output(e), {output(states)}, scratch);
+          op.forward(exec, x.view<float>(e), x.view<float>(w), output(e), {output(states)},
+                     scratch);
         });
         found.add(size, [&](ss::workspace scratch) {
-          op.backward(exec, in.of<float>(e), in.of<float>(w), output(e), scratch);
+          op.backward(exec, x.view<float>(e), x.view<float>(w), output(e), scratch);
         });
         found.add(size, [&](ss::workspace scratch) {
-          op.backward(exec, in.of<float>(e), in.of<float>(e), in.of<float>(w),
-                      {in.of<float>(states)}, output(e), output(w), scratch);
+          op.backward(exec, x.view<float>(e), x.view<float>(e), x.view<float>(w),
+                      {x.view<float>(states)}, output(e), output(w), scratch);
         });
       });
     });
@@ -273,7 +274,7 @@ TEST_CASE("sparse_mix") {
 
 namespace {
 
-// f(q, v) for shapes of attention.
+// Calls f(q, v) for shapes of attention.
 template <class F>
 void for_each_pair_of_shapes(F const& f) {
   for_each_shape([&](extents3 q) {
@@ -289,19 +290,20 @@ extents4 results_of(extents4 q, extents4 v) { return {q.batch, q.heads, q.length
 template <class Op>
 void check_softmax(Op const& op) {
   outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& x) {
     for_each_pair_of_shapes([&](extents4 q, extents4 v) {
       extents4 const k = keys_of(q, v), y = results_of(q, v), state = op.saved_extents(q, v);
       ss::attention_inputs<float> const inputs{
-          in.of<float>(q), in.of<float>(k), in.of<float>(v), {}};
+          x.view<float>(q), x.view<float>(k), x.view<float>(v), {}};
       auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v); };
       found.add(size,
                 [&](ss::workspace w) { op.forward(exec, inputs, output(y), {output(state)}, w); });
       found.add(size,
                 [&](ss::workspace w) { op.forward(exec, inputs, output(y), ss::no_saved, w); });
-      auto const backward = [&](ss::attention_gradients<float> const& to) {
+      auto const backward = [&](ss::attention_gradients<float> const& grads) {
         found.add(size, [&](ss::workspace w) {
-          op.backward(exec, in.of<float>(y), inputs, in.of<float>(y), {in.of<float>(state)}, to, w);
+          op.backward(exec, x.view<float>(y), inputs, x.view<float>(y), {x.view<float>(state)},
+                      grads, w);
         });
       };
       backward({output(q), output(k), output(v)});
@@ -315,16 +317,16 @@ void check_softmax(Op const& op) {
 template <class Op>
 void check_linear(Op const& op) {
   outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& x) {
     for_each_pair_of_shapes([&](extents4 q, extents4 v) {
       extents4 const k = keys_of(q, v), y = results_of(q, v);
       ss::linear_attention_inputs<float> const inputs{
-          in.of<float>(q), in.of<float>(k), in.of<float>(v), {}};
+          x.view<float>(q), x.view<float>(k), x.view<float>(v), {}};
       auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v); };
       found.add(size, [&](ss::workspace w) { op.forward(exec, inputs, output(y), w); });
-      auto const backward = [&](ss::linear_attention_gradients<float> const& to) {
+      auto const backward = [&](ss::linear_attention_gradients<float> const& grads) {
         found.add(size,
-                  [&](ss::workspace w) { op.backward(exec, in.of<float>(y), inputs, to, w); });
+                  [&](ss::workspace w) { op.backward(exec, x.view<float>(y), inputs, grads, w); });
       };
       backward({output(q), output(k), output(v)});
       backward({{}, {}, output(v)});
@@ -349,18 +351,18 @@ TEST_CASE_TEMPLATE("linear_attention with random features", Feature, ss::feature
                    ss::feature::random_fourier) {
   ss::linear_attention<Feature> const op;
   outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& x) {
     for_each_shape([&](extents3 w) {
       for (index_t length : sizes)
         for (index_t values : sizes) {
           extents4 const q{1, w.batch, length, w.channels}, v{1, w.batch, length, values};
-          ss::linear_attention_inputs<float> const inputs{in.of<float>(q), in.of<float>(q),
-                                                          in.of<float>(v), in.of<float>(w)};
+          ss::linear_attention_inputs<float> const inputs{x.view<float>(q), x.view<float>(q),
+                                                          x.view<float>(v), x.view<float>(w)};
           auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v, w, w); };
           found.add(size, [&](ss::workspace s) { op.forward(exec, inputs, output(v), s); });
           found.add(size, [&](ss::workspace s) {
-            op.backward(exec, in.of<float>(v), inputs, {output(q), output(q), output(v), output(w)},
-                        s);
+            op.backward(exec, x.view<float>(v), inputs,
+                        {output(q), output(q), output(v), output(w)}, s);
           });
         }
     });
@@ -371,11 +373,11 @@ TEST_CASE_TEMPLATE("linear_attention with random features", Feature, ss::feature
 TEST_CASE("merge_attention") {
   ss::merge_attention const op;
   outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& x) {
     for_each_shape([&](extents3 e) {
       for (index_t heads : sizes) {
         extents4 const y{e.batch, heads, e.length, e.channels}, state{e.batch, heads, e.length, 2};
-        ss::attention_part<float> const part{in.of<float>(y), in.of<float>(state)};
+        ss::attention_part<float> const part{x.view<float>(y), x.view<float>(state)};
         found.add([&] { return op.workspace_bytes<float>(exec, y); },
                   [&](ss::workspace w) {
                     op.forward(exec, {part, part}, output(y), {output(state)}, w);

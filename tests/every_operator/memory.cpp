@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a call may not be given: lengths in an output, a workspace in a tensor, addresses
-// that are no multiple of the alignment. Every call of every operator refuses it by the names of
-// both. A length that is written to after the check leads to no access outside the tensors. A
-// scratch serves all calls, and only a call that will run enlarges it.
+// Invalid memory: lengths in an output, a workspace in a tensor, misaligned addresses. Every call
+// of every operator rejects it with the names of both. Lengths that change after the check cause no
+// access outside the tensors. One scratch serves all calls, and only accepted calls enlarge it.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "calls.hpp"
 
@@ -38,33 +37,32 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
-// Writes saved indices that a forward could have saved: every row stays in its place.
-void fill_indices(call const& one, arguments& with) {
-  for (std::size_t i = 0; i < one.tensors.size(); ++i) {
-    std::string const name = one.tensors[i];
+// Writes valid saved indices, of the identity permutation.
+void fill_indices(call const& op_call, arguments& args) {
+  for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
+    std::string const name = op_call.tensors[i];
     for (index_t element = 0; element < shape.size(); ++element) {
       index_t const row = element / shape.channels % shape.length;
       if (name == "perm")
-        with.view<std::uint32_t>(i, shape).data()[element] = static_cast<std::uint32_t>(row);
-      if (name == "order")  // of groups of 4; in groups of 2, bits of both pairs
-        with[i][element] = static_cast<std::byte>(row % 4);
+        args.view<std::uint32_t>(i, shape).data()[element] = static_cast<std::uint32_t>(row);
+      if (name == "order")  // valid for groups of 4 and of 2
+        args[i][element] = static_cast<std::byte>(row % 4);
     }
   }
 }
 
-// f(on, call, arguments, workspace) for every call and backend: arguments that are accepted, and
-// the memory of their workspace.
+// Calls f(exec, call, arguments) for every call and backend, with valid arguments.
 template <class F>
 void for_each_call(F const& f) {
-  for (call const& one : calls())
+  for (call const& op_call : calls())
     for_each_backend_untuned([&](any_exec const& exec) {
-      CAPTURE(std::string(one.name));
+      CAPTURE(std::string(op_call.name));
       CAPTURE(describe_exec(exec));
-      arguments with(one.tensors.size());
-      fill_indices(one, with);
-      std::vector<std::byte> scratch(one.workspace_bytes(exec));
-      with.scratch = scratch;
-      f(exec, one, with);
+      arguments args(op_call.tensors.size());
+      fill_indices(op_call, args);
+      std::vector<std::byte> scratch(op_call.workspace_bytes(exec));
+      args.scratch = scratch;
+      f(exec, op_call, args);
     });
 }
 
@@ -72,24 +70,24 @@ void for_each_call(F const& f) {
 
 TEST_CASE("a workspace in a tensor") {
   std::size_t refused = 0;
-  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
-    if (with.scratch.bytes == 0) return;
-    std::size_t const bytes = with.scratch.bytes;
-    for (std::size_t i = 0; i < one.tensors.size(); ++i) {
-      // The tensor lies right behind the workspace, then in its last byte, then at its beginning.
-      std::vector<std::byte> both(bytes + arguments::most_bytes + 64);
-      std::byte* const tensor = with[i];
-      auto const address = reinterpret_cast<std::uintptr_t>(both.data()) + bytes;
-      with[i] = both.data() + bytes + (64 - address % 64);
-      std::memcpy(with[i], tensor, arguments::most_bytes);
-      std::string const want = std::string("workspace overlaps ") + one.tensors[i] + " (";
-      with.scratch.data = with[i] - bytes;
-      CHECK(one.refusal_of(exec, with) == "");
-      with.scratch.data = with[i] - bytes + 1;
-      CHECK(says(one.refusal_of(exec, with), want.c_str()));
-      with.scratch.data = with[i] = both.data() + (64 - (address - bytes) % 64);
-      CHECK(says(one.refusal_of(exec, with), want.c_str()));
-      with[i] = tensor;
+  for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
+    if (args.scratch.bytes == 0) return;
+    std::size_t const bytes = args.scratch.bytes;
+    for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
+      // The tensor lies after the workspace, then in its last byte, then at its beginning.
+      std::vector<std::byte> memory(bytes + arguments::max_bytes + 64);
+      std::byte* const tensor = args[i];
+      auto const address = reinterpret_cast<std::uintptr_t>(memory.data()) + bytes;
+      args[i] = memory.data() + bytes + (64 - address % 64);
+      std::memcpy(args[i], tensor, arguments::max_bytes);
+      std::string const expected = std::string("workspace overlaps ") + op_call.tensors[i] + " (";
+      args.scratch.data = args[i] - bytes;
+      CHECK(op_call.refusal_of(exec, args) == "");
+      args.scratch.data = args[i] - bytes + 1;
+      CHECK(says(op_call.refusal_of(exec, args), expected.c_str()));
+      args.scratch.data = args[i] = memory.data() + (64 - (address - bytes) % 64);
+      CHECK(says(op_call.refusal_of(exec, args), expected.c_str()));
+      args[i] = tensor;
       ++refused;
     }
   });
@@ -97,79 +95,79 @@ TEST_CASE("a workspace in a tensor") {
 }
 
 TEST_CASE("lengths in an output") {
-  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
+  for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
     for (bool queries : {false, true}) {
-      if (!(queries ? one.takes_query_lengths : one.takes_lengths)) continue;
-      auto& lengths = queries ? with.query_lengths : with.lengths;
+      if (!(queries ? op_call.takes_query_lengths : op_call.takes_lengths)) continue;
+      auto& lengths = queries ? args.query_lengths : args.lengths;
       std::string const name = queries ? "query_lengths" : "lengths";
-      for (std::size_t i = 0; i < one.outputs; ++i) {
-        auto* const within = reinterpret_cast<index_t*>(with[i]);
-        within[0] = within[1] = 5;
-        lengths = {within, 2};
-        CHECK(says(one.refusal_of(exec, with),
-                   (name + " overlaps " + one.tensors[i] + " (").c_str()));
-        lengths = {within - 2, 2};
-        within[-2] = within[-1] = 5;
-        CHECK(one.refusal_of(exec, with) == "");
+      for (std::size_t i = 0; i < op_call.outputs; ++i) {
+        auto* const inner = reinterpret_cast<index_t*>(args[i]);
+        inner[0] = inner[1] = 5;
+        lengths = {inner, 2};
+        CHECK(says(op_call.refusal_of(exec, args),
+                   (name + " overlaps " + op_call.tensors[i] + " (").c_str()));
+        lengths = {inner - 2, 2};
+        inner[-2] = inner[-1] = 5;
+        CHECK(op_call.refusal_of(exec, args) == "");
       }
-      // Shared by all samples, and strides that leave memory.
+      // Lengths shared by all samples, and invalid strides.
       std::vector<index_t> memory = {5, 7, 4};
       lengths = {memory.data(), 2, 0};
-      CHECK(one.refusal_of(exec, with) == "");
+      CHECK(op_call.refusal_of(exec, args) == "");
       lengths = {memory.data(), 2, 2};
-      CHECK(one.refusal_of(exec, with) == "");
+      CHECK(op_call.refusal_of(exec, args) == "");
       for (index_t stride : {index_t{-1}, std::numeric_limits<index_t>::min()}) {
         lengths = {memory.data() + 1, 2, stride};
-        CHECK(one.refusal_of(exec, with) ==
+        CHECK(op_call.refusal_of(exec, args) ==
               name + ".stride is " + std::to_string(stride) + ", must be zero or positive");
       }
       lengths = {memory.data(), 2, std::numeric_limits<index_t>::max()};
-      CHECK(says(one.refusal_of(exec, with), (name + " [1, 2, 1] spans more").c_str()));
+      CHECK(says(op_call.refusal_of(exec, args), (name + " [1, 2, 1] spans more").c_str()));
       lengths = {reinterpret_cast<index_t*>(reinterpret_cast<std::byte*>(memory.data()) + 4), 2};
-      CHECK(says(one.refusal_of(exec, with), (name + ".data is ").c_str()));
+      CHECK(says(op_call.refusal_of(exec, args), (name + ".data is ").c_str()));
       lengths = {};
     }
   });
 }
 
 TEST_CASE("addresses that are no multiple of the alignment") {
-  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
-    CHECK(one.refusal_of(exec, with) == "");
-    for (std::size_t i = 0; i < one.tensors.size(); ++i) {
-      if (std::string(one.tensors[i]) == "order") continue;  // of bytes
-      ++with[i];
-      std::string const message = one.refusal_of(exec, with);
-      CHECK(says(message, (std::string(one.tensors[i]) + ".data is 0x").c_str()));
+  for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
+    CHECK(op_call.refusal_of(exec, args) == "");
+    for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
+      if (std::string(op_call.tensors[i]) == "order") continue;  // elements are bytes
+      ++args[i];
+      std::string const message = op_call.refusal_of(exec, args);
+      CHECK(says(message, (std::string(op_call.tensors[i]) + ".data is 0x").c_str()));
       CHECK(says(message, ", must be a multiple of "));
-      --with[i];
+      --args[i];
     }
   });
 }
 
-// Imitates a thread that writes to the lengths of a call while it runs: results are worthless, but
-// nothing outside the tensors is read or written.
+// Simulates a thread that writes to the lengths of a running call: results are unspecified, but
+// nothing outside the tensors is accessed.
 TEST_CASE("lengths that change after the check") {
   if (!testing(backend_kind::host)) return;
   std::size_t changed = 0;
-  for (call const& one : calls()) {
-    if (!one.takes_lengths) continue;
-    CAPTURE(std::string(one.name));
+  for (call const& op_call : calls()) {
+    if (!op_call.takes_lengths) continue;
+    CAPTURE(std::string(op_call.name));
     for (ss::isa set : available_isas())
       for (int countdown : {0, 1, 2})
         for (index_t value : {index_t{-1000}, index_t{0}, index_t{4}, index_t{1000},
                               std::numeric_limits<index_t>::max()}) {
           std::vector<index_t> lengths = {3, 2};
-          test_executor executor{test_executor::way::forwards, [&, calls = 0]() mutable {
+          test_executor executor{test_executor::schedule::forwards, [&, calls = 0]() mutable {
                                    if (calls++ == countdown) lengths = {value, value};
                                  }};
           any_exec const exec(executor, 2, set);
-          arguments with(one.tensors.size());
-          std::vector<std::byte> scratch(one.workspace_bytes(exec), std::byte{0xff});
-          with.scratch = scratch;
-          with.lengths = {lengths.data(), 2};
-          if (one.takes_query_lengths) with.query_lengths = with.lengths;
-          CHECK(one.refusal_of(exec, with) == "");
-          CHECK(with.red_zones_untouched());
+          arguments args(op_call.tensors.size());
+          std::vector<std::byte> scratch(op_call.workspace_bytes(exec), std::byte{0xff});
+          args.scratch = scratch;
+          args.lengths = {lengths.data(), 2};
+          if (op_call.takes_query_lengths) args.query_lengths = args.lengths;
+          CHECK(op_call.refusal_of(exec, args) == "");
+          CHECK(args.red_zones_untouched());
           changed += lengths[0] == value;
         }
   }
@@ -178,23 +176,23 @@ TEST_CASE("lengths that change after the check") {
 
 namespace {
 
-// Fills the tensors of numbers; indices stay as they are.
-void fill_numbers(call const& one, arguments& with) {
-  for (std::size_t i = 0; i < one.tensors.size(); ++i) {
-    std::string const name = one.tensors[i];
+// Fills the tensors of numbers, not those of indices.
+void fill_numbers(call const& op_call, arguments& args) {
+  for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
+    std::string const name = op_call.tensors[i];
     if (name == "perm" || name == "order" || name == "maximum") continue;
-    auto* const numbers = reinterpret_cast<double*>(with[i]);
-    for (std::size_t n = 0; n < arguments::most_bytes / sizeof(double); ++n)
+    auto* const numbers = reinterpret_cast<double*>(args[i]);
+    for (std::size_t n = 0; n < arguments::max_bytes / sizeof(double); ++n)
       numbers[n] = static_cast<double>(1 + (7 * i + 5 * n) % 11) / 4;
   }
 }
-bool same_tensors(call const& one, arguments& a, arguments& b) {
-  for (std::size_t i = 0; i < one.tensors.size(); ++i)
-    if (std::memcmp(a[i], b[i], arguments::most_bytes) != 0) return false;
+bool same_tensors(call const& op_call, arguments& a, arguments& b) {
+  for (std::size_t i = 0; i < op_call.tensors.size(); ++i)
+    if (std::memcmp(a[i], b[i], arguments::max_bytes) != 0) return false;
   return true;
 }
 
-// A container that counts its resizes, and has room for no more than `room` bytes.
+// A container that counts its resizes and has a capacity of `room` bytes.
 struct counted_bytes {
   std::size_t* resizes;
   std::size_t room = std::numeric_limits<std::size_t>::max();
@@ -209,13 +207,13 @@ struct counted_bytes {
 };
 using counted_scratch = ss::basic_scratch<counted_bytes>;
 
-// A container whose memory is where it is told.
-struct bytes_elsewhere {
-  std::byte* where;
+// A container of external memory.
+struct external_bytes {
+  std::byte* memory;
   std::size_t bytes = 0;
 
   void resize(std::size_t size) { bytes = size; }
-  std::byte* data() { return where; }
+  std::byte* data() { return memory; }
   std::size_t size() const { return bytes; }
 };
 
@@ -230,49 +228,51 @@ struct bytes_that_throw : std::vector<std::byte> {
 TEST_CASE("one scratch serves every call, with the results of a workspace of the exact size") {
   ss::scratch memory;
   ss::basic_scratch<std::vector<double>> of_doubles;
-  std::size_t most = 0;
-  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
-    std::size_t const need = with.scratch.bytes;
-    most = std::max(most, need);
-    arguments sized(one.tensors.size()), also(one.tensors.size());
-    for (arguments* a : {&with, &sized, &also}) fill_indices(one, *a), fill_numbers(one, *a);
-    sized.scratch = with.scratch;
-    with.scratch = memory;
-    also.scratch = of_doubles;
-    for (arguments* a : {&with, &sized, &also}) CHECK(one.refusal_of(exec, *a) == "");
-    CHECK(same_tensors(one, with, sized));
-    CHECK(same_tensors(one, also, sized));
-    CHECK(ss::workspace(memory).bytes == most);
-    CHECK(ss::workspace(of_doubles).bytes == (most + 7) / 8 * 8);
+  std::size_t max_bytes = 0;
+  for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
+    std::size_t const bytes = args.scratch.bytes;
+    max_bytes = std::max(max_bytes, bytes);
+    arguments sized(op_call.tensors.size()), args_of_doubles(op_call.tensors.size());
+    for (arguments* a : {&args, &sized, &args_of_doubles})
+      fill_indices(op_call, *a), fill_numbers(op_call, *a);
+    sized.scratch = args.scratch;
+    args.scratch = memory;
+    args_of_doubles.scratch = of_doubles;
+    for (arguments* a : {&args, &sized, &args_of_doubles})
+      CHECK(op_call.refusal_of(exec, *a) == "");
+    CHECK(same_tensors(op_call, args, sized));
+    CHECK(same_tensors(op_call, args_of_doubles, sized));
+    CHECK(ss::workspace(memory).bytes == max_bytes);
+    CHECK(ss::workspace(of_doubles).bytes == (max_bytes + 7) / 8 * 8);
   });
-  CHECK(most > 0);
+  CHECK(max_bytes > 0);
 }
 
 TEST_CASE("a call that is refused enlarges nothing") {
   std::size_t resizes = 0, enlarged = 0;
-  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
-    if (with.scratch.bytes == 0) return;
+  for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
+    if (args.scratch.bytes == 0) return;
     counted_scratch memory{counted_bytes{&resizes}};
-    with.scratch = memory;
-    for (std::size_t i = 0; i < one.tensors.size(); ++i) {
-      std::byte* const tensor = with[i];
-      if (std::string(one.tensors[i]) != "order") {
-        ++with[i];
-        CHECK(says(one.refusal_of(exec, with), ", must be a multiple of "));
+    args.scratch = memory;
+    for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
+      std::byte* const tensor = args[i];
+      if (std::string(op_call.tensors[i]) != "order") {
+        ++args[i];
+        CHECK(says(op_call.refusal_of(exec, args), ", must be a multiple of "));
       }
-      with[i] = nullptr;
-      CHECK(says(one.refusal_of(exec, with), ".data is null"));
-      with[i] = tensor;
+      args[i] = nullptr;
+      CHECK(says(op_call.refusal_of(exec, args), ".data is null"));
+      args[i] = tensor;
     }
-    if (one.takes_lengths) {
-      auto* const within = reinterpret_cast<index_t*>(with[0]);
-      within[0] = within[1] = 5;
-      with.lengths = {within, 2};
-      CHECK(says(one.refusal_of(exec, with), "lengths overlaps "));
-      with.lengths = {};
+    if (op_call.takes_lengths) {
+      auto* const inner = reinterpret_cast<index_t*>(args[0]);
+      inner[0] = inner[1] = 5;
+      args.lengths = {inner, 2};
+      CHECK(says(op_call.refusal_of(exec, args), "lengths overlaps "));
+      args.lengths = {};
     }
     CHECK(resizes == 0);
-    CHECK(one.refusal_of(exec, with) == "");
+    CHECK(op_call.refusal_of(exec, args) == "");
     CHECK(resizes > 0);
     resizes = 0, ++enlarged;
   });
@@ -281,24 +281,24 @@ TEST_CASE("a call that is refused enlarges nothing") {
 
 TEST_CASE("memory that cannot grow, and memory that grows into a tensor") {
   std::size_t resizes = 0, tried = 0;
-  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
-    std::size_t const need = with.scratch.bytes;
-    if (need == 0) return;
-    fill_numbers(one, with);
-    arguments before(one.tensors.size());
-    fill_indices(one, before), fill_numbers(one, before);
+  for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
+    std::size_t const bytes = args.scratch.bytes;
+    if (bytes == 0) return;
+    fill_numbers(op_call, args);
+    arguments before(op_call.tensors.size());
+    fill_indices(op_call, before), fill_numbers(op_call, before);
 
-    counted_scratch short_of_one{counted_bytes{&resizes, need - 1}};
-    with.scratch = short_of_one;
-    CHECK(one.refusal_of(exec, with) == "workspace.bytes is " + std::to_string(need - 1) +
-                                            ", must be at least " + std::to_string(need));
-    ss::basic_scratch<bytes_that_throw> throws;
-    with.scratch = throws;
-    CHECK_THROWS_AS(one.run(exec, with), std::bad_alloc);
-    ss::basic_scratch<bytes_elsewhere> in_output{bytes_elsewhere{with[0]}};
-    with.scratch = in_output;
-    CHECK(says(one.refusal_of(exec, with), "workspace overlaps "));
-    CHECK(same_tensors(one, with, before));
+    counted_scratch short_of_one{counted_bytes{&resizes, bytes - 1}};
+    args.scratch = short_of_one;
+    CHECK(op_call.refusal_of(exec, args) == "workspace.bytes is " + std::to_string(bytes - 1) +
+                                                ", must be at least " + std::to_string(bytes));
+    ss::basic_scratch<bytes_that_throw> throwing;
+    args.scratch = throwing;
+    CHECK_THROWS_AS(op_call.run(exec, args), std::bad_alloc);
+    ss::basic_scratch<external_bytes> in_output{external_bytes{args[0]}};
+    args.scratch = in_output;
+    CHECK(says(op_call.refusal_of(exec, args), "workspace overlaps "));
+    CHECK(same_tensors(op_call, args, before));
     ++tried;
   });
   CHECK(tried > 20);
@@ -308,15 +308,15 @@ TEST_CASE("a call that writes nothing enlarges nothing") {
   std::size_t resizes = 0;
   counted_scratch memory{counted_bytes{&resizes}};
   arguments const a(9);
-  ss::softmax_attention<pattern_mask> const attend;
+  ss::softmax_attention<pattern_mask> const attention;
   ss::attention_inputs<double> const in{a.view(0, heads), a.view(1, heads), a.view(2, heads), {}};
-  ss::tensor4<double> const state = a.view(5, attend.saved_extents(heads, heads));
+  ss::tensor4<double> const state = a.view(5, attention.saved_extents(heads, heads));
   ss::exec::host const exec;
-  REQUIRE(attend.workspace_bytes<double>(exec, heads, heads) > 0);
-  attend.backward(exec, a.view(3, heads), in, a.view(4, heads), state, {}, memory);
+  REQUIRE(attention.workspace_bytes<double>(exec, heads, heads) > 0);
+  attention.backward(exec, a.view(3, heads), in, a.view(4, heads), state, {}, memory);
   CHECK(resizes == 0);
-  attend.backward(exec, a.view(3, heads), in, a.view(4, heads), state, {a.view(6, heads), {}, {}},
-                  memory);
+  attention.backward(exec, a.view(3, heads), in, a.view(4, heads), state,
+                     {a.view(6, heads), {}, {}}, memory);
   CHECK(resizes > 0);
 }
 
@@ -324,19 +324,19 @@ TEST_CASE(
     "a call in a workspace of fixed size, or in a scratch that is large enough, allocates "
     "nothing") {
   if (!testing(backend_kind::host)) return;
-  for (call const& one : calls()) {
-    CAPTURE(std::string(one.name));
+  for (call const& op_call : calls()) {
+    CAPTURE(std::string(op_call.name));
     any_exec const exec(ss::exec::host{});
-    arguments with(one.tensors.size());
-    fill_indices(one, with);
-    std::vector<std::byte> memory(one.workspace_bytes(exec));
+    arguments args(op_call.tensors.size());
+    fill_indices(op_call, args);
+    std::vector<std::byte> memory(op_call.workspace_bytes(exec));
     ss::scratch grown;
-    with.scratch = grown;
-    one.run(exec, with);
+    args.scratch = grown;
+    op_call.run(exec, args);
     for (ss::workspace const w : {ss::workspace(memory), ss::workspace(grown)}) {
-      with.scratch = w;
+      args.scratch = w;
       std::size_t const before = allocations;
-      one.run(exec, with);
+      op_call.run(exec, args);
       CHECK(allocations == before);
     }
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sum that is no number is stored as one and the same NaN by every operator, on every backend and
-// instruction set, whatever NaN, infinities and opposite signs went into it. That values which are
-// only moved keep their NaN is the matter of the operators' own tests; so is sparse_mix, whose
-// oracle knows the one NaN (sparse_mix/special_values.cpp).
+// Every operator stores the same NaN for every NaN sum, on every backend and instruction set. The
+// tests of each operator check that moved values keep their NaN; those of sparse_mix check its sums
+// (sparse_mix/special_values.cpp).
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
@@ -22,16 +21,16 @@
 
 using namespace support;
 
-// -ffast-math promises the compiler that none of these numbers is there.
+// -ffast-math excludes these numbers.
 #if !defined(__FAST_MATH__)
 
 namespace {
 
 template <class T>
 using accumulator = ss::detail::accumulator_t<T>;
-constexpr ss::grad_mode both_modes[] = {ss::grad_mode::overwrite, ss::grad_mode::accumulate};
+constexpr ss::grad_mode modes[] = {ss::grad_mode::overwrite, ss::grad_mode::accumulate};
 
-// The sums that a call stored.
+// Sums stored by a call.
 template <class T>
 struct sums_of_call {
   std::vector<T> elements;
@@ -47,22 +46,22 @@ void check_sums(std::vector<Number> const& sums) {
   std::size_t nans = 0, others = 0;
   for (Number const& sum : sums) {
     nans += decode(sum).kind == number_class::nan;
-    others += !same_bits(sum, with_one_nan(sum));
+    others += !same_bits(sum, with_canonical_nan(sum));
   }
   CHECK((nans > 0 || sums.empty()));
   CHECK(others == 0);
 }
-// run(on) makes a call.
+// Checks that `run(exec)` gives the same sums on every backend.
 template <class Run>
 void check_call(std::uint64_t number, Run const& run) {
-  auto const want = run(ss::exec::host{1, ss::isa::portable});
-  check_sums(want.elements);
-  check_sums(want.of_weights);
+  auto const expected = run(ss::exec::host{1, ss::isa::portable});
+  check_sums(expected.elements);
+  check_sums(expected.of_weights);
   auto const check = [&](any_exec const& exec) {
-    auto const got = run(exec);
+    auto const actual = run(exec);
     CAPTURE(describe_exec(exec));
-    CHECK(same_bits(got.elements, want.elements));
-    CHECK(same_bits(got.of_weights, want.of_weights));
+    CHECK(same_bits(actual.elements, expected.elements));
+    CHECK(same_bits(actual.of_weights, expected.of_weights));
   };
   for (std::uint64_t i = 0; i < 3; ++i) for_each_grid(number + i, check);
   if (!testing(backend_kind::host)) return;
@@ -70,9 +69,9 @@ void check_call(std::uint64_t number, Run const& run) {
   check(ss::exec::host{3});
 }
 
-// Ordinary numbers among NaN of every payload and sign, infinities and zeros.
+// Ordinary numbers mixed with random NaN, infinities and zeros.
 template <class Number>
-std::vector<Number> some_special(std::size_t size, std::uint64_t seed) {
+std::vector<Number> mixed_specials(std::size_t size, std::uint64_t seed) {
   random_stream random(seed);
   std::vector<Number> numbers(size);
   for (Number& number : numbers)
@@ -81,16 +80,16 @@ std::vector<Number> some_special(std::size_t size, std::uint64_t seed) {
   return numbers;
 }
 template <class T>
-tensor<T> some_special(extents3 e, std::uint64_t seed) {
+tensor<T> mixed_specials(extents3 e, std::uint64_t seed) {
   tensor<T> t(e);
-  t.elements() = some_special<T>(t.elements().size(), seed);
+  t.elements() = mixed_specials<T>(t.elements().size(), seed);
   return t;
 }
 
-// backward(on, dy, dx): of an operator that only moves values, adding to dx.
+// Checks `backward(exec, dy, dx)` of an operator that moves values and adds them to dx.
 template <class T, class Backward>
 void check_accumulation(extents3 e, Backward const& backward) {
-  tensor<T> const dy = some_special<T>(e, 1), before = some_special<T>(e, 2);
+  tensor<T> const dy = mixed_specials<T>(e, 1), before = mixed_specials<T>(e, 2);
   check_call(static_cast<std::uint64_t>(e.length), [&](any_exec const& exec) {
     tensor<T> dx = before, twice = dy;
     backward(exec, std::as_const(dy).view(), dx.view());
@@ -112,7 +111,7 @@ TEST_CASE_TEMPLATE("slicing_sort", T, float, double, float16, bfloat16) {
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       tensor<T> y(e);
       tensor<std::uint16_t> perm(e);
-      tensor<T> const x = some_special<T>(e, 3);
+      tensor<T> const x = mixed_specials<T>(e, 3);
       op.forward(exec, x.view(), y.view(), {perm.view()}, scratch.get());
       op.backward(exec, dy, {perm.view()}, dx, scratch.get(), add);
     });
@@ -123,7 +122,7 @@ TEST_CASE_TEMPLATE("permute", T, float, double, float16, bfloat16) {
   for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}}) {
     tensor<std::uint16_t> perm(e);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      // 7 shares no divisor with a length: a permutation.
+      // A permutation, because 7 is coprime to the lengths.
       perm(b, n, c) = static_cast<std::uint16_t>((7 * n + b + c) % e.length);
     });
     ss::permute const op;
@@ -170,7 +169,7 @@ TEST_CASE_TEMPLATE("csp", T, float, double, float16, bfloat16) {
                                      op.saved_extents(e));
       }();
       tensor<T> y(e);
-      tensor<T> const x = some_special<T>(e, 3);
+      tensor<T> const x = mixed_specials<T>(e, 3);
       op.forward(exec, x.view(), y.view(), {saved}, scratch.get());
       op.backward(exec, dy, {saved}, dx, scratch.get(), add);
     });
@@ -186,22 +185,22 @@ TEST_CASE_TEMPLATE("multi_permutation", T, float, double, float16, bfloat16) {
   using A = accumulator<T>;
   index_t constexpr terms = 3;
   ss::multi_permutation<pattern_order> const op(terms, pattern_order{irregular});
-  std::vector<A> const weights = {A(0.7), A(-1.3), A(0)};  // 0 times infinity is a NaN, too
+  std::vector<A> const weights = {A(0.7), A(-1.3), A(0)};  // 0 times infinity is a NaN
   for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}})
-    for (ss::grad_mode mode : both_modes)
+    for (ss::grad_mode mode : modes)
       for (bool uniform : {false, true}) {
-        tensor<T> const x = some_special<T>(e, 4), dy = some_special<T>(e, 5),
-                        before = some_special<T>(e, 6);
+        tensor<T> const x = mixed_specials<T>(e, 4), dy = mixed_specials<T>(e, 5),
+                        before = mixed_specials<T>(e, 6);
         check_call(static_cast<std::uint64_t>(e.length) + uniform, [&](any_exec const& exec) {
           guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
           tensor<T> y(e), dx = before, dx_alone = before;
           tensor<std::uint16_t> perm(e);
-          std::vector<A> dweights = some_special<A>(terms, 7);
-          ss::tensor1<A> const to(dweights.data(), terms);
+          std::vector<A> dweights = mixed_specials<A>(terms, 7);
+          ss::tensor1<A> const dweights_view(dweights.data(), terms);
           auto const call = [&](auto w) {
             op.forward(exec, x.view(), w, y.view(), {perm.view()}, scratch.get());
-            op.backward(exec, dy.view(), x.view(), w, {perm.view()}, dx.view(), to, scratch.get(),
-                        mode);
+            op.backward(exec, dy.view(), x.view(), w, {perm.view()}, dx.view(), dweights_view,
+                        scratch.get(), mode);
             op.backward(exec, dy.view(), w, {perm.view()}, dx_alone.view(), scratch.get(), mode);
           };
           if (uniform)
@@ -221,9 +220,9 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
   constexpr index_t reference = 1;
   ss::sinkhorn_csp const op{ss::group_size{8}, ss::sinkhorn{0.5, 2}, ss::shift::linear{},
                             ss::reference{reference}};
-  tensor<T> x = some_special<T>(e, 8), dy = some_special<T>(e, 9);
-  tensor<T> const before = some_special<T>(e, 10);
-  // A NaN spreads over its group, and from the reference over all channels.
+  tensor<T> x = mixed_specials<T>(e, 8), dy = mixed_specials<T>(e, 9);
+  tensor<T> const before = mixed_specials<T>(e, 10);
+  // A NaN propagates in its group, and from the reference channel to all channels.
   for_each_position(e, [&](index_t b, index_t n, index_t c) {
     if (b == 0 || c == reference)
       x(b, n, c) = dy(b, n, c) = from_double<T>(0.01 * static_cast<double>(n + c));
@@ -231,7 +230,7 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
   random_stream random(1);
   x(1, 3, reference) = random_nan<T>(random);
   dy(0, 30, 5) = random_nan<T>(random);
-  for (ss::grad_mode mode : both_modes)
+  for (ss::grad_mode mode : modes)
     check_call(11, [&](any_exec const& exec) {
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       tensor<T> y(e), dx = before;
@@ -240,7 +239,8 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
                   mode);
       sums_of_call<T> sums{dx.elements(), {}};
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
-        if (c != reference) sums.elements.push_back(y(b, n, c));  // the reference is moved
+        if (c != reference)
+          sums.elements.push_back(y(b, n, c));  // the reference channel is only moved
       });
       return sums;
     });

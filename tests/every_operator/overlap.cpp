@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views overlap exactly if they share a byte, and calls whose views share nothing are accepted:
-// slices of a packed tensor, and axes of one element with any stride.
+// Views overlap exactly if they share a byte. Calls with disjoint views are accepted: slices of a
+// packed tensor, and extents of 1 with any stride.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/inputs.hpp"
@@ -65,12 +65,12 @@ TEST_CASE("views share memory if they share a byte") {
         t{below(60), below(30), below(12), 1 + below(3)};
     auto const a = view(s), b = view(random.below(2) == 0 ? s : t);
     auto const first = bytes_of(a), second = bytes_of(b);
-    std::vector<std::uintptr_t> both;
+    std::vector<std::uintptr_t> shared;
     std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
-                          std::back_inserter(both));
+                          std::back_inserter(shared));
     CAPTURE(i);
-    CHECK(ss::detail::byte_overlap::between(a, b) == !both.empty());
-    ++(both.empty() ? apart : sharing);
+    CHECK(ss::detail::byte_overlap::between(a, b) == !shared.empty());
+    ++(shared.empty() ? apart : sharing);
   }
   CHECK(apart > 2000);
   CHECK(sharing > 2000);
@@ -80,7 +80,7 @@ TEST_CASE("calls whose views share nothing, or are the same") {
   for_each_backend_untuned([&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     std::vector<float> packed(4 * 10), rest(200);
-    // In place: the stride of an axis of one element may be anything.
+    // In place, with an arbitrary stride of an extent of 1.
     ss::slicing_sort<pattern_order> const sort;
     extents3 const e{1, 4, 2};
     std::vector<std::byte> scratch(sort.workspace_bytes<float>(exec, e));
@@ -100,25 +100,27 @@ TEST_CASE("calls whose views share nothing, or are the same") {
         ss::exec::dry_run{exec}, first,
         {ss::tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(rest.data()), e)}, second,
         scratch));
-    // Gradients of keys and values of other widths, packed in one tensor.
+    // Gradients of keys and values of different widths, packed in one tensor.
     extents4 const keys{1, 1, 4, 6}, values{1, 1, 4, 4}, state{1, 1, 4, 2};
     ss::strides4 const rows{40, 40, 10, 1};
-    auto const in = [&](extents4 shape) { return ss::tensor4<float>(rest.data(), shape); };
+    auto const input = [&](extents4 shape) { return ss::tensor4<float>(rest.data(), shape); };
     ss::softmax_attention<pattern_mask> const softmax;
     scratch.resize(softmax.workspace_bytes<float>(exec, keys, values));
-    auto const packed_values = [&](index_t at) {
-      return softmax.backward(ss::exec::dry_run{exec}, in(values), {in(keys), in(keys), in(values)},
-                              in(values), {in(state)},
+    auto const packed_values = [&](index_t offset) {
+      return softmax.backward(ss::exec::dry_run{exec}, input(values),
+                              {input(keys), input(keys), input(values)}, input(values),
+                              {input(state)},
                               {{},
                                ss::tensor4<float>(packed.data(), keys, rows),
-                               ss::tensor4<float>(packed.data() + at, values, rows)},
+                               ss::tensor4<float>(packed.data() + offset, values, rows)},
                               scratch);
     };
     CHECK(std::string(packed_values(6).message) == "");
     CHECK(says(packed_values(5).message, "dk overlaps dv ("));
     ss::linear_attention<> const linear;
     scratch.resize(linear.workspace_bytes<float>(exec, keys, values));
-    CHECK(linear.backward(ss::exec::dry_run{exec}, in(values), {in(keys), in(keys), in(values)},
+    CHECK(linear.backward(ss::exec::dry_run{exec}, input(values),
+                          {input(keys), input(keys), input(values)},
                           {{},
                            ss::tensor4<float>(packed.data(), keys, rows),
                            ss::tensor4<float>(packed.data() + 6, values, rows)},

@@ -172,7 +172,7 @@ struct fuzzed_exec {
   ss::isa set;
 
   explicit fuzzed_exec(std::uint64_t flags)
-      : executor{static_cast<test_executor::way>((flags >> 10) % 3)},
+      : executor{static_cast<test_executor::schedule>((flags >> 10) % 3)},
         threads(static_cast<unsigned>(1 + (flags >> 8) % 4)),
         set(available_isas()[flags % available_isas().size()]) {}
   any_exec get() { return any_exec(executor, threads, set); }

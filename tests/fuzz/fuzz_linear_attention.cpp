@@ -8,7 +8,7 @@
 #include "fuzz_input.hpp"
 
 #include "linear_attention/oracle.hpp"
-#include "linear_attention/run_own.hpp"
+#include "linear_attention/run_custom.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -53,7 +53,7 @@ void run_type(byte_reader& reader) {
   double const eps = least_eps(size, feature) + static_cast<double>(reader.take()) / 16;
   auto p = normal_linear<T>(size, feature_number(std::min(feature, custom_relu - 1), flags >> 6),
                             divisor_number(divisor, eps), causal, flags >> 16);
-  own_feature const feature_map{feature == custom_relu ? own_kind::relu : own_kind::by_place,
+  custom_feature const feature_map{feature == custom_relu ? custom_feature_kind::relu : custom_feature_kind::positional,
                                 (flags & 128) != 0 ? 0.25 : 0};
   if (feature >= custom_relu) {
     p.feature = ss::feature::relu{feature_map.eps};
@@ -74,7 +74,7 @@ void run_type(byte_reader& reader) {
   fuzzed_exec fuzzed(flags >> 3);
   auto const exec = fuzzed.get();
   auto const run = [&](auto const& policy, memory_layout l) {
-    return feature >= custom_relu ? run_own(feature_map, p, policy, l) : run_linear(p, policy, l);
+    return feature >= custom_relu ? run_custom(feature_map, p, policy, l) : run_linear(p, policy, l);
   };
   auto const results = run(exec, layout);
   if (any_bits || feature >= custom_relu) {

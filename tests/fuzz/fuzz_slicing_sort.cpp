@@ -34,7 +34,8 @@ void run_type(byte_reader& reader) {
   p.x = read_tensor<T>(reader, e, seed, by_columns);
   p.dy = tensor<T>(e);
   random_stream random(seed);
-  for (T& gradient : p.dy.elements()) gradient = from_bits<T>(random.bits() & format_of<T>().all());
+  for (T& gradient : p.dy.elements())
+    gradient = from_bits<T>(random.bits() & format_of<T>().mask());
   solve(p);
 
   fuzzed_exec fuzzed(flags);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of linear_attention, for tests that spoil one argument and read the refusal.
+// A valid call of linear_attention; tests make one argument invalid and check the message.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -19,8 +19,8 @@
 
 namespace support {
 
-// Two samples of three heads, five queries, four keys (five where causal), eight random features.
-// Views are over separate pieces of one buffer.
+// Two samples of three heads with five queries, four keys (causal: five) and eight random features.
+// Views are pieces of one buffer.
 template <class Feature = ss::feature::random_exp, class Divisor = ss::divisor::sum_plus,
           class Direction = ss::direction::noncausal>
 struct linear_call {
@@ -40,7 +40,7 @@ struct linear_call {
       {at(0), q_shape}, {at(1), k_shape}, {at(2), v_shape}, {at(3), w_shape}};
   tensor4<float const> dy{at(4), y_shape};
   tensor4<float> y{at(5), y_shape};
-  ss::linear_attention_gradients<float> to{
+  ss::linear_attention_gradients<float> grads{
       {at(6), q_shape}, {at(7), k_shape}, {at(8), v_shape}, {at(9), w_shape}};
   std::vector<index_t> rows, query_rows;
   ss::dropout dropout;
@@ -50,7 +50,7 @@ struct linear_call {
   linear_call(linear_call const&) = delete;
 
   float* at(std::size_t number) { return memory.data() + number * piece; }
-  void without_w() { in.w = {}, to.dw = {}; }
+  void without_w() { in.w = {}, grads.dw = {}; }
   ss::linear_attention<Feature, Divisor, Direction> op() const {
     return ss::linear_attention<Feature, Divisor, Direction>(feature, divisor);
   }
@@ -63,17 +63,17 @@ struct linear_call {
   std::string backward() {
     ss::attention_backward_options const options{ss::lengths(view_of(rows), view_of(query_rows)),
                                                  dropout};
-    return unchanged(op().backward(ss::exec::dry_run{exec}, dy, in, to, scratch, options),
-                     [&] { op().backward(exec, dy, in, to, scratch, options); });
+    return unchanged(op().backward(ss::exec::dry_run{exec}, dy, in, grads, scratch, options),
+                     [&] { op().backward(exec, dy, in, grads, scratch, options); });
   }
-  // The message of both, which must be the same but for the name they begin with.
-  std::string everywhere() {
-    std::string const one = rest_of(forward(), "linear_attention.forward: "),
-                      two = rest_of(backward(), "linear_attention.backward: ");
-    CHECK(one == two);
-    return one;
+  // The message of both directions, which may differ in their prefix only.
+  std::string both_directions() {
+    std::string const message = rest_of(forward(), "linear_attention.forward: "),
+                      backward_message = rest_of(backward(), "linear_attention.backward: ");
+    CHECK(message == backward_message);
+    return message;
   }
-  std::string backward_alone() {
+  std::string backward_only() {
     CHECK(forward() == "");
     return rest_of(backward(), "linear_attention.backward: ");
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention gives the same bits for any number of threads, any executor, any split of the
-// batch and the heads, any choice of gradients, and on every device; and takes memory that does not
-// grow with the square of the length.
+// linear_attention gives the same bits for any number of threads, executor, split of the batch and
+// heads, choice of gradients, and device. Its workspace does not grow with the square of the
+// length.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
 #include "support/executors.hpp"
@@ -16,42 +16,42 @@ using namespace support;
 
 namespace {
 
-// Some rows of heads of a tensor, those of sample b and head h.
+// Rows of sample b and head h of a tensor.
 template <class T>
-std::vector<T> head_of(std::vector<T> const& all, extents4 e, index_t b, index_t h) {
-  if (all.empty()) return all;
-  auto const first = all.begin() + static_cast<std::ptrdiff_t>(linear_size::at(e, b, h, 0, 0));
+std::vector<T> head_of(std::vector<T> const& tensor, extents4 e, index_t b, index_t h) {
+  if (tensor.empty()) return tensor;
+  auto const first = tensor.begin() + static_cast<std::ptrdiff_t>(linear_size::at(e, b, h, 0, 0));
   return std::vector<T>(first, first + static_cast<std::ptrdiff_t>(e.length * e.channels));
 }
-// One head of one sample as a problem of its own.
+// One head of one sample as a problem.
 template <class T>
-linear_problem<T> head_of(linear_problem<T> const& p, index_t b, index_t h) {
-  linear_problem<T> one = p;
-  one.size.batch = one.size.heads = 1;
-  one.q = head_of(p.q, p.size.q(), b, h);
-  one.k = head_of(p.k, p.size.k(), b, h);
-  one.v = head_of(p.v, p.size.v(), b, h);
-  one.w = head_of(p.w, p.of_w(), 0, p.shared_w ? 0 : h);
-  one.dy = head_of(p.dy, p.size.y(), b, h);
-  one.dq = head_of(p.dq, p.size.q(), b, h);
-  one.dk = head_of(p.dk, p.size.k(), b, h);
-  one.dv = head_of(p.dv, p.size.v(), b, h);
-  one.dw = head_of(p.dw, p.of_w(), 0, p.shared_w ? 0 : h);
-  if (!p.lengths.empty()) one.lengths = {p.valid_keys(b)};
-  if (!p.query_lengths.empty()) one.query_lengths = {p.valid_queries(b)};
-  return one;
+linear_problem<T> head_of(linear_problem<T> const& problem, index_t b, index_t h) {
+  linear_problem<T> head = problem;
+  head.size.batch = head.size.heads = 1;
+  head.q = head_of(problem.q, problem.size.q(), b, h);
+  head.k = head_of(problem.k, problem.size.k(), b, h);
+  head.v = head_of(problem.v, problem.size.v(), b, h);
+  head.w = head_of(problem.w, problem.w_shape(), 0, problem.shared_w ? 0 : h);
+  head.dy = head_of(problem.dy, problem.size.y(), b, h);
+  head.dq = head_of(problem.dq, problem.size.q(), b, h);
+  head.dk = head_of(problem.dk, problem.size.k(), b, h);
+  head.dv = head_of(problem.dv, problem.size.v(), b, h);
+  head.dw = head_of(problem.dw, problem.w_shape(), 0, problem.shared_w ? 0 : h);
+  if (!problem.lengths.empty()) head.lengths = {problem.valid_keys(b)};
+  if (!problem.query_lengths.empty()) head.query_lengths = {problem.valid_queries(b)};
+  return head;
 }
 
 constexpr linear_size sizes[] = {
     {2, 3, 40, 40, 5, 9}, {1, 1, 200, 200, 8, 5}, {3, 1, 17, 17, 17, 33}};
 
-// f(problem) for every feature, in turn causal or not.
+// Calls f(problem) for every feature, alternately causal and noncausal.
 template <class T, class F>
 void for_each_problem(std::uint64_t seed, F const& f) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (linear_size size : sizes) {
       ++seed;
-      f(any_linear<T>(size, feature, seed % divisor_kinds, seed % 2 == 0, seed));
+      f(random_linear<T>(size, feature, seed % divisor_kinds, seed % 2 == 0, seed));
     }
 }
 
@@ -60,68 +60,71 @@ void for_each_problem(std::uint64_t seed, F const& f) {
 TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T, float, double,
                    float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
-  for_each_problem<T>(60 + sizeof(T), [&](linear_problem<T> const& p) {
-    auto const want = run_linear(p, ss::exec::host{});
+  for_each_problem<T>(60 + sizeof(T), [&](linear_problem<T> const& problem) {
+    auto const want = run_linear(problem, ss::exec::host{});
     auto const check = [&](any_exec const& exec) {
-      CAPTURE(p.describe());
+      CAPTURE(problem.describe());
       CAPTURE(describe_exec(exec));
-      CHECK(same_results(run_linear(p, exec), want));
+      CHECK(same_results(run_linear(problem, exec), want));
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
     for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
-    for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
-      test_executor executor{how};
+    for (auto way : {test_executor::way::backwards, test_executor::way::scattered}) {
+      test_executor executor{way};
       check(any_exec(executor, 5));
     }
   });
 }
 
-// dw is a sum over samples, and over heads that share w; in a problem of one head it is that
-// head's.
-TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, double, float16) {
-  for_each_problem<T>(160 + sizeof(T), [&](linear_problem<T> p) {
-    if (p.size.batch == 1) return;
-    p.wanted = 15;
-    p.lengths = p.size.batch == 2 ? std::vector<index_t>{30, 40} : std::vector<index_t>{17, 0, 9};
-    linear_size const& s = p.size;
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
-      CAPTURE(p.describe());
+// dw sums over samples, and over heads that share w. In a problem of one head it is that head's.
+TEST_CASE_TEMPLATE("single samples and heads, and repeated calls", T, float, double, float16) {
+  for_each_problem<T>(160 + sizeof(T), [&](linear_problem<T> problem) {
+    if (problem.size.batch == 1) return;
+    problem.gradients = 15;
+    problem.lengths =
+        problem.size.batch == 2 ? std::vector<index_t>{30, 40} : std::vector<index_t>{17, 0, 9};
+    linear_size const& s = problem.size;
+    for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      CAPTURE(problem.describe());
       CAPTURE(describe_exec(exec));
-      auto const all = run_linear(p, exec);
-      CHECK(same_results(all, run_linear(p, exec)));
+      auto const together = run_linear(problem, exec);
+      CHECK(same_results(together, run_linear(problem, exec)));
       for (index_t b = 0; b < s.batch; ++b)
         for (index_t h = 0; h < s.heads; ++h) {
-          auto const one = run_linear(head_of(p, b, h), exec);
-          CHECK(same_bits(one.y, head_of(all.y, s.y(), b, h)));
-          CHECK(same_bits(one.dq, head_of(all.dq, s.q(), b, h)));
-          CHECK(same_bits(one.dk, head_of(all.dk, s.k(), b, h)));
-          CHECK(same_bits(one.dv, head_of(all.dv, s.v(), b, h)));
+          auto const alone = run_linear(head_of(problem, b, h), exec);
+          CHECK(same_bits(alone.y, head_of(together.y, s.y(), b, h)));
+          CHECK(same_bits(alone.dq, head_of(together.dq, s.q(), b, h)));
+          CHECK(same_bits(alone.dk, head_of(together.dk, s.k(), b, h)));
+          CHECK(same_bits(alone.dv, head_of(together.dv, s.v(), b, h)));
         }
     });
   });
 }
 
-TEST_CASE_TEMPLATE("what is asked for besides changes no bit", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("gradients do not depend on the others that are computed", T, float, double,
+                   bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
-      auto p = any_linear<T>({2, 2, 35, 35, 4, 5}, feature, feature % 2, causal, 300 + feature);
-      p.mode = causal ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
-      p.wanted = 15;
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      auto problem =
+          random_linear<T>({2, 2, 35, 35, 4, 5}, feature, feature % 2, causal, 300 + feature);
+      problem.mode = causal ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
+      problem.gradients = 15;
+      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        auto const all = run_linear(p, exec);
-        for (unsigned wanted = 0; wanted < 15; ++wanted) {
-          if (!full_suite() && wanted > 2 && wanted != 4 && wanted != 8 && wanted != 3 + feature)
+        auto const together = run_linear(problem, exec);
+        for (unsigned gradients = 0; gradients < 15; ++gradients) {
+          if (!full_suite() && gradients > 2 && gradients != 4 && gradients != 8 &&
+              gradients != 3 + feature)
             continue;
-          auto part = p;
-          part.wanted = wanted;
-          CAPTURE(part.describe());
-          auto const got = run_linear(part, exec);
+          auto partial = problem;
+          partial.gradients = gradients;
+          CAPTURE(partial.describe());
+          auto const got = run_linear(partial, exec);
           CHECK(got.wrong == "");
-          CHECK(same_bits(got.dq, (wanted & linear_dq) != 0 ? all.dq : p.dq));
-          CHECK(same_bits(got.dk, (wanted & linear_dk) != 0 ? all.dk : p.dk));
-          CHECK(same_bits(got.dv, (wanted & linear_dv) != 0 ? all.dv : p.dv));
-          CHECK(same_bits(got.dw, (wanted & linear_dw) != 0 ? all.dw : p.dw));
+          CHECK(same_bits(got.dq, (gradients & linear_dq) != 0 ? together.dq : problem.dq));
+          CHECK(same_bits(got.dk, (gradients & linear_dk) != 0 ? together.dk : problem.dk));
+          CHECK(same_bits(got.dv, (gradients & linear_dv) != 0 ? together.dv : problem.dv));
+          CHECK(same_bits(got.dw, (gradients & linear_dw) != 0 ? together.dw : problem.dw));
         }
       });
     }
@@ -132,11 +135,11 @@ TEST_CASE("every device and tuning of the kernels") {
   std::uint64_t seed = 500;
   for (any_exec const exec : block_execs()) {
     ++seed;
-    auto const p =
-        any_linear<float>({1, 2, 70, 70, 9, 7}, seed % feature_kinds, 0, seed % 4 < 2, seed);
-    CAPTURE(p.describe());
+    auto const problem =
+        random_linear<float>({1, 2, 70, 70, 9, 7}, seed % feature_kinds, 0, seed % 4 < 2, seed);
+    CAPTURE(problem.describe());
     CAPTURE(describe_exec(exec));
-    CHECK(same_results(run_linear(p, exec), run_linear(p, ss::exec::host{})));
+    CHECK(same_results(run_linear(problem, exec), run_linear(problem, ss::exec::host{})));
   }
 }
 
@@ -151,14 +154,14 @@ TEST_CASE("memory") {
         return operation.template workspace_bytes<float>(exec, q(n), q(n));
       };
       CHECK(bytes(1 << 17) <= 2 * bytes(1 << 16) + (1 << 22));
-      // As many numbers as q, k, v and their sums of tiles have, some times.
+      // A small multiple of the sizes of q, k, v and their sums per tile.
       CHECK(bytes(1 << 16) <= std::size_t{8} * (1 << 16) * 64 * 4 * 8);
     };
     check(op);
     check(causal);
   });
-  for (extents4 none : {extents4{0, 4, 9, 8}, extents4{2, 0, 9, 8}})
-    CHECK(op.workspace_bytes<float>(ss::exec::host{2}, none, none) == 0);
+  for (extents4 empty : {extents4{0, 4, 9, 8}, extents4{2, 0, 9, 8}})
+    CHECK(op.workspace_bytes<float>(ss::exec::host{2}, empty, empty) == 0);
   CHECK(op.workspace_bytes<float>(ss::exec::host{2}, q(999), q(999)) >=
         op.workspace_bytes<float>(ss::exec::host{1}, q(999), q(999)));
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of an oracle, each with how far from it roundings may lead.
+// Numbers of an oracle, each with a bound of its rounding error.
 //
-// What is computed of a polynomial is the sum of its terms, each of which went through at most n
-// roundings, in whatever order the sums are formed: it is off by gamma(n) = n u / (1 - n u) times
-// the terms' absolute values, u half a unit of the last place. So an estimate has the value, the
-// sum of the absolute values of its terms, and the error that comes from what it is formed of;
-// `settled(n)` adds that of its roundings.
+// A computed polynomial is a sum of terms, each of which went through at most n roundings, whatever
+// the order of the sums. Its error is at most gamma(n) = n u / (1 - n u) times the sum of the
+// absolute values of the terms, where u is half a unit in the last place. An estimate therefore
+// holds the value, the sum of the absolute values of its terms, and the error it inherits;
+// `rounded(x, n)` adds the error of n roundings.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -22,7 +22,7 @@ namespace support {
 
 struct estimate {
   long double value = 0;
-  long double size = 0;  // of the terms, with their errors: at least |value|
+  long double size = 0;  // sum of |term| with errors; at least |value|
   long double error = 0;
 
   static estimate exact(long double x) { return {x, std::fabs(x), 0}; }
@@ -40,69 +40,69 @@ struct estimate {
 };
 using estimates = std::vector<estimate>;
 
-// A result, and the bound of its error.
+// A result and the bound of its error.
 struct bounded {
   long double value = 0, error = 0;
 };
 
-// The accumulator's roundings, those of operands of products, and those of results.
+// Roundings of the accumulator, of the operands of products, and of results.
 class roundings {
  public:
   template <class T>
-  static roundings of(slicesort::products kind = slicesort::products::exact) {
+  static roundings make(slicesort::products kind = slicesort::products::exact) {
     constexpr number_format element = format_of<T>();
     constexpr number_format accumulator = format_of<slicesort::detail::accumulator_t<T>>();
-    roundings r;
-    r.unit_ = std::ldexp(1.0L, -(accumulator.fraction_bits + 1));
-    r.tiny_ = 4 * std::ldexp(1.0L, 1 - accumulator.bias());
+    roundings result;
+    result.unit_ = std::ldexp(1.0L, -(accumulator.fraction_bits + 1));
+    result.tiny_ = 4 * std::ldexp(1.0L, 1 - accumulator.bias());
     if (element.fraction_bits != accumulator.fraction_bits) {
-      r.narrow_ = std::ldexp(1.0L, -(element.fraction_bits + 1));
-      r.narrow_tiny_ = std::ldexp(1.0L, -(element.bias() + element.fraction_bits));
-      if (kind == slicesort::products::native) r.operand_ = std::ldexp(1.0L, -11);  // of TF32
+      result.narrow_ = std::ldexp(1.0L, -(element.fraction_bits + 1));
+      result.narrow_tiny_ = std::ldexp(1.0L, -(element.bias() + element.fraction_bits));
+      if (kind == slicesort::products::native) result.operand_ = std::ldexp(1.0L, -11);  // of TF32
     }
-    return r;
+    return result;
   }
   long double unit() const { return unit_; }
 
-  // For the roundings of long double a little more.
+  // gamma(n), slightly enlarged for the roundings of long double.
   long double gamma(slicesort::index_t n) const {
     long double const nu = 1.002L * static_cast<long double>(n) * unit_;
     return nu / (1 - nu);
   }
-  // After n roundings; what underflows is lost.
-  estimate settled(estimate const& x, slicesort::index_t n) const {
+  // The estimate after n roundings, with room for underflow.
+  estimate rounded(estimate const& x, slicesort::index_t n) const {
     if (x.size == 0) return x;
     long double const error = x.error + gamma(n) * x.size + tiny_;
     return {x.value, std::fabs(x.value) + error, error};
   }
-  // A sum of products of which n factors were rounded to be operands.
-  estimate of_operands(estimate x, slicesort::index_t n) const {
+  // A sum of products with n rounded operands per product.
+  estimate with_rounded_operands(estimate x, slicesort::index_t n) const {
     long double const error = static_cast<long double>(n) * 1.002L * operand_ * x.size;
     x.error += error, x.size += error;
     return x;
   }
-  // exp: to two units in the last place, and 0 where that is no normal number. It takes over the
-  // error of its argument.
+  // exp, to two units in the last place; subnormal results flush to 0. Inherits the error of its
+  // argument.
   estimate exponential(estimate const& x) const {
     long double const value = std::exp(x.value), grown = std::exp(std::fmin(x.error, 9000.0L));
     long double const error = value * (grown * (1 + 4 * unit_) - 1) + tiny_;
     return {value, value + error, error};
   }
-  // Sine or cosine, `of` the exact one: to two units in the last place of 1.
-  estimate periodic(long double of, estimate const& argument) const {
+  // Sine or cosine, given the exact one: to two units in the last place of 1.
+  estimate periodic(long double exact, estimate const& argument) const {
     long double const error = argument.error + 4 * unit_;
-    return {of, std::fabs(of) + error, error};
+    return {exact, std::fabs(exact) + error, error};
   }
-  // 1 / x, of which nothing is known where x may be 0 and is not.
+  // 1 / x. Unbounded if x may be 0 within its error; 0 if it is exactly 0.
   estimate reciprocal(estimate const& x) const {
     if (x.value == 0 && x.error == 0) return {};
     long double const least = std::fabs(x.value) - x.error;
     if (!(least > 0)) return {0, 1e3000L, 1e3000L};
     long double const value = 1 / x.value;
-    return settled({value, std::fabs(value), x.error / (std::fabs(x.value) * least)}, 1);
+    return rounded({value, std::fabs(value), x.error / (std::fabs(x.value) * least)}, 1);
   }
 
-  // A result as it is stored, added to `before` if it is.
+  // A stored result; in mode accumulate, after adding it to `before`.
   template <class T>
   bounded stored(estimate const& x, slicesort::grad_mode mode, T before) const {
     bool const adds = mode == slicesort::grad_mode::accumulate;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The features of linear attention from their definitions, in long double, and what becomes of
-// their gradient; with bounds of what roundings change.
+// Features of linear attention and their gradients by definition, in long double, with bounds of
+// rounding errors.
 //
-// - Products with w are sums of D terms, of which a scale rounds each twice.
-// - |x| is the root of a sum of D squares: off by gamma(D + 4) |x|.
-// - The angle of cosine_reweighted goes through five roundings and is at most pi / 2.
-// - Where a slope is a step, and the argument is 0 within its error, either slope is right.
+// - Products with w sum D terms; a scale rounds each term twice.
+// - |x| is the root of a sum of D squares: its error is at most gamma(D + 4) |x|.
+// - The angle of cosine_reweighted takes five roundings and is at most pi / 2.
+// - Where a slope is a step and the argument is 0 within its error, either slope is right.
 #pragma once
 
 #include "estimate.hpp"
@@ -19,14 +19,14 @@
 
 namespace support {
 
-// A row of q or k: what of it is given, and what its features are relative to.
+// A row of q or k, its position, and the maximum that its features are relative to.
 struct oracle_row {
   std::vector<long double> x;
-  index_t index = 0, length = 0;  // length: the larger number of valid rows of the sample
-  estimate maximum;               // of random_exp
+  index_t index = 0, length = 0;  // length: the larger number of valid rows of q and k
+  estimate maximum;               // random_exp
 };
 
-// The features of one head.
+// Features of one head.
 class feature_oracle {
  public:
   using vector = std::vector<long double>;
@@ -36,22 +36,23 @@ class feature_oracle {
 
   // The largest <w_f, z> of a row.
   estimate maximum(vector const& x) const {
-    estimate most;
+    estimate largest;
     for (index_t f = 0; f < rows_; ++f) {
       estimate const a = product(f, x, root_of_root());
-      if (f == 0 || a.value > most.value) most.value = a.value;
-      most.error = std::fmax(most.error, a.error);
+      if (f == 0 || a.value > largest.value) largest.value = a.value;
+      largest.error = std::fmax(largest.error, a.error);
     }
-    most.size = std::fabs(most.value) + most.error;
-    return most;
+    largest.size = std::fabs(largest.value) + largest.error;
+    return largest;
   }
 
   estimates map(oracle_row const& row) const {
     return std::visit([&](auto const& feature) { return map(feature, row); }, feature_);
   }
-  // The gradient of a row, and what it adds to that of w, given that of its features.
-  estimates pull(oracle_row const& row, estimates const& dphi, estimates& dw) const {
-    return std::visit([&](auto const& feature) { return pull(feature, row, dphi, dw); }, feature_);
+  // Returns the gradient of a row, given that of its features; adds its share to dw.
+  estimates backward(oracle_row const& row, estimates const& dphi, estimates& dw) const {
+    return std::visit([&](auto const& feature) { return backward(feature, row, dphi, dw); },
+                      feature_);
   }
 
  private:
@@ -77,31 +78,31 @@ class feature_oracle {
   estimate product(index_t f, vector const& x, long double scale) const {
     estimate sum;
     for (index_t c = 0; c < channels_; ++c) sum += exact(scale * w(f, c) * at(x, c));
-    return r_.settled(r_.of_operands(sum, 1), channels_ + 3);
+    return r_.rounded(r_.with_rounded_operands(sum, 1), channels_ + 3);
   }
 
   estimates map(ss::feature::elu_plus_one, oracle_row const& row) const {
     estimates phi;
     for (long double x : row.x)
-      phi.push_back(x > 0 ? r_.settled(exact(x + 1), 1) : r_.exponential(exact(x)));
+      phi.push_back(x > 0 ? r_.rounded(exact(x + 1), 1) : r_.exponential(exact(x)));
     return phi;
   }
-  estimates pull(ss::feature::elu_plus_one, oracle_row const& row, estimates const& dphi,
-                 estimates&) const {
+  estimates backward(ss::feature::elu_plus_one, oracle_row const& row, estimates const& dphi,
+                     estimates&) const {
     estimates dx = dphi;
     for (index_t c = 0; c < channels_; ++c)
       if (at(row.x, c) <= 0)
-        at(dx, c) = r_.settled(at(dphi, c) * r_.exponential(exact(at(row.x, c))), 1);
+        at(dx, c) = r_.rounded(at(dphi, c) * r_.exponential(exact(at(row.x, c))), 1);
     return dx;
   }
 
   estimates map(ss::feature::relu const& f, oracle_row const& row) const {
     estimates phi;
-    for (long double x : row.x) phi.push_back(r_.settled(exact(std::fmax(x, 0) + f.eps), 2));
+    for (long double x : row.x) phi.push_back(r_.rounded(exact(std::fmax(x, 0) + f.eps), 2));
     return phi;
   }
-  estimates pull(ss::feature::relu const&, oracle_row const& row, estimates const& dphi,
-                 estimates&) const {
+  estimates backward(ss::feature::relu const&, oracle_row const& row, estimates const& dphi,
+                     estimates&) const {
     estimates dx = dphi;
     for (index_t c = 0; c < channels_; ++c)
       if (at(row.x, c) <= 0) at(dx, c) = {};
@@ -111,23 +112,23 @@ class feature_oracle {
   std::pair<estimate, estimate> cosine_and_sine(oracle_row const& row) const {
     long double const angle = std::acos(-1.0L) * static_cast<long double>(row.index + 1) /
                               static_cast<long double>(2 * row.length);
-    estimate const t = r_.settled(exact(angle), 5);
+    estimate const t = r_.rounded(exact(angle), 5);
     return {r_.periodic(std::cos(angle), t), r_.periodic(std::sin(angle), t)};
   }
   estimates map(ss::feature::cosine_reweighted, oracle_row const& row) const {
     auto const [cosine, sine] = cosine_and_sine(row);
     estimates phi;
     for (estimate const& factor : {cosine, sine})
-      for (long double x : row.x) phi.push_back(r_.settled(factor * std::fmax(x, 0.0L), 1));
+      for (long double x : row.x) phi.push_back(r_.rounded(factor * std::fmax(x, 0.0L), 1));
     return phi;
   }
-  estimates pull(ss::feature::cosine_reweighted, oracle_row const& row, estimates const& dphi,
-                 estimates&) const {
+  estimates backward(ss::feature::cosine_reweighted, oracle_row const& row, estimates const& dphi,
+                     estimates&) const {
     auto const [cosine, sine] = cosine_and_sine(row);
     estimates dx(row.x.size());
     for (index_t c = 0; c < channels_; ++c)
       if (at(row.x, c) > 0)
-        at(dx, c) = r_.settled(at(dphi, c) * cosine + at(dphi, channels_ + c) * sine, 2);
+        at(dx, c) = r_.rounded(at(dphi, c) * cosine + at(dphi, channels_ + c) * sine, 2);
     return dx;
   }
 
@@ -135,34 +136,34 @@ class feature_oracle {
   estimate exponential_of(index_t f, oracle_row const& row) const {
     estimate half;
     for (long double x : row.x) half += exact(root_of_root() * root_of_root() * x * x / 2);
-    half = r_.settled(half, channels_ + 5);
+    half = r_.rounded(half, channels_ + 5);
     estimate const a = product(f, row.x, root_of_root());
-    return r_.exponential(r_.settled(a + -half + -row.maximum, 3));
+    return r_.exponential(r_.rounded(a + -half + -row.maximum, 3));
   }
   estimates map(ss::feature::random_exp const& feature, oracle_row const& row) const {
     estimates phi;
     for (index_t f = 0; f < rows_; ++f)
       phi.push_back(
-          r_.settled((exponential_of(f, row) + exact(feature.eps)) * reciprocal_root(rows_), 4));
+          r_.rounded((exponential_of(f, row) + exact(feature.eps)) * reciprocal_root(rows_), 4));
     return phi;
   }
-  estimates pull(ss::feature::random_exp const&, oracle_row const& row, estimates const& dphi,
-                 estimates& dw) const {
+  estimates backward(ss::feature::random_exp const&, oracle_row const& row, estimates const& dphi,
+                     estimates& dw) const {
     estimates da;
-    estimate all;
+    estimate total;
     for (index_t f = 0; f < rows_; ++f) {
-      da.push_back(r_.settled(at(dphi, f) * exponential_of(f, row) * reciprocal_root(rows_), 3));
-      all += da.back();
+      da.push_back(r_.rounded(at(dphi, f) * exponential_of(f, row) * reciprocal_root(rows_), 3));
+      total += da.back();
     }
     estimates dx(row.x.size());
     for (index_t c = 0; c < channels_; ++c) {
       long double const z = root_of_root() * at(row.x, c);
-      estimate dz = -all * z;
+      estimate dz = -total * z;
       for (index_t f = 0; f < rows_; ++f) {
-        dz += r_.of_operands(at(da, f) * w(f, c), 1);
-        at(dw, f * channels_ + c) += r_.of_operands(at(da, f) * z, 2);
+        dz += r_.with_rounded_operands(at(da, f) * w(f, c), 1);
+        at(dw, f * channels_ + c) += r_.with_rounded_operands(at(da, f) * z, 2);
       }
-      at(dx, c) = r_.settled(dz * root_of_root(), rows_ + 6);
+      at(dx, c) = r_.rounded(dz * root_of_root(), rows_ + 6);
     }
     return dx;
   }
@@ -172,65 +173,65 @@ class feature_oracle {
     for (index_t f = 0; f < rows_; ++f) {
       estimate a = product(f, row.x, scale(feature));
       a.value = std::fmax(a.value, 0.0L);
-      phi.push_back(r_.settled(a + exact(feature.eps), 2));
+      phi.push_back(r_.rounded(a + exact(feature.eps), 2));
     }
     return phi;
   }
-  estimates pull(ss::feature::random_relu const& feature, oracle_row const& row,
-                 estimates const& dphi, estimates& dw) const {
+  estimates backward(ss::feature::random_relu const& feature, oracle_row const& row,
+                     estimates const& dphi, estimates& dw) const {
     estimates dx(row.x.size());
     for (index_t f = 0; f < rows_; ++f) {
       estimate const a = product(f, row.x, scale(feature));
       bool const unclear = a.error > 0 && std::fabs(a.value) <= a.error;
       if (a.value <= 0 && !unclear) continue;
-      estimate da = r_.settled(at(dphi, f) * scale(feature), 2);
+      estimate da = r_.rounded(at(dphi, f) * scale(feature), 2);
       if (unclear) da = {0, da.size, da.size};
       for (index_t c = 0; c < channels_; ++c) {
-        at(dx, c) += r_.of_operands(da * w(f, c), 1);
-        at(dw, f * channels_ + c) += r_.of_operands(da * at(row.x, c), 2);
+        at(dx, c) += r_.with_rounded_operands(da * w(f, c), 1);
+        at(dw, f * channels_ + c) += r_.with_rounded_operands(da * at(row.x, c), 2);
       }
     }
-    for (estimate& one : dx) one = r_.settled(one, rows_ + 3);
+    for (estimate& x : dx) x = r_.rounded(x, rows_ + 3);
     return dx;
   }
 
   // 1 / (|x| + floor)
   estimate reciprocal_norm(ss::feature::random_fourier const& feature, vector const& x) const {
-    return r_.reciprocal(r_.settled(exact(norm(x) + feature.floor), channels_ + 7));
+    return r_.reciprocal(r_.rounded(exact(norm(x) + feature.floor), channels_ + 7));
   }
   static long double norm(vector const& x) {
     long double squares = 0;
-    for (long double one : x) squares += one * one;
+    for (long double element : x) squares += element * element;
     return std::sqrt(squares);
   }
   estimate argument(index_t f, estimate const& reciprocal, vector const& x) const {
-    return r_.settled(product(f, x, 1) * reciprocal, 2);
+    return r_.rounded(product(f, x, 1) * reciprocal, 2);
   }
   estimates map(ss::feature::random_fourier const& feature, oracle_row const& row) const {
     estimate const reciprocal = reciprocal_norm(feature, row.x);
     estimates sines, phi;
     for (index_t f = 0; f < rows_; ++f) {
       estimate const u = argument(f, reciprocal, row.x);
-      phi.push_back(r_.settled(r_.periodic(std::cos(u.value), u) * scale(feature), 2));
-      sines.push_back(r_.settled(r_.periodic(std::sin(u.value), u) * scale(feature), 2));
+      phi.push_back(r_.rounded(r_.periodic(std::cos(u.value), u) * scale(feature), 2));
+      sines.push_back(r_.rounded(r_.periodic(std::sin(u.value), u) * scale(feature), 2));
     }
     sines.insert(sines.end(), phi.begin(), phi.end());
     return sines;
   }
   // With s = 1 / (|x| + floor) and g the gradient of s x: dx = s g - s^2 <g, x> x / |x|.
-  estimates pull(ss::feature::random_fourier const& feature, oracle_row const& row,
-                 estimates const& dphi, estimates& dw) const {
+  estimates backward(ss::feature::random_fourier const& feature, oracle_row const& row,
+                     estimates const& dphi, estimates& dw) const {
     estimate const s = reciprocal_norm(feature, row.x);
     estimates g(row.x.size());
     for (index_t f = 0; f < rows_; ++f) {
       estimate const u = argument(f, s, row.x);
-      estimate const du = r_.settled((at(dphi, f) * r_.periodic(std::cos(u.value), u) +
+      estimate const du = r_.rounded((at(dphi, f) * r_.periodic(std::cos(u.value), u) +
                                       -at(dphi, rows_ + f) * r_.periodic(std::sin(u.value), u)) *
                                          scale(feature),
                                      4);
       for (index_t c = 0; c < channels_; ++c) {
-        at(g, c) += r_.of_operands(du * w(f, c), 1);
-        at(dw, f * channels_ + c) += r_.of_operands(du * (s * at(row.x, c)), 2);
+        at(g, c) += r_.with_rounded_operands(du * w(f, c), 1);
+        at(dw, f * channels_ + c) += r_.with_rounded_operands(du * (s * at(row.x, c)), 2);
       }
     }
     estimate along;
@@ -238,9 +239,9 @@ class feature_oracle {
     long double const length = norm(row.x);
     estimates dx;
     for (index_t c = 0; c < channels_; ++c) {
-      estimate one = s * at(g, c);
-      if (length > 0) one += -(s * s * along * (at(row.x, c) / length));
-      dx.push_back(r_.settled(one, rows_ + 2 * channels_ + 16));
+      estimate sum = s * at(g, c);
+      if (length > 0) sum += -(s * s * along * (at(row.x, c) / length));
+      dx.push_back(r_.rounded(sum, rows_ + 2 * channels_ + 16));
     }
     return dx;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of linear_attention in double: the oracle's, and difference quotients of forward, for
-// every feature, divisor and direction, of q, k, v and of w, which heads share or not.
+// Gradients of linear_attention in double against the oracle and difference quotients of forward,
+// for every feature, divisor and direction; of q, k, v and of w, shared by heads or not.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
 
@@ -16,11 +16,12 @@ using namespace support;
 
 namespace {
 
-// A divisor with a number between those of the queries: each side of at_least has some.
-any_divisor divisor_between(linear_problem<double> p, std::size_t kind) {
-  if (kind != 1) return divisor_number(kind, p.feature.index() == 5 ? 8 : 0.25);
-  p.divisor = ss::divisor::none{};
-  auto sums = linear_oracle<double>(p).sums();
+// A divisor whose number lies between the sums of the queries, so that both branches of at_least
+// occur.
+any_divisor divisor_between(linear_problem<double> problem, std::size_t kind) {
+  if (kind != 1) return divisor_number(kind, problem.feature.index() == 5 ? 8 : 0.25);
+  problem.divisor = ss::divisor::none{};
+  auto sums = linear_oracle<double>(problem).sums();
   std::sort(sums.begin(), sums.end());
   std::size_t const middle = sums.size() / 2;
   return ss::divisor::at_least{static_cast<double>((sums[middle - 1] + sums[middle]) / 2)};
@@ -28,9 +29,10 @@ any_divisor divisor_between(linear_problem<double> p, std::size_t kind) {
 
 linear_problem<double> gradient_problem(any_feature feature, std::size_t divisor, bool causal,
                                         std::uint64_t seed) {
-  auto p = normal_linear<double>({2, 2, 5, causal ? 5 : 6, 3, 2, 4}, feature, {}, causal, seed);
-  p.divisor = divisor_between(p, divisor);
-  return p;
+  auto problem =
+      normal_linear<double>({2, 2, 5, causal ? 5 : 6, 3, 2, 4}, feature, {}, causal, seed);
+  problem.divisor = divisor_between(problem, divisor);
+  return problem;
 }
 
 double sum_of_products(std::vector<double> const& a, std::vector<double> const& b) {
@@ -39,50 +41,50 @@ double sum_of_products(std::vector<double> const& a, std::vector<double> const& 
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
-std::vector<double> forward_alone(linear_problem<double> p) {
-  p.wanted = 0;
-  return run_linear(p, ss::exec::host{}).y;
+std::vector<double> forward_only(linear_problem<double> problem) {
+  problem.gradients = 0;
+  return run_linear(problem, ss::exec::host{}).y;
 }
 
-// <dy, y> of the library. Maxima of random_exp are constants in gradients, and y depends on them
-// unless eps is 0 both of the feature and of the divisor: of that feature the oracle's with the
-// maxima held.
-double loss(linear_problem<double> const& p, feature_maxima const* held) {
-  if (held == nullptr) return sum_of_products(forward_alone(p), p.dy);
-  auto const y = linear_oracle<double>(p, held).outputs();
+// <dy, y> of the library. Gradients treat the maxima of random_exp as constants, but y depends on
+// them unless eps of both feature and divisor is 0. For that feature the oracle is used, with the
+// maxima fixed.
+double loss(linear_problem<double> const& problem, feature_maxima const* fixed) {
+  if (fixed == nullptr) return sum_of_products(forward_only(problem), problem.dy);
+  auto const y = linear_oracle<double>(problem, fixed).outputs();
   long double sum = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * p.dy[i];
+  for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * problem.dy[i];
   return static_cast<double>(sum);
 }
 
-// Central differences with a step of 2^-17: its square, 6e-11, times a sixth of a third derivative,
-// and 1e-16 over the step for rounding, for results of about 1. Every `every`-th element.
-std::vector<double> quotients(linear_problem<double> p,
-                              std::vector<double> linear_problem<double>::*of,
-                              feature_maxima const* held, std::size_t every) {
+// Central differences with a step of 2^-17: the error is its square, 6e-11, times a sixth of the
+// third derivative, plus 1e-16 over the step for rounding. Takes every `stride`-th element.
+std::vector<double> quotients(linear_problem<double> problem,
+                              std::vector<double> linear_problem<double>::*tensor,
+                              feature_maxima const* fixed, std::size_t stride) {
   double const step = std::ldexp(1.0, -17);
-  std::vector<double> all;
-  for (std::size_t i = 0; i < (p.*of).size(); i += every) {
-    double& x = (p.*of)[i];
-    double const here = x;
-    x = here + step;
-    double const above = loss(p, held);
-    x = here - step;
-    all.push_back((above - loss(p, held)) / (2 * step));
-    x = here;
+  std::vector<double> result;
+  for (std::size_t i = 0; i < (problem.*tensor).size(); i += stride) {
+    double& x = (problem.*tensor)[i];
+    double const center = x;
+    x = center + step;
+    double const above = loss(problem, fixed);
+    x = center - step;
+    result.push_back((above - loss(problem, fixed)) / (2 * step));
+    x = center;
   }
-  return all;
+  return result;
 }
 
-struct quotients_of_all {
-  static constexpr std::size_t every = 3;
+struct all_quotients {
+  static constexpr std::size_t stride = 3;
   std::vector<double> q, k, v, w;
 
-  quotients_of_all(linear_problem<double> const& p, feature_maxima const* held)
-      : q(quotients(p, &linear_problem<double>::q, held, every)),
-        k(quotients(p, &linear_problem<double>::k, held, every)),
-        v(quotients(p, &linear_problem<double>::v, held, every)),
-        w(quotients(p, &linear_problem<double>::w, held, every)) {}
+  all_quotients(linear_problem<double> const& problem, feature_maxima const* fixed)
+      : q(quotients(problem, &linear_problem<double>::q, fixed, stride)),
+        k(quotients(problem, &linear_problem<double>::k, fixed, stride)),
+        v(quotients(problem, &linear_problem<double>::v, fixed, stride)),
+        w(quotients(problem, &linear_problem<double>::w, fixed, stride)) {}
 
   void check(linear_results<double> const& got) const {
     near(got.dq, q);
@@ -93,13 +95,13 @@ struct quotients_of_all {
 
  private:
   static void near(std::vector<double> const& gradient, std::vector<double> const& differences) {
-    double worst = 0, most = 0;
+    double worst = 0, largest = 0;
     for (std::size_t i = 0; i < differences.size(); ++i) {
-      worst = std::max(worst, std::fabs(gradient[i * every] - differences[i]));
-      most = std::max(most, std::fabs(differences[i]));
+      worst = std::max(worst, std::fabs(gradient[i * stride] - differences[i]));
+      largest = std::max(largest, std::fabs(differences[i]));
     }
-    CHECK(worst <= 1e-8 * std::max(1.0, most));
-    CHECK(most > 1e-4);
+    CHECK(worst <= 1e-8 * std::max(1.0, largest));
+    CHECK(largest > 1e-4);
   }
 };
 
@@ -112,66 +114,68 @@ TEST_CASE("every feature, divisor and direction") {
       for (bool causal : {false, true})
         for (bool shared_w : {false, true}) {
           if (shared_w && feature < 3) continue;
-          seed += seed % 2 == (shared_w ? 0u : 1u) ? 2u : 1u;  // even ones share
-          auto const p = gradient_problem(feature_number(feature, seed / 2), divisor, causal, seed);
-          REQUIRE(p.shared_w == (shared_w && feature >= 3));
-          CAPTURE(p.describe());
-          linear_oracle<double> const oracle(p);
+          seed += seed % 2 == (shared_w ? 0u : 1u) ? 2u : 1u;  // even seeds share w
+          auto const problem =
+              gradient_problem(feature_number(feature, seed / 2), divisor, causal, seed);
+          REQUIRE(problem.shared_w == (shared_w && feature >= 3));
+          CAPTURE(problem.describe());
+          linear_oracle<double> const oracle(problem);
           auto const answer = oracle.answer();
-          quotients_of_all const differences(p, feature == 3 ? &oracle.maxima() : nullptr);
-          for_each_backend(p.number(), [&](any_exec const& exec) {
+          all_quotients const differences(problem, feature == 3 ? &oracle.maxima() : nullptr);
+          for_each_backend(problem.number(), [&](any_exec const& exec) {
             CAPTURE(describe_exec(exec));
-            auto const got = run_linear(p, exec);
-            CHECK(check_linear(p, answer, got) == "");
+            auto const got = run_linear(problem, exec);
+            CHECK(check_linear(problem, answer, got) == "");
             differences.check(got);
           });
         }
 }
 
-// Without eps nothing depends on maxima, so forward's own differences are the gradient's.
+// Without eps nothing depends on the maxima, so forward itself can be differentiated.
 TEST_CASE("random_exp without eps") {
   for (bool causal : {false, true}) {
-    auto p = gradient_problem(ss::feature::random_exp{0}, 0, causal, causal ? 90 : 91);
-    p.divisor = ss::divisor::sum_plus{0};
-    CAPTURE(p.describe());
-    quotients_of_all const differences(p, nullptr);
-    for_each_backend(p.number(), [&](any_exec const& exec) {
+    auto problem = gradient_problem(ss::feature::random_exp{0}, 0, causal, causal ? 90 : 91);
+    problem.divisor = ss::divisor::sum_plus{0};
+    CAPTURE(problem.describe());
+    all_quotients const differences(problem, nullptr);
+    for_each_backend(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      differences.check(run_linear(p, exec));
+      differences.check(run_linear(problem, exec));
     });
   }
 }
 
-// Across tiles of 64 rows, where the sums of earlier or later tiles take part.
+// Several tiles of 64 rows, with sums of earlier or later tiles.
 TEST_CASE("several tiles") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
       std::uint64_t const seed = 100 + 2 * feature + (causal ? 1 : 0);
-      auto p = normal_linear<double>({1, 1, 130, causal ? 130 : 67, 2, 2, 3},
-                                     feature_number(feature, 1), {}, causal, seed);
-      p.divisor = divisor_between(p, feature == 5 ? 0 : seed / 2 % 2);
-      CAPTURE(p.describe());
-      auto const answer = answer_of(p);
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      auto problem = normal_linear<double>({1, 1, 130, causal ? 130 : 67, 2, 2, 3},
+                                           feature_number(feature, 1), {}, causal, seed);
+      problem.divisor = divisor_between(problem, feature == 5 ? 0 : seed / 2 % 2);
+      CAPTURE(problem.describe());
+      auto const answer = answer_of(problem);
+      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        CHECK(check_linear(p, answer, run_linear(p, exec)) == "");
+        CHECK(check_linear(problem, answer, run_linear(problem, exec)) == "");
       });
     }
 }
 
-// y is linear in v: <dy, y> = <dv, v>. Where all weights grow alike y does not change: with
-// sum_plus{0}, relu{0} of q times a number, so <dq, q> = 0.
-TEST_CASE("adjoints, and what cancels") {
+// y is linear in v: <dy, y> = <dv, v>. With sum_plus{0} and relu{0}, y does not change when q is
+// scaled: <dq, q> = 0.
+TEST_CASE("adjoints and invariances") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
-      auto const p = gradient_problem(feature_number(feature), 1, causal, 200 + feature);
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
-        CAPTURE(p.describe());
+      auto const problem = gradient_problem(feature_number(feature), 1, causal, 200 + feature);
+      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+        CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        auto const got = run_linear(p, exec);
-        double const left = sum_of_products(p.dy, got.y);
-        CHECK(std::fabs(left - sum_of_products(got.dv, p.v)) <= 1e-11 * (1 + std::fabs(left)));
-        auto scaled = p;
+        auto const got = run_linear(problem, exec);
+        double const product = sum_of_products(problem.dy, got.y);
+        CHECK(std::fabs(product - sum_of_products(got.dv, problem.v)) <=
+              1e-11 * (1 + std::fabs(product)));
+        auto scaled = problem;
         scaled.feature = ss::feature::relu{0};
         scaled.divisor = ss::divisor::sum_plus{0};
         for (double& x : scaled.q) x = std::fabs(x) + 0.5;

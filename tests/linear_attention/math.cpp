@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that features of linear_attention are made of, against those of long double: sine
-// and cosine, exp, the square root, the angle of a row, the divisor.
+// Elementary functions of the feature maps against long double: sine and cosine, exp, the square
+// root, the angle of a row, the divisor.
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
 #include "support/numbers.hpp"
@@ -37,33 +37,33 @@ template <class A>
 using math = ss::detail::feature_math<numbers<A>>;
 
 constexpr plain_arithmetic arithmetic;
-// The distance of 1 from the next number.
+// The distance from 1 to the next number.
 template <class A>
 constexpr long double unit = std::numeric_limits<A>::epsilon();
 
-// How far sine and cosine of a number are from the exact ones, and how much larger than 1 they are.
+// Error of sine and cosine, and how far they exceed 1.
 struct distance {
-  long double off = 0, beyond_one = 0;
+  long double error = 0, beyond_one = 0;
 };
 template <class A>
-distance of_sincos(A u) {
+distance sincos_error(A u) {
   auto const got = math<A>::sincos(numbers<A>{arithmetic}, u);
   long double const exact = u;
   return {std::max(std::fabs(got.sine - std::sin(exact)), std::fabs(got.cosine - std::cos(exact))),
           std::max(std::fabs(got.sine), std::fabs(got.cosine)) - 1.0L};
 }
-// f(number) for many numbers up to `most` of either sign, as many of each size; and for those
-// nearest to multiples of an eighth of a turn.
+// Calls f(number) for numbers up to `limit` of either sign, uniform in their exponent, and for
+// those nearest to multiples of an eighth of a turn.
 template <class A, class F>
-void for_each_angle(double most, F const& f) {
+void for_each_angle(double limit, F const& f) {
   random_stream random(1);
   for (int i = 0; i < 200'000; ++i) {
-    double const size = most * std::pow(2.0, -40 * random.unit());
+    double const size = limit * std::pow(2.0, -40 * random.unit());
     f(static_cast<A>(random.below(2) == 0 ? size : -size));
   }
   for (int i = 0; i < 200'000; ++i) {
     auto const eighths = static_cast<long double>(
-        random.below(static_cast<std::uint64_t>(most / 0.7853981633974483)));
+        random.below(static_cast<std::uint64_t>(limit / 0.7853981633974483)));
     auto const near = static_cast<A>(eighths * std::acos(-1.0L) / 4);
     f(near), f(std::nextafter(near, A(0))), f(-near);
   }
@@ -72,22 +72,22 @@ void for_each_angle(double most, F const& f) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("sine and cosine", A, float, double) {
-  long double off = 0, beyond_one = 0;
+  long double error = 0, beyond_one = 0;
   for_each_angle<A>(sizeof(A) == 4 ? 1e6 : 1e9, [&](A u) {
-    distance const d = of_sincos(u);
-    off = std::max(off, d.off);
+    distance const d = sincos_error(u);
+    error = std::max(error, d.error);
     beyond_one = std::max(beyond_one, d.beyond_one);
   });
-  CHECK(off <= 2 * unit<A>);
+  CHECK(error <= 2 * unit<A>);
   CHECK(beyond_one <= unit<A>);
-  MESSAGE("sine and cosine are off by at most " << static_cast<double>(off / unit<A>)
+  MESSAGE("sine and cosine are off by at most " << static_cast<double>(error / unit<A>)
                                                 << " units of the last place of 1");
   auto const at_0 = math<A>::sincos(numbers<A>{arithmetic}, A(0));
   CHECK(at_0.sine == A(0));
   CHECK(at_0.cosine == A(1));
 }
 
-// The remainder beyond the multiple is small, and has all its bits.
+// The remainder is small and must have all its bits.
 TEST_CASE_TEMPLATE("sine near multiples of half a turn", A, float, double) {
   long double const half_turn = std::acos(-1.0L);
   long double worst = 0;
@@ -112,38 +112,39 @@ TEST_CASE_TEMPLATE("sine and cosine of any number are at most 1", A, float, doub
   };
   int wrong = 0;
   for (int i = 0; i < 200'000; ++i) {
-    auto const bits = random.bits() & f.all();
+    auto const bits = random.bits() & f.mask();
     if ((bits & ~f.sign()) < f.infinity()) wrong += !bounded(from_bits<A>(bits));
   }
   CHECK(wrong == 0);
   CHECK(bounded(std::numeric_limits<A>::max()));
   CHECK(bounded(std::numeric_limits<A>::denorm_min()));
 #if !defined(__FAST_MATH__)
-  auto const of_nan = math<A>::sincos(numbers<A>{arithmetic}, std::numeric_limits<A>::quiet_NaN());
-  CHECK(decode(of_nan.sine).kind == number_class::nan);
-  CHECK(decode(of_nan.cosine).kind == number_class::nan);
+  auto const nan_result =
+      math<A>::sincos(numbers<A>{arithmetic}, std::numeric_limits<A>::quiet_NaN());
+  CHECK(decode(nan_result.sine).kind == number_class::nan);
+  CHECK(decode(nan_result.cosine).kind == number_class::nan);
 #endif
 }
 
-TEST_CASE_TEMPLATE("exp of what is at most 0", A, float, double) {
+TEST_CASE_TEMPLATE("exp of numbers at most 0", A, float, double) {
   random_stream random(3);
   auto const exponential = [](A x) { return math<A>::exponential(numbers<A>{arithmetic}, x); };
   long double const lowest = std::log(static_cast<long double>(std::numeric_limits<A>::min()));
-  long double off = 0;
+  long double error = 0;
   for (int i = 0; i < 200'000; ++i) {
     auto const x = static_cast<A>((lowest + 0.7L) * std::pow(random.unit(), 4));
     long double const want = std::exp(static_cast<long double>(x));
-    // In units of its own last place.
-    off = std::max(off, std::fabs(exponential(x) - want) /
-                            std::ldexp(unit<A>, std::ilogb(static_cast<double>(want))));
+    // In units of the last place of the result.
+    error = std::max(error, std::fabs(exponential(x) - want) /
+                                std::ldexp(unit<A>, std::ilogb(static_cast<double>(want))));
   }
-  CHECK(off <= 2);
+  CHECK(error <= 2);
   CHECK(exponential(A(0)) == A(1));
   CHECK(exponential(-A(0)) == A(1));
   for (A far :
        {static_cast<A>(1.2L * lowest), static_cast<A>(-1e30), std::numeric_limits<A>::lowest()})
     CHECK(exponential(far) == A(0));
-  // About the least normal number: that, or 0.
+  // Around the smallest normal number: a normal result or 0.
   int denormal = 0;
   for (int i = -500; i <= 500; ++i) {
     A const near = exponential(static_cast<A>(lowest * (1 + 1e-5L * i)));
@@ -159,20 +160,20 @@ TEST_CASE_TEMPLATE("exp of what is at most 0", A, float, double) {
 TEST_CASE_TEMPLATE("square root", A, float, double) {
   random_stream random(4);
   number_format const f = format_of<A>();
-  long double off = 0;
+  long double error = 0;
   auto const check = [&](A x) {
     long double const want = std::sqrt(static_cast<long double>(x));
-    off = std::max(off, std::fabs(ss::detail::square_root(arithmetic, x) - want) /
-                            std::ldexp(unit<A>, std::ilogb(static_cast<double>(want))));
+    error = std::max(error, std::fabs(ss::detail::square_root(arithmetic, x) - want) /
+                                std::ldexp(unit<A>, std::ilogb(static_cast<double>(want))));
   };
   for (int i = 0; i < 200'000; ++i) {
-    std::uint64_t const bits = random.bits() & f.all() & ~f.sign();
+    std::uint64_t const bits = random.bits() & f.mask() & ~f.sign();
     if (bits < f.infinity() && bits > f.fraction_mask()) check(from_bits<A>(bits));
   }
   for (int i = 1; i < 1000; ++i) check(static_cast<A>(i * i));
   check(std::numeric_limits<A>::min());
   check(std::numeric_limits<A>::max());
-  CHECK(off <= 1);
+  CHECK(error <= 1);
   CHECK(same_bits(ss::detail::square_root(arithmetic, A(0)), A(0)));
 #if !defined(__FAST_MATH__)
   A const infinite = std::numeric_limits<A>::infinity();
@@ -183,16 +184,16 @@ TEST_CASE_TEMPLATE("square root", A, float, double) {
 }
 
 TEST_CASE_TEMPLATE("the angle of a row", A, float, double) {
-  long double off = 0;
+  long double error = 0;
   for (ss::index_t length : {1, 2, 7, 64, 1000, 1'000'003})
     for (ss::index_t row = 0; row < length; row += std::max<ss::index_t>(1, length / 777)) {
       auto const got = ss::detail::angle_of_row<A>(arithmetic, row, length);
       long double const angle = std::acos(-1.0L) * static_cast<long double>(row + 1) /
                                 static_cast<long double>(2 * length);
-      off = std::max(
-          {off, std::fabs(got.cosine - std::cos(angle)), std::fabs(got.sine - std::sin(angle))});
+      error = std::max(
+          {error, std::fabs(got.cosine - std::cos(angle)), std::fabs(got.sine - std::sin(angle))});
     }
-  CHECK(off <= 3 * unit<A>);
+  CHECK(error <= 3 * unit<A>);
 }
 
 TEST_CASE_TEMPLATE("divisors", A, float, double) {
@@ -200,21 +201,21 @@ TEST_CASE_TEMPLATE("divisors", A, float, double) {
   auto const divide = [](config const& r, double d) {
     return ss::detail::evaluate_divisor(arithmetic, r, static_cast<A>(d));
   };
-  auto const is = [](ss::detail::divisor_terms<A> got, double inverse, double slope) {
+  auto const equal = [](ss::detail::divisor_terms<A> got, double inverse, double slope) {
     return same_bits(got.inverse, static_cast<A>(inverse)) &&
            same_bits(got.slope, static_cast<A>(slope));
   };
   config const none = config::make(ss::divisor::none{}),
                sum = config::make(ss::divisor::sum_plus{2}),
                least = config::make(ss::divisor::at_least{2});
-  CHECK(is(divide(none, 0), 1, 0));
-  CHECK(is(divide(none, 8), 1, 0));
-  CHECK(is(divide(sum, 6), 0.125, 0.125));
-  CHECK(is(divide(sum, -4), -0.5, -0.5));
-  CHECK(is(divide(sum, -2), 0, 0));
-  CHECK(is(divide(least, 4), 0.25, 0.25));
-  CHECK(is(divide(least, 2), 0.5, 0));  // not above eps
-  CHECK(is(divide(least, 0), 0.5, 0));
-  CHECK(is(divide(config::make(ss::divisor::sum_plus{0}), 0), 0, 0));
-  CHECK(is(divide(config::make(ss::divisor::at_least{0}), 0), 0, 0));
+  CHECK(equal(divide(none, 0), 1, 0));
+  CHECK(equal(divide(none, 8), 1, 0));
+  CHECK(equal(divide(sum, 6), 0.125, 0.125));
+  CHECK(equal(divide(sum, -4), -0.5, -0.5));
+  CHECK(equal(divide(sum, -2), 0, 0));
+  CHECK(equal(divide(least, 4), 0.25, 0.25));
+  CHECK(equal(divide(least, 2), 0.5, 0));  // not above eps
+  CHECK(equal(divide(least, 0), 0.5, 0));
+  CHECK(equal(divide(config::make(ss::divisor::sum_plus{0}), 0), 0, 0));
+  CHECK(equal(divide(config::make(ss::divisor::at_least{0}), 0), 0, 0));
 }

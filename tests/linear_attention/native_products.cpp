@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention with products::native: 16-bit types on tensor cores, as TF32, within the bounds
-// of the oracle; all else as with products::exact, bit for bit.
+// linear_attention with products::native: 16-bit types use tensor cores, as TF32, within the bounds
+// of the oracle. All else has the bits of products::exact.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "later_rows.hpp"
 #include "oracle.hpp"
@@ -18,11 +18,11 @@ using namespace std::string_literals;
 
 namespace {
 
-// Around tiles of 64 rows, 64 columns and 32 of what is summed over, and pieces of four.
+// Around tiles of 64 rows, 64 columns and slices of 32, and pieces of four.
 constexpr linear_size sizes[] = {
     {2, 2, 7, 7, 5, 3, 9}, {1, 1, 65, 65, 68, 12, 40}, {1, 1, 130, 130, 12, 68, 36}};
 
-// f(problem) for every size, feature and direction, with a divisor and more that a number decides.
+// Calls f(problem) for every size, feature and direction; the number decides the rest.
 template <class T, class F>
 void for_each_problem(std::uint64_t number, F const& f) {
   for (linear_size size : sizes)
@@ -31,92 +31,92 @@ void for_each_problem(std::uint64_t number, F const& f) {
         ++number;
         if (!full_suite() && size.queries > 100 && (feature % 2 == 0) == causal) continue;
         size.keys = causal ? size.queries : size.queries + 5;
-        auto p = any_linear<T>(size, feature, number % divisor_kinds, causal, number);
-        p.multiply = ss::products::native;
-        f(p);
+        auto problem = random_linear<T>(size, feature, number % divisor_kinds, causal, number);
+        problem.multiply = ss::products::native;
+        f(problem);
       }
 }
 template <class T>
-linear_problem<T> exact(linear_problem<T> p) {
-  p.multiply = ss::products::exact;
-  return p;
+linear_problem<T> exact(linear_problem<T> problem) {
+  problem.multiply = ss::products::exact;
+  return problem;
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("within the bounds of the oracle", T, float16, bfloat16) {
-  for_each_problem<T>(40, [](linear_problem<T> const& p) {
-    auto const want = answer_of(p);
-    for_each_grid(p.number(), [&](any_exec const& exec) {
+  for_each_problem<T>(40, [](linear_problem<T> const& problem) {
+    auto const want = answer_of(problem);
+    for_each_grid(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      CHECK(check_linear(p, want, run_linear(p, exec)) == "");
+      CHECK(check_linear(problem, want, run_linear(problem, exec)) == "");
     });
   });
 }
 
-// Operands that are rounded show in a result that is rounded at the same place.
-TEST_CASE("they are not the exact ones") {
-  auto p = normal_linear<float16>({1, 1, 70, 70, 40, 40}, ss::feature::elu_plus_one{},
-                                  ss::divisor::sum_plus{}, true, 9);
-  p.multiply = ss::products::native;
-  for_each_grid(p.number(), [&](any_exec const& exec) {
+// Rounded operands must show in rounded results.
+TEST_CASE("results differ from those of exact products") {
+  auto problem = normal_linear<float16>({1, 1, 70, 70, 40, 40}, ss::feature::elu_plus_one{},
+                                        ss::divisor::sum_plus{}, true, 9);
+  problem.multiply = ss::products::native;
+  for_each_grid(problem.number(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const one = run_linear(p, exec), two = run_linear(exact(p), exec);
-    CHECK(!same_bits(one.y, two.y));
-    CHECK(!same_bits(one.dv, two.dv));
-    CHECK(!same_bits(one.dk, two.dk));
-    CHECK(!same_bits(one.dq, two.dq));
+    auto const native = run_linear(problem, exec), exact_results = run_linear(exact(problem), exec);
+    CHECK(!same_bits(native.y, exact_results.y));
+    CHECK(!same_bits(native.dv, exact_results.dv));
+    CHECK(!same_bits(native.dk, exact_results.dk));
+    CHECK(!same_bits(native.dq, exact_results.dq));
   });
 }
 
 TEST_CASE_TEMPLATE("other types have the bits of exact products", T, float, double) {
-  for_each_problem<T>(140, [](linear_problem<T> const& p) {
-    if (p.size.queries > 100) return;
-    CAPTURE(p.describe());
-    for_each_grid(p.number(), [&](any_exec const& exec) {
+  for_each_problem<T>(140, [](linear_problem<T> const& problem) {
+    if (problem.size.queries > 100) return;
+    CAPTURE(problem.describe());
+    for_each_grid(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      CHECK(same_results(run_linear(p, exec), run_linear(exact(p), exec)));
+      CHECK(same_results(run_linear(problem, exec), run_linear(exact(problem), exec)));
     });
   });
 }
 
-TEST_CASE_TEMPLATE("so has the host", T, float, float16, bfloat16) {
+TEST_CASE_TEMPLATE("the host has the bits of exact products", T, float, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
-  for_each_problem<T>(240, [](linear_problem<T> const& p) {
-    if (p.size.queries > 100) return;
-    CAPTURE(p.describe());
+  for_each_problem<T>(240, [](linear_problem<T> const& problem) {
+    if (problem.size.queries > 100) return;
+    CAPTURE(problem.describe());
     ss::exec::host const exec{2};
-    CHECK(same_results(run_linear(p, exec), run_linear(exact(p), exec)));
+    CHECK(same_results(run_linear(problem, exec), run_linear(exact(problem), exec)));
   });
 }
 
-TEST_CASE_TEMPLATE("rows that lie in fours or not, and a head alone", T, float16, bfloat16) {
-  for_each_problem<T>(340, [](linear_problem<T> p) {
-    if (p.size.queries > 100) return;
-    CAPTURE(p.describe());
-    for_each_grid(p.number(), [&](any_exec const& exec) {
+TEST_CASE_TEMPLATE("aligned and unaligned rows", T, float16, bfloat16) {
+  for_each_problem<T>(340, [](linear_problem<T> problem) {
+    if (problem.size.queries > 100) return;
+    CAPTURE(problem.describe());
+    for_each_grid(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      auto const want = run_linear(p, exec);
-      CHECK(same_results(run_linear(p, exec), want));
-      CHECK(same_results(run_linear(p, exec, memory_layout{1}), want));
+      auto const want = run_linear(problem, exec);
+      CHECK(same_results(run_linear(problem, exec), want));
+      CHECK(same_results(run_linear(problem, exec, memory_layout{1}), want));
     });
   });
 }
 
-// Bit for bit, where a mixed tile multiplies later keys by 0.
-TEST_CASE_TEMPLATE("rows of the past do not know the future", T, float16, bfloat16) {
+// Must hold bit for bit, although a mixed tile multiplies later keys by 0.
+TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float16, bfloat16) {
   index_t const length = 70;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
-    for (index_t from : {index_t{33}, index_t{64}, index_t{67}}) {
-      auto p = normal_linear<T>({1, 2, length, length, 12, 8}, feature_number(feature),
-                                ss::divisor::sum_plus{80}, true, 60 + feature);
-      p.multiply = ss::products::native;
-      auto const changed = with_threefold_rows(p, from);
-      for_each_grid(p.number(), [&](any_exec const& exec) {
-        CAPTURE(p.describe());
+    for (index_t first_changed : {index_t{33}, index_t{64}, index_t{67}}) {
+      auto problem = normal_linear<T>({1, 2, length, length, 12, 8}, feature_number(feature),
+                                      ss::divisor::sum_plus{80}, true, 60 + feature);
+      problem.multiply = ss::products::native;
+      auto const changed = with_threefold_rows(problem, first_changed);
+      for_each_grid(problem.number(), [&](any_exec const& exec) {
+        CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        CHECK(only_later_rows_change(p, from, run_linear(p, exec), run_linear(changed, exec)) ==
-              ""s);
+        CHECK(only_later_rows_change(problem, first_changed, run_linear(problem, exec),
+                                     run_linear(changed, exec)) == ""s);
       });
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of linear attention: contiguous tensors of any shape with policies chosen at run time,
-// lengths and a choice of gradients.
+// Problems of linear attention: contiguous tensors of any shape, with policies chosen at run time,
+// lengths, and a choice of gradients.
 #pragma once
 
 #include "support/inputs.hpp"
@@ -27,12 +27,12 @@ using any_divisor = std::variant<ss::divisor::sum_plus, ss::divisor::at_least, s
 inline constexpr std::size_t feature_kinds = std::variant_size_v<any_feature>;
 inline constexpr std::size_t divisor_kinds = std::variant_size_v<any_divisor>;
 
-// Those with a matrix w are the last three.
+// The last three have a matrix w.
 inline bool has_matrix(any_feature const& feature) { return feature.index() >= 3; }
 
 struct linear_size {
   index_t batch, heads, queries, keys, channels, values;
-  index_t rows_of_w = 6;  // of features that have w
+  index_t rows_of_w = 6;  // of random features
 
   extents4 q() const { return {batch, heads, queries, channels}; }
   extents4 k() const { return {batch, heads, keys, channels}; }
@@ -54,18 +54,18 @@ struct linear_problem {
   bool shared_w = false;  // heads read one matrix
   ss::products multiply = ss::products::exact;
   std::vector<T> q, k, v, w, dy;
-  std::vector<index_t> lengths, query_lengths;  // empty: none given
-  unsigned wanted = linear_dq | linear_dk | linear_dv | linear_dw;
+  std::vector<index_t> lengths, query_lengths;  // empty: not passed
+  unsigned gradients = linear_dq | linear_dk | linear_dv | linear_dw;
   ss::grad_mode mode = ss::grad_mode::overwrite;
-  std::vector<T> dq, dk, dv, dw;  // what gradients are added to, if they are
+  std::vector<T> dq, dk, dv, dw;  // initial values, which mode accumulate adds to
   std::string title;
 
-  extents4 of_w() const {
+  extents4 w_shape() const {
     if (!has_matrix(feature)) return {};
     return {1, shared_w ? 1 : size.heads, size.rows_of_w, size.channels};
   }
-  extents3 of_w_as_rank3() const { return has_matrix(feature) ? of_w().sample() : extents3{}; }
-  bool wants_dw() const { return has_matrix(feature) && (wanted & linear_dw) != 0; }
+  extents3 w_extents() const { return has_matrix(feature) ? w_shape().sample() : extents3{}; }
+  bool computes_dw() const { return has_matrix(feature) && (gradients & linear_dw) != 0; }
   index_t valid_keys(index_t b) const {
     return lengths.empty() ? size.keys : lengths[static_cast<std::size_t>(b)];
   }
@@ -90,7 +90,7 @@ struct linear_problem {
         << "," << size.rows_of_w << "] " << title << (shared_w ? " shared w" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "")
         << (multiply == ss::products::native ? " native products" : "");
-    if (wanted != 15) out << " wanted=" << wanted;
+    if (gradients != 15) out << " gradients=" << gradients;
     for (auto const& [name, list] :
          {std::pair(" lengths=", &lengths), std::pair(" query_lengths=", &query_lengths)}) {
       if (list->empty()) continue;
@@ -102,23 +102,23 @@ struct linear_problem {
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
 };
 
-// Numbered policies, with numbers that make what they are for show: an eps that counts, a scale
-// that is given or not.
+// Policies by number, with parameters that matter: an eps that is not negligible, a scale that is
+// given or not.
 inline any_feature feature_number(std::size_t kind, std::uint64_t seed = 0) {
-  bool const other = seed % 2 == 1;
+  bool const alternative = seed % 2 == 1;
   switch (kind) {
     case 0:
       return ss::feature::elu_plus_one{};
     case 1:
-      return ss::feature::relu{other ? 0 : 1e-3};
+      return ss::feature::relu{alternative ? 0 : 1e-3};
     case 2:
       return ss::feature::cosine_reweighted{};
     case 3:
-      return ss::feature::random_exp{other ? 1e-6 : 0.03125};
+      return ss::feature::random_exp{alternative ? 1e-6 : 0.03125};
     case 4:
-      return other ? ss::feature::random_relu{0.125, 0.75} : ss::feature::random_relu{};
+      return alternative ? ss::feature::random_relu{0.125, 0.75} : ss::feature::random_relu{};
     default:
-      return other ? ss::feature::random_fourier{0.25, 0.1} : ss::feature::random_fourier{};
+      return alternative ? ss::feature::random_fourier{0.25, 0.1} : ss::feature::random_fourier{};
   }
 }
 inline any_divisor divisor_number(std::size_t kind, double eps = 0.25) {
@@ -139,53 +139,53 @@ std::vector<T> normal_numbers(extents4 e, random_stream& random, double scale = 
   return values;
 }
 
-// Numbers as they come.
+// A problem of normally distributed numbers.
 template <class T>
 linear_problem<T> normal_linear(linear_size size, any_feature feature, any_divisor divisor,
                                 bool causal, std::uint64_t seed) {
   random_stream random(seed);
-  linear_problem<T> p;
-  p.size = size;
-  p.feature = feature;
-  p.divisor = divisor;
-  p.causal = causal;
-  p.shared_w = has_matrix(feature) && seed % 2 == 0;
-  p.q = normal_numbers<T>(size.q(), random);
-  p.k = normal_numbers<T>(size.k(), random);
-  p.v = normal_numbers<T>(size.v(), random);
-  p.w = normal_numbers<T>(p.of_w(), random);
-  p.dy = normal_numbers<T>(size.y(), random);
-  p.dq = normal_numbers<T>(size.q(), random);
-  p.dk = normal_numbers<T>(size.k(), random);
-  p.dv = normal_numbers<T>(size.v(), random);
-  p.dw = normal_numbers<T>(p.of_w(), random);
-  p.title = "seed=" + std::to_string(seed);
-  return p;
+  linear_problem<T> problem;
+  problem.size = size;
+  problem.feature = feature;
+  problem.divisor = divisor;
+  problem.causal = causal;
+  problem.shared_w = has_matrix(feature) && seed % 2 == 0;
+  problem.q = normal_numbers<T>(size.q(), random);
+  problem.k = normal_numbers<T>(size.k(), random);
+  problem.v = normal_numbers<T>(size.v(), random);
+  problem.w = normal_numbers<T>(problem.w_shape(), random);
+  problem.dy = normal_numbers<T>(size.y(), random);
+  problem.dq = normal_numbers<T>(size.q(), random);
+  problem.dk = normal_numbers<T>(size.k(), random);
+  problem.dv = normal_numbers<T>(size.v(), random);
+  problem.dw = normal_numbers<T>(problem.w_shape(), random);
+  problem.title = "seed=" + std::to_string(seed);
+  return problem;
 }
 
-// Whatever a seed decides but for shape and policies: lengths, gradients, how they are stored. A
-// weight of random_fourier is at least -1 here, so a sum of them may be as far below 0 as there are
-// keys; a divisor near 0 would say nothing.
+// A problem whose lengths, gradients and mode depend on the seed. A weight of random_fourier is at
+// least -1, so the eps exceeds the number of keys: a divisor near 0 would test nothing.
 template <class T>
-linear_problem<T> any_linear(linear_size size, std::size_t feature, std::size_t divisor,
-                             bool causal, std::uint64_t seed) {
+linear_problem<T> random_linear(linear_size size, std::size_t feature, std::size_t divisor,
+                                bool causal, std::uint64_t seed) {
   random_stream random(seed + 1000);
   double const eps = feature == 5 ? 1.0 + static_cast<double>(size.keys) : 0.25;
-  auto p = normal_linear<T>(size, feature_number(feature, random.below(2)),
-                            divisor_number(divisor, eps), causal, seed);
-  auto const lengths = [&](index_t most) {
+  auto problem = normal_linear<T>(size, feature_number(feature, random.below(2)),
+                                  divisor_number(divisor, eps), causal, seed);
+  auto const lengths = [&](index_t limit) {
     std::vector<index_t> list;
     for (index_t b = 0; b < size.batch; ++b) {
-      index_t const choice[] = {0, most, most < 1 ? most : 1, most / 2, most < 1 ? 0 : most - 1};
+      index_t const choice[] = {0, limit, limit < 1 ? limit : 1, limit / 2,
+                                limit < 1 ? 0 : limit - 1};
       list.push_back(choice[random.below(5)]);
     }
     return list;
   };
-  if (random.below(3) == 0) p.lengths = lengths(size.keys);
-  if (random.below(4) == 0) p.query_lengths = lengths(size.queries);
-  if (random.below(4) == 0) p.wanted = static_cast<unsigned>(random.below(16));
-  if (random.below(3) == 0) p.mode = ss::grad_mode::accumulate;
-  return p;
+  if (random.below(3) == 0) problem.lengths = lengths(size.keys);
+  if (random.below(4) == 0) problem.query_lengths = lengths(size.queries);
+  if (random.below(4) == 0) problem.gradients = static_cast<unsigned>(random.below(16));
+  if (random.below(3) == 0) problem.mode = ss::grad_mode::accumulate;
+  return problem;
 }
 
 }  // namespace support

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of linear_attention whatever the numbers: rows of the past do not know the future,
-// random features approximate the softmax, large numbers do no harm, a NaN stays where it may show,
-// and 16-bit types lose nothing in sums.
+// Properties of linear_attention: earlier rows do not depend on later ones, random features
+// approximate the softmax, large numbers stay finite, a NaN stays in the rows that see it, and sums
+// of 16-bit types do not lose bits.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "later_rows.hpp"
 #include "oracle.hpp"
@@ -44,120 +44,123 @@ any_feature feature_with_eps(std::size_t kind, double eps) {
 
 }  // namespace
 
-// Row i of y, and of dq, is made of keys 0 .. i: the bits do not change when later ones do, here so
-// much that the maximum of all keys would. In the middle of a tile and at its edges.
-TEST_CASE_TEMPLATE("rows of the past do not know the future", T, float, double, bfloat16) {
+// Row i of y and dq depends on keys 0 .. i: its bits stay when later keys change, here so much that
+// the overall maximum would. Changes start in the middle of a tile and at its edges.
+TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float, double, bfloat16) {
   index_t const length = sizeof(T) == 4 ? 130 : 70;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
-    for (index_t from : {index_t{1}, index_t{63}, index_t{64}, index_t{65}, length - 3}) {
-      if (!full_suite() && (feature + static_cast<std::size_t>(from)) % 2 == 0 && feature != 3)
+    for (index_t first_changed : {index_t{1}, index_t{63}, index_t{64}, index_t{65}, length - 3}) {
+      if (!full_suite() && (feature + static_cast<std::size_t>(first_changed)) % 2 == 0 &&
+          feature != 3)
         continue;
-      auto const p = normal_linear<T>({1, 2, length, length, 3, 4}, feature_with_eps(feature, 1e-3),
-                                      divisor_number(feature % 2, 131), true, 30 + feature);
-      auto const changed = with_threefold_rows(p, from);
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
-        CAPTURE(p.describe());
-        CAPTURE(from);
+      auto const problem =
+          normal_linear<T>({1, 2, length, length, 3, 4}, feature_with_eps(feature, 1e-3),
+                           divisor_number(feature % 2, 131), true, 30 + feature);
+      auto const changed = with_threefold_rows(problem, first_changed);
+      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+        CAPTURE(problem.describe());
+        CAPTURE(first_changed);
         CAPTURE(describe_exec(exec));
-        CHECK(only_later_rows_change(p, from, run_linear(p, exec), run_linear(changed, exec)) ==
-              ""s);
+        CHECK(only_later_rows_change(problem, first_changed, run_linear(problem, exec),
+                                     run_linear(changed, exec)) == ""s);
       });
     }
 }
 
-// The input of the golden values; the bound is their specification's.
+// The input of the golden values; the bound is from their specification.
 TEST_CASE("4000 orthogonal random features are near the softmax") {
-  linear_problem<double> p;
-  p.size = {1, 1, 4, 4, 2, 2, 4000};
-  p.feature = ss::feature::random_exp{0};
-  p.divisor = ss::divisor::sum_plus{0};
-  p.q = {1, 0, 0, 1, 1, 1, -1, 2};
-  p.k = {1, 1, 0, 2, -1, 1, 2, 0};
-  p.v = {1, 0, 0, 1, 2, -1, 1, 3};
-  p.w = ss::random_rows{11, 4000, 2, ss::row_form::orthogonal_chi}.matrix().elements;
-  p.dy = p.dq = p.dk = p.dv = std::vector<double>(8, 1);
-  p.dw = std::vector<double>(8000);
+  linear_problem<double> problem;
+  problem.size = {1, 1, 4, 4, 2, 2, 4000};
+  problem.feature = ss::feature::random_exp{0};
+  problem.divisor = ss::divisor::sum_plus{0};
+  problem.q = {1, 0, 0, 1, 1, 1, -1, 2};
+  problem.k = {1, 1, 0, 2, -1, 1, 2, 0};
+  problem.v = {1, 0, 0, 1, 2, -1, 1, 3};
+  problem.w = ss::random_rows{11, 4000, 2, ss::row_form::orthogonal_chi}.matrix().elements;
+  problem.dy = problem.dq = problem.dk = problem.dv = std::vector<double>(8, 1);
+  problem.dw = std::vector<double>(8000);
   ss::softmax_attention<> const softmax;
   std::vector<double> want(8);
   ss::exec::host const host;
   extents4 const e{1, 1, 4, 2};
   guarded_workspace scratch(softmax.workspace_bytes<double>(host, e, e));
-  softmax.forward(host, {{p.q.data(), e}, {p.k.data(), e}, {p.v.data(), e}},
+  softmax.forward(host, {{problem.q.data(), e}, {problem.k.data(), e}, {problem.v.data(), e}},
                   tensor4<double>(want.data(), e), ss::no_saved, scratch.get());
   for_each_backend_untuned([&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const got = run_linear(p, exec).y;
+    auto const got = run_linear(problem, exec).y;
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(got[i] - want[i]) < 0.08);
   });
 }
 
-// What a feature is relative to, and what is never below 0, keeps numbers in range: of q and k up
-// to `most`, some rows small. Values and dy are ordinary.
+// Maxima and non-negative features keep numbers in range: q and k up to `largest`, some rows small,
+// values and dy ordinary.
 TEST_CASE("large numbers give finite results and gradients") {
   struct extreme {
     std::size_t feature;
-    double most;
+    double largest;
   };
-  for (extreme const& one : {extreme{0, 1e8}, {1, 1e8}, {2, 1e8}, {3, 1e15}, {3, 30}, {5, 1e15}})
+  for (extreme const& range : {extreme{0, 1e8}, {1, 1e8}, {2, 1e8}, {3, 1e15}, {3, 30}, {5, 1e15}})
     for (std::size_t divisor : {0u, 1u})
       for (bool causal : {false, true})
         for (double eps : {0.0, 1e-6}) {
-          if (one.feature == 5 && divisor == 0) continue;  // of which a divisor may be 0 or near
-          auto p = normal_linear<float>({1, 2, 70, 70, 4, 3}, feature_with_eps(one.feature, eps),
-                                        {}, causal, 70 + one.feature);
-          p.divisor = divisor == 0 ? any_divisor(ss::divisor::sum_plus{1e-6})
-                                   : any_divisor(ss::divisor::at_least{1e-6});
+          if (range.feature == 5 && divisor == 0) continue;  // the divisor may be near 0
+          auto problem =
+              normal_linear<float>({1, 2, 70, 70, 4, 3}, feature_with_eps(range.feature, eps), {},
+                                   causal, 70 + range.feature);
+          problem.divisor = divisor == 0 ? any_divisor(ss::divisor::sum_plus{1e-6})
+                                         : any_divisor(ss::divisor::at_least{1e-6});
           random_stream random(80);
-          auto const grow = [&](std::vector<float>& all, extents4 e) {
+          auto const grow = [&](std::vector<float>& tensor, extents4 e) {
             for_each_position(e, [&](index_t b, index_t h, index_t n, index_t c) {
-              float& x = all[linear_size::at(e, b, h, n, c)];
-              double const by[] = {one.most, 1, -one.most, 1e-3 * one.most};
-              x = static_cast<float>(x / 6 * by[n % 7 == 3 ? 1 : random.below(4)]);
+              float& x = tensor[linear_size::at(e, b, h, n, c)];
+              double const factors[] = {range.largest, 1, -range.largest, 1e-3 * range.largest};
+              x = static_cast<float>(x / 6 * factors[n % 7 == 3 ? 1 : random.below(4)]);
             });
           };
-          grow(p.q, p.size.q());
-          grow(p.k, p.size.k());
-          for_each_backend(p.number(), [&](any_exec const& exec) {
-            CAPTURE(p.describe());
-            CAPTURE(one.most);
+          grow(problem.q, problem.size.q());
+          grow(problem.k, problem.size.k());
+          for_each_backend(problem.number(), [&](any_exec const& exec) {
+            CAPTURE(problem.describe());
+            CAPTURE(range.largest);
             CAPTURE(describe_exec(exec));
-            auto const got = run_linear(p, exec);
+            auto const got = run_linear(problem, exec);
             CHECK(all_finite(got));
-            CHECK(same_results(got, run_linear(p, ss::exec::host{})));
+            CHECK(same_results(got, run_linear(problem, ss::exec::host{})));
           });
         }
 }
 
-// Features that are all 0 make one.
+// All features are 0.
 TEST_CASE("a divisor of 0 gives zeros") {
   for (bool causal : {false, true}) {
-    auto p = normal_linear<float>({1, 1, 5, 5, 2, 3}, ss::feature::relu{0},
-                                  ss::divisor::sum_plus{0}, causal, 90);
-    for (float& x : p.k) x = -std::fabs(x);
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    auto problem = normal_linear<float>({1, 1, 5, 5, 2, 3}, ss::feature::relu{0},
+                                        ss::divisor::sum_plus{0}, causal, 90);
+    for (float& x : problem.k) x = -std::fabs(x);
+    for_each_backend_once(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      auto const got = run_linear(p, exec);
+      auto const got = run_linear(problem, exec);
       CHECK(same_bits(got.y, std::vector<float>(15)));
       CHECK(all_finite(got));
     });
   }
 }
 
-// Its reciprocal would be infinite, and nothing that it is multiplied by would be a number.
+// The reciprocal would overflow, and its products would be NaN.
 TEST_CASE("a divisor that is no normal number") {
   for (bool causal : {false, true})
     for (float x : {1e-20f, 1e-21f, 3e-23f})
       for (any_divisor const& divisor :
            {any_divisor(ss::divisor::sum_plus{0}), any_divisor(ss::divisor::at_least{0})}) {
-        auto p =
+        auto problem =
             normal_linear<float>({1, 1, 2, 2, 1, 2}, ss::feature::relu{0}, divisor, causal, 95);
-        p.q = p.k = {x, x};
-        p.v = {0, 2, 0, 1};
-        for_each_backend(p.number(), [&](any_exec const& exec) {
-          CAPTURE(p.describe());
+        problem.q = problem.k = {x, x};
+        problem.v = {0, 2, 0, 1};
+        for_each_backend(problem.number(), [&](any_exec const& exec) {
+          CAPTURE(problem.describe());
           CAPTURE(x);
           CAPTURE(describe_exec(exec));
-          CHECK(all_finite(run_linear(p, exec)));
+          CHECK(all_finite(run_linear(problem, exec)));
         });
       }
 }
@@ -166,13 +169,13 @@ TEST_CASE_TEMPLATE("a query without keys gets zeros", T, float, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (std::size_t divisor = 0; divisor < divisor_kinds; ++divisor) {
       bool const causal = (feature + divisor) % 2 == 0;
-      auto p = normal_linear<T>({2, 1, 9, causal ? 9 : 4, 3, 2}, feature_number(feature),
-                                divisor_number(divisor, 0), causal, 120 + feature);
-      p.lengths = {0, 4};
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
-        CAPTURE(p.describe());
+      auto problem = normal_linear<T>({2, 1, 9, causal ? 9 : 4, 3, 2}, feature_number(feature),
+                                      divisor_number(divisor, 0), causal, 120 + feature);
+      problem.lengths = {0, 4};
+      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+        CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        auto const got = run_linear(p, exec);
+        auto const got = run_linear(problem, exec);
         for (std::size_t i = 0; i < 18; ++i) CHECK(decode(got.y[i]).value == 0);
         for (std::size_t i = 0; i < 27; ++i) CHECK(decode(got.dq[i]).value == 0);
         CHECK(all_finite(got.y));
@@ -182,20 +185,20 @@ TEST_CASE_TEMPLATE("a query without keys gets zeros", T, float, bfloat16) {
     }
 }
 
-// 600 equal parts of 1, most of which a sum in 16 bits would lose.
+// 600 summands of 1; a 16-bit sum would lose most of them.
 TEST_CASE_TEMPLATE("sums of 16-bit types do not stop growing", T, float16, bfloat16) {
-  auto p = normal_linear<T>({1, 1, 600, 600, 1, 1}, ss::feature::relu{}, ss::divisor::none{}, false,
-                            150);
-  p.q = p.k = p.v = p.dy = std::vector<T>(600, from_double<T>(1));
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  auto problem = normal_linear<T>({1, 1, 600, 600, 1, 1}, ss::feature::relu{}, ss::divisor::none{},
+                                  false, 150);
+  problem.q = problem.k = problem.v = problem.dy = std::vector<T>(600, from_double<T>(1));
+  for_each_backend_once(problem.number(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const got = run_linear(p, exec);
+    auto const got = run_linear(problem, exec);
     for (auto const* list : {&got.y, &got.dq, &got.dk, &got.dv})
       for (T const& x : *list) CHECK(decode(x).value == decode(from_double<T>(600)).value);
   });
 }
 
-// -ffast-math promises the compiler that there are no such numbers.
+// -ffast-math lets the compiler assume that there are no such numbers.
 #if !defined(__FAST_MATH__)
 
 TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, bfloat16) {
@@ -204,71 +207,75 @@ TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true})
       for (bool infinite : {false, true}) {
-        auto const p = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
-                                        divisor_number(feature % 2, 71), causal, 170 + feature);
-        auto spoiled = p;
-        T& place = spoiled.q[linear_size::at(p.size.q(), 0, 1, row, 1)];
-        place = infinite ? from_bits<T>(format_of<T>().infinity()) : nan;
-        for_each_backend_once(p.number(), [&](any_exec const& exec) {
-          CAPTURE(p.describe());
+        auto const problem =
+            normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
+                             divisor_number(feature % 2, 71), causal, 170 + feature);
+        auto spoiled = problem;
+        T& element = spoiled.q[linear_size::at(problem.size.q(), 0, 1, row, 1)];
+        element = infinite ? from_bits<T>(format_of<T>().infinity()) : nan;
+        for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+          CAPTURE(problem.describe());
           CAPTURE(describe_exec(exec));
-          auto const one = run_linear(p, exec), two = run_linear(spoiled, exec);
+          auto const want = run_linear(problem, exec), got = run_linear(spoiled, exec);
           for (auto const& [first, last] : {std::pair<index_t, index_t>{0, row}, {row + 1, 70}}) {
-            CHECK(same_bits(rows(one.y, p.size.y(), first, last),
-                            rows(two.y, p.size.y(), first, last)));
-            CHECK(same_bits(rows(one.dq, p.size.q(), first, last),
-                            rows(two.dq, p.size.q(), first, last)));
+            CHECK(same_bits(rows(want.y, problem.size.y(), first, last),
+                            rows(got.y, problem.size.y(), first, last)));
+            CHECK(same_bits(rows(want.dq, problem.size.q(), first, last),
+                            rows(got.dq, problem.size.q(), first, last)));
           }
-          auto const of_row = rows(two.y, p.size.y(), row, row + 1);
+          auto const nan_row = rows(got.y, problem.size.y(), row, row + 1);
           if (!infinite)  // in the second head, after the first one's four values
-            for (std::size_t c = 4; c < 8; ++c) CHECK(decode(of_row[c]).kind == number_class::nan);
+            for (std::size_t c = 4; c < 8; ++c) CHECK(decode(nan_row[c]).kind == number_class::nan);
         });
       }
 }
 
-// A NaN of a key or value shows in the rows that look at it: causal ones, in its tile too, do not
-// look ahead.
+// A NaN of a key or value shows in the rows that see it, but not in earlier rows, even of its own
+// tile.
 TEST_CASE_TEMPLATE("a NaN of a key or value does not show before it", T, float, bfloat16) {
   T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (index_t place : {1, 13, 63, 64, 67})
       for (bool of_key : {false, true}) {
         if (!full_suite() && (static_cast<std::size_t>(place) + feature) % 2 == 0) continue;
-        auto const p = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
-                                        divisor_number(feature % 2, 71), true, 230 + feature);
-        auto spoiled = p;
-        (of_key ? spoiled.k[linear_size::at(p.size.k(), 0, 1, place, 2)]
-                : spoiled.v[linear_size::at(p.size.v(), 0, 1, place, 2)]) = nan;
-        for_each_backend_once(p.number(), [&](any_exec const& exec) {
-          CAPTURE(p.describe());
+        auto const problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
+                                              divisor_number(feature % 2, 71), true, 230 + feature);
+        auto spoiled = problem;
+        (of_key ? spoiled.k[linear_size::at(problem.size.k(), 0, 1, place, 2)]
+                : spoiled.v[linear_size::at(problem.size.v(), 0, 1, place, 2)]) = nan;
+        for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+          CAPTURE(problem.describe());
           CAPTURE(place);
           CAPTURE(of_key);
           CAPTURE(describe_exec(exec));
-          auto const one = run_linear(p, exec), two = run_linear(spoiled, exec);
-          CHECK(same_bits(rows(one.y, p.size.y(), 0, place), rows(two.y, p.size.y(), 0, place)));
-          CHECK(same_bits(rows(one.dq, p.size.q(), 0, place), rows(two.dq, p.size.q(), 0, place)));
-          CHECK(!same_bits(one.y, two.y));
+          auto const want = run_linear(problem, exec), got = run_linear(spoiled, exec);
+          CHECK(same_bits(rows(want.y, problem.size.y(), 0, place),
+                          rows(got.y, problem.size.y(), 0, place)));
+          CHECK(same_bits(rows(want.dq, problem.size.q(), 0, place),
+                          rows(got.dq, problem.size.q(), 0, place)));
+          CHECK(!same_bits(want.y, got.y));
         });
       }
 }
 
-// NaN of every payload and sign and infinities anywhere: results have the same bits everywhere, and
-// where they are no number, always the same NaN.
-TEST_CASE_TEMPLATE("one NaN, the same everywhere", T, float, double, float16, bfloat16) {
+// NaN of every payload and sign, and infinities, anywhere: results have the same bits on every
+// backend, and one canonical NaN.
+TEST_CASE_TEMPLATE("one canonical NaN on every backend", T, float, double, float16, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
-      auto p = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
-                                divisor_number(feature % 3), causal, 190 + feature);
+      auto problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
+                                      divisor_number(feature % 3), causal, 190 + feature);
       random_stream random(feature);
-      for (auto* all : {&p.q, &p.k, &p.v, &p.dy})
-        for (int i = 0; i < 3; ++i) (*all)[random.below(all->size())] = random_special<T>(random);
-      auto const want = run_linear(p, ss::exec::host{1, ss::isa::portable});
+      for (auto* tensor : {&problem.q, &problem.k, &problem.v, &problem.dy})
+        for (int i = 0; i < 3; ++i)
+          (*tensor)[random.below(tensor->size())] = random_special<T>(random);
+      auto const want = run_linear(problem, ss::exec::host{1, ss::isa::portable});
       for (auto const* list : {&want.y, &want.dq, &want.dk, &want.dv, &want.dw})
         for (T const& x : *list) CHECK(same_bits(x, with_one_nan(x)));
-      for_each_backend(p.number(), [&](any_exec const& exec) {
-        CAPTURE(p.describe());
+      for_each_backend(problem.number(), [&](any_exec const& exec) {
+        CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        CHECK(same_results(run_linear(p, exec), want));
+        CHECK(same_results(run_linear(problem, exec), want));
       });
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes that linear_attention refuses, of tensors and of a workspace in question.
+// Shapes that linear_attention refuses, of tensors and of workspace queries.
 #include "call.hpp"
 
 #include <slicesort/view.hpp>
@@ -22,123 +22,123 @@ using causal_call = linear_call<feature::random_exp, divisor::sum_plus, ss::dire
 }  // namespace
 
 TEST_CASE("shapes of inputs") {
-  linear_call<> c;
+  linear_call<> call;
   SUBCASE("k and v beside q") {
-    c.in.k = {c.at(1), {1, 3, 4, 6}};
-    CHECK(c.everywhere() == "k.batch is 1, must be 2 (q.batch)");
-    c.in.k = {c.at(1), {2, 2, 4, 6}};
-    CHECK(c.everywhere() == "k.heads is 2, must be 3 (q.heads)");
-    c.in.k = {c.at(1), {2, 3, 4, 5}};
-    CHECK(c.everywhere() == "k.channels is 5, must be 6 (q.channels)");
-    c.in.k = {c.at(1), c.k_shape};
-    c.in.v = {c.at(2), {1, 3, 4, 7}};
-    CHECK(c.everywhere() == "v.batch is 1, must be 2 (q.batch)");
-    c.in.v = {c.at(2), {2, 1, 4, 7}};
-    CHECK(c.everywhere() == "v.heads is 1, must be 3 (q.heads)");
-    c.in.v = {c.at(2), {2, 3, 3, 7}};
-    CHECK(c.everywhere() == "v.length is 3, must be 4 (k.length)");
+    call.in.k = {call.at(1), {1, 3, 4, 6}};
+    CHECK(call.both_directions() == "k.batch is 1, must be 2 (q.batch)");
+    call.in.k = {call.at(1), {2, 2, 4, 6}};
+    CHECK(call.both_directions() == "k.heads is 2, must be 3 (q.heads)");
+    call.in.k = {call.at(1), {2, 3, 4, 5}};
+    CHECK(call.both_directions() == "k.channels is 5, must be 6 (q.channels)");
+    call.in.k = {call.at(1), call.k_shape};
+    call.in.v = {call.at(2), {1, 3, 4, 7}};
+    CHECK(call.both_directions() == "v.batch is 1, must be 2 (q.batch)");
+    call.in.v = {call.at(2), {2, 1, 4, 7}};
+    CHECK(call.both_directions() == "v.heads is 1, must be 3 (q.heads)");
+    call.in.v = {call.at(2), {2, 3, 3, 7}};
+    CHECK(call.both_directions() == "v.length is 3, must be 4 (k.length)");
   }
   SUBCASE("w") {
-    c.in.w = {c.at(3), {2, 8, 6}};
-    CHECK(c.everywhere() == "w.heads is 2, must be 1 or 3 (q.heads)");
-    c.in.w = {c.at(3), {3, 8, 5}};
-    CHECK(c.everywhere() == "w.channels is 5, must be 6 (q.channels)");
-    c.in.w = {nullptr, c.w_shape};
-    CHECK(c.everywhere() == "w.data is null, must point to [3, 8, 6]");
-    c.in.w = {c.at(3), c.w_shape, {48, -6, 1}};
-    CHECK(c.everywhere() == "w.stride.features is -6, must be zero or positive");
-    c.in.w = {c.at(3), {3, -8, 6}};
-    CHECK(c.everywhere() == "w.features is -8, must not be negative");
-    c.in.w = {};
-    CHECK(c.everywhere() ==
+    call.in.w = {call.at(3), {2, 8, 6}};
+    CHECK(call.both_directions() == "w.heads is 2, must be 1 or 3 (q.heads)");
+    call.in.w = {call.at(3), {3, 8, 5}};
+    CHECK(call.both_directions() == "w.channels is 5, must be 6 (q.channels)");
+    call.in.w = {nullptr, call.w_shape};
+    CHECK(call.both_directions() == "w.data is null, must point to [3, 8, 6]");
+    call.in.w = {call.at(3), call.w_shape, {48, -6, 1}};
+    CHECK(call.both_directions() == "w.stride.features is -6, must be zero or positive");
+    call.in.w = {call.at(3), {3, -8, 6}};
+    CHECK(call.both_directions() == "w.features is -8, must not be negative");
+    call.in.w = {};
+    CHECK(call.both_directions() ==
           "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
   }
   SUBCASE("w of a feature map that has none") {
     plain_call p;
-    CHECK(p.everywhere() == "w must be left out: the feature map has no matrix");
+    CHECK(p.both_directions() == "w must be left out: the feature map has no matrix");
     p.in.w = {};
-    CHECK(p.backward_alone() == "dw must be left out: there is no w");
+    CHECK(p.backward_only() == "dw must be left out: there is no w");
   }
   SUBCASE("as many keys as queries") {
     causal_call d;
     d.in.k = {d.at(1), {2, 3, 4, 6}};
     d.in.v = {d.at(2), {2, 3, 4, 7}};
-    CHECK(d.everywhere() == "k.length is 4, must be 5 (q.length) where causal");
+    CHECK(d.both_directions() == "k.length is 4, must be 5 (q.length) where causal");
   }
   SUBCASE("views alone") {
-    c.in.q = {c.at(0), {2, 3, -5, 6}};
-    CHECK(c.everywhere() == "q.length is -5, must not be negative");
-    c.in.q = {c.at(0), c.q_shape, {90, 30, -6, 1}};
-    CHECK(c.everywhere() == "q.stride.length is -6, must be zero or positive");
-    c.in.q = {nullptr, c.q_shape};
-    CHECK(c.everywhere() == "q.data is null, must point to [2, 3, 5, 6]");
-    c.in.q = ss::split_heads(tensor3<float const>(c.at(0), {2, 5, 17}), 3);
-    CHECK(c.everywhere() ==
+    call.in.q = {call.at(0), {2, 3, -5, 6}};
+    CHECK(call.both_directions() == "q.length is -5, must not be negative");
+    call.in.q = {call.at(0), call.q_shape, {90, 30, -6, 1}};
+    CHECK(call.both_directions() == "q.stride.length is -6, must be zero or positive");
+    call.in.q = {nullptr, call.q_shape};
+    CHECK(call.both_directions() == "q.data is null, must point to [2, 3, 5, 6]");
+    call.in.q = ss::split_heads(tensor3<float const>(call.at(0), {2, 5, 17}), 3);
+    CHECK(call.both_directions() ==
           "q.channels is -1, must not be negative (split_heads: heads must divide the channels)");
   }
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
-    c.in.k = {c.at(1), {2, 3, length, 6}, {0, 0, 0, 0}};
-    c.in.v = {c.at(2), {2, 3, length, 7}, {0, 0, 0, 0}};
-    CHECK(c.everywhere() == "k.length is 2147483649, must be at most 2147483648");
+    call.in.k = {call.at(1), {2, 3, length, 6}, {0, 0, 0, 0}};
+    call.in.v = {call.at(2), {2, 3, length, 7}, {0, 0, 0, 0}};
+    CHECK(call.both_directions() == "k.length is 2147483649, must be at most 2147483648");
     linear_call<> d;
     d.in.q = {d.at(0), {2, 3, length, 6}, {0, 0, 0, 0}};
-    CHECK(d.everywhere() == "q.length is 2147483649, must be at most 2147483648");
+    CHECK(d.both_directions() == "q.length is 2147483649, must be at most 2147483648");
     linear_call<> e;
     e.in.w = {e.at(3), {3, length, 6}, {0, 0, 0}};
-    CHECK(e.everywhere() == "w.length is 2147483649, must be at most 2147483648");
+    CHECK(e.both_directions() == "w.length is 2147483649, must be at most 2147483648");
   }
 }
 
 TEST_CASE("shapes of outputs") {
-  linear_call<> c;
+  linear_call<> call;
   SUBCASE("y and dy") {
-    c.y = {c.at(5), {2, 3, 5, 6}};
-    CHECK(c.forward() == "linear_attention.forward: y.channels is 6, must be 7 (v.channels)");
-    c.y = {c.at(5), {2, 3, 4, 7}};
-    CHECK(c.forward() == "linear_attention.forward: y.length is 4, must be 5 (q.length)");
-    c.y = {c.at(5), {1, 3, 5, 7}};
-    CHECK(c.forward() == "linear_attention.forward: y.batch is 1, must be 2 (q.batch)");
-    c.y = {nullptr, c.y_shape};
-    CHECK(c.forward() == "linear_attention.forward: y.data is null, must point to [2, 3, 5, 7]");
-    c.y = {c.at(5), c.y_shape};
-    c.dy = {c.at(4), {2, 3, 5, 8}};
-    CHECK(c.backward_alone() == "dy.channels is 8, must be 7 (v.channels)");
-    c.dy = {c.at(4), {2, 2, 5, 7}};
-    CHECK(c.backward_alone() == "dy.heads is 2, must be 3 (q.heads)");
-    c.dy = {nullptr, c.y_shape};
-    CHECK(c.backward_alone() == "dy.data is null, must point to [2, 3, 5, 7]");
+    call.y = {call.at(5), {2, 3, 5, 6}};
+    CHECK(call.forward() == "linear_attention.forward: y.channels is 6, must be 7 (v.channels)");
+    call.y = {call.at(5), {2, 3, 4, 7}};
+    CHECK(call.forward() == "linear_attention.forward: y.length is 4, must be 5 (q.length)");
+    call.y = {call.at(5), {1, 3, 5, 7}};
+    CHECK(call.forward() == "linear_attention.forward: y.batch is 1, must be 2 (q.batch)");
+    call.y = {nullptr, call.y_shape};
+    CHECK(call.forward() == "linear_attention.forward: y.data is null, must point to [2, 3, 5, 7]");
+    call.y = {call.at(5), call.y_shape};
+    call.dy = {call.at(4), {2, 3, 5, 8}};
+    CHECK(call.backward_only() == "dy.channels is 8, must be 7 (v.channels)");
+    call.dy = {call.at(4), {2, 2, 5, 7}};
+    CHECK(call.backward_only() == "dy.heads is 2, must be 3 (q.heads)");
+    call.dy = {nullptr, call.y_shape};
+    CHECK(call.backward_only() == "dy.data is null, must point to [2, 3, 5, 7]");
   }
   SUBCASE("gradients") {
-    c.to.dq = {c.at(6), {2, 3, 4, 6}};
-    CHECK(c.backward_alone() == "dq.length is 4, must be 5 (q.length)");
-    c.to.dq = {};
-    c.to.dk = {c.at(7), {2, 3, 4, 7}};
-    CHECK(c.backward_alone() == "dk.channels is 7, must be 6 (k.channels)");
-    c.to.dk = {};
-    c.to.dv = {c.at(8), {2, 2, 4, 7}};
-    CHECK(c.backward_alone() == "dv.heads is 2, must be 3 (v.heads)");
-    c.to.dv = {nullptr, c.v_shape};
-    CHECK(c.backward_alone() == "dv.data is null, must point to [2, 3, 4, 7]");
-    c.to.dv = {};
-    c.to.dw = {c.at(9), {3, 7, 6}};
-    CHECK(c.backward_alone() == "dw.features is 7, must be 8 (w.features)");
-    c.to.dw = {c.at(9), {2, 8, 6}};
-    CHECK(c.backward_alone() == "dw.heads is 2, must be 1 or 3 (q.heads)");
-    c.to.dw = {c.at(9), {3, 8, 7}};
-    CHECK(c.backward_alone() == "dw.channels is 7, must be 6 (q.channels)");
-    c.to.dw = {nullptr, c.w_shape};
-    CHECK(c.backward_alone() == "dw.data is null, must point to [3, 8, 6]");
+    call.grads.dq = {call.at(6), {2, 3, 4, 6}};
+    CHECK(call.backward_only() == "dq.length is 4, must be 5 (q.length)");
+    call.grads.dq = {};
+    call.grads.dk = {call.at(7), {2, 3, 4, 7}};
+    CHECK(call.backward_only() == "dk.channels is 7, must be 6 (k.channels)");
+    call.grads.dk = {};
+    call.grads.dv = {call.at(8), {2, 2, 4, 7}};
+    CHECK(call.backward_only() == "dv.heads is 2, must be 3 (v.heads)");
+    call.grads.dv = {nullptr, call.v_shape};
+    CHECK(call.backward_only() == "dv.data is null, must point to [2, 3, 4, 7]");
+    call.grads.dv = {};
+    call.grads.dw = {call.at(9), {3, 7, 6}};
+    CHECK(call.backward_only() == "dw.features is 7, must be 8 (w.features)");
+    call.grads.dw = {call.at(9), {2, 8, 6}};
+    CHECK(call.backward_only() == "dw.heads is 2, must be 1 or 3 (q.heads)");
+    call.grads.dw = {call.at(9), {3, 8, 7}};
+    CHECK(call.backward_only() == "dw.channels is 7, must be 6 (q.channels)");
+    call.grads.dw = {nullptr, call.w_shape};
+    CHECK(call.backward_only() == "dw.data is null, must point to [3, 8, 6]");
   }
   SUBCASE("outputs give every element its place") {
-    c.y = {c.at(5), c.y_shape, {105, 0, 7, 1}};
-    CHECK(c.forward() == "linear_attention.forward: y.stride.heads is 0, must be positive");
-    c.y = {c.at(5), c.y_shape};
-    c.to.dk = {c.at(7), c.k_shape, {72, 6, 6, 1}};
-    CHECK(says(c.backward_alone(), "dk.strides are [72, 6, 6, 1]"));
-    c.to.dk = {};
-    c.to.dw = {c.at(9), c.w_shape, {0, 6, 1}};
-    CHECK(c.backward_alone() == "dw.stride.heads is 0, must be positive");
+    call.y = {call.at(5), call.y_shape, {105, 0, 7, 1}};
+    CHECK(call.forward() == "linear_attention.forward: y.stride.heads is 0, must be positive");
+    call.y = {call.at(5), call.y_shape};
+    call.grads.dk = {call.at(7), call.k_shape, {72, 6, 6, 1}};
+    CHECK(says(call.backward_only(), "dk.strides are [72, 6, 6, 1]"));
+    call.grads.dk = {};
+    call.grads.dw = {call.at(9), call.w_shape, {0, 6, 1}};
+    CHECK(call.backward_only() == "dw.stride.heads is 0, must be positive");
   }
 }
 
@@ -146,12 +146,12 @@ TEST_CASE("the size of a workspace is refused where the call is") {
   using shapes = extents4;
   auto const refused = [](auto const& op, shapes q, shapes v, extents3 w = {}, extents3 dw = {}) {
     ss::exec::host const exec;
-    std::string const all =
+    std::string const message =
         refusal(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, w, dw),
                 [&] { (void)op.template workspace_bytes<float>(exec, q, v, w, dw); });
     std::string const head = "linear_attention.workspace_bytes: ";
-    CHECK(all.substr(0, head.size()) == head);
-    return all.substr(std::min(all.size(), head.size()));
+    CHECK(message.substr(0, head.size()) == head);
+    return message.substr(std::min(message.size(), head.size()));
   };
   ss::linear_attention<feature::random_exp> const op;
   shapes const q{2, 3, 5, 6}, v{2, 3, 4, 7};

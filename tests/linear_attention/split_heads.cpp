@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention of heads that lie side by side in the rows of a tensor, as projections put them
-// out: the same bits as of heads one behind the other, for any number of heads that take turns, and
-// also where outputs are so large that they are stored around the caches.
+// linear_attention of heads side by side in the rows of a tensor, as projections produce them. The
+// bits are those of contiguous heads, for any number of interleaved heads, and for large outputs,
+// which bypass the caches.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
 
@@ -18,7 +18,8 @@ using namespace support;
 
 namespace {
 
-// `[batch, length, heads * channels]`, its memory so many bytes behind a cache line.
+// A tensor `[batch, length, heads * channels]` whose memory starts `misalignment` bytes behind a
+// cache line.
 template <class T>
 class joined {
  public:
@@ -35,13 +36,13 @@ class joined {
     extents3 const e{heads_.batch, heads_.length, heads_.heads * heads_.channels};
     return ss::split_heads(tensor3<T>(static_cast<T*>(memory_.get().data), e), heads_.heads);
   }
-  // One head behind the other.
+  // The values as `[batch, heads, length, channels]`.
   std::vector<T> values() {
-    std::vector<T> all(static_cast<std::size_t>(heads_.size()));
+    std::vector<T> contiguous(static_cast<std::size_t>(heads_.size()));
     for_each_position(heads_, [&](index_t b, index_t h, index_t i, index_t c) {
-      all[linear_size::at(heads_, b, h, i, c)] = view()(b, h, i, c);
+      contiguous[linear_size::at(heads_, b, h, i, c)] = view()(b, h, i, c);
     });
-    return all;
+    return contiguous;
   }
   bool red_zones_intact() const { return memory_.red_zones_intact(); }
 
@@ -51,33 +52,34 @@ class joined {
 };
 
 template <class Op, class T>
-void check_joined(Op const& op, linear_problem<T> const& p, linear_results<T> const& want,
+void check_joined(Op const& op, linear_problem<T> const& problem, linear_results<T> const& want,
                   any_exec const& exec, std::size_t misalignment) {
-  CAPTURE(p.describe());
+  CAPTURE(problem.describe());
   CAPTURE(describe_exec(exec));
   CAPTURE(misalignment);
-  linear_size const& s = p.size;
-  joined<T> q(p.q, s.q(), misalignment), k(p.k, s.k(), misalignment), v(p.v, s.v(), misalignment),
-      dy(p.dy, s.y(), misalignment), y(s.y(), misalignment), dq(s.q(), misalignment),
-      dk(s.k(), misalignment), dv(s.v(), misalignment);
-  std::vector<T> dw(p.w.size());
-  extents3 const of_w = p.of_w_as_rank3();
-  tensor3<T const> const w(p.w.data(), of_w);
-  guarded_workspace scratch(op.template workspace_bytes<T>(exec, s.q(), s.v(), of_w, of_w));
-  op.forward(exec, {q.view(), k.view(), v.view(), w}, y.view(), scratch.get(), p.options());
+  linear_size const& s = problem.size;
+  joined<T> q(problem.q, s.q(), misalignment), k(problem.k, s.k(), misalignment),
+      v(problem.v, s.v(), misalignment), dy(problem.dy, s.y(), misalignment),
+      y(s.y(), misalignment), dq(s.q(), misalignment), dk(s.k(), misalignment),
+      dv(s.v(), misalignment);
+  std::vector<T> dw(problem.w.size());
+  extents3 const w_extents = problem.w_extents();
+  tensor3<T const> const w(problem.w.data(), w_extents);
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, s.q(), s.v(), w_extents, w_extents));
+  op.forward(exec, {q.view(), k.view(), v.view(), w}, y.view(), scratch.get(), problem.options());
   op.backward(exec, dy.view(), {q.view(), k.view(), v.view(), w},
-              {dq.view(), dk.view(), dv.view(), {dw.data(), of_w}}, scratch.get(),
-              p.backward_options());
+              {dq.view(), dk.view(), dv.view(), {dw.data(), w_extents}}, scratch.get(),
+              problem.backward_options());
   CHECK(same_bits(y.values(), want.y));
   CHECK(same_bits(dq.values(), want.dq));
   CHECK(same_bits(dk.values(), want.dk));
   CHECK(same_bits(dv.values(), want.dv));
   CHECK(same_bits(dw, want.dw));
   CHECK(scratch.red_zones_intact());
-  for (joined<T> const* one : {&y, &dq, &dk, &dv}) CHECK(one->red_zones_intact());
+  for (joined<T> const* output : {&y, &dq, &dk, &dv}) CHECK(output->red_zones_intact());
 }
 
-// f(op, problem) for features of each kind that the host treats in its own way.
+// Calls f(op, problem) for features of each kind that the host treats separately.
 template <class T, class F>
 void for_each_feature(linear_size size, std::uint64_t seed, F const& f) {
   auto const run = [&](auto feature, auto direction) {
@@ -85,39 +87,44 @@ void for_each_feature(linear_size size, std::uint64_t seed, F const& f) {
     ss::linear_attention const op{feature, ss::divisor::sum_plus{}, direction};
     f(op, normal_linear<T>(size, feature, ss::divisor::sum_plus{}, causal, ++seed));
   };
-  auto const both = [&](auto feature) {
+  auto const run_directions = [&](auto feature) {
     run(feature, ss::direction::noncausal{});
     run(feature, ss::direction::causal{});
   };
-  both(ss::feature::elu_plus_one{});
-  both(ss::feature::cosine_reweighted{});
-  both(ss::feature::random_exp{});
-  both(ss::feature::random_fourier{});
+  run_directions(ss::feature::elu_plus_one{});
+  run_directions(ss::feature::cosine_reweighted{});
+  run_directions(ss::feature::random_exp{});
+  run_directions(ss::feature::random_fourier{});
 }
 
 }  // namespace
 
-// Six heads are more than take turns; three threads make other groups of them than one.
+// Six heads are more than the host interleaves, and three threads split them into other groups than
+// one.
 TEST_CASE_TEMPLATE("heads side by side", T, float, double, bfloat16) {
   for (linear_size size : {linear_size{2, 3, 11, 11, 4, 5}, linear_size{2, 6, 150, 150, 4, 5}})
-    for_each_feature<T>(size, 141, [&](auto const& op, linear_problem<T> p) {
-      p.lengths = {size.keys, size.keys / 2};
-      p.query_lengths = {size.queries - 1, size.queries};
-      auto const want = run_linear(p, ss::exec::host{});
-      for_each_backend_once(p.number(),
-                            [&](any_exec const& exec) { check_joined(op, p, want, exec, 0); });
+    for_each_feature<T>(size, 141, [&](auto const& op, linear_problem<T> problem) {
+      problem.lengths = {size.keys, size.keys / 2};
+      problem.query_lengths = {size.queries - 1, size.queries};
+      auto const want = run_linear(problem, ss::exec::host{});
+      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+        check_joined(op, problem, want, exec, 0);
+      });
       if (!testing(backend_kind::host)) return;
-      for (unsigned threads : {1U, 3U, 5U}) check_joined(op, p, want, ss::exec::host{threads}, 0);
+      for (unsigned threads : {1U, 3U, 5U})
+        check_joined(op, problem, want, ss::exec::host{threads}, 0);
     });
 }
 
-// A megabyte and more of y and dv, in whole cache lines or not.
+// A megabyte or more of y and dv, aligned to cache lines or not.
 TEST_CASE("large outputs") {
   if (!testing(backend_kind::host)) return;
-  for_each_feature<float>({1, 4, 1100, 1100, 16, 64}, 241, [&](auto const& op, auto const& p) {
-    if (p.feature.index() != 0) return;  // they are stored alike
-    auto const want = run_linear(p, ss::exec::host{});
-    for (ss::isa set : available_isas()) check_joined(op, p, want, ss::exec::host{1, set}, 0);
-    check_joined(op, p, want, ss::exec::host{}, 16);
-  });
+  for_each_feature<float>({1, 4, 1100, 1100, 16, 64}, 241,
+                          [&](auto const& op, auto const& problem) {
+                            if (problem.feature.index() != 0) return;  // all features store alike
+                            auto const want = run_linear(problem, ss::exec::host{});
+                            for (ss::isa set : available_isas())
+                              check_joined(op, problem, want, ss::exec::host{1, set}, 0);
+                            check_joined(op, problem, want, ss::exec::host{}, 16);
+                          });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention under sparse masks: the specification's numbers, and what the tensors of a call
-// say about a mask's.
+// Softmax attention under sparse masks: the specification's numbers, and the check of a mask's
+// number of keys.
 #include <slicesort/policies/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/view.hpp>
@@ -19,9 +19,9 @@ namespace {
 
 using numbers = std::vector<double>;
 
-void check_near(numbers const& is, numbers const& want) {
-  REQUIRE(is.size() == want.size());
-  for (std::size_t i = 0; i < is.size(); ++i) CHECK(std::abs(is[i] - want[i]) <= 6e-11);
+void check_near(numbers const& actual, numbers const& expected) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) CHECK(std::abs(actual[i] - expected[i]) <= 6e-11);
 }
 
 }  // namespace
@@ -50,13 +50,13 @@ TEST_CASE_TEMPLATE("both{causal, fixed{2, 1}}", Algorithm, ss::streaming, ss::ma
                   0.0190649212, 0});
 }
 
-TEST_CASE("a mask of another number of keys is refused by the door") {
+TEST_CASE("a mask with another number of keys is rejected") {
   ss::extents4 const e{1, 1, 12, 2};
   mask::bigbird m;
   m.block = 2, m.keys = 10;
   ss::exec::host const exec;
-  auto const message = [&](mask::bigbird of) {
-    ss::softmax_attention<mask::bigbird> const op{of};
+  auto const message = [&](mask::bigbird bigbird) {
+    ss::softmax_attention<mask::bigbird> const op{bigbird};
     return std::string(op.template workspace_bytes<double>(ss::exec::dry_run{exec}, e, e).message);
   };
   CHECK(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BigBird's mask against a table of blocks that is drawn by a shuffle with a list, from a hash that
-// is written down again here; and against the specification's numbers.
+// BigBird's mask against a table of blocks that is drawn by an explicit shuffle with an independent
+// hash, and against the specification's numbers.
 #include "pattern.hpp"
 
 #include <slicesort/detail/math/counter_hash.hpp>
@@ -36,18 +36,18 @@ word below(word seed, word stream, word counter, word n) {
   return (hash64(hash64(seed, stream), counter) >> 32) * n >> 32;
 }
 
-// The blocks that each block looks at.
+// Visible blocks of each block of queries.
 std::vector<std::set<index_t>> table_of(mask::bigbird const& m, index_t blocks, index_t head) {
   std::vector<std::set<index_t>> table;
   index_t const half = m.window / 2;
   for (index_t b = 0; b < blocks; ++b) {
-    std::set<index_t> see;
+    std::set<index_t> visible;
     bool const is_end = b < m.ends || b >= blocks - m.ends;
     std::vector<index_t> candidates;
     for (index_t c = 0; c < blocks; ++c) {
-      bool const others_end = c < m.ends || c >= blocks - m.ends;
-      if (is_end || others_end || std::abs(c - b) <= half)
-        see.insert(c);
+      bool const is_end_column = c < m.ends || c >= blocks - m.ends;
+      if (is_end || is_end_column || std::abs(c - b) <= half)
+        visible.insert(c);
       else if (c <= m.pool)
         candidates.push_back(c);
     }
@@ -57,9 +57,9 @@ std::vector<std::set<index_t>> table_of(mask::bigbird const& m, index_t blocks, 
                 candidates[t + static_cast<std::size_t>(below(
                                    m.seed, (static_cast<word>(head) << 32) + static_cast<word>(b),
                                    t, size - t))]);
-      see.insert(candidates[t]);
+      visible.insert(candidates[t]);
     }
-    table.push_back(see);
+    table.push_back(visible);
   }
   return table;
 }
@@ -74,7 +74,7 @@ mask::bigbird bigbird(index_t block, index_t random, word seed, index_t keys) {
 }
 
 using blocks = std::vector<index_t>;
-// The blocks that block `row` of 10 looks at.
+// Visible blocks of block `row` of 10.
 blocks row_of(mask::bigbird m, index_t head, index_t row) {
   blocks found = keys_of(m.for_head(head), row * m.block, m.keys);
   for (index_t& key : found) key /= m.block;
@@ -124,7 +124,7 @@ TEST_CASE("pairs and tiles") {
               REQUIRE(m.validate(keys) == nullptr);
               index_t const head = ends + random, count = (keys - 1) / block + 1;
               auto const table = table_of(m, count, head);
-              // Queries past the last key look at everything, as a last block does.
+              // Queries past the last key see everything, like a last block.
               mask_pattern const want(keys + 2, keys, [&](index_t i, index_t j) {
                 return i / block >= count ||
                        table[static_cast<std::size_t>(i / block)].count(j / block) == 1;
@@ -153,7 +153,7 @@ TEST_CASE("many blocks: every one is drawn about as often") {
       draws += found;
     }
   CHECK(draws == 8 * 198 * 3);
-  // 24 are expected of each, with a deviation below 5.
+  // Each is expected 24 times, with a standard deviation below 5.
   CHECK(*std::max_element(drawn.begin(), drawn.end()) < 49);
   CHECK(*std::min_element(drawn.begin() + 1, drawn.end() - 1) > 5);
 }

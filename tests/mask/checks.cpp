@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sparse masks refuse, what they are when compiled, and which of them are sparse: attention
-// asks those for their tiles, and has other kernels for them.
+// Sparse masks: rejected parameters, constexpr evaluation, and which masks use the sparse kernels.
 #include <slicesort/policies/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -19,7 +18,7 @@ namespace {
 
 using ss::detail::has_allows, ss::detail::has_for_head, ss::detail::is_sparse;
 
-// Ranges alone: the kernels for these ask about no key, and no tile is left out beyond the ranges.
+// Masks with ranges only, whose kernels test no single keys or tiles.
 static_assert(!is_sparse<mask::full> && !is_sparse<mask::causal>, "ranges");
 static_assert(!is_sparse<mask::window> && !is_sparse<mask::block_local>, "ranges");
 static_assert(!has_allows<mask::globals> && !is_sparse<mask::globals>, "ranges");
@@ -66,8 +65,8 @@ constexpr index_t distant = index_t{1} << 40;
 
 template <class Mask>
 std::string refused(Mask const& m, ss::mask_call call) {
-  char const* const what = ss::detail::mask_error(m, call);
-  return what == nullptr ? "" : what;
+  char const* const message = ss::detail::what_is_wrong(m, call);
+  return message == nullptr ? "" : message;
 }
 
 }  // namespace
@@ -114,7 +113,7 @@ TEST_CASE("the number of keys") {
   std::string const keys = "block_pairs: keys must be the number of keys",
                     size = "block_pairs: table must have a bit for every pair of blocks";
   using pairs = mask::block_pairs;
-  CHECK(refused(pairs{{table, 6}, 8, 5, 7}, {5, 0}) == "");  // no query asks for it
+  CHECK(refused(pairs{{table, 6}, 8, 5, 7}, {5, 0}) == "");  // no queries
   CHECK(refused(pairs{{table, 3}, 2, 5}, 5) == "");
   CHECK(refused(pairs{{table, 6}, 2, 5}, 5) == "");
   CHECK(refused(pairs{{table, 3}, 2, 5}, 6) == keys);
@@ -182,7 +181,7 @@ TEST_CASE("one mask or another") {
   CHECK(refused(mask::either{last_keys{}, mask::fixed{4, 1}}, 9) == ranges);
   CHECK(refused(mask::either{as_many_as_keys{}, mask::causal{}}, 100) == ranges);
   CHECK(refused(mask::both{last_keys{}, mask::causal{}}, 9) == "");
-  // It reports what either of its masks reports.
+  // `either` reports the errors of both masks.
   CHECK(refused(mask::either{mask::globals{-1}, mask::causal{}}, 5) ==
         "globals: count must be in 0..2^40");
   CHECK(refused(mask::either{mask::causal{}, mask::fixed{0, 0}}, 5) ==

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mask against a naive statement of what it is: pair by pair, and all tiles of small maps as
-// to whether the mask meets them and whether it covers them.
+// Every mask against a naive definition: all pairs, and `meets` and `covers` of all tiles of small
+// maps.
 #include "pattern.hpp"
 
 #include <slicesort/policies/mask.hpp>
@@ -26,8 +26,8 @@ constexpr index_t distant = index_t{1} << 40;
 auto causal(index_t offset) {
   return [=](index_t i, index_t j) { return j <= i + offset; };
 }
-auto window(index_t left, index_t right) {
-  return [=](index_t i, index_t j) { return i - left <= j && j <= i + right; };
+auto window(index_t left_keys, index_t right_keys) {
+  return [=](index_t i, index_t j) { return i - left_keys <= j && j <= i + right_keys; };
 }
 auto fixed(index_t block, index_t tail, bool first_column) {
   return [=](index_t i, index_t j) {
@@ -53,9 +53,9 @@ TEST_CASE("masks of ranges") {
   for (index_t offset :
        {index_t{0}, index_t{1}, index_t{7}, index_t{-1}, index_t{-6}, distant, -distant})
     CHECK(wrong_about(mask::causal{offset}, causal(offset)) == "");
-  for (index_t left : {index_t{0}, index_t{1}, index_t{5}, distant})
-    for (index_t right : {index_t{0}, index_t{2}, distant})
-      CHECK(wrong_about(mask::window{left, right}, window(left, right)) == "");
+  for (index_t left_keys : {index_t{0}, index_t{1}, index_t{5}, distant})
+    for (index_t right_keys : {index_t{0}, index_t{2}, distant})
+      CHECK(wrong_about(mask::window{left_keys, right_keys}, window(left_keys, right_keys)) == "");
   for (index_t size : {index_t{1}, index_t{2}, index_t{3}, index_t{5}, index_t{100}, distant})
     CHECK(wrong_about(mask::block_local{size},
                       [=](index_t i, index_t j) { return i / size == j / size; }) == "");
@@ -72,12 +72,14 @@ TEST_CASE("strided and dilated") {
               return distance < near_by || distance % stride == 0;
             }) == "");
   for (index_t step : {index_t{1}, index_t{2}, index_t{3}, index_t{12}})
-    for (index_t left : {index_t{0}, index_t{1}, index_t{2}, distant / 12})
-      for (index_t right : {index_t{0}, index_t{1}, index_t{4}})
-        CHECK(wrong_about(mask::dilated_window{left, right, step}, [=](index_t i, index_t j) {
-                return -left * step <= j - i && j - i <= right * step && (j - i) % step == 0;
-              }) == "");
-  // The specification's.
+    for (index_t left_keys : {index_t{0}, index_t{1}, index_t{2}, distant / 12})
+      for (index_t right_keys : {index_t{0}, index_t{1}, index_t{4}})
+        CHECK(wrong_about(mask::dilated_window{left_keys, right_keys, step},
+                          [=](index_t i, index_t j) {
+                            return -left_keys * step <= j - i && j - i <= right_keys * step &&
+                                   (j - i) % step == 0;
+                          }) == "");
+  // The specification's examples.
   CHECK(keys_of(mask::dilated_window{2, 1, 3}, 7, 12) == std::vector<index_t>{1, 4, 7, 10});
 }
 
@@ -87,8 +89,8 @@ TEST_CASE("bits of queries") {
       for (index_t key = 0; key < 300; ++key) {
         std::uint64_t const bits = m.query_bits(query, key);
         for (index_t i = 0; i < 64; ++i) {
-          bool const looks = mask_looks(m, query + i, key, 300);
-          if ((bits >> i & 1) != looks)
+          bool const visible = sees(m, query + i, key, 300);
+          if ((bits >> i & 1) != visible)
             return "query " + std::to_string(query + i) + ", key " + std::to_string(key);
         }
       }
@@ -97,9 +99,9 @@ TEST_CASE("bits of queries") {
   CHECK(check(mask::full{}) == "");
   for (index_t offset : {index_t{0}, index_t{5}, index_t{-70}, distant, -distant})
     CHECK(check(mask::causal{offset}) == "");
-  for (index_t left : {index_t{0}, index_t{3}, index_t{90}, distant})
-    for (index_t right : {index_t{0}, index_t{1}, index_t{64}, distant})
-      CHECK(check(mask::window{left, right}) == "");
+  for (index_t left_keys : {index_t{0}, index_t{3}, index_t{90}, distant})
+    for (index_t right_keys : {index_t{0}, index_t{1}, index_t{64}, distant})
+      CHECK(check(mask::window{left_keys, right_keys}) == "");
   for (index_t stride : {1, 2, 7, 20, 32, 63, 64, 65, 500})
     for (index_t near_by : {index_t{0}, index_t{1}, index_t{32}, index_t{100}, distant,
                             std::numeric_limits<index_t>::max()}) {
@@ -118,7 +120,7 @@ TEST_CASE("fixed") {
           CHECK(wrong_about(mask::fixed{block, tail, first}, fixed(block, tail, first)) == "");
 }
 
-// The bits as numpy.packbits(pairs, axis=1, bitorder="little") has them.
+// Bits in the format of numpy.packbits(pairs, axis=1, bitorder="little").
 TEST_CASE("blocks by a table") {
   std::mt19937 random(5);
   for (index_t block : {1, 2, 3, 20})
@@ -140,12 +142,12 @@ TEST_CASE("blocks by a table") {
           REQUIRE(m.pitch() == pitch);
           REQUIRE(m.bytes() == rows * pitch);
           CHECK(m.validate(keys) == nullptr);
-          // Two more blocks of queries are not in the table.
-          mask_pattern const want(queries + 2 * block, keys, [&](index_t i, index_t j) {
+          // The last two blocks of queries are not in the table.
+          mask_pattern const expected(queries + 2 * block, keys, [&](index_t i, index_t j) {
             return i / block < rows &&
                    pairs[static_cast<std::size_t>(i / block * columns + j / block)];
           });
-          CHECK(wrong_about(m, want, exact) == "");
+          CHECK(wrong_about(m, expected, exact) == "");
         }
   std::uint8_t const self[] = {0b011, 0b010, 0b111};
   CHECK(keys_of(mask::block_pairs{{self, 3}, 2, 5}, 3, 5) == std::vector<index_t>{2, 3});
@@ -162,11 +164,11 @@ TEST_CASE("chunks that look back") {
     for (index_t queries : {1, 6, 13})
       for (index_t keys : {1, 3, 5, 6, 13, 14}) {
         index_t const last = (keys - 1) / size;
-        mask_pattern const want(queries, keys, [=](index_t i, index_t j) {
+        mask_pattern const expected(queries, keys, [=](index_t i, index_t j) {
           return i / size == j / size || i / size == j / size + 1 ||
                  (i / size == 0 && j / size == last);
         });
-        CHECK(wrong_about(mask::chunk_back{size, true, keys}, want, exact) == "");
+        CHECK(wrong_about(mask::chunk_back{size, true, keys}, expected, exact) == "");
       }
   }
   CHECK(keys_of(mask::chunk_back{2, true, 7}, 1, 7) == std::vector<index_t>{0, 1, 6});
@@ -177,39 +179,39 @@ TEST_CASE("two masks at once") {
   exactness const not_all_covers{true, false}, not_all_meets{false, true};
   for (index_t count : {0, 1, 3})
     for (index_t near_by : {0, 2}) {
-      auto const want = either(window(near_by, 1), globals(count));
-      CHECK(wrong_about(mask::either{mask::window{near_by, 1}, mask::globals{count}}, want,
+      auto const expected = either(window(near_by, 1), globals(count));
+      CHECK(wrong_about(mask::either{mask::window{near_by, 1}, mask::globals{count}}, expected,
                         not_all_covers) == "");
-      CHECK(wrong_about(mask::either{mask::globals{count}, mask::window{near_by, 1}}, want,
+      CHECK(wrong_about(mask::either{mask::globals{count}, mask::window{near_by, 1}}, expected,
                         not_all_covers) == "");
     }
   for (index_t block : {2, 4})
     for (index_t offset : {-1, 0, 2}) {
-      auto const want = both(causal(offset), fixed(block, 1, true));
+      auto const expected = both(causal(offset), fixed(block, 1, true));
       mask::both const m{mask::causal{offset}, mask::fixed{block, 1, true}};
-      CHECK(wrong_about(m, want, not_all_meets) == "");
-      // Off the diagonal it is as exact as the mask without `causal`.
-      mask_pattern const pairs(14, 14, want);
+      CHECK(wrong_about(m, expected, not_all_meets) == "");
+      // Away from the diagonal it is exact, like the mask without `causal`.
+      mask_pattern const pairs(14, 14, expected);
       for (index_t i = 0; i < 14; ++i)
         for (index_t j = 0; j < 12; ++j) {
           ss::detail::pair_range const tile{i, i + 1, j, j + 2};
           if (j + 1 <= i + offset || j > i + offset)
-            CHECK(ss::detail::meets_pairs(m, tile) == pairs.any(tile));
+            CHECK(ss::detail::meets_pairs(m, tile) == pairs.has_pair(tile));
         }
-      CHECK(wrong_about(mask::either{m, mask::globals{2}}, either(want, globals(2)),
+      CHECK(wrong_about(mask::either{m, mask::globals{2}}, either(expected, globals(2)),
                         {false, false}) == "");
       CHECK(wrong_about(mask::both{mask::either{mask::fixed{3, 1}, mask::window{1, 1}},
                                    mask::causal{offset}},
                         both(either(fixed(3, 1, false), window(1, 1)), causal(offset)),
                         {false, false}) == "");
     }
-  // A range that is empty takes nothing from the other.
+  // An empty range does not restrict the other mask.
   CHECK(
       wrong_about(mask::either{mask::causal{-4}, mask::both{mask::window{1, 1}, mask::causal{-1}}},
                   either(causal(-4), both(window(1, 1), causal(-1))), {false, false}) == "");
   ss::key_range const other = mask::either{mask::causal{-9}, mask::window{1, 1}}.range(5, 14);
   CHECK((other.first == 4 && other.last == 7));
-  // The specification's.
+  // The specification's examples.
   using keys = std::vector<index_t>;
   mask::both const plain{mask::causal{}, mask::fixed{4, 1}},
       first{mask::causal{}, mask::fixed{4, 1, true}};
@@ -222,18 +224,18 @@ TEST_CASE("two masks at once") {
   CHECK(keys_of(longformer, 4, 6) == keys{0, 3, 4, 5});
 }
 
-// A mask that says nothing of its tiles is asked pair by pair, also inside of another.
-TEST_CASE("masks that say only what they must") {
+// Masks without `meets` and `covers` are tested pair by pair, also inside of others.
+TEST_CASE("minimal masks") {
   struct by_range {
     ss::key_range range(index_t query, index_t) const { return {query - 1, query + 1}; }
   };
-  struct by_word {
+  struct by_key {
     bool allows(index_t query, index_t key) const { return (query + key) % 2 == 0; }
   };
   exactness const none{false, false};
   auto const near_by = [](index_t i, index_t j) { return i - 1 <= j && j < i + 1; };
   auto const even = [](index_t i, index_t j) { return (i + j) % 2 == 0; };
-  CHECK(wrong_about(mask::either{by_range{}, by_word{}}, either(near_by, even), none) == "");
-  CHECK(wrong_about(mask::both{by_word{}, mask::fixed{3, 1}}, both(even, fixed(3, 1, false)),
+  CHECK(wrong_about(mask::either{by_range{}, by_key{}}, either(near_by, even), none) == "");
+  CHECK(wrong_about(mask::both{by_key{}, mask::fixed{3, 1}}, both(even, fixed(3, 1, false)),
                     none) == "");
 }

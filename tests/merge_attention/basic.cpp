@@ -26,18 +26,18 @@ template <class T>
 bool same_results(merge_results<T> const& a, merge_results<T> const& b) {
   return same_bits(a.y, b.y) && same_bits(a.state, b.state);
 }
-// In every way, on every backend, with the bits of `want`.
+// Merges in every way on every backend, and expects the bits of `want`.
 template <class T>
-void check_every_way(merge_problem<T> const& p, merge_results<T> const& want) {
+void check_every_way(merge_problem<T> const& p, merge_results<T> const& expected) {
   CAPTURE(p.describe());
   for (merge_way way : ways)
     for_each_backend(p.number() + static_cast<std::uint64_t>(way), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       CAPTURE(static_cast<int>(way));
-      auto const got = run_merge(p, exec, {}, way);
-      CHECK(got.wrong == "");
-      CHECK(same_bits(got.y, want.y));
-      if (way != merge_way::not_saved) CHECK(same_bits(got.state, want.state));
+      auto const actual = run_merge(p, exec, {}, way);
+      CHECK(actual.wrong == "");
+      CHECK(same_bits(actual.y, expected.y));
+      if (way != merge_way::not_saved) CHECK(same_bits(actual.state, expected.state));
     });
 }
 template <class T>
@@ -45,7 +45,7 @@ merge_results<T> on_host(merge_problem<T> const& p) {
   return run_merge(p, ss::exec::host{1, ss::isa::portable});
 }
 
-// One row for each (m, l) of part 0 and of part 1; y is 1 for part 0 and 3 for part 1.
+// A problem of two parts, with a row for each (m0, l0, m1, l1); y is 1 in part 0 and 3 in part 1.
 template <class T>
 merge_problem<T> rows_of_two(std::vector<std::vector<double>> const& rows) {
   using A = ss::detail::accumulator_t<T>;
@@ -70,8 +70,8 @@ bool is_nan(T const& x) {
 
 }  // namespace
 
-// From shared/spec's golden values of baselines: keys 0 to 2, then [[1, -1], [0, 1]] with the
-// values [[2, 2], [-1, 0]].
+// Golden values of the specification: keys 0 to 2, then [[1, -1], [0, 1]] with the values
+// [[2, 2], [-1, 0]].
 TEST_CASE("golden values") {
   double const q[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 2}};
   std::vector<std::vector<std::vector<double>>> const k = {{{1, 1}, {0, 2}, {-1, 1}},
@@ -80,21 +80,22 @@ TEST_CASE("golden values") {
                                                            {{2, 2}, {-1, 0}}};
   merge_problem<double> p{{1, 1, 4, 2}, {{}, {}}, {{}, {}}};
   for (std::size_t part : {0u, 1u})
-    for (auto const& of : q) {
+    for (auto const& query : q) {
       std::vector<long double> s;
-      long double most = -1e9L, sum = 0, y[2] = {};
+      long double max_score = -1e9L, sum = 0, y[2] = {};
       for (auto const& key : k[part]) {
-        s.push_back((static_cast<long double>(of[0]) * key[0] + of[1] * key[1]) / std::sqrt(2.0L));
-        most = std::max(most, s.back());
+        s.push_back((static_cast<long double>(query[0]) * key[0] + query[1] * key[1]) /
+                    std::sqrt(2.0L));
+        max_score = std::max(max_score, s.back());
       }
       for (std::size_t j = 0; j < s.size(); ++j) {
-        long double const weight = std::exp(s[j] - most);
+        long double const weight = std::exp(s[j] - max_score);
         sum += weight;
         for (std::size_t c : {0u, 1u}) y[c] += weight * v[part][j][c];
       }
-      p.state[part].push_back(static_cast<double>(most));
+      p.state[part].push_back(static_cast<double>(max_score));
       p.state[part].push_back(static_cast<double>(sum));
-      for (long double one : y) p.y[part].push_back(static_cast<double>(one / sum));
+      for (long double numerator : y) p.y[part].push_back(static_cast<double>(numerator / sum));
     }
   double const y[] = {0.9268904424, 0.696740447,  0.4716608191, 0.2872855022,
                       0.4965586459, 0.4172509761, 0.4707442655, 0.2796894603};
@@ -102,21 +103,21 @@ TEST_CASE("golden values") {
                           1.4142135624, 2.9793021603, 2.8284271247, 1.8631438739};
   for_each_backend(1, [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const got = run_merge(p, exec);
+    auto const actual = run_merge(p, exec);
     for (std::size_t i = 0; i < 8; ++i) {
-      CHECK(std::fabs(got.y[i] - y[i]) < 6e-11);
-      CHECK(std::fabs(got.state[i] - state[i]) < 6e-11);
+      CHECK(std::fabs(actual.y[i] - y[i]) < 6e-11);
+      CHECK(std::fabs(actual.state[i] - state[i]) < 6e-11);
     }
-    CHECK(check_merged(p, got) == "");
+    CHECK(check_merged(p, actual) == "");
   });
 }
 
 TEST_CASE_TEMPLATE("any number of parts", T, float, double, float16, bfloat16) {
   for (std::size_t parts = 1; parts <= 16; ++parts) {
-    auto const p = any_parts<T>({2, 3, 7, 9}, parts, parts);
-    auto const want = on_host(p);
-    CHECK(check_merged(p, want) == "");
-    check_every_way(p, want);
+    auto const p = random_parts<T>({2, 3, 7, 9}, parts, parts);
+    auto const expected = on_host(p);
+    CHECK(check_merged(p, expected) == "");
+    check_every_way(p, expected);
   }
 }
 
@@ -127,68 +128,68 @@ TEST_CASE_TEMPLATE("any size", T, float, double, float16, bfloat16) {
                             {2, 3, 4, 0}};
   for (extents4 e : sizes)
     for (std::size_t parts : {1u, 2u, 5u}) {
-      auto const p = any_parts<T>(e, parts, 50 + parts);
-      auto const want = on_host(p);
-      CHECK(check_merged(p, want) == "");
-      check_every_way(p, want);
+      auto const p = random_parts<T>(e, parts, 50 + parts);
+      auto const expected = on_host(p);
+      CHECK(check_merged(p, expected) == "");
+      check_every_way(p, expected);
     }
 }
 
 TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
   for (extents4 e : {extents4{2, 3, 19, 24}, extents4{2, 1, 40, 7}})
     for (std::size_t parts : {1u, 3u}) {
-      auto const p = any_parts<T>(e, parts, 90 + parts);
-      auto const want = on_host(p);
+      auto const p = random_parts<T>(e, parts, 90 + parts);
+      auto const expected = on_host(p);
       for (int layout = 1; layout < memory_layout::count; ++layout)
         for (merge_way way : ways)
-          for_each_backend_once(p.number() + static_cast<std::uint64_t>(layout),
-                                [&](any_exec const& exec) {
-                                  CAPTURE(describe_exec(exec));
-                                  auto const got = run_merge(p, exec, memory_layout{layout}, way);
-                                  CHECK(got.wrong == "");
-                                  CHECK(same_bits(got.y, want.y));
-                                  if (way != merge_way::not_saved)
-                                    CHECK(same_bits(got.state, want.state));
-                                });
+          for_each_backend_once(
+              p.number() + static_cast<std::uint64_t>(layout), [&](any_exec const& exec) {
+                CAPTURE(describe_exec(exec));
+                auto const actual = run_merge(p, exec, memory_layout{layout}, way);
+                CHECK(actual.wrong == "");
+                CHECK(same_bits(actual.y, expected.y));
+                if (way != merge_way::not_saved) CHECK(same_bits(actual.state, expected.state));
+              });
     }
 }
 
 TEST_CASE("parts that heads and samples share") {
-  auto const p = any_parts<float>({1, 1, 6, 8}, 2, 7);
-  auto const want = on_host(p);
+  auto const p = random_parts<float>({1, 1, 6, 8}, 2, 7);
+  auto const expected = on_host(p);
   extents4 const e{2, 3, 6, 8}, of_state{2, 3, 6, 2};
   for_each_backend_once(3, [&](any_exec const& exec) {
     std::vector<float> y(288), state(72);
-    auto const shared = [](std::vector<float> const& data, extents4 of) {
-      return tensor4<float const>(data.data(), of, {0, 0, of.channels, 1});
+    auto const shared = [](std::vector<float> const& data, extents4 repeated) {
+      return tensor4<float const>(data.data(), repeated, {0, 0, repeated.channels, 1});
     };
     ss::merge_attention{}.forward(exec,
                                   {{shared(p.y[0], e), shared(p.state[0], of_state)},
                                    {shared(p.y[1], e), shared(p.state[1], of_state)}},
                                   tensor4<float>(y.data(), e),
                                   {tensor4<float>(state.data(), of_state)});
-    for (std::size_t i = 0; i < y.size(); ++i) CHECK(same_bits(y[i], want.y[i % 48]));
-    for (std::size_t i = 0; i < state.size(); ++i) CHECK(same_bits(state[i], want.state[i % 12]));
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(same_bits(y[i], expected.y[i % 48]));
+    for (std::size_t i = 0; i < state.size(); ++i)
+      CHECK(same_bits(state[i], expected.state[i % 12]));
   });
 }
 
 TEST_CASE_TEMPLATE("bits do not depend on threads", T, float, bfloat16) {
-  auto const p = any_parts<T>({2, 3, 300, 20}, 4, 11);
-  auto const want = on_host(p);
+  auto const p = random_parts<T>({2, 3, 300, 20}, 4, 11);
+  auto const expected = on_host(p);
   for (unsigned threads = 1; threads <= 5; ++threads)
-    CHECK(same_results(run_merge(p, ss::exec::host{threads}), want));
-  for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
-    test_executor executor{how};
-    CHECK(same_results(run_merge(p, any_exec(executor, 5)), want));
+    CHECK(same_results(run_merge(p, ss::exec::host{threads}), expected));
+  for (auto schedule : {test_executor::schedule::backwards, test_executor::schedule::scattered}) {
+    test_executor executor{schedule};
+    CHECK(same_results(run_merge(p, any_exec(executor, 5)), expected));
   }
 }
 
 TEST_CASE_TEMPLATE("one part is copied, bit for bit", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
-  auto p = any_parts<T>({1, 2, 9, 13}, 1, 21, 1e4);
+  auto p = random_parts<T>({1, 2, 9, 13}, 1, 21, 1e4);
   for (std::size_t row = 0; row < p.rows(); ++row)
     p.state[0][2 * row] = 7, p.state[0][2 * row + 1] = static_cast<A>(row + 1);
-#if !defined(__FAST_MATH__)  // which flushes denormals, and knows no infinity and no -0
+#if !defined(__FAST_MATH__)  // -ffast-math flushes denormals and excludes infinity and -0
   p.y[0][3] = from_bits<T>(format_of<T>().sign());
   p.y[0][4] = from_bits<T>(1);
   p.y[0][5] = from_bits<T>(format_of<T>().infinity());
@@ -196,36 +197,36 @@ TEST_CASE_TEMPLATE("one part is copied, bit for bit", T, float, double, float16,
   check_every_way(p, {p.y[0], p.state[0], {}});
 }
 
-TEST_CASE_TEMPLATE("what has no keys is not looked at", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("parts without keys are ignored", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
   A const none = minus_infinite<A>();
   auto p =
       rows_of_two<T>({{0, 0, 2, 5}, {2, 5, 0, 0}, {0, 0, 0, 0}, {9, 4, -9e3, 4}, {1, 2, 1, 2}});
-  // A part without keys has -infinity, or a sum of 0 beside any maximum.
+  // A part without keys has a maximum of -infinity, or a sum of 0.
   p.state[0][0] = none;
   p.state[0][4] = p.state[1][4] = none;
   for (std::size_t c = 0; c < 5; ++c) {
     p.y[0][c] = p.y[1][5 + c] = not_a_number<T>();
     p.y[0][10 + c] = not_a_number<T>(), p.y[1][10 + c] = from_bits<T>(format_of<T>().infinity());
-    p.y[1][15 + c] = not_a_number<T>();  // the weight of this part vanishes
+    p.y[1][15 + c] = not_a_number<T>();  // the weight of this part underflows to 0
   }
-  merge_results<T> want{{}, {2, 5, 2, 5, none, 0, 9, 4, 1, 4}, {}};
+  merge_results<T> expected{{}, {2, 5, 2, 5, none, 0, 9, 4, 1, 4}, {}};
   for (double y : {3.0, 1.0, 0.0, 1.0, 2.0})
-    for (int c = 0; c < 5; ++c) want.y.push_back(from_double<T>(y));
-  check_every_way(p, want);
-  // A sum beside a maximum of -infinity counts as none.
+    for (int c = 0; c < 5; ++c) expected.y.push_back(from_double<T>(y));
+  check_every_way(p, expected);
+  // A maximum of -infinity makes the sum irrelevant.
   p = rows_of_two<T>({{0, 3, 2, 5}, {0, 3, 0, 3}});
   p.state[0][0] = p.state[0][2] = p.state[1][2] = none;
-  want = {{}, {2, 5, none, 0}, {}};
+  expected = {{}, {2, 5, none, 0}, {}};
   for (double y : {3.0, 0.0})
-    for (int c = 0; c < 5; ++c) want.y.push_back(from_double<T>(y));
-  check_every_way(p, want);
+    for (int c = 0; c < 5; ++c) expected.y.push_back(from_double<T>(y));
+  check_every_way(p, expected);
 }
 
 TEST_CASE_TEMPLATE("huge maxima", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
-  double const most = static_cast<double>(std::numeric_limits<A>::max());
-  for (double far : {1e30, most}) {
+  double const max_score = static_cast<double>(std::numeric_limits<A>::max());
+  for (double far : {1e30, max_score}) {
     auto const p = rows_of_two<T>({{far, 2, far, 6},
                                    {-far, 3, far, 1},
                                    {far, 8, -far, 3},
@@ -233,82 +234,82 @@ TEST_CASE_TEMPLATE("huge maxima", T, float, double, float16, bfloat16) {
                                    {far, 1, 0, 4},
                                    {-far, 2, 0, 5}});
     auto const f = static_cast<A>(far);
-    merge_results<T> want{{}, {f, 8, f, 1, f, 8, -f, 2, f, 1, 0, 5}, {}};
+    merge_results<T> expected{{}, {f, 8, f, 1, f, 8, -f, 2, f, 1, 0, 5}, {}};
     for (double y : {2.5, 3.0, 1.0, 2.0, 1.0, 3.0})
-      for (int c = 0; c < 5; ++c) want.y.push_back(from_double<T>(y));
-    check_every_way(p, want);
+      for (int c = 0; c < 5; ++c) expected.y.push_back(from_double<T>(y));
+    check_every_way(p, expected);
   }
 }
 
-#if !defined(__FAST_MATH__)  // which knows no NaN
+#if !defined(__FAST_MATH__)  // -ffast-math excludes NaN
 TEST_CASE_TEMPLATE("NaN stays in its row", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
-  auto const p = any_parts<T>({1, 2, 11, 6}, 3, 31);
-  auto const want = on_host(p);
+  auto const p = random_parts<T>({1, 2, 11, 6}, 3, 31);
+  auto const expected = on_host(p);
   std::size_t const row = 9;
   for (int kind = 0; kind < 5; ++kind)
     for (std::size_t part = 0; part < 3; ++part) {
-      auto spoilt = p;
-      for (std::size_t i = 0; i < 3; ++i)  // all have keys in this row
-        spoilt.state[i][2 * row] = 1, spoilt.state[i][2 * row + 1] = 2;
-      A& m = spoilt.state[part][2 * row];
-      A& l = spoilt.state[part][2 * row + 1];
+      auto spoiled = p;
+      for (std::size_t i = 0; i < 3; ++i)  // all parts have keys in this row
+        spoiled.state[i][2 * row] = 1, spoiled.state[i][2 * row + 1] = 2;
+      A& m = spoiled.state[part][2 * row];
+      A& l = spoiled.state[part][2 * row + 1];
       if (kind == 0) m = not_a_number<A>();
       if (kind == 1) l = not_a_number<A>();
       if (kind == 2) m = l = not_a_number<A>();
       if (kind == 3) m = from_bits<A>(format_of<A>().infinity()), l = not_a_number<A>();
-      if (kind == 4) spoilt.y[part][row * 6 + 2] = not_a_number<T>();
+      if (kind == 4) spoiled.y[part][row * 6 + 2] = not_a_number<T>();
       for_each_backend(p.number() + part, [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         CAPTURE(kind);
-        auto const got = run_merge(spoilt, exec);
-        CHECK(got.wrong == "");
-        for (std::size_t i = 0; i < got.y.size(); ++i)
-          if (i / 6 != row) CHECK(same_bits(got.y[i], want.y[i]));
-        for (std::size_t i = 0; i < got.state.size(); ++i)
-          if (i / 2 != row) CHECK(same_bits(got.state[i], want.state[i]));
+        auto const actual = run_merge(spoiled, exec);
+        CHECK(actual.wrong == "");
+        for (std::size_t i = 0; i < actual.y.size(); ++i)
+          if (i / 6 != row) CHECK(same_bits(actual.y[i], expected.y[i]));
+        for (std::size_t i = 0; i < actual.state.size(); ++i)
+          if (i / 2 != row) CHECK(same_bits(actual.state[i], expected.state[i]));
         for (std::size_t c = 0; c < 6; ++c)
-          CHECK(is_nan(got.y[row * 6 + c]) == (kind != 4 || c == 2));
-        // Backward asks the sum, and of the maximum whether it is -infinity.
-        CHECK(is_nan(got.state[2 * row + 1]) == (kind != 4));
-        CHECK(!same_bits(got.state[2 * row], minus_infinite<A>()));
-        CHECK(same_results(got, on_host(spoilt)));
+          CHECK(is_nan(actual.y[row * 6 + c]) == (kind != 4 || c == 2));
+        // Backward uses the sum, and tests the maximum for -infinity.
+        CHECK(is_nan(actual.state[2 * row + 1]) == (kind != 4));
+        CHECK(!same_bits(actual.state[2 * row], minus_infinite<A>()));
+        CHECK(same_results(actual, on_host(spoiled)));
       });
     }
 }
 #endif
 
-// What the comparison with the definition is for.
-TEST_CASE_TEMPLATE("planted faults are noticed", T, float, double, float16, bfloat16) {
+// Negative tests of check_merged.
+TEST_CASE_TEMPLATE("wrong results are detected", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
-  auto const p = any_parts<T>({1, 2, 10, 6}, 3, 41);
-  auto const right = on_host(p);
-  REQUIRE(check_merged(p, right) == "");
-  std::size_t row = 0;  // in which two parts have keys
+  auto const p = random_parts<T>({1, 2, 10, 6}, 3, 41);
+  auto const correct = on_host(p);
+  REQUIRE(check_merged(p, correct) == "");
+  std::size_t row = 0;  // a row with keys in two parts
   while (p.state[0][2 * row + 1] == A(0) || p.state[1][2 * row + 1] == A(0)) ++row;
   auto const after = [&](auto const& spoil) {
-    auto wrong = right;
+    auto wrong = correct;
     spoil(wrong);
     return check_merged(p, wrong);
   };
-  auto const last_bits = [](auto x, std::uint64_t by) {
-    return from_bits<decltype(x)>(bits_of(x) ^ by);
+  auto const last_bits = [](auto x, std::uint64_t mask) {
+    return from_bits<decltype(x)>(bits_of(x) ^ mask);
   };
-  std::size_t const place = row * 6 + 4;
-  CHECK(says(after([&](auto& r) { r.y[place] = last_bits(r.y[place], sizeof(T) > 2 ? 1024 : 4); }),
+  std::size_t const index = row * 6 + 4;
+  CHECK(says(after([&](auto& r) { r.y[index] = last_bits(r.y[index], sizeof(T) > 2 ? 1024 : 4); }),
              "y of row"));
   CHECK(
       says(after([&](auto& r) { r.state[2 * row] = last_bits(r.state[2 * row], 1); }), "m of row"));
   CHECK(says(after([&](auto& r) { r.state[2 * row + 1] = last_bits(r.state[2 * row + 1], 512); }),
              "l of row"));
-  CHECK(says(after([&](auto& r) { std::swap(r.y[place], r.y[place + 1]); }), "y of row"));
-  // Sums without the factors exp(m_p - m), the mistake that is made first.
+  CHECK(says(after([&](auto& r) { std::swap(r.y[index], r.y[index + 1]); }), "y of row"));
+  // Sums without the factors exp(m_p - m).
   auto equal = p;
   for (auto& state : equal.state)
     for (std::size_t i = 0; i < p.rows(); ++i)
       if (state[2 * i + 1] != A(0)) state[2 * i] = 1;
   CHECK(check_merged(p, on_host(equal)) != "");
-  // Parts in another order have another y.
+  // Results of another order of y.
   auto reversed = p;
   std::swap(reversed.y[0], reversed.y[1]);
   CHECK(check_merged(p, on_host(reversed)) != "");

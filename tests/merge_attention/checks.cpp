@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of merge_attention: every rule refuses with its message, `check` says what the call
-// throws, and a refused call has written nothing.
+// Checks of merge_attention: every violation has its message, dry runs report what calls throw, and
+// rejected calls write nothing.
 #include "support/buffers.hpp"
 #include "support/refusal.hpp"
 #include "support/stacks.hpp"
@@ -18,7 +18,7 @@ using namespace support;
 
 namespace {
 
-// Two samples of three heads, five queries, seven values; views over pieces of one buffer.
+// A valid call: two samples of three heads, five queries, seven values, in pieces of one buffer.
 struct merge_call {
   static constexpr extents4 of_y{2, 3, 5, 7}, of_state{2, 3, 5, 2};
   static constexpr std::size_t piece = 256;
@@ -42,10 +42,10 @@ struct merge_call {
     return unchanged(op.forward(ss::exec::dry_run{exec}, parts, y, ss::no_saved),
                      [&] { op.forward(exec, parts, y, ss::no_saved); });
   }
-  std::string both() {
-    std::string const one = saved();
-    CHECK(not_saved() == one);
-    return one;
+  std::string message() {
+    std::string const message_of_saved = saved();
+    CHECK(not_saved() == message_of_saved);
+    return message_of_saved;
   }
 
  private:
@@ -65,7 +65,7 @@ struct merge_call {
 
 }  // namespace
 
-TEST_CASE("sound calls are accepted") {
+TEST_CASE("valid calls are accepted") {
   merge_call c;
   SUBCASE("as it is") {}
   SUBCASE("one part") { c.parts.resize(1); }
@@ -86,7 +86,7 @@ TEST_CASE("sound calls are accepted") {
     c.parts = {{{nullptr, {2, 0, 5, 7}}, {nullptr, {2, 0, 5, 2}}}};
     c.y = {nullptr, {2, 0, 5, 7}}, c.state = {nullptr, {2, 0, 5, 2}};
   }
-  CHECK(c.both() == "");
+  CHECK(c.message() == "");
 }
 
 TEST_CASE("braces, arrays and lists are the same call") {
@@ -100,7 +100,7 @@ TEST_CASE("braces, arrays and lists are the same call") {
   op.forward(e.exec, list, e.y, {e.state});
   op.forward(f.exec, {f.parts.data(), 3}, f.y, f.state);
   CHECK(c.memory[7 * c.piece] == 2.5f);      // the maximum
-  CHECK(c.memory[7 * c.piece + 1] == 7.5f);  // the sum of three
+  CHECK(c.memory[7 * c.piece + 1] == 7.5f);  // the sum of three parts
   CHECK(same_bits(c.memory, d.memory));
   CHECK(same_bits(c.memory, e.memory));
   CHECK(same_bits(c.memory, f.memory));
@@ -109,41 +109,41 @@ TEST_CASE("braces, arrays and lists are the same call") {
 TEST_CASE("the number of parts") {
   merge_call c;
   c.parts.clear();
-  CHECK(c.both() == "parts.size is 0, must be in 1..16");
+  CHECK(c.message() == "parts.size is 0, must be in 1..16");
   merge_call d;
   d.parts.resize(17, d.parts[1]);
-  CHECK(d.both() == "parts.size is 17, must be in 1..16");
+  CHECK(d.message() == "parts.size is 17, must be in 1..16");
 }
 
 TEST_CASE("shapes") {
   merge_call c;
   SUBCASE("of a part") {
     c.parts[1].y = {c.at(2), {1, 3, 5, 7}};
-    CHECK(c.both() == "parts[1].y.batch is 1, must be 2 (parts[0].y.batch)");
+    CHECK(c.message() == "parts[1].y.batch is 1, must be 2 (parts[0].y.batch)");
     c.parts[1].y = {c.at(2), {2, 2, 5, 7}};
-    CHECK(c.both() == "parts[1].y.heads is 2, must be 3 (parts[0].y.heads)");
+    CHECK(c.message() == "parts[1].y.heads is 2, must be 3 (parts[0].y.heads)");
     c.parts[1].y = {c.at(2), {2, 3, 4, 7}};
-    CHECK(c.both() == "parts[1].y.queries is 4, must be 5 (parts[0].y.queries)");
+    CHECK(c.message() == "parts[1].y.queries is 4, must be 5 (parts[0].y.queries)");
     c.parts[1].y = {c.at(2), {2, 3, 5, 6}};
-    CHECK(c.both() == "parts[1].y.values is 6, must be 7 (parts[0].y.values)");
+    CHECK(c.message() == "parts[1].y.values is 6, must be 7 (parts[0].y.values)");
   }
   SUBCASE("of a part's state") {
     c.parts[0].state = {c.at(1), {2, 3, 5, 3}};
-    CHECK(c.both() == "parts[0].state.numbers is 3, must be 2");
+    CHECK(c.message() == "parts[0].state.numbers is 3, must be 2");
     c.parts[0].state = {c.at(1), {2, 3, 4, 2}};
-    CHECK(c.both() == "parts[0].state.queries is 4, must be 5 (parts[0].y.queries)");
+    CHECK(c.message() == "parts[0].state.queries is 4, must be 5 (parts[0].y.queries)");
     c.parts[0].state = {c.at(1), {2, 6, 5, 2}};
-    CHECK(c.both() == "parts[0].state.heads is 6, must be 3 (parts[0].y.heads)");
+    CHECK(c.message() == "parts[0].state.heads is 6, must be 3 (parts[0].y.heads)");
     c.parts[0].state = {c.at(1), {3, 3, 5, 2}};
-    CHECK(c.both() == "parts[0].state.batch is 3, must be 2 (parts[0].y.batch)");
+    CHECK(c.message() == "parts[0].state.batch is 3, must be 2 (parts[0].y.batch)");
     c.parts[0].state = {nullptr, c.of_state};
-    CHECK(c.both() == "parts[0].state.data is null, must point to [2, 3, 5, 2]");
+    CHECK(c.message() == "parts[0].state.data is null, must point to [2, 3, 5, 2]");
   }
   SUBCASE("of y and the state") {
     c.y = {c.at(6), {2, 3, 5, 8}};
-    CHECK(c.both() == "y.values is 8, must be 7 (parts[0].y.values)");
+    CHECK(c.message() == "y.values is 8, must be 7 (parts[0].y.values)");
     c.y = {nullptr, c.of_y};
-    CHECK(c.both() == "y.data is null, must point to [2, 3, 5, 7]");
+    CHECK(c.message() == "y.data is null, must point to [2, 3, 5, 7]");
     c.y = {c.at(6), c.of_y};
     c.state = {c.at(7), {2, 3, 5, 1}};
     CHECK(c.saved() == "state.numbers is 1, must be 2");
@@ -151,24 +151,24 @@ TEST_CASE("shapes") {
   }
   SUBCASE("views alone") {
     c.parts[0].y = {c.at(0), {2, 3, -5, 7}};
-    CHECK(c.both() == "parts[0].y.queries is -5, must not be negative");
+    CHECK(c.message() == "parts[0].y.queries is -5, must not be negative");
     c.parts[0].y = {c.at(0), c.of_y, {105, 35, -7, 1}};
-    CHECK(c.both() == "parts[0].y.stride.queries is -7, must be zero or positive");
+    CHECK(c.message() == "parts[0].y.stride.queries is -7, must be zero or positive");
   }
   SUBCASE("outputs give every element its place") {
     c.y = {c.at(6), c.of_y, {105, 0, 7, 1}};
-    CHECK(c.both() == "y.stride.heads is 0, must be positive");
+    CHECK(c.message() == "y.stride.heads is 0, must be positive");
     c.y = {c.at(6), c.of_y};
     c.state = {c.at(7), c.of_state, {30, 10, 1, 1}};
     CHECK(says(c.saved(), "state.strides are [30, 10, 1, 1]"));
-    // The views that an output lies over are read only, but it is written.
+    // The input view is read only, but the output in its place is written.
     c.state = {c.at(7), c.of_state};
     c.parts[0].y = c.y = {c.at(0), c.of_y, {105, 35, 0, 1}};
-    CHECK(c.both() == "y.stride.queries is 0, must be positive");
+    CHECK(c.message() == "y.stride.queries is 0, must be positive");
   }
 }
 
-TEST_CASE("what is written shares an element with part 0 alone, as the same view") {
+TEST_CASE("outputs may only share memory with part 0, as the same view") {
   char const* const pieces[] = {"parts[0].y",     "parts[0].state", "parts[1].y",
                                 "parts[1].state", "parts[2].y",     "parts[2].state"};
   for (std::size_t piece = 0; piece < 6; ++piece) {
@@ -178,9 +178,9 @@ TEST_CASE("what is written shares an element with part 0 alone, as the same view
       c.y = {c.at(piece) + shift, c.of_y};
       bool const same = piece == 0 && shift == 0;
       if (same)
-        CHECK(c.both() == "");
+        CHECK(c.message() == "");
       else
-        CHECK(says(c.both(), (std::string("y overlaps ") + pieces[piece]).c_str()));
+        CHECK(says(c.message(), (std::string("y overlaps ") + pieces[piece]).c_str()));
     }
     c.y = {c.at(6), c.of_y};
     for (std::size_t shift : {0u, 1u}) {
@@ -199,7 +199,7 @@ TEST_CASE("what is written shares an element with part 0 alone, as the same view
   c.state = {c.at(7), c.of_state};
   c.parts[2] = c.parts[0];  // read, but for part 0 not the same
   c.y = {c.at(0), c.of_y};
-  CHECK(says(c.both(), "y overlaps parts[2].y"));
+  CHECK(says(c.message(), "y overlaps parts[2].y"));
 }
 
 TEST_CASE("policy and workspace") {
@@ -208,7 +208,7 @@ TEST_CASE("policy and workspace") {
   CHECK(op.workspace_bytes<float>(c.exec, c.of_y) == 0);
   CHECK(op.workspace_bytes<float>(ss::exec::dry_run{c.exec}, c.of_y));
   c.exec.threads = 0;
-  CHECK(c.both() == "exec.threads is 0, must be at least 1");
+  CHECK(c.message() == "exec.threads is 0, must be at least 1");
   CHECK(refusal(op.workspace_bytes<float>(ss::exec::dry_run{c.exec}, c.of_y), [&] {
           (void)op.workspace_bytes<float>(c.exec, c.of_y);
         }) == "merge_attention.workspace_bytes: exec.threads is 0, must be at least 1");

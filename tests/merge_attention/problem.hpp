@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of an attention to be merged, what must come of them, and how far roundings may lead.
+// Parts of an attention to merge, the expected results, and their error bounds.
 //
-// u: half a unit of the accumulator's last place. Of part p, with x = m_p - m and w = l_p exp(x):
-// - x is rounded once, so exp(x) is off by |x| u; exp itself by 4 u, the product by u. Where exp(x)
-//   is no normal number it is 0: off by l_p times the least normal number.
-// - l, a sum of up to 16 of them, is off by the sum of their errors and 16 u l.
-// - w / l is off by what both are, and u; a term of y by that and 16 u for the sums.
+// u is half a unit in the accumulator's last place. For part p, with x = m_p - m and w = l_p
+// exp(x):
+// - The rounding of x changes exp(x) by |x| u; exp adds 4 u, the product u. A subnormal exp(x)
+//   becomes 0, an error of l_p times the smallest normal number.
+// - The error of l, a sum of up to 16 terms, is the sum of their errors plus 16 u l.
+// - The error of w / l is the sum of both errors plus u; a term of y adds 16 u for the sums.
 // - 16-bit results are rounded once more.
 #pragma once
 
@@ -56,9 +57,10 @@ A minus_infinite() {
   return from_bits<A>(format_of<A>().sign() | format_of<A>().infinity());
 }
 
-// Greatest scores some `spread` apart; every fifth row of a part has no keys.
+// Random parts with maxima of standard deviation `spread`; one in five rows has no keys.
 template <class T>
-merge_problem<T> any_parts(extents4 e, std::size_t parts, std::uint64_t seed, double spread = 3) {
+merge_problem<T> random_parts(extents4 e, std::size_t parts, std::uint64_t seed,
+                              double spread = 3) {
   using A = ss::detail::accumulator_t<T>;
   random_stream random(seed);
   merge_problem<T> p{e, {}, {}};
@@ -84,7 +86,7 @@ template <class T>
 struct merge_results {
   std::vector<T> y;
   std::vector<ss::detail::accumulator_t<T>> state;
-  std::string wrong;  // what was written that must not be
+  std::string wrong;  // description of invalid writes
 };
 
 template <class T>
@@ -102,25 +104,26 @@ merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& exec,
   std::vector<ss::attention_part<T>> parts;
   for (std::size_t i = 0; i < p.parts(); ++i) parts.push_back({y[i].view(), state[i].view()});
   int const number = static_cast<int>(2 * p.parts());
-  strided_heads<T> own_y(p.e, layout.strides(p.e, number), layout.shift(number));
-  strided_heads<A> own_state(p.of_state(), layout.strides(p.of_state(), number + 1),
-                             layout.shift(number + 1));
-  bool const both = way == merge_way::over_part_0;
-  strided_heads<T>& to = both || way == merge_way::y_over_part_0 ? y[0] : own_y;
-  strided_heads<A>& saved = both || way == merge_way::state_over_part_0 ? state[0] : own_state;
+  strided_heads<T> separate_y(p.e, layout.strides(p.e, number), layout.shift(number));
+  strided_heads<A> separate_state(p.of_state(), layout.strides(p.of_state(), number + 1),
+                                  layout.shift(number + 1));
+  bool const in_place = way == merge_way::over_part_0;
+  strided_heads<T>& output = in_place || way == merge_way::y_over_part_0 ? y[0] : separate_y;
+  strided_heads<A>& saved =
+      in_place || way == merge_way::state_over_part_0 ? state[0] : separate_state;
   std::vector<A> const before = saved.contents();
   ss::merge_attention const op;
   if (way == merge_way::not_saved)
-    op.forward(exec, parts, to.view(), ss::no_saved);
+    op.forward(exec, parts, output.view(), ss::no_saved);
   else
-    op.forward(exec, parts, to.view(), {saved.view()});
+    op.forward(exec, parts, output.view(), {saved.view()});
 
-  merge_results<T> r{to.contents(), saved.contents(), {}};
+  merge_results<T> r{output.contents(), saved.contents(), {}};
   if (way == merge_way::not_saved && !same_bits(before, r.state)) r.wrong = "saved a state";
-  bool clean = own_y.gaps_untouched() && own_state.gaps_untouched();
+  bool clean = separate_y.gaps_untouched() && separate_state.gaps_untouched();
   for (std::size_t i = 0; i < p.parts(); ++i) {
     clean = clean && y[i].gaps_untouched() && state[i].gaps_untouched();
-    if ((&y[i] != &to && !same_bits(y[i].contents(), p.y[i])) ||
+    if ((&y[i] != &output && !same_bits(y[i].contents(), p.y[i])) ||
         (&state[i] != &saved && !same_bits(state[i].contents(), p.state[i])))
       r.wrong = "wrote to part " + std::to_string(i);
   }
@@ -128,34 +131,34 @@ merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& exec,
   return r;
 }
 
-// Holds results to the definition, in long double. Returns "" or what is wrong.
+// Compares results with the definition in long double. Returns "" or a description of the error.
 template <class T>
-std::string check_merged(merge_problem<T> const& p, merge_results<T> const& got) {
+std::string check_merged(merge_problem<T> const& p, merge_results<T> const& results) {
   using A = ss::detail::accumulator_t<T>;
   using limits = std::numeric_limits<A>;
   long double const u = limits::epsilon() / 2;
   auto const value = [](auto const& element) { return decode(element).value; };
-  auto const off = [&](std::string const& what, std::size_t row, long double is, long double want,
-                       long double error) {
-    return std::fabs(is - want) <= error
+  auto const compare = [&](std::string const& name, std::size_t row, long double actual,
+                           long double expected, long double error) {
+    return std::fabs(actual - expected) <= error
                ? std::string()
-               : what + " of row " + std::to_string(row) + " is " + std::to_string(is) +
-                     ", must be " + std::to_string(want) + " (bound " + std::to_string(error) +
+               : name + " of row " + std::to_string(row) + " is " + std::to_string(actual) +
+                     ", must be " + std::to_string(expected) + " (bound " + std::to_string(error) +
                      "): " + p.describe();
   };
   for (std::size_t row = 0; row < p.rows(); ++row) {
     auto const m = [&](std::size_t i) { return value(p.state[i][2 * row]); };
     auto const l = [&](std::size_t i) { return value(p.state[i][2 * row + 1]); };
-    bool any = false;
-    long double most = 0;
+    bool has_keys = false;
+    long double max_score = 0;
     for (std::size_t i = 0; i < p.parts(); ++i)
-      if (l(i) != 0) most = any ? std::max(most, m(i)) : m(i), any = true;
-    A const got_most = got.state[2 * row], got_sum = got.state[2 * row + 1];
-    if (!any) {
-      if (!same_bits(got_most, minus_infinite<A>()) || !same_bits(got_sum, A(0)))
+      if (l(i) != 0) max_score = has_keys ? std::max(max_score, m(i)) : m(i), has_keys = true;
+    A const got_max = results.state[2 * row], got_sum = results.state[2 * row + 1];
+    if (!has_keys) {
+      if (!same_bits(got_max, minus_infinite<A>()) || !same_bits(got_sum, A(0)))
         return "the state of row " + std::to_string(row) + " is not that of no keys";
       for (std::size_t c = 0; c < p.values(); ++c)
-        if (!same_bits(got.y[row * p.values() + c], from_double<T>(0)))
+        if (!same_bits(results.y[row * p.values() + c], from_double<T>(0)))
           return "row " + std::to_string(row) + " without keys is not 0";
       continue;
     }
@@ -163,33 +166,33 @@ std::string check_merged(merge_problem<T> const& p, merge_results<T> const& got)
     long double sum = 0, sum_error = 0;
     for (std::size_t i = 0; i < p.parts(); ++i) {
       if (l(i) == 0) continue;
-      long double const x = m(i) - most;
+      long double const x = m(i) - max_score;
       weight[i] = l(i) * std::exp(x);
       error[i] = weight[i] * u * (std::fabs(x) + 6) + l(i) * 2 * limits::min();
       sum += weight[i];
       sum_error += error[i];
     }
     sum_error += 16 * u * sum;
-    std::string wrong = off("m", row, value(got_most), most, 0);
-    if (wrong.empty()) wrong = off("l", row, value(got_sum), sum, sum_error);
+    std::string wrong = compare("m", row, value(got_max), max_score, 0);
+    if (wrong.empty()) wrong = compare("l", row, value(got_sum), sum, sum_error);
     for (std::size_t c = 0; wrong.empty() && c < p.values(); ++c) {
-      std::size_t const at = row * p.values() + c;
-      long double want = 0, bound = 4 * limits::min();
+      std::size_t const index = row * p.values() + c;
+      long double expected = 0, bound = 4 * limits::min();
       for (std::size_t i = 0; i < p.parts(); ++i) {
-        long double const y = value(p.y[i][at]), part = weight[i] / sum;
-        want += y * part;
-        bound += std::fabs(y) * (error[i] / sum + part * (sum_error / sum + 18 * u));
+        long double const y = value(p.y[i][index]), normalized = weight[i] / sum;
+        expected += y * normalized;
+        bound += std::fabs(y) * (error[i] / sum + normalized * (sum_error / sum + 18 * u));
       }
-      // A whole unit of a 16-bit type: its bound must hold beside the others.
+      // The rounding to 16 bits.
       constexpr number_format f = format_of<T>();
       if (sizeof(T) == 2)
-        bound += std::ldexp(std::fabs(want) + bound, -f.fraction_bits - 1) +
+        bound += std::ldexp(std::fabs(expected) + bound, -f.fraction_bits - 1) +
                  std::ldexp(1.0L, -f.bias() - f.fraction_bits);
-      wrong = off("y", row, value(got.y[at]), want, bound);
+      wrong = compare("y", row, value(results.y[index]), expected, bound);
     }
     if (!wrong.empty()) return wrong;
   }
-  return got.wrong;
+  return results.wrong;
 }
 
 }  // namespace support

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in parts, merged, is attention over all keys; and each part's backward, given the
-// merged y and the merged state, forms the gradients of the whole.
+// Merged attention over parts of the keys equals attention over all keys. Backward of each part, on
+// the merged y and state, computes the gradients of the whole.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/inputs.hpp"
@@ -28,27 +28,27 @@ using numbers = std::vector<double>;
 struct result {
   numbers y, state, dq, dk, dv;
 };
-// The greatest difference of two lists; infinity if one is no number.
+// Maximum difference of two lists; 1e300 if it is not finite.
 double distance(numbers const& a, numbers const& b) {
   REQUIRE(a.size() == b.size());
-  double most = 0;
+  double max_difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (decode(a[i]).kind == number_class::minus_infinity && same_bits(a[i], b[i])) continue;
-    double const off = std::fabs(a[i] - b[i]);
-    if (!(off <= 1e300)) return 1e300;
-    most = std::max(most, off);
+    double const difference = std::fabs(a[i] - b[i]);
+    if (!(difference <= 1e300)) return 1e300;
+    max_difference = std::max(max_difference, difference);
   }
-  return most;
+  return max_difference;
 }
-void check_near(result const& got, result const& want) {
-  CHECK(distance(got.y, want.y) < 1e-12);
-  CHECK(distance(got.state, want.state) < 1e-11);  // sums of up to 100 numbers near 1
-  CHECK(distance(got.dq, want.dq) < 1e-12);
-  CHECK(distance(got.dk, want.dk) < 1e-12);
-  CHECK(distance(got.dv, want.dv) < 1e-12);
+void check_near(result const& actual, result const& expected) {
+  CHECK(distance(actual.y, expected.y) < 1e-12);
+  CHECK(distance(actual.state, expected.state) < 1e-11);  // sums of up to 100 numbers near 1
+  CHECK(distance(actual.dq, expected.dq) < 1e-12);
+  CHECK(distance(actual.dk, expected.dk) < 1e-12);
+  CHECK(distance(actual.dv, expected.dv) < 1e-12);
 }
 
-// Keys of a part, which all heads and samples cut alike.
+// A range of keys, the same for all heads and samples.
 struct key_slice {
   index_t first, count;
 };
@@ -64,7 +64,7 @@ class attention {
     random_stream random(seed);
     auto const fill = [&](extents4 e) {
       numbers list(static_cast<std::size_t>(e.size()));
-      for (double& one : list) one = random.normal();
+      for (double& number : list) number = random.normal();
       return list;
     };
     q = fill(of_q()), k = fill(of_k()), v = fill(of_v()), dy = fill(of_y());
@@ -80,7 +80,7 @@ class attention {
     return {zeros(of_y()), zeros(of_state()), zeros(of_q()), zeros(of_k()), zeros(of_v())};
   }
 
-  // y and state of one part.
+  // Computes y and the state of one part.
   template <class Exec, class Mask>
   void forward(Exec const& exec, Mask mask, key_slice s, result& r) const {
     ss::softmax_attention<Mask> const op(mask);
@@ -88,7 +88,7 @@ class attention {
     op.forward(exec, inputs(s), tensor4<double>(r.y.data(), of_y()),
                {tensor4<double>(r.state.data(), of_state())}, memory);
   }
-  // Adds the part's gradients to those of `r`, whose y and state it is given.
+  // Adds the gradients of one part to those of `r`, from y and the state of `r`.
   template <class Exec, class Mask>
   void backward(Exec const& exec, Mask mask, key_slice s, result& r) const {
     backward(exec, mask, s, r.y, r.state, r);
@@ -97,11 +97,11 @@ class attention {
   void backward(Exec const& exec, Mask mask, key_slice s, numbers const& y, numbers const& state,
                 result& r) const {
     ss::softmax_attention<Mask> const op(mask);
-    auto const in = inputs(s);
+    auto const qkv = inputs(s);
     ss::scratch memory;
     op.backward(
-        exec, tensor4<double const>(dy.data(), of_y()), in, tensor4<double const>(y.data(), of_y()),
-        {tensor4<double const>(state.data(), of_state())},
+        exec, tensor4<double const>(dy.data(), of_y()), qkv,
+        tensor4<double const>(y.data(), of_y()), {tensor4<double const>(state.data(), of_state())},
         {tensor4<double>(r.dq.data(), of_q()), slice(r.dk, of_k(), s), slice(r.dv, of_v(), s)},
         memory, {ss::grad_mode::accumulate});
   }
@@ -112,7 +112,7 @@ class attention {
     backward(exec, mask, {0, keys}, r);
     return r;
   }
-  // Merges parts, each with y and state, over the first of them.
+  // Merges y and state of the parts into those of the first.
   template <class Exec>
   result merged(Exec const& exec, std::vector<result> parts) const {
     std::vector<ss::attention_part<double>> views;
@@ -139,8 +139,8 @@ class attention {
   }
 };
 
-// `ranks` slices of some keys, of lengths as uneven as 1, 2, 3, ..
-std::vector<key_slice> cut(index_t keys, index_t ranks) {
+// Splits keys into `ranks` slices with lengths proportional to 1, 2, 3, ..
+std::vector<key_slice> uneven_slices(index_t keys, index_t ranks) {
   std::vector<key_slice> slices;
   index_t first = 0;
   for (index_t r = 0; r < ranks; ++r) {
@@ -150,11 +150,11 @@ std::vector<key_slice> cut(index_t keys, index_t ranks) {
   }
   return slices;
 }
-// Full or causal attention by ranks that hold a slice of the keys each.
+// Full or causal attention over ranks with one slice of the keys each.
 template <class Exec>
 result by_ranks(Exec const& exec, attention const& a, std::vector<key_slice> const& slices,
                 bool causal) {
-  auto const mask = [&](key_slice s) {  // query i looks at keys up to i
+  auto const mask = [&](key_slice s) {  // query i sees keys up to i
     return causal ? pattern_mask{mask_kind::causal, -s.first, 0} : pattern_mask{};
   };
   std::vector<result> parts;
@@ -167,15 +167,15 @@ result by_ranks(Exec const& exec, attention const& a, std::vector<key_slice> con
   return r;
 }
 
-// The keys within a window, and all the others.
-struct within {
-  index_t left, right;
+// Masks of the keys inside and outside of a window.
+struct inside_window {
+  index_t left_keys, right_keys;
   bool allows(index_t query, index_t key) const {
-    return query - left <= key && key <= query + right;
+    return query - left_keys <= key && key <= query + right_keys;
   }
 };
-struct beyond {
-  within window;
+struct outside_window {
+  inside_window window;
   bool allows(index_t query, index_t key) const { return !window.allows(query, key); }
 };
 
@@ -198,7 +198,7 @@ TEST_CASE("ring attention over ranks with uneven shares") {
         CAPTURE(ranks);
         CAPTURE(causal);
         auto const mask = causal ? pattern_mask{mask_kind::causal, 0, 0} : pattern_mask{};
-        check_near(by_ranks(exec, a, cut(100, ranks), causal), a.whole(exec, mask));
+        check_near(by_ranks(exec, a, uneven_slices(100, ranks), causal), a.whole(exec, mask));
       });
 }
 
@@ -219,29 +219,30 @@ TEST_CASE("a rank without keys changes nothing") {
 TEST_CASE("a window beside the remaining keys") {
   attention const a(60, 64, 4);
   ss::exec::host const exec{2};
-  for (within window : {within{3, 5}, within{0, 0}, within{100, 100}, within{-70, 0}}) {
+  for (inside_window window :
+       {inside_window{3, 5}, inside_window{0, 0}, inside_window{100, 100}, inside_window{-70, 0}}) {
     std::vector<result> parts{a.empty(), a.empty()};
     a.forward(exec, window, {0, 64}, parts[0]);
-    a.forward(exec, beyond{window}, {0, 64}, parts[1]);
+    a.forward(exec, outside_window{window}, {0, 64}, parts[1]);
     result r = a.merged(exec, parts);
     a.backward(exec, window, {0, 64}, r);
-    a.backward(exec, beyond{window}, {0, 64}, r);
+    a.backward(exec, outside_window{window}, {0, 64}, r);
     check_near(r, a.whole(exec, pattern_mask{}));
   }
 }
 
 TEST_CASE("a window merges with a window of the other side to a larger one") {
   attention const a(40, 44, 5);
-  pattern_mask const left{mask_kind::window, 6, 0}, right{mask_kind::window, -1, 3},
+  pattern_mask const left_window{mask_kind::window, 6, 0}, right_window{mask_kind::window, -1, 3},
       both{mask_kind::window, 6, 3};
   for_each_backend_once(2, [&](auto const& exec) {
     CAPTURE(describe_exec(exec));
     std::vector<result> parts{a.empty(), a.empty()};
-    a.forward(exec, left, {0, 44}, parts[0]);
-    a.forward(exec, right, {0, 44}, parts[1]);
+    a.forward(exec, left_window, {0, 44}, parts[0]);
+    a.forward(exec, right_window, {0, 44}, parts[1]);
     result r = a.merged(exec, parts);
-    a.backward(exec, left, {0, 44}, r);
-    a.backward(exec, right, {0, 44}, r);
+    a.backward(exec, left_window, {0, 44}, r);
+    a.backward(exec, right_window, {0, 44}, r);
     check_near(r, a.whole(exec, both));
   });
 }
@@ -249,7 +250,7 @@ TEST_CASE("a window merges with a window of the other side to a larger one") {
 TEST_CASE("queries that see no key in any part have gradients of 0") {
   attention const a(30, 20, 6);
   ss::exec::host const exec;
-  // Query i looks at keys up to i - 10.
+  // Query i sees keys up to i - 10.
   std::vector<key_slice> const slices{{0, 8}, {8, 12}};
   std::vector<result> parts;
   for (key_slice s : slices) {
@@ -263,11 +264,11 @@ TEST_CASE("queries that see no key in any part have gradients of 0") {
   for (std::size_t c = 0; c < 10 * 8; ++c) CHECK(r.dq[c] == 0);
 }
 
-// What published libraries did (NATTEN 274): every part's backward with its own y and state.
+// Backward of every part with its own y and state, an error of published libraries (NATTEN 274).
 TEST_CASE("gradients by the parts' own states are not those of the whole") {
   attention const a(33, 70, 7);
   ss::exec::host const exec;
-  result const want = a.whole(exec, pattern_mask{});
+  result const expected = a.whole(exec, pattern_mask{});
   for (bool of_state : {false, true}) {
     result r = a.empty();
     std::vector<result> parts{a.empty(), a.empty()};
@@ -277,13 +278,13 @@ TEST_CASE("gradients by the parts' own states are not those of the whole") {
     for (std::size_t i : {0u, 1u})
       a.backward(exec, pattern_mask{}, slices[i], of_state ? merged.y : parts[i].y,
                  of_state ? parts[i].state : merged.state, r);
-    CHECK(distance(merged.y, want.y) < 1e-12);
-    CHECK(distance(r.dq, want.dq) > 1e-3);
-    CHECK(distance(r.dk, want.dk) > 1e-3);
+    CHECK(distance(merged.y, expected.y) < 1e-12);
+    CHECK(distance(r.dq, expected.dq) > 1e-3);
+    CHECK(distance(r.dk, expected.dk) > 1e-3);
   }
 }
 
-// From shared/spec's golden values of baselines, as are y and the state in basic.cpp.
+// Golden values of the specification; basic.cpp has those of y and the state.
 TEST_CASE("golden gradients") {
   numbers const q{1, 0, 0, 1, 1, 1, -1, 2}, dy{1, 2, 0, 1, -1, 1, 2, 0};
   numbers const k{1, 1, 0, 2, -1, 1, 1, -1, 0, 1}, v{1, 0, 0, 1, 2, -1, 2, 2, -1, 0};

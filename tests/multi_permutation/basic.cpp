@@ -14,13 +14,13 @@ using namespace support;
 namespace {
 
 template <class T>
-void check_golden(index_t terms, std::vector<double> const& values,
+void check_golden(index_t components, std::vector<double> const& values,
                   std::vector<double> const& want) {
   extents3 const e{1, static_cast<index_t>(values.size()), 1};
   tensor<T> x(e), y(e);
   x.elements() = elements_of<T>(values);
-  ss::multi_permutation<pattern_order> const op{terms};
-  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(terms), [&](any_exec const& exec) {
+  ss::multi_permutation<pattern_order> const op{components};
+  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(components), [&](any_exec const& exec) {
     guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
     op.forward(exec, x.view(), ss::uniform_weights, y.view(), ss::no_saved, scratch.get());
     CHECK(same_bits(y.elements(), elements_of<T>(want)));
@@ -33,7 +33,7 @@ void poison_padding(variant_problem<T>& p) {
   for_each_position(p.x.extents(), [&](index_t b, index_t n, index_t c) {
     if (n < p.rows(b)) return;
     p.x(b, n, c) = from_bits<T>(format_of<T>().infinity() + 1 + static_cast<std::uint64_t>(n % 3));
-    p.dy(b, n, c) = from_bits<T>(format_of<T>().all());
+    p.dy(b, n, c) = from_bits<T>(format_of<T>().mask());
   });
 }
 
@@ -126,13 +126,13 @@ TEST_CASE("the saved permutation is slicing_sort's, and saving changes nothing")
   }
 }
 
-TEST_CASE("uniform weights are a view of 1 / terms") {
+TEST_CASE("uniform weights are a view of 1 / components") {
   extents3 const e{2, 30, 33};
-  for (index_t terms : {1, 3, 7}) {
-    multi_case<float> const uniform{terms, {}};
+  for (index_t components : {1, 3, 7}) {
+    multi_case<float> const uniform{components, {}};
     multi_case<float> const given{
-        terms, std::vector<float>(static_cast<std::size_t>(terms), 1 / static_cast<float>(terms))};
-    for_each_backend_once(static_cast<std::uint64_t>(terms), [&](any_exec const& exec) {
+        components, std::vector<float>(static_cast<std::size_t>(components), 1 / static_cast<float>(components))};
+    for_each_backend_once(static_cast<std::uint64_t>(components), [&](any_exec const& exec) {
       auto const a = run_once(uniform, e, 5, {}, exec), b = run_once(given, e, 5, {}, exec);
       CHECK(same_bits(a.y.elements(), b.y.elements()));
       CHECK(same_bits(a.dx.elements(), b.dx.elements()));

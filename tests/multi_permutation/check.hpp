@@ -30,15 +30,15 @@ inline long double gamma_of(long double n, long double u) { return n * u / (1 - 
 
 template <class T>
 struct multi_case {
-  index_t terms = 1;
+  index_t components = 1;
   std::vector<accumulator<T>> weights;  // empty: uniform
   std::uint64_t order = irregular;
 
   ss::multi_permutation<pattern_order> op() const {
-    return ss::multi_permutation<pattern_order>(terms, pattern_order{order});
+    return ss::multi_permutation<pattern_order>(components, pattern_order{order});
   }
   long double weight(index_t k) const {
-    if (weights.empty()) return 1.0L / static_cast<long double>(terms);
+    if (weights.empty()) return 1.0L / static_cast<long double>(components);
     return static_cast<long double>(weights[static_cast<std::size_t>(k - 1)]);
   }
   // f(uniform_weights) or f(a view of the weights)
@@ -47,7 +47,7 @@ struct multi_case {
     if (weights.empty())
       f(ss::uniform_weights);
     else
-      f(ss::tensor1<accumulator<T> const>(weights.data(), terms));
+      f(ss::tensor1<accumulator<T> const>(weights.data(), components));
   }
 
   // Forward and backward, with the saved state and the workspace that they ask for.
@@ -106,7 +106,7 @@ void compare_column(multi_case<T> const& m, permutation_matrix const& p, bool tr
                     std::vector<T> const& v, std::vector<T> const& got, error_ratio& ratio) {
   std::vector<long double> sum(v.size()), magnitude(v.size());
   std::vector<T> power = v;
-  for (index_t k = 1; k <= m.terms; ++k) {
+  for (index_t k = 1; k <= m.components; ++k) {
     power = transpose ? p.transpose_times(power) : p.times(power);
     for (std::size_t n = 0; n < v.size(); ++n) {
       long double const term = m.weight(k) * decode(power[n]).value;
@@ -117,7 +117,7 @@ void compare_column(multi_case<T> const& m, permutation_matrix const& p, bool tr
   for (std::size_t n = 0; n < v.size(); ++n) {
     // A product, a sum and, for uniform weights, a quotient; then the rounding to 16 bits.
     long double bound =
-        gamma_of(static_cast<long double>(m.terms + 1), roundoff<accumulator<T>>()) * magnitude[n];
+        gamma_of(static_cast<long double>(m.components + 1), roundoff<accumulator<T>>()) * magnitude[n];
     if (sizeof(T) == 2)
       bound += roundoff<T>() * (std::fabs(sum[n]) + bound) +
                std::ldexp(1.0L, -format_of<T>().bias() - format_of<T>().fraction_bits);

@@ -19,7 +19,7 @@ namespace {
 // A valid call; each test spoils one argument.
 struct multi_call {
   extents3 e{2, 5, 3};
-  index_t terms = 2;
+  index_t components = 2;
   ss::half_half order{};
   ss::exec::host exec{2};
   tensor<float> x{e}, y{e}, dy{e};
@@ -40,7 +40,7 @@ struct multi_call {
   multi_call(multi_call const&) = delete;
 
   ss::multi_permutation<ss::half_half> op() const {
-    return ss::multi_permutation<ss::half_half>(terms, order);
+    return ss::multi_permutation<ss::half_half>(components, order);
   }
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
@@ -89,19 +89,19 @@ TEST_CASE("the valid calls are accepted") {
   CHECK(c.backward_with_weights() == "");
 }
 
-TEST_CASE("terms and weights") {
+TEST_CASE("components and weights") {
   multi_call c;
-  SUBCASE("terms") {
-    c.terms = 0;
-    CHECK(c.forward_uniform() == "multi_permutation.forward: terms is 0, must be at least 1");
-    CHECK(c.backward() == "multi_permutation.backward: terms is 0, must be at least 1");
+  SUBCASE("components") {
+    c.components = 0;
+    CHECK(c.forward_uniform() == "multi_permutation.forward: components is 0, must be at least 1");
+    CHECK(c.backward() == "multi_permutation.backward: components is 0, must be at least 1");
   }
   SUBCASE("how many weights") {
     c.weights = {c.w.data(), 3};
-    CHECK(c.forward() == "multi_permutation.forward: weights.size is 3, must be 2 (terms)");
-    CHECK(c.backward() == "multi_permutation.backward: weights.size is 3, must be 2 (terms)");
+    CHECK(c.forward() == "multi_permutation.forward: weights.size is 3, must be 2 (components)");
+    CHECK(c.backward() == "multi_permutation.backward: weights.size is 3, must be 2 (components)");
     c.weights = {};  // not the same as uniform_weights
-    CHECK(c.forward() == "multi_permutation.forward: weights.size is 0, must be 2 (terms)");
+    CHECK(c.forward() == "multi_permutation.forward: weights.size is 0, must be 2 (components)");
   }
   SUBCASE("no weights there") {
     c.weights = {nullptr, 2};
@@ -109,7 +109,7 @@ TEST_CASE("terms and weights") {
           "multi_permutation.forward: weights.data is null, must point to [1, 2, 1]");
   }
   SUBCASE("strides") {
-    c.weights = {c.w.data(), 2, 0};  // one weight for all terms
+    c.weights = {c.w.data(), 2, 0};  // one weight for every component
     CHECK(c.forward() == "");
     c.dweights = {c.dw.data(), 2, 0};
     CHECK(c.backward_with_weights() ==
@@ -129,7 +129,7 @@ TEST_CASE("the weights' gradient") {
   SUBCASE("how many") {
     c.dweights = {c.dw.data(), 1};
     CHECK(c.backward_with_weights() ==
-          "multi_permutation.backward: dweights.size is 1, must be 2 (terms)");
+          "multi_permutation.backward: dweights.size is 1, must be 2 (components)");
   }
   SUBCASE("over anything else") {
     c.dweights = {c.w.data(), 2};

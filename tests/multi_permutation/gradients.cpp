@@ -37,7 +37,7 @@ void add_gradients(multi_case<T> const& m, any_exec const& exec, variant_problem
   m.with_weights([&](auto w) {
     op.forward(exec, p.x.view(), w, g.y.view(), {perm.view()}, scratch.get(), {view_of(p.lengths)});
     op.backward(exec, p.dy.view(), p.x.view(), w, {perm.view()}, g.dx.view(),
-                ss::tensor1<accumulator<T>>(g.dweights.data(), m.terms), scratch.get(),
+                ss::tensor1<accumulator<T>>(g.dweights.data(), m.components), scratch.get(),
                 {mode, view_of(p.lengths)});
   });
   CHECK(scratch.red_zones_intact());
@@ -46,7 +46,7 @@ template <class T>
 gradients<T> gradients_of(multi_case<T> const& m, variant_problem<T> const& p,
                           any_exec const& exec = ss::exec::host{}) {
   gradients<T> g{tensor<T>(p.x.extents()), tensor<T>(p.x.extents()),
-                 std::vector<accumulator<T>>(static_cast<std::size_t>(m.terms), 77)};
+                 std::vector<accumulator<T>>(static_cast<std::size_t>(m.components), 77)};
   add_gradients(m, exec, p, ss::grad_mode::overwrite, g);
   return g;
 }
@@ -184,7 +184,7 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
         CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
         CHECK(same_bits(g.y.elements(), serial.y.elements()));
       });
-    test_executor backwards{test_executor::way::backwards};
+    test_executor backwards{test_executor::schedule::backwards};
     auto const g = gradients_of(m, p, any_exec(backwards, 3));
     CHECK(same_bits(g.dweights, serial.dweights));
     if (e.empty())

@@ -7,7 +7,7 @@
 # Orders and masks are chosen at run time.
 set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
 set(_slicesort_tags_linear_attention
-  "linear_attention_op<slicesort::detail::built_in_feature>" "linear_attention_op<support::own_feature>")
+  "linear_attention_op<slicesort::detail::built_in_feature>" "linear_attention_op<support::custom_feature>")
 set(_slicesort_tags_multi_permutation "multi_permutation_op<support::pattern_order>")
 set(_slicesort_tags_shuffle "shuffle_op<slicesort::shared_by_channels>" "shuffle_op<slicesort::per_channel>")
 set(_slicesort_tags_slicing_sort "slicing_sort_op<support::pattern_order>")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention, the ground: small numbers by hand; every mask, type and layout, by both
-// algorithms, within the proven bounds of the long-double oracle.
+// softmax_attention: values computed by hand; every mask, type and layout, with both algorithms,
+// within the error bounds of the long-double oracle.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -16,17 +16,17 @@ using namespace support;
 
 namespace {
 
-// Errors as parts of their bounds: what a run says at its end.
+// Prints errors relative to their bounds.
 template <class T>
-void say(attention_shares const& worst) {
+void report(attention_shares const& worst) {
   MESSAGE(std::string(type_name<T>()) << ": errors of y, state, dq, dk, dv and dbias take up "
                                       << worst.text() << " of their bounds");
 }
 
 }  // namespace
 
-// One query and three keys; scores 0, log 2, log 5 from the bias alone, so the weights are 1/8,
-// 2/8, 5/8.
+// One query and three keys. The bias gives scores 0, log 2, log 5, so the weights are 1/8, 2/8,
+// 5/8.
 TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
   auto p = normal_attention<T>({1, 1, 1, 3, 1, 1}, {}, 1, true);
   p.q = elements_of<T>({0});
@@ -40,10 +40,10 @@ TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
     CAPTURE(describe_exec(exec));
     auto const check = [&](auto algorithm) {
       auto const r = run_attention(p, exec, algorithm);
-      auto const close = [&](std::vector<T> const& got, std::vector<double> const& want) {
-        REQUIRE(got.size() == want.size());
-        for (std::size_t i = 0; i < want.size(); ++i)
-          CHECK(std::fabs(static_cast<double>(decode(got[i]).value) - want[i]) <= 20 * u);
+      auto const close = [&](std::vector<T> const& actual, std::vector<double> const& expected) {
+        REQUIRE(actual.size() == expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          CHECK(std::fabs(static_cast<double>(decode(actual[i]).value) - expected[i]) <= 20 * u);
       };
       close(r.y, {0});                   // (8 + 2 * 16 - 5 * 8) / 8
       close(r.dv, {0.25, 0.5, 1.25});    // p dy
@@ -64,20 +64,20 @@ TEST_CASE_TEMPLATE("every mask", T, float, double, float16, bfloat16) {
       {2, 2, 33, 33, 8, 8}, {1, 2, 40, 21, 5, 17}, {2, 1, 19, 70, 16, 3}, {1, 1, 64, 64, 33, 40}};
   for (int kind = 0; kind < mask_kinds; ++kind)
     for (attention_size size : sizes) {
-      solved_attention<T> const s(any_attention<T>(size, ++seed, kind));
+      solved_attention<T> const s(random_attention<T>(size, ++seed, kind));
       for_each_backend(s.problem.number(), [&](any_exec const& exec) {
         CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
       });
     }
-  say<T>(worst);
+  report<T>(worst);
 }
 
-// All keys that a query looks at weigh the same, and the others nothing.
+// Visible keys have equal weights.
 TEST_CASE_TEMPLATE("a scale of 0", T, float, float16) {
   for (int kind = 0; kind < mask_kinds; ++kind) {
     auto const seed = static_cast<std::uint64_t>(kind + 20);
     attention_size const size{1, 2, 33, 40, 8, 8};
-    auto p = normal_attention<T>(size, any_mask(kind, size, seed), seed, kind % 2 == 1);
+    auto p = normal_attention<T>(size, random_mask(kind, size, seed), seed, kind % 2 == 1);
     p.scale = 0;
     solved_attention<T> const s(p);
     for_each_backend_once(s.problem.number(),
@@ -108,9 +108,9 @@ TEST_CASE_TEMPLATE("any layout", T, float, float16) {
        {attention_size{2, 3, 18, 21, 8, 8}, attention_size{1, 2, 33, 34, 5, 17}})
     for (int layout = 1; layout < memory_layout::count; ++layout)
       for (int k = 0; k < 2; ++k) {
-        auto p = any_attention<T>(size, ++seed);
+        auto p = random_attention<T>(size, ++seed);
         if (k == 1) {
-          p = normal_attention<T>(size, any_mask(layout, size, seed), seed, true);
+          p = normal_attention<T>(size, random_mask(layout, size, seed), seed, true);
           share(p, layout % 2 == 0, layout % 2 == 1);
         }
         solved_attention<T> const s(p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bias of any shape that softmax_attention takes gives the bits of the same numbers, one for each
-// pair; its gradient, of any shape, and dropout, are the oracle's, on every backend.
+// A bias of any supported shape gives the same bits as one with a number per pair. Its gradients,
+// of any shape, and dropout match the oracle, on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -15,7 +15,7 @@ using namespace support;
 
 namespace {
 
-// The same problem with a number of the bias for each pair.
+// Expands the bias to a number for each pair.
 template <class T>
 attention_problem<T> by_pairs(attention_problem<T> const& p) {
   auto pairs = p;
@@ -32,7 +32,7 @@ attention_problem<T> by_pairs(attention_problem<T> const& p) {
 // A problem with lengths, a mask, and a bias of form `number` of eight.
 template <class T>
 attention_problem<T> biased_problem(attention_size size, unsigned number, std::uint64_t seed) {
-  auto p = any_attention<T>(size, seed, static_cast<int>(seed % mask_kinds));
+  auto p = random_attention<T>(size, seed, static_cast<int>(seed % mask_kinds));
   p.shared_bias = false;
   p.form = {(number & 1) != 0, (number & 2) != 0, (number & 4) != 0};
   p.bias.resize(1);
@@ -40,7 +40,7 @@ attention_problem<T> biased_problem(attention_size size, unsigned number, std::u
   return p;
 }
 
-// The sizes around tiles of queries and keys, of the host and of kernels.
+// Sizes around tiles of queries and keys, of the host and of kernels.
 attention_size const sizes[] = {{2, 3, 9, 11, 5, 7},    {1, 2, 1, 40, 4, 4},  {2, 1, 65, 1, 3, 2},
                                 {1, 2, 50, 140, 8, 5},  {2, 2, 97, 33, 4, 9}, {1, 1, 0, 7, 3, 3},
                                 {1, 1, 130, 130, 16, 8}};
@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("the bits of a bias by pairs", T, float, double, float16, bfl
   std::uint64_t seed = 300 + sizeof(T);
   for (attention_size const& size : sizes)
     for (unsigned number = 1; number < 8; ++number, ++seed) {
-      // Types take turns: each size meets every form, and so does each type.
+      // Distributes the forms over types, so that each size and each type covers every form.
       if (!full_suite() && (number + seed / 7 + sizeof(T) / 4) % 2 == 0) continue;
       auto const p = biased_problem<T>(size, number, seed);
       auto const pairs = by_pairs(p);
@@ -59,9 +59,9 @@ TEST_CASE_TEMPLATE("the bits of a bias by pairs", T, float, double, float16, bfl
       for_each_backend_once(seed, [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         auto const compare = [&](auto algorithm) {
-          auto const got = run_attention(p, exec, algorithm);
-          CHECK(got.wrong == "");
-          CHECK(same_results(got, run_attention(pairs, exec, algorithm)));
+          auto const actual = run_attention(p, exec, algorithm);
+          CHECK(actual.wrong == "");
+          CHECK(same_results(actual, run_attention(pairs, exec, algorithm)));
         };
         compare(ss::streaming{});
         compare(ss::materialized<>{});
@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE("the bits of a bias by pairs", T, float, double, float16, bfl
     }
 }
 
-// Keys that queries gather are no neighbors.
+// Sparse masks gather keys that are not adjacent.
 TEST_CASE("sparse masks and a bias by distance") {
   ss::mask::bigbird mask;
   mask.block = 16;
@@ -85,8 +85,8 @@ TEST_CASE("sparse masks and a bias by distance") {
       same_results(run_attention_by(op, p, exec, {}), run_attention_by(op, by_pairs(p), exec, {})));
 }
 
-// Blocks add up tiles of pairs for a shared gradient, and tiles along diagonals for a relative one:
-// one and several tiles of queries and of keys, several chunks of channels, rows past lengths.
+// Kernels sum tiles of pairs for a shared gradient, and tiles along diagonals for a relative one.
+// Covers one and several tiles of queries and keys, chunks of channels, rows past lengths.
 TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, float16, bfloat16) {
   attention_size const shapes[] = {
       {2, 2, 37, 70, 8, 9}, {1, 3, 150, 45, 5, 70}, {2, 2, 20, 133, 70, 3}, {3, 1, 1, 40, 4, 4},
@@ -96,12 +96,12 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, flo
     for (unsigned number = 0; number < bias_forms; ++number, ++seed) {
       bool const large = size.queries * size.keys > 2000;
       if (!full_suite() && seed % (large ? 16 : 5) != 0) continue;
-      auto p = any_attention<T>(size, seed, static_cast<int>(seed / 5 % mask_kinds));
+      auto p = random_attention<T>(size, seed, static_cast<int>(seed / 5 % mask_kinds));
       p.shared_bias = false;
       p = with_bias_form(p, number, seed);
-      p.wanted |= wants_dbias;
+      p.requested |= wants_dbias;
       if (seed % 3 == 0) p.dropout = {seed % 2 == 0 ? 0.3 : 0.9, seed};
-      if (seed % 2 == 0) {  // of a part of a batch, and of the heads
+      if (seed % 2 == 0) {  // a part of the batch and of the heads
         p.dropout.first_sample = 7, p.dropout.first_head = 2;
         p.dropout.heads = size.heads + 5;
       }
@@ -111,14 +111,14 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, flo
     }
 }
 
-// The pairs of a sum may be few, and in tiles that others leave out; heads have masks of their own.
+// Sums may have few pairs, in tiles that other heads skip, because masks differ per head.
 TEST_CASE_TEMPLATE("gradients of every form, and dropout, of sparse masks", T, float, bfloat16) {
   std::uint64_t seed = 1500 + sizeof(T);
   for (unsigned number = 0; number < bias_forms; ++number, ++seed) {
     if (!full_suite() && seed % 8 != 0) continue;
     auto p =
         with_bias_form(normal_attention<T>({2, 2, 100, 100, 6, 7}, {}, seed, true), number, seed);
-    p.sparse = any_sparse_mask(seed);
+    p.sparse = random_sparse_mask(seed);
     if (seed % 3 == 0) p.dropout = {0.5, seed};
     if (seed % 4 == 0) p.lengths = {60, 100};
     solved_attention<T> const s(p);
@@ -127,8 +127,8 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout, of sparse masks", T, f
   }
 }
 
-// A key that is no number shows in its head's rows, but not in those past the head's queries, which
-// others share.
+// A NaN key affects the rows of its sample, but not rows past the sample's queries, which other
+// samples share.
 TEST_CASE("rows past the queries of a sample are those of other samples") {
 #if !defined(__FAST_MATH__)
   auto p = normal_attention<float>({2, 1, 40, 60, 4, 5}, {}, 7000);
@@ -138,10 +138,10 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
   p.k[7] = p.v[8] = from_double<float>(std::nan(""));
   auto const check = [&](any_exec const& exec, auto algorithm) {
     CAPTURE(describe_exec(exec));
-    auto const got = run_attention(p, exec, algorithm);
+    auto const actual = run_attention(p, exec, algorithm);
     std::size_t bad = 0;
-    for (std::size_t n = 0; n < got.dbias.size(); ++n)
-      if (!(got.dbias[n] == got.dbias[n])) bad = n;
+    for (std::size_t n = 0; n < actual.dbias.size(); ++n)
+      if (!(actual.dbias[n] == actual.dbias[n])) bad = n;
     CHECK(bad > 0);
     CHECK(bad < 21 * 60);
   };
@@ -155,7 +155,7 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
 #endif
 }
 
-// Half of the numbers differ from what a bias by distance can be, so the comparison can fail.
+// Shows that a bias by distance matters, so that the comparisons above can fail.
 TEST_CASE("a bias by distance moves the output") {
   attention_size const size{1, 1, 9, 11, 5, 7};
   auto p = normal_attention<double>(size, {}, 800);

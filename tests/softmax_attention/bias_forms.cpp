@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bias that is relative, or that samples and heads share, and its gradient, which may be shared
-// whatever the bias is: the oracle's sums, difference quotients, the same bits everywhere. Under
-// the library's masks: library_masks.cpp.
+// A bias that is relative or shared by samples and heads, and gradients of any form: compared with
+// the oracle and with difference quotients, and bitwise between policies. library_masks.cpp tests
+// them under the library's masks.
 #include "masks.hpp"
 
 #include <doctest/doctest.h>
@@ -18,10 +18,10 @@ using namespace support;
 namespace {
 
 template <class T>
-double greatest_error(std::vector<T> const& is, std::vector<bounded> const& must) {
+double greatest_error(std::vector<T> const& actual_values, std::vector<bounded> const& expected) {
   long double worst = 0;
-  for (std::size_t i = 0; i < is.size(); ++i)
-    worst = std::max(worst, std::fabs(is[i] - must[i].value));
+  for (std::size_t i = 0; i < actual_values.size(); ++i)
+    worst = std::max(worst, std::fabs(actual_values[i] - expected[i].value));
   return static_cast<double>(worst);
 }
 
@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("every form, in any layout", T, float, double) {
   }
 }
 
-// One query or key, where the two forms are one or nearly so; nothing at all.
+// At most two queries and three keys, and none.
 TEST_CASE("small sizes") {
   std::uint64_t seed = 2000;
   for (index_t queries : {0, 1, 2})
@@ -60,19 +60,19 @@ TEST_CASE("gradients in double, to 1e-12 of long double's") {
     solved_attention<double> const s(p);
     auto const check = [&](auto algorithm) {
       ss::exec::host const exec;
-      auto const got = run_attention(p, exec, algorithm);
-      auto const& want = s.template answer<decltype(algorithm)>(true, false);
-      CHECK(greatest_error(got.dq, want.dq) <= 1e-12);
-      CHECK(greatest_error(got.dk, want.dk) <= 1e-12);
-      CHECK(greatest_error(got.dv, want.dv) <= 1e-12);
-      CHECK(greatest_error(got.dbias, want.dbias) <= 1e-12);
+      auto const actual = run_attention(p, exec, algorithm);
+      auto const& expected = s.template answer<decltype(algorithm)>(true, false);
+      CHECK(greatest_error(actual.dq, expected.dq) <= 1e-12);
+      CHECK(greatest_error(actual.dk, expected.dk) <= 1e-12);
+      CHECK(greatest_error(actual.dv, expected.dv) <= 1e-12);
+      CHECK(greatest_error(actual.dbias, expected.dbias) <= 1e-12);
     };
     check(ss::streaming{});
     check(ss::materialized<>{});
   }
 }
 
-// As in gradients.cpp: central differences, of a bias and a gradient of one shape.
+// Central differences as in gradients.cpp, for a bias and a gradient of the same shape.
 TEST_CASE("difference quotients") {
   double const step = std::ldexp(1.0, -17);
   for (unsigned shared = 0; shared < 4; ++shared)
@@ -83,33 +83,33 @@ TEST_CASE("difference quotients") {
       p.lengths = {9, 6};
       auto const check = [&](auto algorithm) {
         ss::exec::host const exec;
-        auto const got = run_attention(p, exec, algorithm);
+        auto const actual = run_attention(p, exec, algorithm);
         auto const loss = [&] {
           auto const y = run_attention(p, exec, algorithm).y;
           double sum = 0;
           for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * p.dy[i];
           return sum;
         };
-        REQUIRE(got.dbias.size() == p.bias.size());
-        double most = 0;
+        REQUIRE(actual.dbias.size() == p.bias.size());
+        double max_gradient = 0;
         for (std::size_t i = 0; i < p.bias.size(); i += 5) {
-          double const here = p.bias[i];
-          p.bias[i] = here + step;
+          double const value = p.bias[i];
+          p.bias[i] = value + step;
           double const above = loss();
-          p.bias[i] = here - step;
+          p.bias[i] = value - step;
           double const below = loss();
-          p.bias[i] = here;
-          CHECK(std::fabs((above - below) / (2 * step) - got.dbias[i]) <= 2e-9);
-          most = std::max(most, std::fabs(got.dbias[i]));
+          p.bias[i] = value;
+          CHECK(std::fabs((above - below) / (2 * step) - actual.dbias[i]) <= 2e-9);
+          max_gradient = std::max(max_gradient, std::fabs(actual.dbias[i]));
         }
-        CHECK(most > 0.1);
+        CHECK(max_gradient > 0.1);
       };
       check(ss::streaming{});
       check(ss::materialized<>{});
     }
 }
 
-// A relative gradient and a shared one, of gathered keys and not.
+// A relative and a shared gradient, with and without gathered keys.
 TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
                    bfloat16) {
   auto const check = [](auto const& problem) {
@@ -146,7 +146,7 @@ TEST_CASE("workspace") {
   CHECK(bytes({}) == op.workspace_bytes<float>(exec, q, k));
   CHECK(bytes({2, 4, 1000, 3000}) == bytes({}));
   CHECK(bytes({1, 4, 1, 3999}) <= bytes({}) + 8 * 3999 * sizeof(float) + 64);
-  // Nothing of the size of all pairs.
+  // The workspace does not grow with the number of pairs.
   CHECK(bytes({1, 1, 1000, 3000}) <= bytes({}) + std::size_t{2} * 3000 * 64 * sizeof(float));
   auto const wrong = op.workspace_bytes<float>(ss::exec::dry_run{exec}, q, k, {1, 4, 1, 3998});
   CHECK(

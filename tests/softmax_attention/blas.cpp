@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// <slicesort/policies/blas.hpp>: products in every layout that
-// a BLAS can and cannot be told, and attention by them. Only linked with a BLAS.
+// policies/blas.hpp: products in supported and unsupported layouts, and attention with a BLAS.
+// Built only if there is a BLAS.
 #include "support/gemm_layouts.hpp"
 
 #include "support/backends.hpp"
@@ -22,10 +22,12 @@ using namespace support;
 
 namespace {
 
-TEST_CASE_TEMPLATE("every layout that a BLAS knows", T, float, double) {
-  for (lie a : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-    for (lie b : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-      for (lie c : {lie::rows, lie::rows_apart})
+TEST_CASE_TEMPLATE("every supported layout", T, float, double) {
+  for (matrix_layout a : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                          matrix_layout::columns_apart})
+    for (matrix_layout b : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                            matrix_layout::columns_apart})
+      for (matrix_layout c : {matrix_layout::rows, matrix_layout::rows_apart})
         for (double beta : {0.0, 1.0})
           CHECK(multiplies<T>(ss::cblas{}, 5, 7, 3, a, b, c, 0.5, beta));
 }
@@ -33,13 +35,17 @@ TEST_CASE_TEMPLATE("single rows and columns", T, float, double) {
   for (index_t rows : {1, 4})
     for (index_t columns : {1, 4})
       for (index_t depth : {1, 4})
-        for (lie how : {lie::rows, lie::columns_apart})
-          CHECK(multiplies<T>(ss::cblas{}, rows, columns, depth, how, how, lie::rows, 1.0, 0.0));
+        for (matrix_layout layout : {matrix_layout::rows, matrix_layout::columns_apart})
+          CHECK(multiplies<T>(ss::cblas{}, rows, columns, depth, layout, layout,
+                              matrix_layout::rows, 1.0, 0.0));
 }
-TEST_CASE("what a BLAS cannot be told is left alone") {
-  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, lie::both_apart, lie::rows, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, lie::rows, lie::both_apart, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, lie::rows, lie::rows, lie::columns, 1.0, 0.0));
+TEST_CASE("unsupported layouts are rejected") {
+  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, matrix_layout::strided, matrix_layout::rows,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, matrix_layout::rows, matrix_layout::strided,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cblas{}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                           matrix_layout::columns, 1.0, 0.0));
   ss::gemm_call call{2, 2, 2, 1, 1.0, 0.0, {}, {}, {}};
   call.a.kind = call.b.kind = call.c.kind = ss::element_kind::bf16;
   CHECK(!ss::cblas{}.multiply(nullptr, call));
@@ -50,21 +56,20 @@ TEST_CASE("what a BLAS cannot be told is left alone") {
   CHECK(!ss::cblas{}.multiply(nullptr, call));
 }
 
-// Attention forward and backward, materialized by a BLAS and streaming, on [batch, length, heads *
-// channels].
+// Runs attention forward and backward on [batch, length, heads * channels].
 template <class T, class Algorithm>
-std::vector<T> attended(ss::extents3 e, index_t heads, unsigned threads) {
+std::vector<T> attention_results_of(ss::extents3 e, index_t heads, unsigned threads) {
   using op_type = ss::softmax_attention<ss::mask::causal, Algorithm>;
   op_type const op{ss::mask::causal{2}};
   auto const size = static_cast<std::size_t>(e.size());
-  std::vector<T> in(4 * size), out(4 * size);
+  std::vector<T> input(4 * size), output(4 * size);
   random_stream random(7);
-  for (T& one : in) one = static_cast<T>(random.normal());
+  for (T& element : input) element = static_cast<T>(random.normal());
   auto const from = [&](std::size_t i) {
-    return split_heads(ss::tensor3<T const>(in.data() + i * size, e), heads);
+    return split_heads(ss::tensor3<T const>(input.data() + i * size, e), heads);
   };
   auto const to = [&](std::size_t i) {
-    return split_heads(ss::tensor3<T>(out.data() + i * size, e), heads);
+    return split_heads(ss::tensor3<T>(output.data() + i * size, e), heads);
   };
   ss::extents4 const shape = from(0).extents(), saved = op.saved_extents(shape, shape);
   ss::exec::host const exec{threads};
@@ -75,7 +80,7 @@ std::vector<T> attended(ss::extents3 e, index_t heads, unsigned threads) {
   op.backward(exec, from(3), {from(0), from(1), from(2)}, to(0),
               {ss::tensor4<T const>(state.data(), saved)}, {to(1), to(2), to(3)}, scratch.get());
   CHECK(scratch.red_zones_intact());
-  return out;
+  return output;
 }
 
 TEST_CASE_TEMPLATE("attention by a BLAS is attention", T, float, double) {
@@ -83,18 +88,19 @@ TEST_CASE_TEMPLATE("attention by a BLAS is attention", T, float, double) {
   for (index_t length : {1, 2, 37, 130})
     for (unsigned threads : {1u, 2u}) {
       ss::extents3 const e{2, length, 24};
-      auto const one = attended<T, ss::materialized<ss::cblas>>(e, heads, threads);
-      auto const other = attended<T, ss::streaming>(e, heads, threads);
+      auto const by_blas = attention_results_of<T, ss::materialized<ss::cblas>>(e, heads, threads);
+      auto const other = attention_results_of<T, ss::streaming>(e, heads, threads);
       double largest = 0;
       for (T element : other) largest = std::max(largest, static_cast<double>(std::abs(element)));
-      // Attention is continuous. Behind a result are three sums over channels (a score, a gradient
-      // of weights, their mean) and two over rows, in any order, of terms no larger than results.
+      // A result depends on three sums over channels (a score, a gradient of weights, their mean)
+      // and two over rows, in any order, of terms no larger than results.
       auto const roundings = static_cast<double>(3 * e.channels / heads + 2 * length);
       double const bound =
           roundings * largest * static_cast<double>(std::numeric_limits<T>::epsilon());
       int wrong = 0;
-      for (std::size_t i = 0; i < one.size(); ++i)
-        if (!(static_cast<double>(std::abs(one[i] - other[i])) <= bound)) ++wrong;  // NaN is wrong
+      for (std::size_t i = 0; i < by_blas.size(); ++i)
+        if (!(static_cast<double>(std::abs(by_blas[i] - other[i])) <= bound))
+          ++wrong;  // NaN is wrong
       CHECK(wrong == 0);
     }
 }

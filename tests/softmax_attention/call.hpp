@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of softmax_attention, for tests that spoil one argument and read the refusal.
+// A valid call of softmax_attention, for tests that invalidate one argument and check the message.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -20,8 +20,7 @@
 
 namespace support {
 
-// Two samples of three heads, five queries, four keys. Views are over separate pieces of one
-// buffer.
+// Two samples of three heads, five queries, four keys, in separate pieces of one buffer.
 template <class Mask = pattern_mask, class Algorithm = ss::streaming>
 struct attention_call {
   static constexpr extents4 q_shape{2, 3, 5, 6}, k_shape{2, 3, 4, 6}, v_shape{2, 3, 4, 7},
@@ -36,7 +35,7 @@ struct attention_call {
   ss::attention_inputs<float> in{{at(0), q_shape}, {at(1), k_shape}, {at(2), v_shape}, {}};
   tensor4<float const> bias{at(3), map_shape}, dy{at(4), y_shape};
   tensor4<float> y{at(5), y_shape}, state{at(6), op().saved_extents(q_shape, v_shape)};
-  ss::attention_gradients<float> to{{at(7), q_shape}, {at(8), k_shape}, {at(9), v_shape}, {}};
+  ss::attention_gradients<float> grads{{at(7), q_shape}, {at(8), k_shape}, {at(9), v_shape}, {}};
   tensor4<float> dbias{at(10), map_shape};
   std::vector<index_t> rows, query_rows;
   ss::dropout dropout;
@@ -46,7 +45,7 @@ struct attention_call {
   attention_call(attention_call const&) = delete;
 
   float* at(std::size_t number) { return memory.data() + number * piece; }
-  void with_bias() { in.bias = bias, to.dbias = dbias; }
+  void with_bias() { in.bias = bias, grads.dbias = dbias; }
   ss::softmax_attention<Mask, Algorithm> op() const {
     return ss::softmax_attention<Mask, Algorithm>(mask, scale);
   }
@@ -65,27 +64,27 @@ struct attention_call {
     ss::attention_backward_options const options{ss::lengths(view_of(rows), view_of(query_rows)),
                                                  dropout};
     return unchanged(
-        op().backward(ss::exec::dry_run{exec}, dy, in, y, {state}, to, scratch, options),
-        [&] { op().backward(exec, dy, in, y, {state}, to, scratch, options); });
+        op().backward(ss::exec::dry_run{exec}, dy, in, y, {state}, grads, scratch, options),
+        [&] { op().backward(exec, dy, in, y, {state}, grads, scratch, options); });
   }
-  // The message of all three, which must be the same but for the name they begin with.
+  // The message of all three calls, which must agree except for the name at the beginning.
   std::string everywhere() {
-    std::string const one = forward(), two = backward();
-    CHECK(forward_not_saved() == one);
-    return same_rest(one, two);
+    std::string const of_forward = forward(), of_backward = backward();
+    CHECK(forward_not_saved() == of_forward);
+    return common_message(of_forward, of_backward);
   }
-  // The statuses of the two calls that have a state.
-  std::string with_state() { return same_rest(forward(), backward()); }
+  // The message of the two calls with a state.
+  std::string with_state() { return common_message(forward(), backward()); }
 
  private:
-  static std::string same_rest(std::string const& one, std::string const& two) {
+  static std::string common_message(std::string const& forward, std::string const& backward) {
     std::string const first = "softmax_attention.forward: ",
                       second = "softmax_attention.backward: ";
-    CHECK(one.substr(0, first.size()) == first);
-    CHECK(two.substr(0, second.size()) == second);
-    std::string const rest = one.substr(std::min(first.size(), one.size()));
-    CHECK(rest == two.substr(std::min(second.size(), two.size())));
-    return rest;
+    CHECK(forward.substr(0, first.size()) == first);
+    CHECK(backward.substr(0, second.size()) == second);
+    std::string const message = forward.substr(std::min(first.size(), forward.size()));
+    CHECK(message == backward.substr(std::min(second.size(), backward.size())));
+    return message;
   }
   template <class F>
   std::string unchanged(ss::status const& status, F const& call) {

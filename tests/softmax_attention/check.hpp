@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention on a problem, by any algorithm and in any layout, and held to the oracle's
-// bounds. A comparison returns an empty string, or one line that says how to repeat the failure.
+// Runs softmax attention on a problem, with any algorithm and layout, and compares it with the
+// oracle. Comparisons return an empty string, or a line that identifies the failing case.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -23,12 +23,12 @@
 
 namespace support {
 
-// What a call puts out, contiguous.
+// Contiguous results of a call.
 template <class T, class State>
 struct attention_results {
   std::vector<T> y, dq, dk, dv, dbias;
   std::vector<State> state;
-  std::string wrong;  // what it wrote that it must not
+  std::string wrong;  // description of invalid writes
 
   friend bool same_results(attention_results const& a, attention_results const& b) {
     return same_bits(a.y, b.y) && same_bits(a.state, b.state) && same_bits(a.dq, b.dq) &&
@@ -62,11 +62,12 @@ struct attention_stacks {
   ss::attention_inputs<T> inputs(attention_problem<T> const& p) const {
     return {q.view(), k.view(), v.view(), p.bias.empty() ? tensor4<T const>{} : bias.view()};
   }
-  ss::attention_gradients<T> gradients(unsigned wanted) {
-    auto const one = [&](unsigned bit, strided_heads<T>& to) {
-      return (wanted & bit) != 0 ? to.view() : tensor4<T>{};
+  ss::attention_gradients<T> gradients(unsigned requested) {
+    auto const view_if = [&](unsigned bit, strided_heads<T>& gradient) {
+      return (requested & bit) != 0 ? gradient.view() : tensor4<T>{};
     };
-    return {one(wants_dq, dq), one(wants_dk, dk), one(wants_dv, dv), one(wants_dbias, dbias)};
+    return {view_if(wants_dq, dq), view_if(wants_dk, dk), view_if(wants_dv, dv),
+            view_if(wants_dbias, dbias)};
   }
   bool gaps_untouched() const {
     return q.gaps_untouched() && k.gaps_untouched() && v.gaps_untouched() &&
@@ -86,7 +87,7 @@ struct attention_stacks {
   }
 };
 
-// Forward and backward by `op`.
+// Runs forward and backward of `op`.
 template <class Mask, class Algorithm, class T, class Exec>
 attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
     ss::softmax_attention<Mask, Algorithm> const& op, attention_problem<T> const& p,
@@ -94,22 +95,22 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
   using State = attention_state_of<Algorithm, T>;
   extents4 const saved = op.saved_extents(p.size.q(), p.size.v());
   attention_stacks<T, State> t(p, saved, layout);
-  extents4 const dbias = (p.wanted & wants_dbias) != 0 ? p.dbias_shape() : extents4{};
+  extents4 const dbias = (p.requested & wants_dbias) != 0 ? p.dbias_shape() : extents4{};
   std::size_t const bytes = op.template workspace_bytes<T>(exec, p.size.q(), p.size.v(), dbias);
-  std::size_t const some = p.number() % 64;
-  guarded_workspace one(bytes, some, 0x7f), two(bytes, some + 13);
+  std::size_t const offset = p.number() % 64;
+  guarded_workspace first(bytes, offset, 0x7f), second(bytes, offset + 13);
   attention_results<T, State> results;
 
-  op.forward(exec, t.inputs(p), t.y.view(), ss::no_saved, one.get(), p.options());
+  op.forward(exec, t.inputs(p), t.y.view(), ss::no_saved, first.get(), p.options());
   auto const not_saved = t.y.contents();
-  op.forward(exec, t.inputs(p), t.y.view(), {t.state.view()}, two.get(), p.options());
+  op.forward(exec, t.inputs(p), t.y.view(), {t.state.view()}, second.get(), p.options());
   results.y = t.y.contents();
   results.state = t.state.contents();
   if (!slicesort::detail::attention_traits<Algorithm>::saves_map &&
       !same_bits(not_saved, results.y))
     results.wrong = "y depends on whether the state is saved";
-  op.backward(exec, t.dy.view(), t.inputs(p), t.y.view(), {t.state.view()}, t.gradients(p.wanted),
-              one.get(), p.backward_options());
+  op.backward(exec, t.dy.view(), t.inputs(p), t.y.view(), {t.state.view()},
+              t.gradients(p.requested), first.get(), p.backward_options());
   results.dq = t.dq.contents();
   results.dk = t.dk.contents();
   results.dv = t.dv.contents();
@@ -117,12 +118,11 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
   if (!same_bits(t.y.contents(), results.y) || !same_bits(t.state.contents(), results.state))
     results.wrong = "backward wrote to y or the state";
   if (!t.gaps_untouched()) results.wrong = "wrote beside a tensor";
-  if (!one.red_zones_intact() || !two.red_zones_intact()) results.wrong = "workspace overrun";
+  if (!first.red_zones_intact() || !second.red_zones_intact()) results.wrong = "workspace overrun";
   return results;
 }
 
-// Runs attention with the problem's own mask. Masks that are only a range are passed as a type that
-// has nothing else.
+// Runs attention with the problem's mask. Masks with ranges only are passed as range_mask.
 template <class Algorithm, class T>
 attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_problem<T> const& p,
                                                                      any_exec const& exec,
@@ -138,25 +138,25 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_p
                           exec, layout);
 }
 
-// The names of gradients that have other bits when only they are wanted, than with all at once.
+// Names of the gradients whose bits differ if only they are requested.
 template <class T, class Algorithm>
 std::string changed_when_alone(attention_problem<T> p, any_exec const& exec,
                                Algorithm const& algorithm) {
-  p.wanted = 15;
-  auto const all = run_attention(p, exec, algorithm);
+  p.requested = 15;
+  auto const together = run_attention(p, exec, algorithm);
   std::string changed;
   for (unsigned bit : {wants_dq, wants_dk, wants_dv, wants_dbias}) {
-    p.wanted = bit;
-    auto const one = run_attention(p, exec, algorithm);
-    if (bit == wants_dq && !same_bits(one.dq, all.dq)) changed += "dq ";
-    if (bit == wants_dk && !same_bits(one.dk, all.dk)) changed += "dk ";
-    if (bit == wants_dv && !same_bits(one.dv, all.dv)) changed += "dv ";
-    if (bit == wants_dbias && !same_bits(one.dbias, all.dbias)) changed += "dbias ";
+    p.requested = bit;
+    auto const single = run_attention(p, exec, algorithm);
+    if (bit == wants_dq && !same_bits(single.dq, together.dq)) changed += "dq ";
+    if (bit == wants_dk && !same_bits(single.dk, together.dk)) changed += "dk ";
+    if (bit == wants_dv && !same_bits(single.dv, together.dv)) changed += "dv ";
+    if (bit == wants_dbias && !same_bits(single.dbias, together.dbias)) changed += "dbias ";
   }
   return changed;
 }
 
-// Whether this processor multiplies pairs of bfloat16, and this compiler lets the library know.
+// True if the processor has an instruction for pairs of bfloat16 and the compiler supports it.
 inline bool processor_multiplies_pairs() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && \
     (defined(__clang__) || __GNUC__ >= 11)
@@ -165,7 +165,7 @@ inline bool processor_multiplies_pairs() {
   return false;
 #endif
 }
-// Whether a call multiplies by such an instruction.
+// True if a call uses that instruction.
 template <class T, class Algorithm>
 bool native_products(Algorithm const& algorithm, any_exec const& exec) {
   if constexpr (std::is_same_v<Algorithm, ss::streaming> && std::is_same_v<T, bfloat16>) {
@@ -182,8 +182,7 @@ attention_answer answer_of(attention_problem<T> const& p, attention_roundings<T>
   return attention_oracle<T>(p, roundings).answer();
 }
 
-// A problem and its answers: one for the host, one for who rounds weights, one for kernels, one for
-// native products.
+// A problem and its answers: for the host, for rounded weights, for kernels, for native products.
 template <class T>
 class solved_attention {
  public:
@@ -204,85 +203,86 @@ class solved_attention {
   mutable std::optional<attention_answer> answers_[4];
 };
 
-// The greatest part of its bound that any error takes up.
+// Maximum ratios of errors to their bounds.
 struct attention_shares {
   long double y = 0, state = 0, dq = 0, dk = 0, dv = 0, dbias = 0;
 
-  void raise(attention_shares const& by) {
+  void raise(attention_shares const& other) {
     for (auto share : {&attention_shares::y, &attention_shares::state, &attention_shares::dq,
                        &attention_shares::dk, &attention_shares::dv, &attention_shares::dbias})
-      this->*share = std::max(this->*share, by.*share);
+      this->*share = std::max(this->*share, other.*share);
   }
   std::string text() const {
-    std::string all;
+    std::string list;
     for (long double share : {y, state, dq, dk, dv, dbias})
-      all += (all.empty() ? "" : ", ") + std::to_string(static_cast<double>(share));
-    return all;
+      list += (list.empty() ? "" : ", ") + std::to_string(static_cast<double>(share));
+    return list;
   }
 };
 
 template <class T>
-std::string within(char const* name, std::vector<T> const& got, std::vector<bounded> const& want,
-                   long double& share) {
-  if (got.size() != want.size()) return std::string(name) + " has the wrong size";
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    number const is = decode(got[i]);
-    long double const error = std::fabs(is.value - want[i].value);
-    if (is.kind != number_class::finite || !(error <= want[i].error))
+std::string within(char const* name, std::vector<T> const& actual,
+                   std::vector<bounded> const& expected, long double& share) {
+  if (actual.size() != expected.size()) return std::string(name) + " has the wrong size";
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    number const result = decode(actual[i]);
+    long double const error = std::fabs(result.value - expected[i].value);
+    if (result.kind != number_class::finite || !(error <= expected[i].error))
       return std::string(name) + "[" + std::to_string(i) + "] is " +
-             (is.kind == number_class::finite ? std::to_string(is.value) : "not finite") +
-             ", must be " + std::to_string(want[i].value) + " (bound " +
-             std::to_string(want[i].error) + ", error " + std::to_string(error) + ")";
-    if (error > 0) share = std::max(share, error / want[i].error);
+             (result.kind == number_class::finite ? std::to_string(result.value) : "not finite") +
+             ", must be " + std::to_string(expected[i].value) + " (bound " +
+             std::to_string(expected[i].error) + ", error " + std::to_string(error) + ")";
+    if (error > 0) share = std::max(share, error / expected[i].error);
   }
   return {};
 }
-// The numbers of `streaming`: of a query that looks at nothing, -infinity and 0.
+// Checks the state of `streaming`, which is -infinity and 0 for queries without visible keys.
 template <class State>
-std::string numbers_within(std::vector<State> const& state, attention_answer const& want,
+std::string numbers_within(std::vector<State> const& state, attention_answer const& expected,
                            long double& share) {
-  std::vector<State> most, total;
-  for (std::size_t i = 0; i < want.looks.size(); ++i) {
+  std::vector<State> maxima, total;
+  for (std::size_t i = 0; i < expected.looks.size(); ++i) {
     State const m = state[2 * i], l = state[2 * i + 1];
     bool const none = decode(m).kind == number_class::minus_infinity && same_bits(l, State(0));
-    if (!want.looks[i] && !none)
+    if (!expected.looks[i] && !none)
       return "the state of query " + std::to_string(i) + ", which looks at nothing, is wrong";
-    most.push_back(want.looks[i] ? m : State(0));
+    maxima.push_back(expected.looks[i] ? m : State(0));
     total.push_back(l);
   }
-  std::string const wrong = within("m", most, want.most, share);
-  return wrong.empty() ? within("l", total, want.total, share) : wrong;
+  std::string const wrong = within("m", maxima, expected.maxima, share);
+  return wrong.empty() ? within("l", total, expected.total, share) : wrong;
 }
 
 template <class Algorithm, class T, class State>
 std::string check_results(solved_attention<T> const& s, any_exec const& exec, Algorithm algorithm,
-                          attention_results<T, State> const& got, memory_layout layout = {},
+                          attention_results<T, State> const& actual, memory_layout layout = {},
                           attention_shares* shares = nullptr) {
   attention_problem<T> const& p = s.problem;
   bool const native = native_products<T>(algorithm, exec);
-  attention_answer const& want = s.template answer<Algorithm>(host_isa(exec).has_value(), native);
+  attention_answer const& expected =
+      s.template answer<Algorithm>(host_isa(exec).has_value(), native);
   attention_shares part;
-  std::string wrong = got.wrong;
-  auto const note = [&](std::string const& what) {
-    if (wrong.empty()) wrong = what;
+  std::string wrong = actual.wrong;
+  auto const note = [&](std::string const& error) {
+    if (wrong.empty()) wrong = error;
   };
-  note(within("y", got.y, want.y, part.y));
+  note(within("y", actual.y, expected.y, part.y));
   if constexpr (slicesort::detail::attention_traits<Algorithm>::saves_map)
-    note(within("the map", got.state, want.map, part.state));
+    note(within("the map", actual.state, expected.map, part.state));
   else
-    note(numbers_within(got.state, want, part.state));
-  auto const gradient = [&](char const* name, unsigned bit, std::vector<T> const& is,
-                            std::vector<T> const& before, std::vector<bounded> const& must,
+    note(numbers_within(actual.state, expected, part.state));
+  auto const gradient = [&](char const* name, unsigned bit, std::vector<T> const& result,
+                            std::vector<T> const& before, std::vector<bounded> const& bounds,
                             long double& share) {
-    if ((p.wanted & bit) != 0)
-      note(within(name, is, must, share));
-    else if (!same_bits(is, before))
+    if ((p.requested & bit) != 0)
+      note(within(name, result, bounds, share));
+    else if (!same_bits(result, before))
       note(std::string(name) + " was not asked for, and is written");
   };
-  gradient("dq", wants_dq, got.dq, p.dq, want.dq, part.dq);
-  gradient("dk", wants_dk, got.dk, p.dk, want.dk, part.dk);
-  gradient("dv", wants_dv, got.dv, p.dv, want.dv, part.dv);
-  gradient("dbias", wants_dbias, got.dbias, p.dbias, want.dbias, part.dbias);
+  gradient("dq", wants_dq, actual.dq, p.dq, expected.dq, part.dq);
+  gradient("dk", wants_dk, actual.dk, p.dk, expected.dk, part.dk);
+  gradient("dv", wants_dv, actual.dv, p.dv, expected.dv, part.dv);
+  gradient("dbias", wants_dbias, actual.dbias, p.dbias, expected.dbias, part.dbias);
   if (shares != nullptr) shares->raise(part);
   if (!wrong.empty())
     wrong += std::string(": ") +
@@ -325,8 +325,8 @@ std::string check_attention(solved_attention<T> const& s, any_exec const& exec,
   linkage template std::string support::check_attention(                                          \
       solved_attention<T> const&, any_exec const&, slicesort::materialized<>, memory_layout,      \
       attention_shares*);                                                                         \
-  linkage template support::attention_problem<T> support::any_attention(attention_size,           \
-                                                                        std::uint64_t, int);
+  linkage template support::attention_problem<T> support::random_attention(attention_size,        \
+                                                                           std::uint64_t, int);
 #if defined(SLICESORT_TEST_LINKS_HELPERS_OF_softmax_attention)
 SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_softmax_attention)
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of softmax_attention: every rule refuses with its message, `check` says what the call
-// throws, and a refused call has written nothing.
+// Checks of softmax_attention: every violation has its message, dry runs report what calls throw,
+// and rejected calls write nothing.
 #include "call.hpp"
 
 #include <doctest/doctest.h>
@@ -27,24 +27,24 @@ void check_accepted(Call& c) {
 
 }  // namespace
 
-TEST_CASE("sound calls are accepted") {
+TEST_CASE("valid calls are accepted") {
   attention_call<> c;
   SUBCASE("as it is") {}
   SUBCASE("a bias") { c.with_bias(); }
-  SUBCASE("the gradient of a bias that is not there") { c.to.dbias = c.dbias; }
+  SUBCASE("the gradient of a bias that is not there") { c.grads.dbias = c.dbias; }
   SUBCASE("a bias that samples or heads share, or a relative one, and gradients of any form") {
     extents4 const forms[] = {{1, 3, 5, 4}, {2, 1, 5, 4}, {1, 1, 1, 8}, {2, 3, 1, 8}};
     for (extents4 bias : forms)
       for (extents4 dbias : forms) {
         c.in.bias = {c.at(3), bias};
-        c.to.dbias = {c.at(10), dbias};
+        c.grads.dbias = {c.at(10), dbias};
         check_accepted(c);
       }
   }
   SUBCASE("dropout") { c.dropout = {0.999, 5}; }
   SUBCASE("dropout of a part") { c.dropout = {0.1, 5, index_t{1} << 62, 4, 7}; }
-  SUBCASE("no gradients at all") { c.to = {}; }
-  SUBCASE("one gradient") { c.to = {{}, {}, c.to.dv, {}}; }
+  SUBCASE("no gradients at all") { c.grads = {}; }
+  SUBCASE("one gradient") { c.grads = {{}, {}, c.grads.dv, {}}; }
   SUBCASE("lengths") {
     c.rows = {0, 4};
     c.query_rows = {5, 0};
@@ -73,7 +73,7 @@ TEST_CASE("sound calls are accepted") {
     c.in = {{c.at(0), e}, {c.at(1), e}, {c.at(2), e}, {}};
     c.y = {c.at(5), e}, c.dy = {c.at(4), e};
     c.state = {c.at(6), {1, 3, 4, 2}};
-    c.to = {{c.at(7), e, packed}, {c.at(7) + 18, e, packed}, {c.at(7) + 36, e, packed}, {}};
+    c.grads = {{c.at(7), e, packed}, {c.at(7) + 18, e, packed}, {c.at(7) + 36, e, packed}, {}};
   }
   check_accepted(c);
 }
@@ -93,14 +93,16 @@ TEST_CASE("anything of the shape of mdspan") {
     float* data_handle() const { return data; }
   };
   attention_call<> c, d;
-  auto const of = [](auto const& view) {
+  auto const to_span = [](auto const& view) {
     return span{const_cast<float*>(view.data()), view.extents()};
   };
   d.op().forward(d.exec, d.in, d.y, {d.state}, d.scratch);
-  d.op().backward(d.exec, d.dy, d.in, d.y, {d.state}, d.to, d.scratch);
-  c.op().forward(c.exec, {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)}, c.scratch);
-  c.op().backward(c.exec, of(c.dy), {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)},
-                  {of(c.to.dq), of(c.to.dk), of(c.to.dv)}, c.scratch);
+  d.op().backward(d.exec, d.dy, d.in, d.y, {d.state}, d.grads, d.scratch);
+  c.op().forward(c.exec, {to_span(c.in.q), to_span(c.in.k), to_span(c.in.v)}, to_span(c.y),
+                 {to_span(c.state)}, c.scratch);
+  c.op().backward(c.exec, to_span(c.dy), {to_span(c.in.q), to_span(c.in.k), to_span(c.in.v)},
+                  to_span(c.y), {to_span(c.state)},
+                  {to_span(c.grads.dq), to_span(c.grads.dk), to_span(c.grads.dv)}, c.scratch);
   CHECK(same_bits(c.memory, d.memory));
   CHECK(c.memory[5 * c.piece] == 2.5f);  // the mean of equal values
   CHECK(c.memory[9 * c.piece] != 2.5f);
@@ -173,25 +175,25 @@ TEST_CASE("shapes") {
     CHECK(m.with_state() == "state.keys is 2, must be 4");
   }
   SUBCASE("gradients") {
-    c.to.dq = {c.at(7), {2, 3, 4, 6}};
+    c.grads.dq = {c.at(7), {2, 3, 4, 6}};
     CHECK(c.backward() == "softmax_attention.backward: dq.length is 4, must be 5 (q.length)");
-    c.to.dq = {};
-    c.to.dk = {c.at(8), {2, 3, 4, 7}};
+    c.grads.dq = {};
+    c.grads.dk = {c.at(8), {2, 3, 4, 7}};
     CHECK(c.backward() == "softmax_attention.backward: dk.channels is 7, must be 6 (k.channels)");
-    c.to.dk = {};
-    c.to.dv = {c.at(9), {2, 2, 4, 7}};
+    c.grads.dk = {};
+    c.grads.dv = {c.at(9), {2, 2, 4, 7}};
     CHECK(c.backward() == "softmax_attention.backward: dv.heads is 2, must be 3 (v.heads)");
-    c.to.dv = {};
-    c.to.dbias = {c.at(10), {2, 3, 5, 5}};
+    c.grads.dv = {};
+    c.grads.dbias = {c.at(10), {2, 3, 5, 5}};
     CHECK(c.backward() == "softmax_attention.backward: dbias.keys is 5, must be 4 (k.length)");
-    c.to.dbias = {nullptr, c.map_shape};
+    c.grads.dbias = {nullptr, c.map_shape};
     CHECK(c.backward() ==
           "softmax_attention.backward: dbias.data is null, must point to [2, 3, 5, 4]");
   }
   SUBCASE("the gradient of a bias") {
-    c.to.dbias = {c.at(10), {2, 2, 1, 8}};
+    c.grads.dbias = {c.at(10), {2, 2, 1, 8}};
     CHECK(c.backward() == "softmax_attention.backward: dbias.heads is 2, must be 3 (q.heads)");
-    c.to.dbias = {c.at(10), {1, 3, 1, 4}};
+    c.grads.dbias = {c.at(10), {1, 3, 1, 4}};
     CHECK(c.backward() ==
           "softmax_attention.backward: dbias.keys is 4, must be 8 (q.length + "
           "k.length - 1) where dbias.queries is 1");
@@ -210,11 +212,11 @@ TEST_CASE("shapes") {
   SUBCASE("outputs give every element its place") {
     c.y = {c.at(5), c.y_shape, {105, 0, 7, 1}};
     CHECK(c.forward() == "softmax_attention.forward: y.stride.heads is 0, must be positive");
-    CHECK(c.backward() == "");  // which only reads it
-    c.to.dk = {c.at(8), c.k_shape, {72, 6, 6, 1}};
+    CHECK(c.backward() == "");  // backward only reads it
+    c.grads.dk = {c.at(8), c.k_shape, {72, 6, 6, 1}};
     CHECK(says(c.backward(), "softmax_attention.backward: dk.strides are [72, 6, 6, 1]"));
-    c.to.dk = {};
-    c.to.dbias = {c.at(10), c.map_shape, {0, 0, 4, 1}};
+    c.grads.dk = {};
+    c.grads.dbias = {c.at(10), c.map_shape, {0, 0, 4, 1}};
     CHECK(c.backward() == "softmax_attention.backward: dbias.stride.batch is 0, must be positive");
   }
   SUBCASE("too long to number") {
@@ -286,15 +288,15 @@ TEST_CASE("masks") {
   attention_call<ss::mask::block_local> b;
   b.mask = {0};
   CHECK(b.everywhere() == "mask block_local: size must be in 1..2^40 (k.length is 4)");
-  struct own : pattern_mask {
+  struct odd_keys : pattern_mask {
     char const* validate(index_t keys) const {
       return keys % 2 == 1 ? nullptr : "own: keys must be odd";
     }
   };
-  attention_call<own> o;
+  attention_call<odd_keys> o;
   CHECK(o.everywhere() == "mask own: keys must be odd (k.length is 4)");
 
-  // What a mask is told of a call: the keys, the queries, and whether samples have lengths.
+  // Masks validate the keys, the queries, and the presence of lengths of a call.
   using circle = ss::mask::chunk_back;
   attention_call<ss::mask::both<pattern_mask, circle>> chunks;
   chunks.mask.b = {2, true, 4};
@@ -303,10 +305,10 @@ TEST_CASE("masks") {
   CHECK(
       chunks.everywhere() ==
       "mask chunk_back: samples must not have lengths of their own if it is circular (k.length is 4)");
-  std::vector<std::uint8_t> const all(4, 0xff);
+  std::vector<std::uint8_t> const table(4, 0xff);
   attention_call<ss::mask::block_pairs> pairs;
   index_t const queries = pairs.q_shape.length;
-  pairs.mask = {{all.data(), 4}, 2, 4, queries};
+  pairs.mask = {{table.data(), 4}, 2, 4, queries};
   check_accepted(pairs);
   pairs.mask.queries = queries + 1;
   CHECK(pairs.everywhere() ==
@@ -314,12 +316,12 @@ TEST_CASE("masks") {
         "(k.length is 4)");
 }
 
-TEST_CASE("what is written shares no element with anything") {
+TEST_CASE("outputs share no element with other tensors") {
   attention_call<> c;
   c.with_bias();
-  tensor4<float>* const outputs[] = {&c.y, &c.state, &c.to.dq, &c.to.dk, &c.to.dv, &c.to.dbias};
+  tensor4<float>* const outputs[] = {&c.y,        &c.state,    &c.grads.dq,
+                                     &c.grads.dk, &c.grads.dv, &c.grads.dbias};
   char const* const names[] = {"y", "state", "dq", "dk", "dv", "dbias"};
-  // Pieces: q, k, v, bias, dy, y, state, then the gradients.
   char const* const pieces[] = {"q",     "k",  "v",  "bias", "dy",   "y",
                                 "state", "dq", "dk", "dv",   "dbias"};
   for (std::size_t output = 0; output < 6; ++output)
@@ -327,8 +329,8 @@ TEST_CASE("what is written shares no element with anything") {
       bool const backward = output > 1;
       if (!backward && (piece == 4 || piece > 6)) continue;
       if (std::string(names[output]) == pieces[piece]) continue;
-      tensor4<float> const right = *outputs[output];
-      *outputs[output] = {c.at(piece) + 1, right.extents()};
+      tensor4<float> const valid_view = *outputs[output];
+      *outputs[output] = {c.at(piece) + 1, valid_view.extents()};
       std::string const message = backward ? c.backward() : c.forward();
       std::string const head =
           backward ? "softmax_attention.backward: " : "softmax_attention.forward: ";
@@ -336,7 +338,7 @@ TEST_CASE("what is written shares no element with anything") {
       CHECK((says(message, (head + names[output] + " overlaps " + pieces[piece]).c_str()) ||
              says(message, (head + pieces[piece] + " overlaps " + names[output]).c_str())));
       CHECK(says(message, "must share no element"));
-      *outputs[output] = right;
+      *outputs[output] = valid_view;
     }
   CHECK(c.forward() == "");
   CHECK(c.backward() == "");
@@ -346,17 +348,17 @@ TEST_CASE_TEMPLATE("workspace and policy", Call, attention_call<>, materialized_
   Call c;
   for (bool biased : {false, true}) {
     if (biased) c.with_bias();
-    std::size_t const need = c.op().template workspace_bytes<float>(c.exec, c.q_shape, c.v_shape);
-    c.scratch = {c.scratch_memory.data(), need};
+    std::size_t const bytes = c.op().template workspace_bytes<float>(c.exec, c.q_shape, c.v_shape);
+    c.scratch = {c.scratch_memory.data(), bytes};
     CHECK(c.forward() == "");
     CHECK(c.backward() == "");
-    REQUIRE(need > 0);
-    c.scratch.bytes = need - 1;
-    CHECK(c.everywhere() == "workspace.bytes is " + std::to_string(need - 1) +
-                                ", must be at least " + std::to_string(need));
-    c.scratch = {nullptr, need};
+    REQUIRE(bytes > 0);
+    c.scratch.bytes = bytes - 1;
+    CHECK(c.everywhere() == "workspace.bytes is " + std::to_string(bytes - 1) +
+                                ", must be at least " + std::to_string(bytes));
+    c.scratch = {nullptr, bytes};
     CHECK(c.everywhere() ==
-          "workspace.data is null, must point to " + std::to_string(need) + " bytes");
+          "workspace.data is null, must point to " + std::to_string(bytes) + " bytes");
   }
   c.exec.threads = 0;
   CHECK(c.everywhere() == "exec.threads is 0, must be at least 1");

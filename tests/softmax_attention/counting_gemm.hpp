@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix product of the tests' own, in plain loops on host memory, that counts its calls, judges
-// them, and can say no.
+// A user-defined matrix product in plain loops that counts and validates its calls, and can reject
+// some.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -17,17 +17,17 @@ namespace support {
 
 struct gemm_log {
   std::atomic<int> calls{0}, done{0};
-  std::atomic<bool> sound{true};
+  std::atomic<bool> valid{true};
 };
 
 struct counting_gemm {
   static constexpr bool host_memory = true;
   gemm_log* log = nullptr;
-  int refused = 0;  // of so many calls the first is refused; 1: all
+  int refused = 0;  // rejects the first of every `refused` calls; 1: all
 
   bool multiply(CUstream_st* stream, slicesort::gemm_call const& g) const {
     int const number = log->calls++;
-    if (stream != nullptr || !sound(g)) log->sound = false;
+    if (stream != nullptr || !valid(g)) log->valid = false;
     if (refused > 0 && number % refused == 0) return false;
     for (slicesort::index_t m = 0; m < g.matrices; ++m)
       for (slicesort::index_t i = 0; i < g.rows; ++i)
@@ -46,15 +46,15 @@ struct counting_gemm {
  private:
   using kind = slicesort::element_kind;
 
-  static bool sound(slicesort::gemm_call const& g) {
+  static bool valid(slicesort::gemm_call const& g) {
     auto const operand = [](slicesort::gemm_operand const& o) {
       return o.data != nullptr && o.row_stride >= 0 && o.column_stride >= 0 && o.matrix_stride >= 0;
     };
     return g.rows > 0 && g.columns > 0 && g.depth > 0 && g.matrices > 0 && operand(g.a) &&
            operand(g.b) && operand(g.c) && g.a.kind == g.b.kind;
   }
-  static slicesort::index_t place(slicesort::gemm_operand const& o, slicesort::index_t m,
-                                  slicesort::index_t row, slicesort::index_t column) {
+  static slicesort::index_t offset(slicesort::gemm_operand const& o, slicesort::index_t m,
+                                   slicesort::index_t row, slicesort::index_t column) {
     return m * o.matrix_stride + row * o.row_stride + column * o.column_stride;
   }
   template <class F>
@@ -76,7 +76,7 @@ struct counting_gemm {
     as_element(o.kind, [&](auto element) {
       using wide = slicesort::detail::accumulator_t<decltype(element)>;
       value = static_cast<wide>(
-          static_cast<decltype(element) const*>(o.data)[place(o, m, row, column)]);
+          static_cast<decltype(element) const*>(o.data)[offset(o, m, row, column)]);
     });
     return value;
   }
@@ -84,7 +84,7 @@ struct counting_gemm {
                     slicesort::index_t column, double value) {
     as_element(o.kind, [&](auto element) {
       using wide = slicesort::detail::accumulator_t<decltype(element)>;
-      static_cast<decltype(element)*>(const_cast<void*>(o.data))[place(o, m, row, column)] =
+      static_cast<decltype(element)*>(const_cast<void*>(o.data))[offset(o, m, row, column)] =
           static_cast<decltype(element)>(static_cast<wide>(value));
     });
   }

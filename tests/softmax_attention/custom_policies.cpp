@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers bring to softmax_attention: masks as types, matrix products, element types.
+// User-defined policies of softmax_attention: mask types, matrix products, element types.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "counting_gemm.hpp"
@@ -17,18 +17,18 @@ using namespace support;
 
 namespace {
 
-struct own_half {
+struct custom_half {
   float16 value;
 
-  own_half() = default;
-  explicit own_half(float v) : value(v) {}
+  custom_half() = default;
+  explicit custom_half(float v) : value(v) {}
   explicit operator float() const { return static_cast<float>(value); }
 };
 
 }  // namespace
 
 template <>
-struct slicesort::dtype_traits<own_half> : slicesort::dtype_traits<slicesort::float16> {};
+struct slicesort::dtype_traits<custom_half> : slicesort::dtype_traits<slicesort::float16> {};
 
 namespace {
 
@@ -37,19 +37,19 @@ struct few_results {
   std::vector<T> y, dq, dk, dv;
 };
 
-// Forward and backward on the host of contiguous tensors, whose elements may be of another type of
-// the same format.
+// Runs forward and backward on the host, with contiguous tensors of an element type of the same
+// format.
 template <class E, class Op, class T>
 few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
-  auto const as = [](std::vector<T> const& from) {
-    std::vector<E> to(from.size());
-    std::memcpy(static_cast<void*>(to.data()), from.data(), from.size() * sizeof(T));
-    return to;
+  auto const as = [](std::vector<T> const& elements) {
+    std::vector<E> converted(elements.size());
+    std::memcpy(static_cast<void*>(converted.data()), elements.data(), elements.size() * sizeof(T));
+    return converted;
   };
-  auto const back = [](std::vector<E> const& from) {
-    std::vector<T> to(from.size());
-    std::memcpy(static_cast<void*>(to.data()), from.data(), from.size() * sizeof(T));
-    return to;
+  auto const back = [](std::vector<E> const& elements) {
+    std::vector<T> converted(elements.size());
+    std::memcpy(static_cast<void*>(converted.data()), elements.data(), elements.size() * sizeof(T));
+    return converted;
   };
   std::vector<E> const q = as(p.q), k = as(p.k), v = as(p.v), dy = as(p.dy);
   std::vector<E> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size());
@@ -72,13 +72,14 @@ few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
 }
 
 double distance(std::vector<float> const& a, std::vector<float> const& b) {
-  double most = 0;
+  double max_difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
-    most = std::max(most, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
-  return most;
+    max_difference =
+        std::max(max_difference, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  return max_difference;
 }
 
-// A mask's type gives what the same mask gives when it is decided at run time.
+// Compares a mask type with the same mask selected at run time.
 template <class Mask>
 void check_type(Mask mask, pattern_mask same) {
   attention_size const size{1, 2, 70, 81, 8, 9};
@@ -86,19 +87,19 @@ void check_type(Mask mask, pattern_mask same) {
   p.lengths = {77};
   p.query_lengths = {69};
   auto const check = [&](auto algorithm) {
-    auto const want = run_contiguous<float>(p.op(algorithm), p);
-    auto const got = run_contiguous<float>(
+    auto const expected = run_contiguous<float>(p.op(algorithm), p);
+    auto const actual = run_contiguous<float>(
         ss::softmax_attention<Mask, decltype(algorithm)>(mask, p.scale, algorithm), p);
-    CHECK(distance(got.y, want.y) <= 1e-5);
-    CHECK(distance(got.dq, want.dq) <= 1e-5);
-    CHECK(distance(got.dk, want.dk) <= 1e-5);
-    CHECK(distance(got.dv, want.dv) <= 1e-5);
+    CHECK(distance(actual.y, expected.y) <= 1e-5);
+    CHECK(distance(actual.dq, expected.dq) <= 1e-5);
+    CHECK(distance(actual.dk, expected.dk) <= 1e-5);
+    CHECK(distance(actual.dv, expected.dv) <= 1e-5);
   };
   check(ss::streaming{});
   check(ss::materialized<>{});
 }
 
-// A mask for this file: a pattern without a range.
+// A mask without a range.
 struct every_third {
   bool allows(index_t query, index_t key) const {
     return (query < key ? key - query : query - key) % 3 == 0;
@@ -118,29 +119,28 @@ TEST_CASE("masks as types") {
   check_type(mask::both{mask::window{70, 2}, mask::window{4, 90}}, {mask_kind::window, 4, 2});
 }
 
-TEST_CASE_TEMPLATE("a product of the caller's", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a user-defined product", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 500;
   for (attention_size size : {attention_size{1, 2, 33, 40, 8, 8},
                               attention_size{2, 1, 17, 9, 5, 12}, attention_size{1, 1, 1, 20, 3, 4},
                               attention_size{2, 2, 0, 5, 4, 3}, attention_size{1, 3, 12, 12, 0, 6}})
     for (int refused : {0, 1, 2})
       for (int layout : {0, 3}) {
-        solved_attention<T> const s(any_attention<T>(size, ++seed));
+        solved_attention<T> const s(random_attention<T>(size, ++seed));
         for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
           CAPTURE(describe_exec(exec));
           gemm_log log;
-          ss::materialized<counting_gemm> const mine{counting_gemm{&log, refused}};
-          CHECK(check_attention(s, exec, mine, memory_layout{layout}) == "");
-          CHECK(log.sound.load());
+          ss::materialized<counting_gemm> const custom{counting_gemm{&log, refused}};
+          CHECK(check_attention(s, exec, custom, memory_layout{layout}) == "");
+          CHECK(log.valid.load());
           CHECK(log.done.load() <= log.calls.load());
           if (refused == 1) {
             CHECK(log.done.load() == 0);
-            CHECK(same_results(run_attention(s.problem, exec, mine),
+            CHECK(same_results(run_attention(s.problem, exec, custom),
                                run_attention(s.problem, exec, ss::materialized<>{})));
           }
-          // A GPU is not asked to multiply on the host. Else what a BLAS can do is left to it: two
-          // products of each forward. Of lengths it knows nothing, and kernels cannot look at them
-          // first.
+          // A GPU does not multiply on the host. Otherwise the BLAS gets the two products of each
+          // forward, unless kernels would have to read lengths first.
           bool const something = s.problem.lengths.empty() && s.problem.query_lengths.empty() &&
                                  size.queries > 0 && size.channels > 0;
           if (testing(backend_kind::cuda))
@@ -151,17 +151,17 @@ TEST_CASE_TEMPLATE("a product of the caller's", T, float, double, float16, bfloa
       }
 }
 
-TEST_CASE("an element type of the caller's") {
+TEST_CASE("a user-defined element type") {
   if (!testing(backend_kind::host)) return;
   auto p = normal_attention<float16>({1, 2, 20, 37, 8, 5}, {mask_kind::causal, 10, 0}, 600);
   auto const check = [&](auto algorithm) {
-    auto const mine = run_contiguous<own_half>(p.op(algorithm), p);
-    auto const ours = run_contiguous<float16>(p.op(algorithm), p);
-    CHECK(same_bits(mine.y, ours.y));
-    CHECK(same_bits(mine.dq, ours.dq));
-    CHECK(same_bits(mine.dk, ours.dk));
-    CHECK(same_bits(mine.dv, ours.dv));
-    CHECK(decode(mine.y[3]).kind == number_class::finite);
+    auto const custom = run_contiguous<custom_half>(p.op(algorithm), p);
+    auto const library = run_contiguous<float16>(p.op(algorithm), p);
+    CHECK(same_bits(custom.y, library.y));
+    CHECK(same_bits(custom.dq, library.dq));
+    CHECK(same_bits(custom.dk, library.dk));
+    CHECK(same_bits(custom.dv, library.dv));
+    CHECK(decode(custom.y[3]).kind == number_class::finite);
   };
   check(ss::streaming{});
   check(ss::materialized<>{});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention gives the same bits for any number of threads, any executor, any instruction
-// set and any split of the batch and the heads; the same results on every device; and takes memory
-// that grows with the length alone.
+// softmax_attention gives the same bits for any number of threads, executor, instruction set and
+// split of the batch and heads, the same results on every device, and uses memory linear in the
+// length.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"
@@ -18,36 +18,38 @@ using namespace support;
 
 namespace {
 
-// One head of one sample as a problem of its own.
+// Extracts one head of one sample as a problem.
 template <class T>
 attention_problem<T> head_of(attention_problem<T> const& p, index_t b, index_t h) {
-  attention_problem<T> one = p;
-  one.size.batch = one.size.heads = 1;
-  auto const part = [&](std::vector<T> const& all, extents4 e) {
-    if (all.empty()) return all;
-    auto const first = all.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
+  attention_problem<T> head = p;
+  head.size.batch = head.size.heads = 1;
+  auto const part = [&](std::vector<T> const& whole, extents4 e) {
+    if (whole.empty()) return whole;
+    auto const first =
+        whole.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
     return std::vector<T>(first, first + static_cast<std::ptrdiff_t>(e.length * e.channels));
   };
-  one.q = part(p.q, p.size.q());
-  one.k = part(p.k, p.size.k());
-  one.v = part(p.v, p.size.v());
-  one.bias = part(p.bias, p.size.map());
-  one.dy = part(p.dy, p.size.y());
-  one.dq = part(p.dq, p.size.q());
-  one.dk = part(p.dk, p.size.k());
-  one.dv = part(p.dv, p.size.v());
-  one.dbias = part(p.dbias, p.size.map());
-  if (!p.lengths.empty()) one.lengths = {p.valid_keys(b)};
-  if (!p.query_lengths.empty()) one.query_lengths = {p.valid_queries(b)};
-  return one;
+  head.q = part(p.q, p.size.q());
+  head.k = part(p.k, p.size.k());
+  head.v = part(p.v, p.size.v());
+  head.bias = part(p.bias, p.size.map());
+  head.dy = part(p.dy, p.size.y());
+  head.dq = part(p.dq, p.size.q());
+  head.dk = part(p.dk, p.size.k());
+  head.dv = part(p.dv, p.size.v());
+  head.dbias = part(p.dbias, p.size.map());
+  if (!p.lengths.empty()) head.lengths = {p.valid_keys(b)};
+  if (!p.query_lengths.empty()) head.query_lengths = {p.valid_queries(b)};
+  return head;
 }
 template <class T, class State>
 attention_results<T, State> head_of(attention_results<T, State> const& r, attention_size s,
                                     index_t numbers, index_t b, index_t h) {
-  auto const part = [&](auto const& all, extents4 e) {
-    auto const first = all.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
-    return std::decay_t<decltype(all)>(first,
-                                       first + static_cast<std::ptrdiff_t>(e.length * e.channels));
+  auto const part = [&](auto const& whole, extents4 e) {
+    auto const first =
+        whole.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
+    return std::decay_t<decltype(whole)>(
+        first, first + static_cast<std::ptrdiff_t>(e.length * e.channels));
   };
   return {part(r.y, s.y()),
           part(r.dq, s.q()),
@@ -58,7 +60,7 @@ attention_results<T, State> head_of(attention_results<T, State> const& r, attent
           ""};
 }
 
-// f(algorithm)
+// Calls f(algorithm) for both algorithms.
 template <class F>
 void for_each_algorithm(F const& f) {
   f(ss::streaming{});
@@ -76,19 +78,20 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
   std::uint64_t seed = 60;
   for (attention_size size : sizes)
     for (int i = 0; i < 2; ++i) {
-      auto const p = any_attention<T>(size, ++seed);
+      auto const p = random_attention<T>(size, ++seed);
       for_each_algorithm([&](auto algorithm) {
-        auto const want = run_attention(p, ss::exec::host{}, algorithm);
+        auto const expected = run_attention(p, ss::exec::host{}, algorithm);
         auto const check = [&](any_exec const& exec) {
           CAPTURE(p.describe());
           CAPTURE(describe_exec(exec));
-          CHECK(same_results(run_attention(p, exec, algorithm), want));
+          CHECK(same_results(run_attention(p, exec, algorithm), expected));
         };
         for (unsigned threads : {1u, 2u, 3u, 4u, 33u}) check(ss::exec::host{threads});
         for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
-        for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
-                         test_executor::way::scattered, test_executor::way::threads}) {
-          test_executor executor{how};
+        for (auto schedule :
+             {test_executor::schedule::forwards, test_executor::schedule::backwards,
+              test_executor::schedule::scattered, test_executor::schedule::threads}) {
+          test_executor executor{schedule};
           check(any_exec(executor, 5));
         }
       });
@@ -99,19 +102,19 @@ TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, doub
   std::uint64_t seed = 80;
   for (attention_size size :
        {attention_size{2, 3, 40, 35, 8, 9}, attention_size{3, 1, 17, 70, 5, 6}}) {
-    auto p = any_attention<T>(size, ++seed);
+    auto p = random_attention<T>(size, ++seed);
     p.lengths = size.batch == 2 ? std::vector<index_t>{30, 35} : std::vector<index_t>{70, 0, 9};
     for_each_algorithm([&](auto algorithm) {
       for_each_backend_once(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(exec));
-        auto const all = run_attention(p, exec, algorithm);
-        CHECK(same_results(all, run_attention(p, exec, algorithm)));
+        auto const whole = run_attention(p, exec, algorithm);
+        CHECK(same_results(whole, run_attention(p, exec, algorithm)));
         index_t const numbers = p.op(algorithm).saved_extents(size.q(), size.v()).channels;
         for (index_t b = 0; b < size.batch; ++b)
           for (index_t h = 0; h < size.heads; ++h)
             CHECK(same_results(run_attention(head_of(p, b, h), exec, algorithm),
-                               head_of(all, size, numbers, b, h)));
+                               head_of(whole, size, numbers, b, h)));
       });
     });
   }
@@ -121,12 +124,12 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
   for (any_exec const exec : block_execs()) {
-    solved_attention<T> const s(any_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));
+    solved_attention<T> const s(random_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));
     CHECK(check_attention(s, exec) == "");
   }
 }
 
-// `[batch, length, heads * channels]`, as projections put it out.
+// `[batch, length, heads * channels]`, the output of projections.
 TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
   attention_size const size{2, 3, 11, 13, 4, 5};
   auto const p = normal_attention<T>(size, {mask_kind::causal, 2, 0}, 140);
@@ -159,11 +162,11 @@ TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
       op.backward(exec, heads(dy), {heads(q), heads(k), heads(v)}, result(y),
                   {tensor4<State>(state.data(), saved)}, {result(dq), result(dk), result(dv)},
                   scratch.get());
-      auto const want = run_attention_by(op, p, exec, memory_layout{});
-      CHECK(same_bits(y.elements(), join(want.y, size.y()).elements()));
-      CHECK(same_bits(dq.elements(), join(want.dq, size.q()).elements()));
-      CHECK(same_bits(dk.elements(), join(want.dk, size.k()).elements()));
-      CHECK(same_bits(dv.elements(), join(want.dv, size.v()).elements()));
+      auto const expected = run_attention_by(op, p, exec, memory_layout{});
+      CHECK(same_bits(y.elements(), join(expected.y, size.y()).elements()));
+      CHECK(same_bits(dq.elements(), join(expected.dq, size.q()).elements()));
+      CHECK(same_bits(dk.elements(), join(expected.dk, size.k()).elements()));
+      CHECK(same_bits(dv.elements(), join(expected.dv, size.v()).elements()));
     });
   });
 }
@@ -173,7 +176,7 @@ TEST_CASE("memory") {
   ss::softmax_attention<pattern_mask, ss::materialized<>> const whole;
   auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
   for_each_backend_once(1, [&](any_exec const& exec) {
-    // What streaming takes, and keeps, grows with the length, not with its square.
+    // Workspace and state of streaming grow with the length, not with its square.
     auto const bytes = [&](index_t n) {
       return op.template workspace_bytes<float>(exec, q(n), q(n));
     };

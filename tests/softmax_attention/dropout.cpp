@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of attention's weights: the golden, the oracle with and without a relative bias,
-// difference quotients, the same bits everywhere, none at rate 0, and mean and variance over seeds.
-// Under the library's masks: library_masks.cpp.
+// Dropout of attention weights: golden values, the oracle with and without a relative bias,
+// difference quotients, the same bits under every policy, rate 0, and mean and variance over seeds.
+// library_masks.cpp tests it under the library's masks.
 #include "masks.hpp"
 
 #include <slicesort/detail/softmax_attention/dropout.hpp>
@@ -25,7 +25,7 @@ void for_both(F const& f) {
 
 }  // namespace
 
-// baselines.txt of the specification: rate 1/4, seed 3.
+// Golden values of the specification: rate 1/4, seed 3.
 TEST_CASE("golden") {
   attention_problem<double> p;
   p.size = {1, 1, 4, 4, 2, 2};
@@ -36,14 +36,14 @@ TEST_CASE("golden") {
   p.dq = p.dk = p.dv = p.dy;
   p.dbias.resize(16);
   p.dropout = {0.25, 3};
-  double const want[] = {1.2447991464, 2.2436384689, 1.0301339779, 0.7394290927,
-                         0.8222542958, 1.6445085916, 0.1099915151, 0.8546683813};
+  double const expected[] = {1.2447991464, 2.2436384689, 1.0301339779, 0.7394290927,
+                             0.8222542958, 1.6445085916, 0.1099915151, 0.8546683813};
   for_both([&](auto algorithm) {
-    auto const got = run_attention(p, ss::exec::host{}, algorithm);
-    for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(got.y[i] - want[i]) <= 1e-10);
+    auto const actual = run_attention(p, ss::exec::host{}, algorithm);
+    for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(actual.y[i] - expected[i]) <= 1e-10);
   });
-  // What the kernels will ask, pair by pair.
-  auto const config = ss::detail::dropout_config::make(p.dropout, 1);
+  // The choice of kernels, pair by pair.
+  auto const config = ss::detail::dropout_config::of(p.dropout, 1);
   for (index_t c = 0; c < 16; ++c)
     CHECK(config.keeps(config.seed_of(0, 0) +
                        ss::detail::counter_step * static_cast<std::uint64_t>(c + 1)) ==
@@ -69,14 +69,14 @@ TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotie
     solved_attention<double> const s(p);
     for_both([&](auto algorithm) {
       ss::exec::host const exec;
-      auto const got = run_attention(p, exec, algorithm);
-      auto const& want = s.template answer<decltype(algorithm)>(true, false);
-      auto const near = [](std::vector<double> const& is, std::vector<bounded> const& must) {
-        for (std::size_t i = 0; i < is.size(); ++i)
-          CHECK(std::fabs(is[i] - must[i].value) <= 1e-12L);
+      auto const actual = run_attention(p, exec, algorithm);
+      auto const& expected = s.template answer<decltype(algorithm)>(true, false);
+      auto const near = [](std::vector<double> const& values, std::vector<bounded> const& bounds) {
+        for (std::size_t i = 0; i < values.size(); ++i)
+          CHECK(std::fabs(values[i] - bounds[i].value) <= 1e-12L);
       };
-      near(got.dq, want.dq), near(got.dk, want.dk), near(got.dv, want.dv);
-      near(got.dbias, want.dbias);
+      near(actual.dq, expected.dq), near(actual.dk, expected.dk), near(actual.dv, expected.dv);
+      near(actual.dbias, expected.dbias);
       auto const loss = [&] {
         auto const y = run_attention(p, exec, algorithm).y;
         double sum = 0;
@@ -85,17 +85,17 @@ TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotie
       };
       auto const check = [&](std::vector<double>& variables, std::vector<double> const& gradient) {
         for (std::size_t i = 0; i < variables.size(); i += 29) {
-          double const here = variables[i];
-          variables[i] = here + step;
+          double const value = variables[i];
+          variables[i] = value + step;
           double const above = loss();
-          variables[i] = here - step;
+          variables[i] = value - step;
           double const below = loss();
-          variables[i] = here;
+          variables[i] = value;
           CHECK(std::fabs((above - below) / (2 * step) - gradient[i]) <= 4e-9);
         }
       };
-      check(p.q, got.dq), check(p.k, got.dk), check(p.v, got.dv);
-      if (p.bias.size() == p.dbias.size()) check(p.bias, got.dbias);
+      check(p.q, actual.dq), check(p.k, actual.dk), check(p.v, actual.dv);
+      if (p.bias.size() == p.dbias.size()) check(p.bias, actual.dbias);
     });
   }
 }
@@ -115,31 +115,31 @@ TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, flo
   }
 }
 
-// Calls on one sample or one head each, which say where they are, keep the weights of the whole.
+// Calls on single samples and heads, with their positions, drop the same weights as one call.
 TEST_CASE_TEMPLATE("a batch and heads in parts", T, float, bfloat16) {
   auto whole = normal_attention<T>({3, 4, 40, 70, 6, 7}, {mask_kind::causal, 30, 0}, 40);
-  whole.wanted = wants_dq | wants_dk | wants_dv;
+  whole.requested = wants_dq | wants_dk | wants_dv;
   whole.dropout = {0.3, 40};
   for_both([&](auto algorithm) {
-    auto const want = run_attention(whole, ss::exec::host{}, algorithm);
+    auto const expected = run_attention(whole, ss::exec::host{}, algorithm);
     for (index_t b = 0; b < 3; ++b)
       for (index_t h = 0; h < 4; ++h) {
         auto part = whole;
         part.size.batch = 1, part.size.heads = 1;
         part.dropout.first_sample = b, part.dropout.first_head = h, part.dropout.heads = 4;
-        auto const of = [&](auto const& all) {
-          auto const n = static_cast<std::ptrdiff_t>(all.size() / 12);
-          auto const first = all.begin() + (b * 4 + h) * n;
-          return std::decay_t<decltype(all)>(first, first + n);
+        auto const slice = [&](auto const& whole_values) {
+          auto const n = static_cast<std::ptrdiff_t>(whole_values.size() / 12);
+          auto const first = whole_values.begin() + (b * 4 + h) * n;
+          return std::decay_t<decltype(whole_values)>(first, first + n);
         };
         for (auto member : {&attention_problem<T>::q, &attention_problem<T>::k,
                             &attention_problem<T>::v, &attention_problem<T>::dy})
-          part.*member = of(whole.*member);
-        auto const got = run_attention(part, ss::exec::host{}, algorithm);
-        CHECK(same_bits(got.y, of(want.y)));
-        CHECK(same_bits(got.dq, of(want.dq)));
-        CHECK(same_bits(got.dk, of(want.dk)));
-        CHECK(same_bits(got.dv, of(want.dv)));
+          part.*member = slice(whole.*member);
+        auto const actual = run_attention(part, ss::exec::host{}, algorithm);
+        CHECK(same_bits(actual.y, slice(expected.y)));
+        CHECK(same_bits(actual.dq, slice(expected.dq)));
+        CHECK(same_bits(actual.dk, slice(expected.dk)));
+        CHECK(same_bits(actual.dv, slice(expected.dv)));
       }
   });
 }
@@ -148,13 +148,13 @@ TEST_CASE_TEMPLATE("at rate 0 a seed changes nothing, and the state never", T, f
   auto p = normal_attention<T>({1, 2, 50, 60, 6, 7}, {mask_kind::causal, 4, 0}, 950, true);
   for_both([&](auto algorithm) {
     p.dropout = {};
-    auto const want = run_attention(p, ss::exec::host{}, algorithm);
+    auto const expected = run_attention(p, ss::exec::host{}, algorithm);
     p.dropout = {0, 12345};
-    CHECK(same_results(run_attention(p, ss::exec::host{}, algorithm), want));
+    CHECK(same_results(run_attention(p, ss::exec::host{}, algorithm), expected));
     p.dropout = {0.5, 12345};
     auto const other = run_attention(p, ss::exec::host{}, algorithm);
-    CHECK(same_bits(other.state, want.state));
-    CHECK(!same_bits(other.y, want.y));
+    CHECK(same_bits(other.state, expected.state));
+    CHECK(!same_bits(other.y, expected.y));
   });
 }
 
@@ -162,17 +162,17 @@ TEST_CASE("rates so close to 0 or 1 that all are kept, or none") {
   auto p = normal_attention<float>({1, 2, 20, 30, 6, 7}, {}, 960);
   for_both([&](auto algorithm) {
     p.dropout = {};
-    auto const want = run_attention(p, ss::exec::host{}, algorithm);
+    auto const expected = run_attention(p, ss::exec::host{}, algorithm);
     p.dropout = {1e-300, 1};
-    CHECK(same_bits(run_attention(p, ss::exec::host{}, algorithm).y, want.y));
+    CHECK(same_bits(run_attention(p, ss::exec::host{}, algorithm).y, expected.y));
     p.dropout = {1 - std::ldexp(1.0, -53), 1};
     for (float y : run_attention(p, ss::exec::host{}, algorithm).y) CHECK(y == 0);
   });
 }
 
-// With v = 1 and equal weights 1 / M, y is the kept share over 1 - rate. Over S seeds of N queries
-// its mean is off from 1 by a standard error of sqrt(rate / (1 - rate) / (M N S)), and its variance
-// is rate / (1 - rate) / M, to a relative standard error of about sqrt(2 / (N S)).
+// With v = 1 and equal weights 1 / M, y is the fraction of kept weights over 1 - rate. Over S seeds
+// of N queries its mean has a standard error of sqrt(rate / (1 - rate) / (M N S)) around 1, and its
+// variance is rate / (1 - rate) / M, with a relative standard error of about sqrt(2 / (N S)).
 TEST_CASE("mean and variance") {
   index_t const queries = 64, keys = 100, seeds = 40;
   attention_problem<double> p;
@@ -182,7 +182,7 @@ TEST_CASE("mean and variance") {
   p.v.assign(count(p.size.v()), 1.0);
   p.dy.resize(count(p.size.y()));
   p.dq = p.q, p.dk = p.k, p.dv = p.v, p.dbias.resize(count(p.size.map()));
-  p.wanted = 0;
+  p.requested = 0;
   for (double rate : {0.1, 0.5, 0.8}) {
     double sum = 0, squares = 0, n = 0;
     for (index_t seed = 0; seed < seeds; ++seed) {

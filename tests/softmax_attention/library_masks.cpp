@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of a bias, and dropout, under every kind of mask of the library: the oracle's results by
-// both algorithms. In one program, since each mask is compiled into calls of its own.
+// Forms of a bias and dropout under every mask of the library, with both algorithms, compared with
+// the oracle. In one program, because every mask type compiles the operator again.
 #include "masks.hpp"
 
 #include <doctest/doctest.h>

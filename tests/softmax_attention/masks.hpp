@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention under the library's own masks, those that are ranges and those that are sparse, held to
-// the oracle; problems with forms of a bias and with dropout.
+// Attention under the library's masks, ranges and sparse ones, compared with the oracle; problems
+// with forms of a bias and with dropout.
 #pragma once
 
 #include "check.hpp"
@@ -17,7 +17,7 @@
 
 namespace support {
 
-// f(mask) for six kinds of them.
+// Calls f(mask) for six masks.
 template <class F>
 void for_each_library_mask(index_t keys, F const& f) {
   namespace mask = ss::mask;
@@ -31,14 +31,14 @@ void for_each_library_mask(index_t keys, F const& f) {
   f(mask::either<mask::globals, mask::window>{mask::globals{3}, mask::window{7, 8}});
 }
 
-// The problem with a mask of the library's.
+// Returns the problem with a mask of the library.
 template <class Mask, class T>
 attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
   index_t const keys = p.size.keys;
   p.looks = [mask, keys](index_t head, index_t i, index_t j) {
-    auto const looks = [&](auto const& own) {
-      ss::key_range const range = ss::detail::range_of_keys(own, i, keys);
-      return range.first <= j && j < range.last && ss::detail::allows_key(own, i, j);
+    auto const looks = [&](auto const& head_mask) {
+      ss::key_range const range = ss::detail::range_of_keys(head_mask, i, keys);
+      return range.first <= j && j < range.last && ss::detail::allows_key(head_mask, i, j);
     };
     if constexpr (ss::detail::has_for_head<Mask>)
       return looks(mask.for_head(head));
@@ -48,7 +48,7 @@ attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
   return p;
 }
 
-// A problem with a bias and a gradient of one of their forms.
+// A problem with a bias and a gradient of the given form.
 template <class T>
 attention_problem<T> problem_of_form(attention_size size, unsigned form, std::uint64_t seed) {
   auto p = with_bias_form(normal_attention<T>(size, {}, seed, seed % 4 != 3), form, seed);
@@ -79,37 +79,36 @@ attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rat
   return p;
 }
 
-// Runs a problem that has the mask by an algorithm, on the host: kernels are not compiled for these
-// masks.
+// Runs a problem under a mask on the host, since kernels are not compiled for these masks.
 template <class Mask, class Algorithm, class T, class Exec>
 auto run_under(Mask const& mask, attention_problem<T> const& p, Exec const& exec,
                Algorithm algorithm, memory_layout layout = {}) {
   return run_attention_by(ss::softmax_attention<Mask, Algorithm>(mask, p.scale, algorithm), p, exec,
                           layout);
 }
-// Checks it with both algorithms.
+// Checks a problem under a mask with both algorithms.
 template <class Mask, class T>
 std::string check_under(Mask const& mask, attention_problem<T> const& problem,
                         ss::exec::host const& exec, memory_layout layout = {}) {
   solved_attention<T> const s(with_mask(problem, mask));
   std::string wrong;
-  auto const by = [&](auto algorithm) {
+  auto const check = [&](auto algorithm) {
     if (wrong.empty())
       wrong = check_results(s, exec, algorithm, run_under(mask, s.problem, exec, algorithm, layout),
                             layout);
   };
-  by(ss::streaming{});
-  by(ss::materialized<>{});
+  check(ss::streaming{});
+  check(ss::materialized<>{});
   return wrong;
 }
 
-// The policies of the host by which a problem has other bits than on one thread: numbers of
-// threads, an executor, instruction sets.
+// Descriptions of host policies whose bits differ from those of one thread: numbers of threads, an
+// executor, instruction sets.
 template <class T, class Algorithm>
 std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm,
                               std::vector<unsigned> const& numbers_of_threads = {3}) {
   auto const serial = run_attention(p, ss::exec::host{}, algorithm);
-  test_executor executor{test_executor::way::scattered};
+  test_executor executor{test_executor::schedule::scattered};
   std::vector<any_exec> policies{any_exec(executor, 5)};
   for (unsigned threads : numbers_of_threads) policies.emplace_back(ss::exec::host{threads});
   for (ss::isa set : available_isas()) policies.emplace_back(ss::exec::host{2, set});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention by streaming{products::native}: within its own bounds where the processor has
-// an instruction for pairs of bfloat16, the bits of exact products everywhere else.
+// softmax_attention with streaming{products::native}: within its error bounds if the processor has
+// an instruction for pairs of bfloat16, else with the bits of exact products.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"
@@ -20,15 +20,15 @@ namespace {
 
 constexpr ss::streaming native{ss::products::native};
 
-// Errors as parts of their bounds: what a run says at its end.
-void say(attention_shares const& worst) {
+// Prints errors relative to their bounds.
+void report(attention_shares const& worst) {
   MESSAGE("errors of y, state, dq, dk, dv and dbias take up " << worst.text()
                                                               << " of their bounds");
 }
 
 template <class T>
 T not_a_number() {
-  return from_bits<T>(format_of<T>().all() >> 1);
+  return from_bits<T>(format_of<T>().mask() >> 1);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("other types and backends: the bits of exact products", T, fl
   std::uint64_t seed = 100;
   for (attention_size size :
        {attention_size{2, 2, 50, 70, 9, 8}, attention_size{1, 1, 130, 129, 16, 5}}) {
-    auto const p = any_attention<T>(size, ++seed);
+    auto const p = random_attention<T>(size, ++seed);
     for_each_backend(p.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       CHECK(same_results(run_attention(p, exec, native), run_attention(p, exec, ss::streaming{})));
@@ -46,8 +46,8 @@ TEST_CASE_TEMPLATE("other types and backends: the bits of exact products", T, fl
   }
 }
 
-// Where the processor has no such instruction, or may not use it, and on a GPU, nothing changes;
-// where it has, everything does, or it was not used.
+// Native products change nothing without the instruction and on a GPU. With it they change all
+// results; otherwise it was not used.
 TEST_CASE("bfloat16: the bits of exact products, unless the processor multiplies pairs") {
   auto const p =
       normal_attention<bfloat16>({1, 2, 100, 150, 64, 64}, {mask_kind::causal, 50, 0}, 7);
@@ -56,14 +56,16 @@ TEST_CASE("bfloat16: the bits of exact products, unless the processor multiplies
   };
   for_each_backend(p.number(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const is = run_attention(p, exec, native), exact = run_attention(p, exec, ss::streaming{});
+    auto const actual = run_attention(p, exec, native),
+               exact = run_attention(p, exec, ss::streaming{});
     if (!native_products<bfloat16>(native, exec)) {
-      CHECK(same_results(is, exact));
+      CHECK(same_results(actual, exact));
       return;
     }
-    CHECK(differ(is.y, exact.y));
-    CHECK(!same_bits(is.state, exact.state));
-    CHECK((differ(is.dq, exact.dq) && differ(is.dk, exact.dk) && differ(is.dv, exact.dv)));
+    CHECK(differ(actual.y, exact.y));
+    CHECK(!same_bits(actual.state, exact.state));
+    CHECK((differ(actual.dq, exact.dq) && differ(actual.dk, exact.dk) &&
+           differ(actual.dv, exact.dv)));
   });
   if (!processor_multiplies_pairs()) MESSAGE("this processor does not multiply pairs of bfloat16");
 }
@@ -78,15 +80,15 @@ TEST_CASE("every mask") {
                                   {1, 1, 130, 259, 64, 64}};
   for (int kind = 0; kind < mask_kinds; ++kind)
     for (attention_size size : sizes) {
-      solved_attention<bfloat16> const s(any_attention<bfloat16>(size, ++seed, kind));
+      solved_attention<bfloat16> const s(random_attention<bfloat16>(size, ++seed, kind));
       for_each_backend(s.problem.number(), [&](any_exec const& exec) {
         CHECK(check_attention(s, exec, native, memory_layout{}, &worst) == "");
       });
     }
-  say(worst);
+  report(worst);
 }
 
-// Odd and even numbers of everything, around the edges of tiles; nothing and next to nothing.
+// Odd and even sizes around the edges of tiles, empty and tiny problems.
 TEST_CASE("every size") {
   attention_shares worst;
   std::uint64_t seed = 500;
@@ -100,7 +102,7 @@ TEST_CASE("every size") {
     attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
-    solved_attention<bfloat16> const s(any_attention<bfloat16>(size, ++seed));
+    solved_attention<bfloat16> const s(random_attention<bfloat16>(size, ++seed));
     for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
       CHECK(check_attention(s, exec, native, memory_layout{}, &worst) == "");
     });
@@ -112,15 +114,15 @@ TEST_CASE("every size") {
       CHECK(check_attention(s, exec, native) == "");
     });
   }
-  say(worst);
+  report(worst);
 }
 
 TEST_CASE("any layout, every gradient, added or written") {
   std::uint64_t seed = 700;
-  for (unsigned wanted = 0; wanted < 16; ++wanted)
+  for (unsigned requested = 0; requested < 16; ++requested)
     for (int layout = 1; layout < memory_layout::count; ++layout) {
-      auto p = any_attention<bfloat16>({1, 2, 33, 34, 5, 17}, ++seed);
-      p.wanted = wanted;
+      auto p = random_attention<bfloat16>({1, 2, 33, 34, 5, 17}, ++seed);
+      p.requested = requested;
       p.mode = layout % 2 == 0 ? ss::grad_mode::overwrite : ss::grad_mode::accumulate;
       solved_attention<bfloat16> const s(p);
       for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
@@ -144,15 +146,15 @@ TEST_CASE("any number of threads, any executor") {
   for (attention_size size :
        {attention_size{2, 3, 40, 35, 8, 9}, attention_size{1, 1, 150, 131, 16, 5},
         attention_size{3, 1, 17, 70, 33, 32}}) {
-    auto const p = any_attention<bfloat16>(size, ++seed);
-    auto const want = run_attention(p, ss::exec::host{}, native);
+    auto const p = random_attention<bfloat16>(size, ++seed);
+    auto const expected = run_attention(p, ss::exec::host{}, native);
     auto const check = [&](any_exec const& exec) {
       CAPTURE(p.describe());
       CAPTURE(describe_exec(exec));
-      CHECK(same_results(run_attention(p, exec, native), want));
+      CHECK(same_results(run_attention(p, exec, native), expected));
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
-    test_executor executor{test_executor::way::scattered};
+    test_executor executor{test_executor::schedule::scattered};
     check(any_exec(executor, 5));
     ss::softmax_attention<ss::mask::full> const op{native}, exact;
     ss::exec::host const exec{3};
@@ -161,7 +163,7 @@ TEST_CASE("any number of threads, any executor") {
   }
 }
 
-// Denormals count as 0, and their products with great numbers are lost. The bounds know.
+// Denormals count as 0, also in products with large numbers; the bounds account for it.
 TEST_CASE("denormals") {
   attention_size const size{1, 1, 18, 35, 4, 5};
   auto p = normal_attention<bfloat16>(size, {}, 30, true);
@@ -186,7 +188,7 @@ TEST_CASE("denormals") {
   check();
 }
 
-// What the documentation promises of the instruction: 2^-130 times 2^126 is 0.
+// The instruction flushes denormals: 2^-130 times 2^126 is 0.
 TEST_CASE("denormals, by hand") {
   if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
   auto p = normal_attention<bfloat16>({1, 1, 1, 2, 1, 1}, {}, 1);
@@ -201,7 +203,7 @@ TEST_CASE("denormals, by hand") {
   CHECK(y(native) == 1.5L);        // scores of 0
 }
 
-// Backward multiplies natively, too: three equal weights, rounded to bfloat16, of 40 queries.
+// Backward with native products: three equal weights, rounded to bfloat16, of 40 queries.
 TEST_CASE("weights of backward, by hand") {
   if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
   auto p = normal_attention<bfloat16>({1, 1, 40, 3, 1, 1}, {}, 1);
@@ -219,19 +221,19 @@ TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
   double const far = 0x1p50, values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
     auto p = normal_attention<bfloat16>(
-        size, any_mask(static_cast<int>(seed % mask_kinds), size, seed), seed, seed % 2 == 0);
+        size, random_mask(static_cast<int>(seed % mask_kinds), size, seed), seed, seed % 2 == 0);
     random_stream random(seed);
-    auto const some = [&] { return from_double<bfloat16>(values[random.below(9)]); };
-    for (bfloat16& q : p.q) q = some();
-    for (bfloat16& k : p.k) k = some();
+    auto const random_value = [&] { return from_double<bfloat16>(values[random.below(9)]); };
+    for (bfloat16& q : p.q) q = random_value();
+    for (bfloat16& k : p.k) k = random_value();
     for (bfloat16& bias : p.bias)
       bias = random.below(4) == 0 ? from_double<bfloat16>(-std::numeric_limits<double>::infinity())
-                                  : some();
+                                  : random_value();
     for_each_backend_once(p.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const r = run_attention(p, exec, native);
       for (auto const* results : {&r.y, &r.dq, &r.dk, &r.dv, &r.dbias})
-        for (bfloat16 one : *results) CHECK(decode(one).kind != number_class::nan);
+        for (bfloat16 result : *results) CHECK(decode(result).kind != number_class::nan);
     });
   }
   auto p = normal_attention<bfloat16>({1, 1, 1, 3, 1, 1}, {}, 1);
@@ -246,7 +248,7 @@ TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
 TEST_CASE("rows past a length are not read; a NaN of a query stays in its row") {
   attention_size const size{4, 1, 34, 37, 9, 8};
   for (int kind = 0; kind < mask_kinds; ++kind) {
-    auto p = normal_attention<bfloat16>(size, any_mask(kind, size, 9), 50, kind % 2 == 0);
+    auto p = normal_attention<bfloat16>(size, random_mask(kind, size, 9), 50, kind % 2 == 0);
     p.lengths = {37, 1, 0, 20};
     p.query_lengths = {1, 34, 20, 0};
     auto poisoned = p;
@@ -268,20 +270,21 @@ TEST_CASE("rows past a length are not read; a NaN of a query stays in its row") 
     });
   }
   auto p = normal_attention<bfloat16>({1, 1, 33, 40, 8, 8}, {}, 70);
-  p.wanted = wants_dq | wants_dbias;
+  p.requested = wants_dq | wants_dbias;
   auto spoiled = p;
   spoiled.q[attention_size::at(p.size.q(), 0, 0, 17, 3)] = not_a_number<bfloat16>();
   for_each_backend_once(p.number(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const is = run_attention(spoiled, exec, native), must = run_attention(p, exec, native);
+    auto const actual = run_attention(spoiled, exec, native),
+               expected = run_attention(p, exec, native);
     auto const same_rows = [&](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b,
                                index_t width) {
       for (std::size_t i = 0; i < a.size(); ++i)
         if (i / static_cast<std::size_t>(width) != 17) CHECK(same_bits(a[i], b[i]));
     };
-    same_rows(is.y, must.y, 8);
-    same_rows(is.dq, must.dq, 8);
-    same_rows(is.dbias, must.dbias, 40);
-    CHECK(decode(is.y[17 * 8]).kind == number_class::nan);
+    same_rows(actual.y, expected.y, 8);
+    same_rows(actual.dq, expected.dq, 8);
+    same_rows(actual.dbias, expected.dbias, 40);
+    CHECK(decode(actual.y[17 * 8]).kind == number_class::nan);
   });
 }

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax attention must compute, in long double and from the dense definition of its masks,
-// and how far from it roundings may lead.
+// Oracle of softmax attention, in long double and from the dense definitions of the masks, with
+// error bounds.
 //
-// u: half a unit of the accumulator's last place; gamma(n) = n u / (1 - n u) bounds the relative
-// error of a term that goes through n roundings, in a sum of any order. `*` marks exact values.
+// u is half a unit in the accumulator's last place; gamma(n) = n u / (1 - n u) bounds the relative
+// error of a term with n roundings, in a sum of any order. `*` marks exact values.
 // - A score is a dot product of D terms, times a rounded scale, plus the bias:
 //     |s - s*| <= d = gamma(D + 4) (|scale| sum |q| |k| + |bias|).
-// - The exponent s - m, in any base and with the maximum of a tile first, is off by some 4 u (|s| +
-//   |m|) more:
+// - The exponent s - m, in any base and relative to the maximum of a tile first, adds an error of
+//   4 u (|s| + |m|):
 //     |e| <= E_j = d_j + 4 u (|s_j*| + |M|), M the greatest s*.
-//   What all keys of a query share cancels, m's own error above all. So, with x_j = exp(s_j* - M)
-//   and [lo_j, hi_j] = x_j exp(-/+ E_j):
+//   Errors that all keys of a query share cancel, such as that of m. With x_j = exp(s_j* - M) and
+//   [lo_j, hi_j] = x_j exp(-/+ E_j):
 //     lo_j / sum hi <= p_j <= hi_j / sum lo,
-//   but for R = gamma(keys + 6 tiles + 16): the roundings of the sum, of exponentials (4 u), of the
-//   factors between tiles, and of the division; and for what underflows.
-// - y = sum p v is off by sum |p - p*| |v| + R sum p |v|.
-// - g = <dy, y> by sum |dy| |y - y*| + gamma(E + 2) sum |dy| |y|; dp = <dy, v> by gamma(E + 2) sum
-//   |dy| |v|; ds = p (dp - g) by |p - p*| |dp - g| + p (|dp - dp*| + |g - g*|) and four roundings;
-//   dq, dk, dv, sums of products of these, by the sums of their errors times the other factor, and
-//   gamma of their lengths.
-// - A gradient of a bias that is relative or shared is a sum of n numbers ds: off by the sum of
-//   their errors, and gamma(n) of their absolute values.
+//   up to underflow and R = gamma(keys + 6 tiles + 16): the roundings of the sum, of exponentials
+//   (4 u), of the factors between tiles, and of the division.
+// - The error of y = sum p v is sum |p - p*| |v| + R sum p |v|.
+// - The error of g = <dy, y> is sum |dy| |y - y*| + gamma(E + 2) sum |dy| |y|; that of dp = <dy, v>
+//   is gamma(E + 2) sum |dy| |v|; that of ds = p (dp - g) is |p - p*| |dp - g| + p (|dp - dp*| +
+//   |g - g*|) and four roundings. dq, dk and dv are sums of products of these: each error is
+//   multiplied by the other factor, plus gamma of the length.
+// - The gradient of a relative or shared bias is a sum of n numbers ds: its error is the sum of
+//   their errors, plus gamma(n) of their absolute values.
 // - Dropout multiplies by 0, which is exact, or by 1 / (1 - rate), with four roundings at most.
-// - 16-bit results are rounded once more. Kernels, and whoever saves the map, round p and ds so
-//   too, before they are multiplied; and tensor cores cut off where others round, so that their u
-//   is twice as large.
-// - Native products round p and ds as well. They form the sums above in another order, with no more
-//   roundings of a term (an odd depth adds a zero), but count what is below f = 2^-126 as 0: an
-//   element, which is off by f times the other factor, and what a term is added to, off by f. So a
-//   sum of n products a b is off by f sum (|a| + |b| + 1) more, times what it is scaled by.
+// - 16-bit results are rounded once more. Kernels and `materialized` also round p and ds to 16 bits
+//   before multiplying. Tensor cores truncate instead of rounding, which doubles u.
+// - Native products round p and ds as well. They sum in another order, with no more roundings of a
+//   term (an odd depth adds a zero), but flush numbers below f = 2^-126 to 0, both elements and
+//   partial sums. This adds an error of f sum (|a| + |b| + 1) to a sum of products a b, times its
+//   scale.
 #pragma once
 
 #include "problem.hpp"
@@ -42,7 +41,7 @@
 
 namespace support {
 
-// The definitions of the masks, and in no way like the library's ranges.
+// Definitions of the masks, independent of the library's ranges.
 inline bool looks_at(pattern_mask const& m, index_t i, index_t j) {
   index_t const distance = std::max(i - j, j - i);
   switch (m.kind) {
@@ -65,10 +64,10 @@ inline bool looks_at(pattern_mask const& m, index_t i, index_t j) {
   return first <= j && j < last && m.allows(i, j);
 }
 
-// The same of sparse ones: pair by pair.
+// Definition of sparse masks, pair by pair.
 inline bool looks_at(sparse_mask const& m, index_t head, index_t i, index_t j) {
-  sparse_mask const own = m.for_head(head);
-  return (!m.causal || j - i <= own.ahead()) && own.allows(i, j);
+  sparse_mask const head_mask = m.for_head(head);
+  return (!m.causal || j - i <= head_mask.ahead()) && head_mask.allows(i, j);
 }
 
 struct bounded {
@@ -76,12 +75,11 @@ struct bounded {
 };
 
 struct attention_answer {
-  std::vector<bounded> y, most, total, map, dq, dk, dv, dbias;  // most, total: of a query
-  std::vector<bool> looks;                                      // at anything: of a query
+  std::vector<bounded> y, maxima, total, map, dq, dk, dv, dbias;  // maxima, total: per query
+  std::vector<bool> looks;  // true for queries with a visible key
 };
 
-// The roundings of one way to compute it. `narrow`: weights and gradients of scores are rounded to
-// T.
+// Roundings of an implementation. `narrow`: weights and gradients of scores are rounded to T.
 template <class T>
 class attention_roundings {
  public:
@@ -92,18 +90,18 @@ class attention_roundings {
         unit_(half_unit(accumulator) * (cut_off && !wide ? 2 : 1)),
         flushed_(flushes ? std::ldexp(1.0L, 1 - accumulator.bias()) : 0) {}
 
-  // For the roundings of long double a little more.
+  // Adds a margin for the roundings of long double.
   long double gamma(index_t n) const {
     long double const nu = 1.002L * static_cast<long double>(n) * unit_;
     return nu / (1 - nu);
   }
   long double unit() const { return unit_; }
   long double tiny() const { return tiny_; }
-  // What a term a b of a sum may lose because denormals count as 0.
+  // Error of a term a b of a sum due to flushed denormals.
   long double flushed(long double a, long double b) const {
     return flushed_ * (std::fabs(a) + std::fabs(b) + 1);
   }
-  // The error of a weight that may be rounded to T.
+  // Error of a weight, including the rounding to T.
   long double weight(bounded p) const { return of_weights_ ? stored(p) : p.error; }
   long double stored(bounded x) const {
     return x.error + narrow_ * (std::fabs(x.value) + x.error) + narrow_tiny_;
@@ -111,7 +109,7 @@ class attention_roundings {
   bounded result(long double value, long double error) const {
     return {value, stored({value, error})};
   }
-  // A gradient, delivered.
+  // Stored gradient with its error.
   bounded gradient(ss::grad_mode mode, T before, bounded x) const {
     bool const adds = mode == ss::grad_mode::accumulate;
     long double const sum = x.value + (adds ? decode(before).value : 0);
@@ -133,7 +131,7 @@ class attention_roundings {
   long double unit_, flushed_;
 };
 
-// One head of one sample at a time.
+// Processes one head of one sample at a time.
 template <class T>
 class attention_oracle {
  public:
@@ -149,7 +147,7 @@ class attention_oracle {
     a_.y.resize(size(p.size.y()));
     a_.map.resize(size(p.size.map()));
     std::size_t const rows = size({p.size.batch, p.size.heads, p.size.queries, 1});
-    a_.most.resize(rows), a_.total.resize(rows), a_.looks.resize(rows);
+    a_.maxima.resize(rows), a_.total.resize(rows), a_.looks.resize(rows);
     dq_.resize(p.q.size()), dk_.resize(p.k.size()), dv_.resize(p.v.size());
     ds_.resize(p.dbias.size());
     for (auto* list : {&ds_sizes_, &ds_terms_}) list->resize(p.dbias.size());
@@ -160,10 +158,10 @@ class attention_oracle {
           query();
         }
     auto const store = [&](std::vector<bounded> const& sums, std::vector<T> const& before) {
-      std::vector<bounded> to;
+      std::vector<bounded> gradients;
       for (std::size_t i = 0; i < sums.size(); ++i)
-        to.push_back(r_.gradient(p_.mode, before[i], sums[i]));
-      return to;
+        gradients.push_back(r_.gradient(p_.mode, before[i], sums[i]));
+      return gradients;
     };
     a_.dq = store(dq_, p.dq);
     a_.dk = store(dk_, p.dk);
@@ -191,8 +189,8 @@ class attention_oracle {
     sum.error += error;
   }
 
-  // The definition of dropout, with SplitMix64 written out.
-  bool kept(index_t j) const {
+  // Definition of dropout, with its own SplitMix64.
+  bool keeps(index_t j) const {
     if (p_.dropout.rate == 0) return true;
     auto const hash = [](std::uint64_t seed, std::uint64_t n) {
       std::uint64_t z = seed + (n + 1) * 11400714819323198485u;
@@ -214,7 +212,7 @@ class attention_oracle {
     auto const& s = p_.size;
     std::vector<index_t> keys;
     std::vector<bounded> score;
-    long double most = 0, above = 0, below = 0;
+    long double max_score = 0, above = 0, below = 0;
     for (index_t j = 0; j < p_.valid_keys(b_); ++j) {
       if (!(p_.looks    ? p_.looks(h_, i_, j)
             : p_.sparse ? looks_at(*p_.sparse, h_, i_, j)
@@ -228,36 +226,35 @@ class attention_oracle {
         long double const q = q_[at(s.q(), i_, c)], k = k_[at(s.k(), j, c)];
         dot += q * k, terms += std::fabs(q * k), flushed += r_.flushed(q, k);
       }
-      bounded const one{
+      bounded const s_j{
           scale_ * dot + bias.value,
           r_.gamma(s.channels + 4) * (std::fabs(scale_) * terms + std::fabs(bias.value)) +
               r_.tiny() * static_cast<long double>(s.channels) + std::fabs(scale_) * flushed};
-      if (keys.empty() || one.value > most) most = one.value;
-      if (keys.empty() || one.value + one.error > above) above = one.value + one.error;
-      if (keys.empty() || one.value - one.error > below) below = one.value - one.error;
-      keys.push_back(j), score.push_back(one);
+      if (keys.empty() || s_j.value > max_score) max_score = s_j.value;
+      if (keys.empty() || s_j.value + s_j.error > above) above = s_j.value + s_j.error;
+      if (keys.empty() || s_j.value - s_j.error > below) below = s_j.value - s_j.error;
+      keys.push_back(j), score.push_back(s_j);
     }
     if (keys.empty()) return;
 
-    // Weights.
     std::size_t const n = keys.size();
     std::vector<long double> x(n), lo(n), hi(n);
     long double sum = 0, sum_lo = 0, sum_hi = 0;
     for (std::size_t k = 0; k < n; ++k) {
-      long double const d = score[k].value - most;
+      long double const d = score[k].value - max_score;
       long double const e =
-          score[k].error + 4 * r_.unit() * (std::fabs(score[k].value) + std::fabs(most));
+          score[k].error + 4 * r_.unit() * (std::fabs(score[k].value) + std::fabs(max_score));
       sum += x[k] = exponential(d);
       sum_lo += lo[k] = exponential(d - e);
       sum_hi += hi[k] = exponential(d + e);
     }
-    sum_lo = std::max(sum_lo, 1e-2000L);  // where nothing is known of the weights
+    sum_lo = std::max(sum_lo, 1e-2000L);  // if the weights are unknown
     index_t const roundings = s.keys + 6 * (s.keys / 16 + 2) + 16;
     long double const r = r_.gamma(roundings);
     std::size_t const row = at({s.batch, s.heads, s.queries, 1}, i_, 0);
-    long double const slip = std::max(above - most, most - below);
+    long double const slip = std::max(above - max_score, max_score - below);
     a_.looks[row] = true;
-    a_.most[row] = {most, slip};
+    a_.maxima[row] = {max_score, slip};
     a_.total[row] = {sum, std::max(sum_hi * exponential(slip) * (1 + r) - sum,
                                    sum - sum_lo * exponential(-slip) * (1 - r))};
     std::vector<bounded> p(n);
@@ -274,7 +271,7 @@ class attention_oracle {
     for (index_t c = 0; c < s.values; ++c) {
       bounded y;
       for (std::size_t k = 0; k < n; ++k) {
-        if (!kept(keys[k])) continue;
+        if (!keeps(keys[k])) continue;
         long double const v = grown() * v_[at(s.v(), keys[k], c)];
         add(y, p[k].value * v,
             p[k].error * std::fabs(v) +
@@ -290,17 +287,17 @@ class attention_oracle {
     for (std::size_t k = 0; k < n; ++k) gradients(keys[k], p[k], g);
   }
 
-  // Adds the gradients of one pair of a query and a key.
+  // Adds the gradients of one pair.
   void gradients(index_t j, bounded p, bounded g) {
     auto const& s = p_.size;
     long double const to_keys = r_.gamma(s.keys + s.keys / 8 + 20),
                       to_queries = r_.gamma(s.queries + s.queries / 8 + 20);
     auto const product = [&](bounded& sum, bounded a, long double b, long double roundings,
                              long double scale = 1) {
-      long double const most = std::fabs(a.value) + a.error;
+      long double const max_a = std::fabs(a.value) + a.error;
       add(sum, a.value * scale * b,
-          std::fabs(scale * b) * (a.error + roundings * most) + r_.tiny() +
-              std::fabs(scale) * r_.flushed(most, b));
+          std::fabs(scale * b) * (a.error + roundings * max_a) + r_.tiny() +
+              std::fabs(scale) * r_.flushed(max_a, b));
     };
     bounded dp;
     long double terms = 0;
@@ -308,10 +305,10 @@ class attention_oracle {
       long double const dy = dy_[at(s.y(), i_, c)], v = v_[at(s.v(), j, c)];
       add(dp, dy * v, r_.tiny() + r_.flushed(dy, v));
       terms += std::fabs(dy * v);
-      if (kept(j)) product(dv_[at(s.v(), j, c)], p, dy, to_queries + of_grown(), grown());
+      if (keeps(j)) product(dv_[at(s.v(), j, c)], p, dy, to_queries + of_grown(), grown());
     }
     dp.error += r_.gamma(s.values + 2) * terms;
-    if (kept(j))
+    if (keeps(j))
       dp = {grown() * dp.value,
             grown() * (dp.error + of_grown() * (std::fabs(dp.value) + dp.error))};
     else
@@ -319,9 +316,9 @@ class attention_oracle {
     long double const change = dp.value - g.value, of_change = dp.error + g.error;
     bounded ds{p.value * change, p.error * (std::fabs(change) + of_change) + p.value * of_change};
     ds.error += r_.gamma(4) * (p.value + p.error) * (std::fabs(change) + of_change) + r_.tiny();
-    std::size_t const to = p_.dbias_form.at(p_.size, b_, h_, i_, j);
-    add(ds_[to], ds.value, ds.error);
-    ds_sizes_[to] += std::fabs(ds.value) + ds.error, ++ds_terms_[to];
+    std::size_t const index = p_.dbias_form.at(p_.size, b_, h_, i_, j);
+    add(ds_[index], ds.value, ds.error);
+    ds_sizes_[index] += std::fabs(ds.value) + ds.error, ++ds_terms_[index];
     ds.error = r_.weight(ds);
     for (index_t c = 0; c < s.channels; ++c) {
       product(dq_[at(s.q(), i_, c)], ds, k_[at(s.k(), j, c)], to_keys, scale_);
@@ -335,7 +332,7 @@ class attention_oracle {
   std::vector<long double> q_, k_, v_, dy_;
   attention_answer a_;
   std::vector<bounded> dq_, dk_, dv_, ds_;
-  std::vector<long double> ds_sizes_, ds_terms_;  // of sums: absolute values, and how many
+  std::vector<long double> ds_sizes_, ds_terms_;  // sums of absolute values, and counts
   index_t b_ = 0, h_ = 0, i_ = 0;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of softmax attention: contiguous tensors of any shape, with a mask, lengths, and a
-// choice of gradients.
+// Problems of softmax attention: contiguous tensors with a mask, lengths, and requested gradients.
 #pragma once
 
 #include "support/backends.hpp"
@@ -32,17 +31,17 @@ struct attention_size {
   extents4 v() const { return {batch, heads, keys, values}; }
   extents4 y() const { return {batch, heads, queries, values}; }
   extents4 map() const { return {batch, heads, queries, keys}; }
-  // Where element (b, h, i, c) of such a tensor is.
+  // Offset of element (b, h, i, c).
   static std::size_t at(extents4 e, index_t b, index_t h, index_t i, index_t c) {
     return static_cast<std::size_t>(((b * e.heads + h) * e.length + i) * e.channels + c);
   }
 };
 
-// Which gradients are asked for: bits.
+// Bits of requested gradients.
 inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8;
 
-// The shape of a bias or its gradient: batch or heads of 1, for all of them; a number for each
-// distance of a key from its query, in place of each pair.
+// Form of a bias or its gradient: shared by samples or heads (extent 1), or with a number for each
+// distance of a key from its query (relative) instead of each pair.
 struct bias_form {
   bool one_batch = false, one_head = false, relative = false;
 
@@ -64,18 +63,18 @@ template <class T>
 struct attention_problem {
   attention_size size;
   pattern_mask mask;
-  std::optional<sparse_mask> sparse;  // in place of the mask
+  std::optional<sparse_mask> sparse;  // replaces `mask`
   std::optional<double> scale;
-  std::function<bool(index_t head, index_t query, index_t key)> looks;  // likewise, if there is one
+  std::function<bool(index_t head, index_t query, index_t key)> looks;  // replaces it too
   std::vector<T> q, k, v, bias, dy;  // bias: empty, or of form.extents(size)
   bias_form form{}, dbias_form{};
   ss::dropout dropout;
-  // Heads have the same keys and values, and queries the same row of bias: their strides are 0.
+  // True if heads share keys and values, or queries a row of bias, by strides of 0.
   bool shared_keys = false, shared_bias = false;
   std::vector<index_t> lengths, query_lengths;  // empty: none given
-  unsigned wanted = wants_dq | wants_dk | wants_dv | wants_dbias;
+  unsigned requested = wants_dq | wants_dk | wants_dv | wants_dbias;
   ss::grad_mode mode = ss::grad_mode::overwrite;
-  std::vector<T> dq, dk, dv, dbias;  // what gradients are added to, if they are
+  std::vector<T> dq, dk, dv, dbias;  // previous values, for accumulation
   std::string title;
 
   extents4 bias_shape() const { return form.extents(size); }
@@ -112,8 +111,9 @@ struct attention_problem {
         << (shared_bias ? " shared bias" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
     if (scale) out << " scale=" << *scale;
-    if (wanted != 15) out << " wanted=" << wanted;
-    if (std::string const of = dbias_form.describe(); !of.empty()) out << " dbias" << of;
+    if (requested != 15) out << " wanted=" << requested;
+    if (std::string const form_text = dbias_form.describe(); !form_text.empty())
+      out << " dbias" << form_text;
     if (dropout.rate != 0) out << " dropout=" << dropout.rate;
     for (auto const& [name, list] :
          {std::pair(" lengths=", &lengths), std::pair(" query_lengths=", &query_lengths)}) {
@@ -126,7 +126,7 @@ struct attention_problem {
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
 };
 
-// Numbers as they come: keys are about as far apart as a softmax of some weight wants.
+// Random normal problem, with a scale that gives several keys a noticeable weight.
 template <class T>
 attention_problem<T> normal_attention(attention_size size, pattern_mask mask, std::uint64_t seed,
                                       bool biased = false) {
@@ -152,7 +152,7 @@ attention_problem<T> normal_attention(attention_size size, pattern_mask mask, st
   return p;
 }
 
-// Other numbers for the bias, if there is one, and its gradient, of the shapes of the problem.
+// Draws new values of the bias, if any, and of its previous gradient.
 template <class T>
 void draw_bias(attention_problem<T>& p, std::uint64_t seed) {
   random_stream random(seed + 2000);
@@ -164,9 +164,8 @@ void draw_bias(attention_problem<T>& p, std::uint64_t seed) {
   fill(p.dbias_shape(), p.dbias);
 }
 
-// `number`: bits for a relative bias and gradient; a bias of all samples, of all heads; a gradient
-// of all samples, of all heads; a gradient that is relative where the bias is not, or not where it
-// is.
+// Bits of `number`: relative bias and gradient; bias shared by samples, by heads; gradient shared
+// by samples, by heads; gradient relative if the bias is not, and vice versa.
 inline constexpr unsigned bias_forms = 64;
 template <class T>
 attention_problem<T> with_bias_form(attention_problem<T> p, unsigned number, std::uint64_t seed) {
@@ -177,7 +176,7 @@ attention_problem<T> with_bias_form(attention_problem<T> p, unsigned number, std
   return p;
 }
 
-// Keys and values of the first head for all, the first row of bias for all.
+// Shares the keys and values of the first head, and the first row of bias.
 template <class T>
 void share(attention_problem<T>& p, bool keys, bool bias) {
   auto const repeat = [](std::vector<T>& values, extents4 e, bool heads) {
@@ -194,7 +193,7 @@ void share(attention_problem<T>& p, bool keys, bool bias) {
   if (p.shared_bias) repeat(p.bias, p.size.map(), false);
 }
 
-inline pattern_mask any_mask(int kind, attention_size size, std::uint64_t seed) {
+inline pattern_mask random_mask(int kind, attention_size size, std::uint64_t seed) {
   random_stream random(seed);
   auto const up_to = [&](index_t n) {
     return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n) + 1));
@@ -218,8 +217,8 @@ inline pattern_mask any_mask(int kind, attention_size size, std::uint64_t seed) 
   }
 }
 
-// Sparse masks of many outlines; `number` says which lie and which differ by head.
-inline sparse_mask any_sparse_mask(std::uint64_t number) {
+// Sparse masks of many shapes; `number` selects conservative ones and those that differ by head.
+inline sparse_mask random_sparse_mask(std::uint64_t number) {
   constexpr index_t sizes[] = {64, 1, 50, 7, 128, 16};
   sparse_mask m;
   m.size = sizes[number % 6];
@@ -235,27 +234,27 @@ inline sparse_mask any_sparse_mask(std::uint64_t number) {
 }
 inline constexpr std::uint64_t sparse_mask_kinds = 12;
 
-// Whatever a seed decides but for the shape: mask, scale, bias, lengths, sharing, gradients.
+// Random problem of a given size: mask, scale, bias, lengths, sharing, gradients.
 template <class T>
-attention_problem<T> any_attention(attention_size size, std::uint64_t seed, int kind = -1) {
+attention_problem<T> random_attention(attention_size size, std::uint64_t seed, int kind = -1) {
   random_stream random(seed + 1000);
   int const drawn = static_cast<int>(random.below(mask_kinds));
-  auto p = normal_attention<T>(size, any_mask(kind < 0 ? drawn : kind, size, seed), seed,
+  auto p = normal_attention<T>(size, random_mask(kind < 0 ? drawn : kind, size, seed), seed,
                                random.below(3) == 0);
   if (random.below(4) == 0) p.scale = random.normal();
   share(p, random.below(5) == 0, random.below(2) == 0);
-  auto const lengths = [&](index_t most) {
+  auto const lengths = [&](index_t rows) {
     std::vector<index_t> list;
     for (index_t b = 0; b < size.batch; ++b) {
-      index_t const choice[] = {0, most, std::min<index_t>(1, most), most / 2,
-                                std::max<index_t>(most - 1, 0)};
+      index_t const choice[] = {0, rows, std::min<index_t>(1, rows), rows / 2,
+                                std::max<index_t>(rows - 1, 0)};
       list.push_back(choice[random.below(5)]);
     }
     return list;
   };
   if (random.below(3) == 0) p.lengths = lengths(size.keys);
   if (random.below(4) == 0) p.query_lengths = lengths(size.queries);
-  if (random.below(3) == 0) p.wanted = static_cast<unsigned>(random.below(16));
+  if (random.below(3) == 0) p.requested = static_cast<unsigned>(random.below(16));
   if (random.below(3) == 0) p.mode = ss::grad_mode::accumulate;
   return p;
 }

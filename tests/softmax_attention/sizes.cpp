@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention at every size: around the edges of tiles and vectors, long rows, wide rows.
+// softmax_attention at sizes around the edges of tiles and vectors, with long rows and wide rows.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -14,16 +14,15 @@ using namespace support;
 
 namespace {
 
-// Errors as parts of their bounds: what a run says at its end.
+// Prints errors relative to their bounds.
 template <class T>
-void say(attention_shares const& worst) {
+void report(attention_shares const& worst) {
   MESSAGE(std::string(type_name<T>()) << ": errors of y, state, dq, dk, dv and dbias take up "
                                       << worst.text() << " of their bounds");
 }
 
 }  // namespace
 
-// Around the sizes that tiles and vectors have.
 TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
   attention_shares worst;
   std::uint64_t seed = 5000 + sizeof(T);
@@ -37,16 +36,16 @@ TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
     attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
-    solved_attention<T> const s(any_attention<T>(size, ++seed));
+    solved_attention<T> const s(random_attention<T>(size, ++seed));
     for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
       CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
     });
   }
-  say<T>(worst);
+  report<T>(worst);
 }
 
-// Where a tile is full, or full but for one key or query, with nothing else that could be masked;
-// and a range that ends there.
+// Full tiles, and tiles with one key or query less, without other masking; and ranges that end
+// there.
 TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 7000;
   for (index_t tile : {16, 32, 64, 128})
@@ -55,7 +54,7 @@ TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
            {attention_size{1, 1, 128, n, 8, 8}, attention_size{1, 1, n, 5, 8, 8}})
         for (pattern_mask mask : {pattern_mask{}, pattern_mask{mask_kind::block_local, n - 2, 0}}) {
           if (!full_suite() && (static_cast<std::uint64_t>(n) + seed / 2 + sizeof(T) / 2) % 2 ==
-                                   0) {  // half of them, others by type
+                                   0) {  // a different half for each type
             ++seed;
             continue;
           }
@@ -73,19 +72,19 @@ TEST_CASE_TEMPLATE("long rows", T, float, float16) {
        {attention_size{1, 1, 3, 511, 8, 8}, attention_size{1, 1, 2, 513, 5, 9},
         attention_size{1, 1, 513, 2, 4, 4}, attention_size{1, 1, 257, 1, 7, 3},
         attention_size{1, 2, 1, 1025, 3, 1}}) {
-    solved_attention<T> const s(any_attention<T>(size, ++seed));
+    solved_attention<T> const s(random_attention<T>(size, ++seed));
     for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
       CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
     });
   }
-  say<T>(worst);
+  report<T>(worst);
 }
 
-// `materialized` on the host forms a map of more than four megabytes in slabs of rows.
+// `materialized` on the host computes a map of more than four megabytes in slabs of rows.
 TEST_CASE_TEMPLATE("slabs of a large map", T, float, bfloat16) {
   if (!testing(backend_kind::host)) return;
   auto p = normal_attention<T>({1, 1, 333, 3700, 2, 3}, {mask_kind::causal, 3400, 0}, 9400);
-  p.wanted = wants_dv;
+  p.requested = wants_dv;
   p.query_lengths = {310};
   solved_attention<T> const s(p);
   for (int layout : {0, 1})
@@ -97,24 +96,24 @@ TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
   for (attention_size size :
        {attention_size{1, 1, 17, 19, 129, 200}, attention_size{1, 1, 9, 33, 256, 128},
         attention_size{1, 1, 5, 7, 300, 257}}) {
-    solved_attention<T> const s(any_attention<T>(size, ++seed));
+    solved_attention<T> const s(random_attention<T>(size, ++seed));
     for_each_backend_once(s.problem.number(),
                           [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
   }
 }
 
-// Blocks of several warps on a GPU, each of which looks at more keys than the one before; some end
-// with a tile that all their queries look at, some have no keys. Channels that are copied 16 bytes
-// at a time, in a narrow tile, a wide one, and several.
+// Thread blocks of several warps with increasing numbers of visible keys; some end with a fully
+// visible tile, some have no keys. Channels are copied in pieces of 16 bytes, in a narrow tile, a
+// wide one, and several.
 TEST_CASE_TEMPLATE("blocks of several warps", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 9900;
   for (index_t channels : {40, 72, 136})
     for (mask_kind kind : {mask_kind::causal, mask_kind::causal_strided})
-      for (unsigned wanted : {wants_dq | wants_dk | wants_dv, unsigned{wants_dbias}}) {
-        if (wanted == wants_dbias && channels != 72) continue;
+      for (unsigned requested : {wants_dq | wants_dk | wants_dv, unsigned{wants_dbias}}) {
+        if (requested == wants_dbias && channels != 72) continue;
         auto p = normal_attention<T>({2, 1, 130, 64, channels, channels}, {kind, 0, 2}, ++seed);
         p.lengths = {64, 0};
-        p.wanted = wanted;
+        p.requested = requested;
         solved_attention<T> const s(p);
         for_each_backend_untuned(
             [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks that say which tiles meet, which are covered, and how heads differ: the results are the
-// oracle's and depend on no thread and no instruction set, whatever such a mask leaves out or says
-// lazily; and what does not meet is not asked about.
+// Sparse masks with `meets`, `covers` and `for_head`: results match the oracle and do not depend on
+// threads or instruction sets, even if the mask is conservative or incomplete. Tiles that do not
+// meet are skipped.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "masks.hpp"
 
@@ -17,9 +17,9 @@ using namespace support;
 
 namespace {
 
-// Which part of the cases a type has where types share them: 0 to 3.
+// Number of a type, 0 to 3, to distribute cases over types.
 template <class T>
-constexpr std::uint64_t part_of() {
+constexpr std::uint64_t number_of() {
   if constexpr (sizeof(T) == 2)
     return std::is_same_v<T, float16> ? 2 : 3;
   else
@@ -28,28 +28,28 @@ constexpr std::uint64_t part_of() {
 
 template <class T>
 attention_problem<T> sparse_attention(attention_size size, std::uint64_t seed) {
-  auto p = any_attention<T>(size, seed, 0);
-  p.sparse = any_sparse_mask(seed);
+  auto p = random_attention<T>(size, seed, 0);
+  p.sparse = random_sparse_mask(seed);
   return p;
 }
 
-// Masks of the caller's, with less than all of the protocol.
+// User-defined masks with parts of the protocol.
 struct without_covers {
-  sparse_mask as;
+  sparse_mask mask;
 
-  bool allows(index_t i, index_t j) const { return as.allows(i, j); }
+  bool allows(index_t i, index_t j) const { return mask.allows(i, j); }
   bool meets(index_t i, index_t last_i, index_t j, index_t last_j) const {
-    return as.meets(i, last_i, j, last_j);
+    return mask.meets(i, last_i, j, last_j);
   }
 };
-// Not sparse: what it covers is not asked for.
+// Not sparse without `meets`: `covers` is not called.
 struct without_meets {
-  sparse_mask as;
+  sparse_mask mask;
 
-  bool allows(index_t i, index_t j) const { return as.allows(i, j); }
+  bool allows(index_t i, index_t j) const { return mask.allows(i, j); }
   bool covers(index_t, index_t, index_t, index_t) const { return true; }
 };
-// Of which only heads have keys: by a range alone, or one by one.
+// Masks with `for_head` only, whose heads have ranges, or `allows`.
 struct ranges_by_head {
   ss::mask::window for_head(index_t head) const { return {head * 9, 30 - head * 7}; }
 };
@@ -59,25 +59,24 @@ struct strides_by_head {
 static_assert(!ss::detail::is_sparse<without_meets> && ss::detail::is_sparse<without_covers> &&
               !ss::detail::is_sparse<ranges_by_head> && ss::detail::is_sparse<sparse_mask>);
 
-// Blocks of 64 on the diagonal and below the first of them, which count the pairs that they are
-// asked about.
+// Blocks of 64 on the diagonal and in the first column; counts the tested pairs.
 struct counting_mask {
-  index_t* asked;
+  index_t* tested;
   bool exact, covering;
 
-  bool allows(index_t i, index_t j) const { return ++*asked, block(i / 64, j / 64); }
+  bool allows(index_t i, index_t j) const { return ++*tested, block(i / 64, j / 64); }
   bool meets(index_t i, index_t last_i, index_t j, index_t last_j) const {
     if (!exact) return true;
-    bool any = false;
+    bool has_pair = false;
     for (index_t a = i / 64; a <= (last_i - 1) / 64; ++a)
-      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) any = any || block(a, b);
-    return any;
+      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) has_pair = has_pair || block(a, b);
+    return has_pair;
   }
   bool covers(index_t i, index_t last_i, index_t j, index_t last_j) const {
-    bool all = covering;
+    bool covered = covering;
     for (index_t a = i / 64; a <= (last_i - 1) / 64; ++a)
-      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) all = all && block(a, b);
-    return all;
+      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) covered = covered && block(a, b);
+    return covered;
   }
 
  private:
@@ -93,8 +92,8 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
                                   {1, 3, 130, 33, 40, 8},
                                   {1, 2, 97, 192, 70, 66}};
   for (; seed < sparse_mask_kinds; ++seed) {
-    // All kinds in float, a third of them in each other type.
-    if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != part_of<T>() % 3) continue;
+    // All kinds in float, a third of them in each of the other types.
+    if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != number_of<T>() % 3) continue;
     solved_attention<T> const s(sparse_attention<T>(sizes[seed / 3 % 4], seed));
     for_each_backend(s.problem.number(),
                      [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
@@ -102,10 +101,10 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
 }
 
 // Several groups of tiles that gather keys together, and several tiles of gathered keys.
-TEST_CASE_TEMPLATE("long ones", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("long sparse masks", T, float, double, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
   // A quarter of the kinds each.
-  for (std::uint64_t kind = part_of<T>(); kind < sparse_mask_kinds; kind += 4) {
+  for (std::uint64_t kind = number_of<T>(); kind < sparse_mask_kinds; kind += 4) {
     std::uint64_t const seed = sparse_mask_kinds * 10 + kind;
     solved_attention<T> const s(sparse_attention<T>({1, 2, 450, 500, 3, 4}, seed));
     CHECK(check_attention(s, ss::exec::host{}) == "");
@@ -142,32 +141,33 @@ TEST_CASE("less than all of the protocol") {
   attention_size const size{1, 3, 150, 170, 6, 9};
   auto const check = [&](auto mask, attention_problem<float> const& p) {
     solved_attention<float> const s(p);
-    auto const by = [&](auto algorithm) {
+    auto const check = [&](auto algorithm) {
       ss::exec::host const exec{2};
       ss::softmax_attention<decltype(mask), decltype(algorithm)> const op(mask, p.scale, algorithm);
       CHECK(check_results(s, exec, algorithm, run_attention_by(op, p, exec, memory_layout{})) ==
             "");
     };
-    by(ss::streaming{});
-    by(ss::materialized<>{});
+    check(ss::streaming{});
+    check(ss::materialized<>{});
   };
   for (std::uint64_t i = 0; i < sparse_mask_kinds; ++i) {
-    auto p = any_attention<float>(size, 4000 + i, 0);
-    p.sparse = any_sparse_mask(i);
+    auto p = random_attention<float>(size, 4000 + i, 0);
+    p.sparse = random_sparse_mask(i);
     p.sparse->by_head = p.sparse->causal = false;
     check(without_covers{*p.sparse}, p);
     check(without_meets{*p.sparse}, p);
   }
-  // Heads of ordinary masks, each like a call of its own.
+  // Each head must equal a call with the head's mask.
   auto const by_head = [&](auto mask) {
-    auto const all = normal_attention<float>(size, {}, 4100, true);
+    auto const problem = normal_attention<float>(size, {}, 4100, true);
     auto const exec = ss::exec::host{};
-    auto const got =
-        run_attention_by(ss::softmax_attention<decltype(mask)>(mask), all, exec, memory_layout{});
+    auto const actual = run_attention_by(ss::softmax_attention<decltype(mask)>(mask), problem, exec,
+                                         memory_layout{});
     for (index_t h = 0; h < size.heads; ++h) {
-      auto const own = mask.for_head(h);
-      auto const want = run_attention_by(ss::softmax_attention<std::decay_t<decltype(own)>>(own),
-                                         all, exec, memory_layout{});
+      auto const head_mask = mask.for_head(h);
+      auto const expected =
+          run_attention_by(ss::softmax_attention<std::decay_t<decltype(head_mask)>>(head_mask),
+                           problem, exec, memory_layout{});
       auto const same = [&](std::vector<float> const& a, std::vector<float> const& b) {
         std::size_t const n = a.size() / static_cast<std::size_t>(size.heads),
                           first = static_cast<std::size_t>(h) * n;
@@ -175,33 +175,33 @@ TEST_CASE("less than all of the protocol") {
           if (!(a[i] == b[i])) return false;
         return true;
       };
-      CHECK(same(got.y, want.y));
-      CHECK(same(got.dq, want.dq));
-      CHECK(same(got.dk, want.dk));
-      CHECK(same(got.dv, want.dv));
-      CHECK(same(got.dbias, want.dbias));
+      CHECK(same(actual.y, expected.y));
+      CHECK(same(actual.dq, expected.dq));
+      CHECK(same(actual.dk, expected.dk));
+      CHECK(same(actual.dv, expected.dv));
+      CHECK(same(actual.dbias, expected.dbias));
     }
   };
   by_head(ranges_by_head{});
   by_head(strides_by_head{});
 }
 
-TEST_CASE("what does not meet is not asked about") {
+TEST_CASE("tiles that do not meet are skipped") {
   if (!testing(backend_kind::host)) return;
   attention_size const size{1, 1, 512, 640, 4, 4};
   auto const p = normal_attention<float>(size, {}, 5000);
-  constexpr index_t blocks = 64 * 64, looked_at = (8 + 7) * blocks, all = 512 * 640;
+  constexpr index_t blocks = 64 * 64, visible = (8 + 7) * blocks, pairs = 512 * 640;
   auto const check = [&](auto algorithm, index_t times) {
-    auto const asked = [&](bool exact, bool covering) {
+    auto const tested = [&](bool exact, bool covering) {
       index_t count = 0;
       ss::softmax_attention<counting_mask, decltype(algorithm)> const op(
           counting_mask{&count, exact, covering}, algorithm);
       (void)run_attention_by(op, p, ss::exec::host{}, memory_layout{});
       return count;
     };
-    CHECK(asked(true, true) == 0);
-    CHECK(asked(true, false) == times * looked_at);
-    CHECK(asked(false, false) == times * all);
+    CHECK(tested(true, true) == 0);
+    CHECK(tested(true, false) == times * visible);
+    CHECK(tested(false, false) == times * pairs);
   };
   check(ss::streaming{}, 3);       // forward twice, backward once
   check(ss::materialized<>{}, 2);  // forward twice
@@ -214,8 +214,8 @@ TEST_CASE("workspace") {
     for (index_t n : {index_t{1}, index_t{100}, index_t{5000}, index_t{1} << 17}) {
       ss::exec::host const exec{threads};
       ss::extents4 const e{1, 4, n, 64};
-      std::size_t const more = std::size_t{2} << 20;
+      std::size_t const extra = std::size_t{2} << 20;
       CHECK(sparse.workspace_bytes<float>(exec, e, e) <=
-            dense.workspace_bytes<float>(exec, e, e) + threads * more);
+            dense.workspace_bytes<float>(exec, e, e) + threads * extra);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention where numbers end: scores of +-1e30, ties of such, biases of -infinity, queries
-// that look at nothing, denormals; and rows past a length, which nobody reads.
+// softmax_attention on special values: scores of +-1e30 and their ties, biases of -infinity,
+// queries without visible keys, denormals; and rows past a length, which are not read.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -16,7 +16,7 @@ using namespace support;
 
 namespace {
 
-// Two of them make a score near 1e30; float16 has no such numbers.
+// Products of two of them are near 1e30; float16 has no such numbers.
 template <class T>
 double huge() {
   return format_of<T>().exponent_bits == 5 ? 32768 : 0x1p50;
@@ -27,7 +27,7 @@ T minus_infinity() {
 }
 template <class T>
 T not_a_number() {
-  return from_bits<T>(format_of<T>().all() >> 1);
+  return from_bits<T>(format_of<T>().mask() >> 1);
 }
 template <class T>
 bool any_nan(std::vector<T> const& values) {
@@ -51,7 +51,7 @@ void for_each_way(std::uint64_t number, F const& f) {
   });
 }
 
-// A head with one channel of everything, the scale 1.
+// A problem with one head, one channel and scale 1.
 template <class T>
 attention_problem<T> line(std::vector<double> const& q, std::vector<double> const& k,
                           std::vector<double> const& v, std::vector<double> const& bias = {}) {
@@ -68,7 +68,7 @@ attention_problem<T> line(std::vector<double> const& q, std::vector<double> cons
 
 }  // namespace
 
-// The largest scale that is taken is far enough below the largest sum for what kernels make of it.
+// The largest accepted scale does not overflow in kernels.
 TEST_CASE_TEMPLATE("the largest scales", T, float, double, float16, bfloat16) {
   double const largest = sizeof(T) == sizeof(double) ? 1e300 : 1e38;
   for (double scale : {largest, -largest, 1e-300})
@@ -86,7 +86,7 @@ TEST_CASE_TEMPLATE("the largest scales", T, float, double, float16, bfloat16) {
 TEST_CASE_TEMPLATE("ties of huge scores share the weight", T, float, double, float16, bfloat16) {
   double const far = huge<T>();
   for (double sign : {1.0, -1.0}) {
-    // Scores far^2, -far^2, 0, far^2.
+    // Scores are far^2, -far^2, 0, far^2.
     auto const p = line<T>({sign * far}, {sign * far, -sign * far, 0, sign * far}, {2, 100, 50, 6});
     for_each_way(3, [&](any_exec const& exec, auto algorithm) {
       auto const r = run_attention(p, exec, algorithm);
@@ -103,7 +103,7 @@ TEST_CASE_TEMPLATE("ties of huge scores share the weight", T, float, double, flo
   }
 }
 
-// Tiles of keys whose greatest score comes late, early and again: what is left of the others is 0.
+// Tiles of keys with the greatest score late, early and repeated; all other weights are 0.
 TEST_CASE_TEMPLATE("huge differences", T, float, double, float16, bfloat16) {
   double const far = huge<T>();
   std::size_t const n = 200;
@@ -130,8 +130,9 @@ TEST_CASE_TEMPLATE("huge differences", T, float, double, float16, bfloat16) {
 
 TEST_CASE_TEMPLATE("all scores lowest, or greatest: the mean", T, float, double, float16,
                    bfloat16) {
-  double const most = static_cast<double>(decode_bits<T>(format_of<T>().infinity() - 1).value);
-  for (double bias : {most, -most, most / 2, -most / 3}) {
+  double const max_number =
+      static_cast<double>(decode_bits<T>(format_of<T>().infinity() - 1).value);
+  for (double bias : {max_number, -max_number, max_number / 2, -max_number / 3}) {
     auto const p = line<T>({1, 0}, {0, 0, 0, 0}, {1, 2, 3, 6}, std::vector<double>(8, bias));
     for_each_way(5, [&](any_exec const& exec, auto algorithm) {
       auto const r = run_attention(p, exec, algorithm);
@@ -140,8 +141,8 @@ TEST_CASE_TEMPLATE("all scores lowest, or greatest: the mean", T, float, double,
       CHECK(numbers(r.dbias) == std::vector<double>{-0.5, -0.25, 0, 0.75, -0.5, -0.25, 0, 0.75});
     });
   }
-  // From one end of the format to the other.
-  auto const p = line<T>({0}, {0, 0, 0}, {1, 2, 6}, {-most, most, -most});
+  // Smallest and largest numbers of the format.
+  auto const p = line<T>({0}, {0, 0, 0}, {1, 2, 6}, {-max_number, max_number, -max_number});
   for_each_way(6, [&](any_exec const& exec, auto algorithm) {
     auto const r = run_attention(p, exec, algorithm);
     CHECK(numbers(r.y) == std::vector<double>{2});
@@ -153,12 +154,12 @@ TEST_CASE_TEMPLATE("a bias of -infinity takes a key away", T, float, double, flo
   attention_size const size{1, 2, 37, 70, 5, 6};
   for (int kind : {0, 1, 6})
     for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
-      auto p = normal_attention<T>(size, any_mask(kind, size, 3), 20, true);
+      auto p = normal_attention<T>(size, random_mask(kind, size, 3), 20, true);
       p.mode = mode;
       random_stream random(4);
       for (T& bias : p.bias)
         if (random.below(3) == 0) bias = minus_infinity<T>();
-      // All keys of a few queries; all but one; a whole tile first.
+      // -infinity for all keys of a few queries, for all but one, and for a whole first tile.
       for (index_t i : {0, 5, 20, 36})
         for (index_t j = 0; j < 70; ++j)
           p.bias[attention_size::at(size.map(), 0, 1, i, j)] = minus_infinity<T>();
@@ -174,22 +175,22 @@ TEST_CASE_TEMPLATE("no NaN from finite scores", T, float, double, float16, bfloa
   attention_size const size{1, 2, 21, 40, 1, 3};
   double const far = huge<T>(), values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
-    auto p = normal_attention<T>(size, any_mask(static_cast<int>(seed % mask_kinds), size, seed),
+    auto p = normal_attention<T>(size, random_mask(static_cast<int>(seed % mask_kinds), size, seed),
                                  seed, seed % 2 == 0);
     random_stream random(seed);
-    auto const some = [&] { return from_double<T>(values[random.below(9)]); };
-    for (T& q : p.q) q = some();
-    for (T& k : p.k) k = some();
-    for (T& bias : p.bias) bias = random.below(4) == 0 ? minus_infinity<T>() : some();
+    auto const random_value = [&] { return from_double<T>(values[random.below(9)]); };
+    for (T& q : p.q) q = random_value();
+    for (T& k : p.k) k = random_value();
+    for (T& bias : p.bias) bias = random.below(4) == 0 ? minus_infinity<T>() : random_value();
     for_each_backend_once(p.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const check = [&](auto algorithm) {
         auto const r = run_attention(p, exec, algorithm);
         CHECK((!any_nan(r.y) && !any_nan(r.state) && !any_nan(r.dq) && !any_nan(r.dk) &&
                !any_nan(r.dv) && !any_nan(r.dbias)));
-        double most = 0;  // of the values: y are means of them
-        for (double v : numbers(p.v)) most = std::max(most, std::fabs(v));
-        for (double y : numbers(r.y)) CHECK(std::fabs(y) <= 1.01 * most);
+        double max_value = 0;  // bounds y, whose elements are means of values
+        for (double v : numbers(p.v)) max_value = std::max(max_value, std::fabs(v));
+        for (double y : numbers(r.y)) CHECK(std::fabs(y) <= 1.01 * max_value);
       };
       check(ss::streaming{});
       check(ss::materialized<>{});
@@ -216,7 +217,7 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16,
   attention_size const size{4, 1, 34, 37, 9, 8};
   for (int kind = 0; kind < mask_kinds; ++kind)
     for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
-      auto p = normal_attention<T>(size, any_mask(kind, size, 9), 50, kind % 2 == 0);
+      auto p = normal_attention<T>(size, random_mask(kind, size, 9), 50, kind % 2 == 0);
       p.mode = mode;
       p.lengths = {37, 1, 0, 20};
       p.query_lengths = {1, 34, 20, 0};
@@ -252,23 +253,24 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16,
 TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, float16) {
   attention_size const size{1, 2, 33, 40, 8, 8};
   auto p = normal_attention<T>(size, {}, 70);
-  p.wanted = wants_dq | wants_dbias;
+  p.requested = wants_dq | wants_dbias;
   auto spoiled = p;
   spoiled.q[attention_size::at(size.q(), 0, 1, 17, 3)] = not_a_number<T>();
-  auto const row_matters = [&](std::vector<T> const& is, std::vector<T> const& must, extents4 e) {
+  auto const only_row_differs = [&](std::vector<T> const& actual, std::vector<T> const& expected,
+                                    extents4 e) {
     for (index_t h = 0; h < 2; ++h)
       for (index_t i = 0; i < e.length; ++i)
         for (index_t c = 0; c < e.channels; ++c) {
-          std::size_t const at = attention_size::at(e, 0, h, i, c);
-          if ((h != 1 || i != 17) && !same_bits(is[at], must[at])) return false;
+          std::size_t const index = attention_size::at(e, 0, h, i, c);
+          if ((h != 1 || i != 17) && !same_bits(actual[index], expected[index])) return false;
         }
     return true;
   };
   for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
-    auto const is = run_attention(spoiled, exec, algorithm),
-               must = run_attention(p, exec, algorithm);
-    CHECK(row_matters(is.y, must.y, size.y()));
-    CHECK(row_matters(is.dq, must.dq, size.q()));
-    CHECK(row_matters(is.dbias, must.dbias, size.map()));
+    auto const actual = run_attention(spoiled, exec, algorithm),
+               expected = run_attention(p, exec, algorithm);
+    CHECK(only_row_differs(actual.y, expected.y, size.y()));
+    CHECK(only_row_differs(actual.dq, expected.dq, size.q()));
+    CHECK(only_row_differs(actual.dbias, expected.dbias, size.map()));
   });
 }

@@ -120,7 +120,7 @@ void solve(mix_problem<T>& p) {
   p.y = p.x;
   p.dx = adds ? p.dx_before : tensor<T>(p.e);
   p.dw = adds ? p.dw_before : std::vector<T>(p.w.size());
-  auto const stored = [](wide sum) { return with_one_nan(static_cast<T>(sum)); };
+  auto const stored = [](wide sum) { return with_canonical_nan(static_cast<T>(sum)); };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
     auto const w = weights_of_sample<math>(p, p.w, b, widened);

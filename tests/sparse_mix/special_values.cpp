@@ -23,7 +23,7 @@ constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind:
 
 template <class T>
 T not_a_number() {
-  return from_bits<T>(format_of<T>().all() >> 1);
+  return from_bits<T>(format_of<T>().mask() >> 1);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One execution policy for all backends that the tests run on, chosen at run time: a test is
-// compiled once, and not once for each of them.
+// Execution policy that selects the backend at run time, so that a test is compiled once for all
+// backends.
 #pragma once
 
 #include "block_backend.hpp"
@@ -29,8 +29,8 @@ struct any_backend {
   static constexpr bool host_memory = true;
 };
 
-// The policy of the backend that `kind` names; the others are unused. On the host, `executor` runs
-// the threads if there is one.
+// Holds a policy for each backend and uses the one of `kind`. On the host, `executor` runs the
+// threads unless it is null.
 struct any_exec {
   using backend = any_backend;
 
@@ -43,15 +43,15 @@ struct any_exec {
 #endif
 
   any_exec(slicesort::exec::host policy) : host(policy) {}
-  any_exec(test_executor& threads, unsigned parts, slicesort::isa set = slicesort::isa::best)
-      : host{parts, set}, executor(&threads) {}
+  any_exec(test_executor& pool, unsigned threads, slicesort::isa set = slicesort::isa::best)
+      : host{threads, set}, executor(&pool) {}
   any_exec(block_exec policy) : kind(backend_kind::blocks), blocks(policy) {}
 #if defined(SLICESORT_TEST_CUDA)
   any_exec(cuda_exec policy) : kind(backend_kind::cuda), cuda(policy) {}
 #endif
 
-  // f(policy) with the policy itself, for elements T. Of types that the suite does without there
-  // are no kernels: the host takes their place.
+  // Calls f(policy) with the selected policy, for elements T. Types without kernels in this suite
+  // fall back to the host.
   template <class T, class F>
   void visit(F const& f) const {
     switch (kind) {
@@ -73,13 +73,13 @@ struct any_exec {
   }
 };
 
-// The instruction set that the host is asked for; empty for another backend's policy.
+// Instruction set of a host policy; empty for other backends.
 inline std::optional<slicesort::isa> host_isa(any_exec const& exec) {
   if (exec.kind != backend_kind::host) return {};
   return exec.host.instructions;
 }
 
-// The policy in the message of a failure.
+// Description of the policy for failure messages.
 inline std::string describe(any_exec const& exec) {
   switch (exec.kind) {
     case backend_kind::host:

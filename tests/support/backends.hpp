@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of backends that the operator tests run on: the host backend, its instruction sets;
-// the CUDA kernels on the block executor, with many tunings and schedules; and, in programs that
-// are linked with it, the CUDA backend. SLICESORT_TEST_BACKEND=host, blocks or cuda in the
-// environment leaves only that one; else it is host and blocks.
+// Backends of the operator tests: the host backend with each instruction set; the CUDA kernels on
+// the block executor, with many tunings and schedules; and the CUDA backend in programs linked with
+// it. SLICESORT_TEST_BACKEND=host, blocks or cuda in the environment selects one of them; the
+// default is host and blocks.
 //
-// A program that runs on this list says `#define SLICESORT_TEST_EVERY_BACKEND` before its includes:
-// by that line tests/cuda.cmake finds what to run on a GPU once more. Without the line it does not
-// compile.
+// Programs that use this list must `#define SLICESORT_TEST_EVERY_BACKEND` before their includes:
+// tests/cuda.cmake finds that line and runs them again on a GPU.
 #pragma once
 
 #include "any_exec.hpp"
@@ -30,14 +29,14 @@ namespace support {
 
 namespace ss = slicesort;
 
-// SLICESORT_FULL=1 in the environment asks for the whole of what the fast suite samples.
+// True if SLICESORT_FULL=1 in the environment requests exhaustive tests instead of samples.
 inline bool full_suite() {
   char const* value = std::getenv("SLICESORT_FULL");
   return value != nullptr && value[0] == '1';
 }
 
 inline bool testing(backend_kind kind) {
-  static std::string const wanted = [] {
+  static std::string const selected = [] {
     char const* const value = std::getenv("SLICESORT_TEST_BACKEND");
     return std::string(value == nullptr ? "" : value);
   }();
@@ -45,7 +44,7 @@ inline bool testing(backend_kind kind) {
   if (kind == backend_kind::blocks) return false;
 #endif
   constexpr char const* names[] = {"host", "blocks", "cuda"};
-  return wanted.empty() ? kind != backend_kind::cuda : wanted == names[static_cast<int>(kind)];
+  return selected.empty() ? kind != backend_kind::cuda : selected == names[static_cast<int>(kind)];
 }
 
 inline std::vector<ss::isa> available_isas() {
@@ -55,9 +54,9 @@ inline std::vector<ss::isa> available_isas() {
   return sets;
 }
 
-// Devices large and small with the tuning that they get by themselves, then every other tuning.
+// Large and small devices with their default tuning, then every other tuning.
 inline std::vector<block_exec> const& block_execs() {
-  static std::vector<block_exec> const all = [] {
+  static std::vector<block_exec> const execs = [] {
     std::vector<block_exec> list;
     block_exec exec;
     exec.name = "sm_80";
@@ -71,33 +70,33 @@ inline std::vector<block_exec> const& block_execs() {
     exec.device = {75, 30, 49152};
     exec.fast_double = false;
     list.push_back(exec);
-    for (named_tuning const& t : tunings::all) {
+    for (named_tuning const& t : tunings::list) {
       exec.name = t.name;
       exec.device = t.clusters ? sm_90.device : slicesort::device_info{};
       exec.tune = t.tune;
       exec.fast_double = !exec.fast_double;
       list.push_back(exec);
     }
-    for (block_exec& one : list) one.seed = static_cast<std::uint64_t>(&one - list.data());
+    for (block_exec& entry : list) entry.seed = static_cast<std::uint64_t>(&entry - list.data());
     return list;
   }();
-  return all;
+  return execs;
 }
-// One of block_execs(): always the same one for the same number, and all of them over many numbers.
+// Selects one of block_execs() by a hash of `n`.
 inline block_exec block_exec_number(std::uint64_t n) {
-  auto const& all = block_execs();
-  block_exec exec = all[(n * 0x9e3779b97f4a7c15u >> 32) % all.size()];
+  auto const& execs = block_execs();
+  block_exec exec = execs[(n * 0x9e3779b97f4a7c15u >> 32) % execs.size()];
   exec.seed = n;
   return exec;
 }
 
 #if defined(SLICESORT_TEST_CUDA)
-// The default tuning every other time.
+// Selects a tuning by a hash of `n`; half of the time the default one.
 inline cuda_exec cuda_exec_number(std::uint64_t n) {
-  constexpr std::size_t count = sizeof tunings::all / sizeof tunings::all[0];
+  constexpr std::size_t count = sizeof tunings::list / sizeof tunings::list[0];
   std::size_t const i = (n * 0x9e3779b97f4a7c15u >> 32) % (2 * count);
   if (i >= count) return {};
-  return {tunings::all[i].name, tunings::all[i].tune};
+  return {tunings::list[i].name, tunings::list[i].tune};
 }
 #endif
 
@@ -107,14 +106,14 @@ constexpr bool program_is_marked = true;
 constexpr bool program_is_marked = false;
 #endif
 
-// f(any_exec) for each backend but the host's, in one way that `number` chooses.
+// Calls f(any_exec) for each backend except the host, with a tuning selected by `number`.
 template <class F>
 void for_each_grid(std::uint64_t number, F const& f) {
   static_assert(sizeof(F) != 0 && program_is_marked,
                 "a test of every backend says #define SLICESORT_TEST_EVERY_BACKEND first, so that "
                 "it also runs on a GPU");
-  // Under AddressSanitizer fibers take five times as long: every third problem will do. Under
-  // ThreadSanitizer every CUDA thread is a thread: executor/kernels.cpp does that.
+  // AddressSanitizer makes fibers five times slower, so it samples every third problem.
+  // ThreadSanitizer needs a thread per CUDA thread, which executor/kernels.cpp tests.
   bool const sampled =
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || number % 3 == 0);
   if (testing(backend_kind::blocks) && sampled) f(any_exec(block_exec_number(number)));
@@ -122,20 +121,20 @@ void for_each_grid(std::uint64_t number, F const& f) {
   if (testing(backend_kind::cuda) && in_share()) f(any_exec(cuda_exec_number(number)));
 #endif
 }
-// Calls f for the grids, and for every instruction set of the host backend.
+// Calls f for the grids and for every instruction set of the host backend.
 template <class F>
 void for_each_backend(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host))
     for (ss::isa set : available_isas()) f(any_exec(ss::exec::host{1, set}));
   for_each_grid(number, f);
 }
-// Calls f for the grids, and once for the host backend.
+// Calls f for the grids and once for the host backend.
 template <class F>
 void for_each_backend_once(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host)) f(any_exec(ss::exec::host{2}));
   for_each_grid(number, f);
 }
-// Calls f once for each backend, with the tuning that it has by itself.
+// Calls f once for each backend, with the default tuning.
 template <class F>
 void for_each_backend_untuned(F const& f) {
   static_assert(sizeof(F) != 0 && program_is_marked, "see for_each_grid");

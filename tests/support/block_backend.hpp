@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators on the block executor: `block_exec` is an execution policy like exec::cuda, whose
-// kernels run on the host. Generated units (operators/units.cmake) compile the kernels once for all
-// tests, for the four element types.
+// The operators on the block executor: `block_exec` is an execution policy like exec::cuda, with
+// kernels that run on the CPU. Generated units (operators/units.cmake) compile them once for all
+// tests and the four element types.
 #pragma once
 
 #include "executor/block_executor.hpp"
@@ -27,7 +27,7 @@ struct block_backend {
   static constexpr bool host_memory = true;
 };
 
-// A device that is not there, and how its threads are scheduled.
+// A simulated device and the schedule of its threads.
 struct block_exec {
   using backend = block_backend;
 
@@ -43,7 +43,7 @@ inline std::string describe(block_exec const& exec) {
          (exec.fast_double ? "on" : "off") + ", seed " + std::to_string(exec.seed) + ")";
 }
 
-// The Grid of detail/device/grid.hpp.
+// Implements the Grid of detail/device/grid.hpp.
 template <bool FastDouble>
 class block_grid {
  public:
@@ -56,27 +56,26 @@ class block_grid {
     return exec_.tune(exec_.device, element_bytes, defaults);
   }
 
-  // The memory is the host's, and so may be what multiplies it.
-  bool multiply(slicesort::detail::gemm_callback const& rule,
+  bool multiply(slicesort::detail::gemm_callback const& gemm,
                 slicesort::gemm_call const& call) const {
-    return rule.multiply(nullptr, call);
+    return gemm.multiply(nullptr, call);
   }
 
   bool clusters() const { return exec_.device.architecture >= 90; }
 
   template <class Kernel>
   void run(Kernel const& kernel, index_t blocks, int threads, int cluster = 1) const {
-    launch how;
-    how.blocks = blocks;
-    how.threads = threads;
-    how.shared_bytes = slicesort::detail::shared_bytes(kernel);
-    how.cluster = cluster;
-    how.seed = exec_.seed;
-    if (how.shared_bytes > exec_.device.shared_bytes)
-      throw block_fault("a launch with " + std::to_string(how.shared_bytes) +
+    launch config;
+    config.blocks = blocks;
+    config.threads = threads;
+    config.shared_bytes = slicesort::detail::shared_bytes(kernel);
+    config.cluster = cluster;
+    config.seed = exec_.seed;
+    if (config.shared_bytes > exec_.device.shared_bytes)
+      throw block_fault("a launch with " + std::to_string(config.shared_bytes) +
                         " bytes of shared memory, the device has " +
                         std::to_string(exec_.device.shared_bytes));
-    run_kernel<FastDouble>(how, kernel);
+    run_kernel<FastDouble>(config, kernel);
   }
 
  private:
@@ -101,7 +100,7 @@ struct implementation<Op, support::block_backend> {
   static void backward(support::block_exec const& exec, Params const& p, workspace w);
 };
 #if defined(SLICESORT_TEST_HOST_ONLY)
-// Nobody calls: there are no kernels, only something to link with.
+// Definitions to link with; host-only programs do not call them.
 template <class Op>
 template <class T>
 void implementation<Op, support::block_backend>::plan(support::block_exec const&,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the tests: contiguous tensors, strided tensors whose gaps are watched, and a workspace
-// between red zones.
+// Memory for tests: contiguous tensors, strided tensors that detect writes to their gaps, and a
+// workspace between red zones.
 #pragma once
 
 #include "numbers.hpp"
@@ -41,7 +41,7 @@ class tensor {
   T& operator()(index_t b, index_t n, index_t c) { return elements_[at(b, n, c)]; }
   T const& operator()(index_t b, index_t n, index_t c) const { return elements_[at(b, n, c)]; }
 
-  // The first `rows` rows of a column; all of them by default.
+  // The first `rows` rows of a column; by default all.
   std::vector<T> column(index_t b, index_t c, index_t rows = -1) const {
     std::vector<T> result(static_cast<std::size_t>(rows < 0 ? extents_.length : rows));
     for (std::size_t n = 0; n < result.size(); ++n)
@@ -62,7 +62,7 @@ class tensor {
   std::vector<T> elements_;
 };
 
-// f(b, n, c) for every position, batch slowest.
+// Calls f(b, n, c) for every position, in row-major order.
 template <class F>
 void for_each_position(extents3 e, F const& f) {
   for (index_t b = 0; b < e.batch; ++b)
@@ -80,14 +80,13 @@ bool same_bits(std::vector<T> const& a, std::vector<T> const& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-// A tensor of any positive strides inside a buffer filled with a pattern: whatever an operator
-// writes beside the elements shows.
+// A tensor with positive strides in a buffer filled with a pattern, which detects writes beside the
+// elements.
 template <class T>
 class strided_tensor {
  public:
   static constexpr unsigned char pattern = 0xa5;
-  static constexpr index_t red_zone =
-      80;  // elements before and after, more than any vector register
+  static constexpr index_t red_zone = 80;  // elements; more than a vector register
 
   strided_tensor(extents3 e, strides3 s, index_t shift = 0)
       : extents_(e), strides_(s), base_(red_zone + shift) {
@@ -139,11 +138,11 @@ class strided_tensor {
   strides3 strides_;
   index_t base_;
   std::vector<T> buffer_;
-  std::vector<char> owned_;  // quicker than of bits
+  std::vector<char> owned_;  // faster than std::vector<bool>
 };
 
-// Strides of a dense tensor whose axes (0 batch, 1 length, 2 channels) lie in `order`, slowest
-// first, with `padding` elements added after each whole axis.
+// Strides of a tensor with axes (0 batch, 1 length, 2 channels) in `order`, slowest first, and
+// `padding` elements after each whole axis.
 inline strides3 strides_in_order(extents3 e, std::array<int, 3> order, index_t padding = 0) {
   index_t const extent[3] = {e.batch, e.length, e.channels};
   index_t stride[3] = {};
@@ -156,8 +155,8 @@ inline strides3 strides_in_order(extents3 e, std::array<int, 3> order, index_t p
   return {stride[0], stride[1], stride[2]};
 }
 
-// Exactly `bytes` of workspace at an address that is `misalignment` past a cache line, between red
-// zones, filled with `fill`.
+// A workspace of exactly `bytes`, `misalignment` bytes past a cache line, between red zones and
+// filled with `fill`.
 class guarded_workspace {
  public:
   explicit guarded_workspace(std::size_t bytes, std::size_t misalignment = 1,

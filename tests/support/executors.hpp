@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors for exec::host_on that take the order of their slots seriously.
+// Executors for exec::host_on with various orders of the threads.
 #pragma once
 
 #include <functional>
@@ -8,27 +8,27 @@
 
 namespace support {
 
-// One type for all ways of running slots, so that the operators are compiled for it once.
+// One type for all schedules, so that operators are compiled for it once.
 struct test_executor {
-  enum class way { forwards, backwards, scattered, threads };
-  way how = way::threads;
-  std::function<void()> before{};  // called before slots run
+  enum class schedule { forwards, backwards, scattered, threads };
+  schedule order = schedule::threads;
+  std::function<void()> before{};  // called first
 
   template <class F>
   void parallel_for(unsigned n, F const& f) {
     if (before) before();
-    switch (how) {
-      case way::forwards:
+    switch (order) {
+      case schedule::forwards:
         for (unsigned i = 0; i < n; ++i) f(i);
         break;
-      case way::backwards:
+      case schedule::backwards:
         for (unsigned i = n; i > 0; --i) f(i - 1);
         break;
-      case way::scattered:  // the odd ones, then the even ones backwards
+      case schedule::scattered:  // odd numbers, then even ones backwards
         for (unsigned i = 1; i < n; i += 2) f(i);
         for (unsigned i = (n + 1) / 2; i > 0; --i) f(2 * (i - 1));
         break;
-      case way::threads: {
+      case schedule::threads: {
         std::vector<std::thread> threads;
         for (unsigned i = 0; i < n; ++i) threads.emplace_back([&f, i] { f(i); });
         for (std::thread& thread : threads) thread.join();

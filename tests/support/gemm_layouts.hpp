@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products in every layout that a BLAS can be told and some that it cannot, compared with
+// Matrix products in every layout that a BLAS supports, and some that it does not, compared with
 // plain loops.
 #pragma once
 
@@ -33,45 +33,49 @@ double as_double(T number) {
   return static_cast<double>(static_cast<slicesort::detail::accumulator_t<T>>(number));
 }
 
-// How the two axes of a matrix lie in memory.
-enum class lie { rows, rows_apart, columns, columns_apart, both_apart };
+// Contiguous axis of a matrix, with or without gaps (`apart`) along the other.
+enum class matrix_layout { rows, rows_apart, columns, columns_apart, strided };
 
 template <class T>
 struct matrices {
   index_t rows, columns, count;
-  slicesort::gemm_operand said{};
+  slicesort::gemm_operand operand{};
   std::vector<T> memory;
 
-  matrices(index_t r, index_t c, index_t n, lie how, std::uint64_t seed)
+  matrices(index_t r, index_t c, index_t n, matrix_layout layout, std::uint64_t seed)
       : rows(r), columns(c), count(n) {
-    index_t const gap = how == lie::rows_apart || how == lie::columns_apart ? 3 : 0;
-    bool const by_columns = how == lie::columns || how == lie::columns_apart;
-    said.kind = kind_of<T>();
-    said.row_stride = by_columns ? 1 : (how == lie::both_apart ? 2 * c + 1 : c + gap);
-    said.column_stride = by_columns ? r + gap : (how == lie::both_apart ? 2 : 1);
-    said.matrix_stride = (r + 4) * (c + 4) * 2;
-    memory.resize(static_cast<std::size_t>(said.matrix_stride * n + 1));
+    index_t const gap =
+        layout == matrix_layout::rows_apart || layout == matrix_layout::columns_apart ? 3 : 0;
+    bool const column_major =
+        layout == matrix_layout::columns || layout == matrix_layout::columns_apart;
+    operand.kind = kind_of<T>();
+    operand.row_stride =
+        column_major ? 1 : (layout == matrix_layout::strided ? 2 * c + 1 : c + gap);
+    operand.column_stride = column_major ? r + gap : (layout == matrix_layout::strided ? 2 : 1);
+    operand.matrix_stride = (r + 4) * (c + 4) * 2;
+    memory.resize(static_cast<std::size_t>(operand.matrix_stride * n + 1));
     random_stream random(seed);
-    for (T& one : memory) one = from_double<T>(random.normal());
-    said.data = memory.data();
+    for (T& element : memory) element = from_double<T>(random.normal());
+    operand.data = memory.data();
   }
   std::size_t place(index_t m, index_t r, index_t c) const {
-    return static_cast<std::size_t>(m * said.matrix_stride + r * said.row_stride +
-                                    c * said.column_stride);
+    return static_cast<std::size_t>(m * operand.matrix_stride + r * operand.row_stride +
+                                    c * operand.column_stride);
   }
   T& operator()(index_t m, index_t r, index_t c) { return memory[place(m, r, c)]; }
 };
 
-// Whether `gemm` makes two products. If so, checks that every element is right, and that no other
-// was touched; if not, that none was.
+// Returns true if `gemm` computes two products, and checks all elements; otherwise checks that it
+// writes nothing.
 template <class T, class C = T, class Gemm>
-bool multiplies(Gemm const& gemm, index_t rows, index_t columns, index_t depth, lie a_lies,
-                lie b_lies, lie c_lies, double alpha, double beta) {
-  matrices<T> a(rows, depth, 2, a_lies, 1), b(depth, columns, 2, b_lies, 2);
-  matrices<C> c(rows, columns, 2, c_lies, 3);
+bool multiplies(Gemm const& gemm, index_t rows, index_t columns, index_t depth,
+                matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout,
+                double alpha, double beta) {
+  matrices<T> a(rows, depth, 2, a_layout, 1), b(depth, columns, 2, b_layout, 2);
+  matrices<C> c(rows, columns, 2, c_layout, 3);
   double const unit = std::ldexp(1.0, -format_of<C>().fraction_bits);
-  std::vector<double> want, bound(c.memory.size());
-  for (C one : c.memory) want.push_back(as_double(one));
+  std::vector<double> expected, bound(c.memory.size());
+  for (C element : c.memory) expected.push_back(as_double(element));
   for (index_t m = 0; m < 2; ++m)
     for (index_t i = 0; i < rows; ++i)
       for (index_t j = 0; j < columns; ++j) {
@@ -80,21 +84,22 @@ bool multiplies(Gemm const& gemm, index_t rows, index_t columns, index_t depth, 
           double const product = as_double(a(m, i, k)) * as_double(b(m, k, j));
           sum += product, size += std::abs(product);
         }
-        std::size_t const at = c.place(m, i, j);
-        double const before = beta > 0 ? beta * want[at] : 0.0;
-        want[at] = alpha * sum + before;
-        bound[at] = (alpha * size + std::abs(before)) * unit * static_cast<double>(depth + 4);
-        if (beta <= 0) c.memory[at] = from_double<C>(1e4);  // not read
+        std::size_t const n = c.place(m, i, j);
+        double const before = beta > 0 ? beta * expected[n] : 0.0;
+        expected[n] = alpha * sum + before;
+        bound[n] = (alpha * size + std::abs(before)) * unit * static_cast<double>(depth + 4);
+        if (beta <= 0) c.memory[n] = from_double<C>(1e4);  // not read
       }
   auto const untouched = c.memory;
-  slicesort::gemm_call const call{rows, columns, depth, 2, alpha, beta, a.said, b.said, c.said};
+  slicesort::gemm_call const call{rows, columns,   depth,     2,        alpha,
+                                  beta, a.operand, b.operand, c.operand};
   if (!gemm.multiply(nullptr, call)) {
     CHECK(same_bits(c.memory, untouched));
     return false;
   }
   int wrong = 0;
-  for (std::size_t i = 0; i < want.size(); ++i)
-    if (!(std::abs(as_double(c.memory[i]) - want[i]) <= bound[i])) ++wrong;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (!(std::abs(as_double(c.memory[i]) - expected[i]) <= bound[i])) ++wrong;
   CHECK(wrong == 0);
   return true;
 }

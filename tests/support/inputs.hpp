@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test data, the same bits on every machine: counter-based random numbers, which the benches share,
-// and columns of the kinds of input that sorts go wrong on.
+// Test data with the same bits on every machine: counter-based random numbers, also used by the
+// benches, and columns that are difficult to sort.
 #pragma once
 
 #include "numbers.hpp"
@@ -15,17 +15,17 @@
 
 namespace support {
 
-// The numbers of the library's counter-based generator, one after the other.
+// Sequence of the library's counter-based generator.
 class random_stream {
  public:
   explicit random_stream(std::uint64_t seed) : seed_(slicesort::detail::counter_hash64(seed, 0)) {}
 
   static constexpr std::uint64_t mix(std::uint64_t z) { return slicesort::detail::mix64(z); }
   std::uint64_t bits() { return slicesort::detail::counter_hash64(seed_, counter_++); }
-  // In [0, n), n > 0; the bias does not matter here.
+  // A number in [0, n), n > 0, with a negligible bias.
   std::uint64_t below(std::uint64_t n) { return bits() % n; }
   double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-  double normal() {  // sum of twelve uniforms: portable, unlike the library functions
+  double normal() {  // sum of twelve uniform numbers: portable, unlike std::normal_distribution
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += unit();
     return sum;
@@ -36,16 +36,15 @@ class random_stream {
   std::uint64_t counter_ = 0;
 };
 
-// Random numbers without state. Number `position` of the SplitMix64 sequence that starts from
-// `seed`:
+// Number `position` of the SplitMix64 sequence that starts from `seed`.
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t position) {
   return random_stream::mix(seed + (position + 1) * 0x9e3779b97f4a7c15u);
 }
-// In [0, 1), 53 bits.
+// A number in [0, 1) with 53 bits.
 inline double random_uniform(std::uint64_t seed, std::uint64_t position) {
   return static_cast<double>(random_bits(seed, position) >> 11) * 0x1p-53;
 }
-// Two standard normals by Box-Muller, from positions 2 pair and 2 pair + 1.
+// Two standard normal numbers by Box-Muller, from positions 2 pair and 2 pair + 1.
 struct normal_pair {
   double even, odd;
 };
@@ -65,19 +64,19 @@ enum class input_kind {
   reversed,
   constant,
   organ_pipe,
-  one_pair,    // all distinct but two rows
+  one_pair,    // two equal rows, the others distinct
   rare_pairs,  // a few pairs and triples among distinct rows, near and far apart
   two_valued,
   runs,       // runs of 1, 2, 3, ... equal values, shuffled
   long_runs,  // runs around the powers of two, shuffled
   // Special numbers.
   signed_zeros,   // only -0 and +0
-  zero_among,     // ordinary, with a pair of opposite zeros
+  zero_among,     // ordinary, with a -0 and a +0
   nan_among,      // ordinary, with one NaN
-  all_nan,        // every payload and sign
+  all_nan,        // random payloads and signs
   specials,       // NaN payloads, infinities, zeros, denormals, extremes and ordinary numbers
   rare_specials,  // one row in sixteen special, the others tie-heavy
-  extremes,       // the greatest and the smallest: what a sort may take for its own padding
+  extremes,       // the greatest and smallest numbers, which may be confused with padding
   denormals,
   random_bits
 };
@@ -94,8 +93,8 @@ inline char const* kind_name(input_kind kind) {
   return names[static_cast<int>(kind)];
 }
 
-// The finite elements in order: ordinal 0 is +0, 1 the least positive, -1 the greatest negative,
-// ... Neighboring ordinals are neighboring keys. Clamped to the finite range.
+// Finite elements in order: ordinal 0 is +0, 1 the least positive, -1 the greatest negative, ...
+// Neighboring ordinals are neighboring keys. Clamped to the finite range.
 template <class T>
 T from_ordinal(std::int64_t ordinal) {
   constexpr number_format f = format_of<T>();
@@ -136,7 +135,7 @@ T random_special(random_stream& random) {
     case 4:
       return from_bits<T>(sign | (f.infinity() - 1));  // greatest finite
     case 5:
-      return from_bits<T>(f.all() ^ (random.bits() & f.sign()));  // all ones
+      return from_bits<T>(f.mask() ^ (random.bits() & f.sign()));  // all ones
     default:
       return random_nan<T>(random);
   }
@@ -149,7 +148,7 @@ void shuffle_rows(std::vector<T>& column, random_stream& random) {
 
 namespace inputs_detail {
 
-// Distinct neighboring elements in random order (as far as the format has so many).
+// Distinct neighboring elements in random order, if the format has enough.
 template <class T>
 std::vector<T> distinct(std::size_t n, random_stream& random) {
   std::vector<T> column(n);
@@ -160,7 +159,7 @@ std::vector<T> distinct(std::size_t n, random_stream& random) {
 }
 
 template <class T, class NextLength>
-std::vector<T> in_runs(std::size_t n, random_stream& random, NextLength next_length) {
+std::vector<T> shuffled_runs(std::size_t n, random_stream& random, NextLength next_length) {
   std::vector<T> column(n);
   std::int64_t value = -static_cast<std::int64_t>(random.below(40));
   for (std::size_t i = 0; i < n; ++value)
@@ -176,35 +175,35 @@ std::vector<T> make_column(input_kind kind, std::size_t n, std::uint64_t seed) {
   using namespace inputs_detail;
   random_stream random(seed * 1000003 + static_cast<std::uint64_t>(kind));
   std::vector<T> column(n);
-  auto const each = [&](auto make) {
+  auto const fill = [&](auto make) {
     for (std::size_t i = 0; i < n; ++i) column[i] = make(i);
     return column;
   };
   auto const ordinary = [&](std::size_t) { return from_double<T>(random.normal()); };
-  auto const somewhere = [&]() -> T& { return column[random.below(n)]; };
+  auto const random_row = [&]() -> T& { return column[random.below(n)]; };
   std::size_t length = 0;
   switch (kind) {
     case input_kind::normal:
-      return each(ordinary);
+      return fill(ordinary);
     case input_kind::uniform:
-      return each([&](std::size_t) { return from_double<T>(random.unit()); });
+      return fill([&](std::size_t) { return from_double<T>(random.unit()); });
     case input_kind::few_unique:
-      return each(
+      return fill(
           [&](std::size_t) { return from_double<T>(static_cast<double>(random.below(9)) - 3.5); });
     case input_kind::relu:
-      return each([&](std::size_t) { return from_double<T>(std::max(0.0, random.normal())); });
+      return fill([&](std::size_t) { return from_double<T>(std::max(0.0, random.normal())); });
     case input_kind::sorted:
-      return each(
+      return fill(
           [&](std::size_t i) { return from_ordinal<T>(static_cast<std::int64_t>(i / 2) - 7); });
     case input_kind::reversed:
-      return each(
+      return fill(
           [&](std::size_t i) { return from_ordinal<T>(7 - static_cast<std::int64_t>(i / 2)); });
     case input_kind::constant: {
       T const value = ordinary(0);
-      return each([&](std::size_t) { return value; });
+      return fill([&](std::size_t) { return value; });
     }
     case input_kind::organ_pipe:
-      return each([&](std::size_t i) {
+      return fill([&](std::size_t i) {
         return from_ordinal<T>(100 + static_cast<std::int64_t>(std::min(i, n - 1 - i)));
       });
     case input_kind::one_pair:
@@ -217,58 +216,58 @@ std::vector<T> make_column(input_kind kind, std::size_t n, std::uint64_t seed) {
         if (random.below(2) == 0)
           column[(a + 1) % n] = value;
         else
-          somewhere() = value;
-        if (kind == input_kind::rare_pairs && random.below(3) == 0) somewhere() = value;
+          random_row() = value;
+        if (kind == input_kind::rare_pairs && random.below(3) == 0) random_row() = value;
       }
       return column;
     }
     case input_kind::two_valued:
-      return each([&](std::size_t) { return from_double<T>(random.below(2) == 0 ? 1.0 : -2.0); });
+      return fill([&](std::size_t) { return from_double<T>(random.below(2) == 0 ? 1.0 : -2.0); });
     case input_kind::runs:
-      return in_runs<T>(n, random, [&] { return ++length; });
+      return shuffled_runs<T>(n, random, [&] { return ++length; });
     case input_kind::long_runs:
-      return in_runs<T>(n, random, [&] {
+      return shuffled_runs<T>(n, random, [&] {
         std::size_t const power = std::size_t{1} << random.below(n < 64 ? 5 : 12);
         return power + random.below(3) - (power > 1 ? 1 : 0);
       });
     case input_kind::signed_zeros:
-      return each([&](std::size_t) { return from_bits<T>(random.bits() & format_of<T>().sign()); });
+      return fill([&](std::size_t) { return from_bits<T>(random.bits() & format_of<T>().sign()); });
     case input_kind::zero_among:
-      each(ordinary);
-      if (n > 0) somewhere() = from_bits<T>(0);
-      if (n > 0) somewhere() = from_bits<T>(format_of<T>().sign());
+      fill(ordinary);
+      if (n > 0) random_row() = from_bits<T>(0);
+      if (n > 0) random_row() = from_bits<T>(format_of<T>().sign());
       return column;
     case input_kind::nan_among:
-      each(ordinary);
-      if (n > 0) somewhere() = random_nan<T>(random);
+      fill(ordinary);
+      if (n > 0) random_row() = random_nan<T>(random);
       return column;
     case input_kind::all_nan:
-      return each([&](std::size_t) { return random_nan<T>(random); });
+      return fill([&](std::size_t) { return random_nan<T>(random); });
     case input_kind::specials:
-      return each([&](std::size_t i) {
+      return fill([&](std::size_t i) {
         return random.below(4) == 0 ? ordinary(i) : random_special<T>(random);
       });
     case input_kind::rare_specials:
-      return each([&](std::size_t) {
+      return fill([&](std::size_t) {
         if (random.below(16) == 0) return random_special<T>(random);
         return from_double<T>(static_cast<double>(random.below(2 + n / 4)));
       });
     case input_kind::extremes:
-      return each([&](std::size_t) {
+      return fill([&](std::size_t) {
         constexpr number_format f = format_of<T>();
         std::uint64_t const sign = random.bits() & f.sign();
-        return from_bits<T>(sign |
-                            (random.below(5) == 0 ? f.all() >> 1 : f.infinity() - random.below(3)));
+        return from_bits<T>(
+            sign | (random.below(5) == 0 ? f.mask() >> 1 : f.infinity() - random.below(3)));
       });
     case input_kind::denormals:
-      return each([&](std::size_t) {
+      return fill([&](std::size_t) {
         std::uint64_t const sign = random.bits() & format_of<T>().sign();
         return from_bits<T>(sign | random.below(n / 2 + 2));
       });
     case input_kind::random_bits:
       break;
   }
-  return each([&](std::size_t) { return from_bits<T>(random.bits() & format_of<T>().all()); });
+  return fill([&](std::size_t) { return from_bits<T>(random.bits() & format_of<T>().mask()); });
 }
 
 }  // namespace support

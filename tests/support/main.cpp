@@ -6,7 +6,7 @@
 #include <cstdio>
 
 namespace support {
-// Defined by programs that need what a machine may lack: null, or what is missing.
+// Optional hook of programs with special requirements; returns the missing one, or null.
 #if defined(__GNUC__)
 __attribute__((weak))
 #endif
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
   char const* const missing = support::cannot_run != nullptr ? support::cannot_run() : nullptr;
   if (missing == nullptr) return context.run();
-  context.addFilter("test-case-exclude", "*");  // so that doctest counts what is skipped
+  context.addFilter("test-case-exclude", "*");  // so that doctest counts skipped cases
   context.run();
   std::printf("skipped: %s\n", missing);
   return skipped;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers seen from their bits, written without the library's own order or conversions: what the
-// oracles believe. No infinity, NaN or denormal is ever held in a floating type here, so
-// -ffast-math cannot change a status.
+// Numbers decoded from their bits, independently of the library's order and conversions, for the
+// oracles. Never stores an infinity, NaN or denormal in a floating type, so -ffast-math has no
+// effect.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -26,7 +26,7 @@ struct number_format {
   constexpr std::uint64_t infinity() const {
     return ((std::uint64_t{1} << exponent_bits) - 1) << fraction_bits;
   }
-  constexpr std::uint64_t all() const { return sign() | (sign() - 1); }
+  constexpr std::uint64_t mask() const { return sign() | (sign() - 1); }
 };
 
 template <class T>
@@ -79,7 +79,7 @@ constexpr char const* type_name<std::uint32_t>() {
   return "uint32";
 }
 
-// The bits of any element of at most eight bytes (little-endian hosts, as all of ours are).
+// Bits of an element of at most eight bytes, on little-endian hosts.
 template <class T>
 std::uint64_t bits_of(T const& value) {
   static_assert(sizeof(T) <= 8, "at most 64 bits");
@@ -94,20 +94,20 @@ T from_bits(std::uint64_t bits) {
   return value;
 }
 
-// A decoded element: its class orders first, then its value. Both zeros decode to the value 0.
+// A decoded element, ordered by class, then by value. Both zeros decode to the value 0.
 enum class number_class { minus_infinity, finite, plus_infinity, nan };
 struct number {
   number_class kind = number_class::finite;
   long double value = 0;
 };
 
-// 2^exponent of any element; a table, since oracles decode all the time.
+// 2^exponent, from a table for speed.
 inline long double power_of_two(int exponent) {
   constexpr int least = -1100;
   static std::vector<long double> const powers = [] {
-    std::vector<long double> all;
-    for (int e = least; e <= 1100; ++e) all.push_back(std::ldexp(1.0L, e));
-    return all;
+    std::vector<long double> table;
+    for (int e = least; e <= 1100; ++e) table.push_back(std::ldexp(1.0L, e));
+    return table;
   }();
   return powers[static_cast<std::size_t>(exponent - least)];
 }
@@ -132,9 +132,9 @@ number decode(T const& element) {
   return decode_bits<T>(bits_of(element));
 }
 
-// What is stored of a sum or product of arithmetic: if it is no number, always the same NaN.
+// Replaces every NaN by the one that operators store.
 template <class T>
-T with_one_nan(T const& element) {
+T with_canonical_nan(T const& element) {
   constexpr number_format f = format_of<T>();
   std::uint64_t const quiet = f.infinity() | (f.fraction_mask() + 1) / 2;
   return decode(element).kind == number_class::nan ? from_bits<T>(quiet) : element;
@@ -144,13 +144,13 @@ inline bool less(number const& a, number const& b) {
   if (a.kind != b.kind) return static_cast<int>(a.kind) < static_cast<int>(b.kind);
   return a.kind == number_class::finite && a.value < b.value;
 }
-// Strictly before in a column that ascends or descends; neither before the other is a tie.
+// True if a is strictly before b in an ascending or descending column.
 inline bool before(number const& a, number const& b, bool ascending) {
   return ascending ? less(a, b) : less(b, a);
 }
 
-// The nearest element of a 16-bit format to a finite value, ties to even: searched by bisection
-// among the format's decoded values, not computed as the library does.
+// Rounds a finite value to a 16-bit format, ties to even, by bisection of the format's decoded
+// values, unlike the library.
 template <class T>
 std::uint64_t nearest_bits(long double value) {
   constexpr number_format f = format_of<T>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on cache lines, or just off them: outputs that may be written around the cache.
+// Tensors at or beside cache lines, to test streaming stores.
 #pragma once
 
 #include "buffers.hpp"
@@ -12,22 +12,22 @@
 
 namespace support {
 
-// A tensor at an address `off` elements past a cache line, with red zones.
+// A tensor `offset` elements past a cache line, with red zones.
 template <class T>
 class on_line {
  public:
-  on_line(extents3 e, strides3 s, std::size_t off = 0) : storage_(bytes(e, s), pattern) {
+  on_line(extents3 e, strides3 s, std::size_t offset = 0) : storage_(bytes(e, s), pattern) {
     auto const address = reinterpret_cast<std::uintptr_t>(storage_.data());
-    auto* const first = storage_.data() + 64 + (64 - address % 64) + off * sizeof(T);
+    auto* const first = storage_.data() + 64 + (64 - address % 64) + offset * sizeof(T);
     view_ = {reinterpret_cast<T*>(first), e, s};
   }
-  on_line(tensor<T> const& contents, strides3 s, std::size_t off = 0)
-      : on_line(contents.extents(), s, off) {
-    put(contents);
+  on_line(tensor<T> const& contents, strides3 s, std::size_t offset = 0)
+      : on_line(contents.extents(), s, offset) {
+    set(contents);
   }
 
   tensor3<T> view() const { return view_; }
-  void put(tensor<T> const& contents) {
+  void set(tensor<T> const& contents) {
     for_each_position(view_.extents(),
                       [&](index_t b, index_t n, index_t c) { view_(b, n, c) = contents(b, n, c); });
   }
@@ -37,7 +37,7 @@ class on_line {
                       [&](index_t b, index_t n, index_t c) { t(b, n, c) = view_(b, n, c); });
     return t;
   }
-  // Takes the elements out and looks at what is left.
+  // Overwrites the elements with the pattern and checks the whole buffer.
   bool gaps_untouched() {
     T untouched;
     std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));

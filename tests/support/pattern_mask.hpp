@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks decided at run time, so that the tests compile attention twice: the masks of the library,
-// two at once, and one that no tile suits.
+// Masks selected at run time, so that attention is compiled only twice: the library's masks, a
+// combination of two, and an irregular one.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,7 +16,7 @@ inline constexpr int mask_kinds = 7;
 
 struct pattern_mask {
   mask_kind kind = mask_kind::full;
-  // The mask's numbers, in the order of its fields; causal_strided: offset and stride.
+  // Fields of the mask, in order; causal_strided: offset and stride.
   slicesort::index_t a = 0, b = 0;
 
   SLICESORT_HD slicesort::key_range range(slicesort::index_t query, slicesort::index_t keys) const {
@@ -30,7 +30,7 @@ struct pattern_mask {
         return mask::block_local{a}.range(query, keys);
       case mask_kind::causal_strided:
         return mask::both{mask::causal{a}, mask::strided{b}}.range(query, keys);
-      // Jumps about, leaves [0, keys), and is empty for some queries.
+      // Unsorted, exceeds [0, keys), and is empty for some queries.
       case mask_kind::irregular:
         return {query * 7 % 23 - 5, query % 6 == 4 ? 0 : query * 5 % 41 + 3};
       default:
@@ -49,7 +49,7 @@ struct pattern_mask {
   char const* validate(slicesort::index_t) const { return nullptr; }
 };
 
-// Masks that are only a range, decided at run time: kernels then ask about no key.
+// Masks with ranges only, selected at run time: kernels test no single keys.
 struct range_mask {
   mask_kind kind = mask_kind::full;
   slicesort::index_t a = 0, b = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order policy decided at run time, so that the tests compile every operator once.
+// Order policy selected at run time, so that every operator is compiled once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -9,7 +9,7 @@
 
 namespace support {
 
-// Channel c ascends where bit c mod 64 is set.
+// Channel c ascends if bit c mod 64 is set.
 struct pattern_order {
   std::uint64_t ascending_bits = ~std::uint64_t{0};
   SLICESORT_HD bool ascending(slicesort::index_t channel, slicesort::index_t) const {

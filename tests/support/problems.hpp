@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of test data, and one problem with a known answer.
+// Tensors of test data, and a problem with a known answer.
 #pragma once
 
 #include "buffers.hpp"
@@ -20,7 +20,7 @@ inline ss::tensor1<index_t const> view_of(std::vector<index_t> const& lengths) {
   return {lengths.data(), static_cast<index_t>(lengths.size())};
 }
 
-// Column number i is made by `make(i)`.
+// Returns a tensor whose column i is make(i).
 template <class T, class Make>
 tensor<T> tensor_of_columns(extents3 e, Make const& make) {
   tensor<T> t(e);
@@ -29,7 +29,7 @@ tensor<T> tensor_of_columns(extents3 e, Make const& make) {
       t.set_column(b, c, make(static_cast<std::uint64_t>(b * e.channels + c)));
   return t;
 }
-// The kinds of input side by side, among the first `kinds`.
+// Returns a tensor whose columns have the first `kinds` kinds of input.
 template <class T>
 tensor<T> mixed_tensor(extents3 e, int kinds, std::uint64_t seed) {
   return tensor_of_columns<T>(e, [=](std::uint64_t column) {
@@ -37,7 +37,7 @@ tensor<T> mixed_tensor(extents3 e, int kinds, std::uint64_t seed) {
     return make_column<T>(kind, static_cast<std::size_t>(e.length), seed + 7919 * column);
   });
 }
-// Integers in [-bound, bound]: sums of a few are exact in every dtype.
+// Returns random integers in [-bound, bound], whose sums are exact in every dtype.
 template <class T>
 tensor<T> integer_tensor(extents3 e, std::uint64_t bound, std::uint64_t seed) {
   random_stream random(seed);
@@ -63,7 +63,7 @@ struct variant_problem {
   index_t rows(index_t b) const {
     return lengths.empty() ? x.extents().length : lengths[static_cast<std::size_t>(b)];
   }
-  // Chooses among the backends: always the same of one problem.
+  // Hash of the problem, to select a backend.
   std::uint64_t number() const {
     std::uint64_t n = random_stream::mix(sizeof(T)) + lengths.size();
     for (T const& element : x.elements()) n = random_stream::mix(n ^ bits_of(element));
@@ -73,9 +73,9 @@ struct variant_problem {
 
 template <class T>
 tensor<T> sample_of(tensor<T> const& t, index_t b) {
-  tensor<T> one({1, t.extents().length, t.extents().channels});
-  for (index_t c = 0; c < t.extents().channels; ++c) one.set_column(0, c, t.column(b, c));
-  return one;
+  tensor<T> sample({1, t.extents().length, t.extents().channels});
+  for (index_t c = 0; c < t.extents().channels; ++c) sample.set_column(0, c, t.column(b, c));
+  return sample;
 }
 
 }  // namespace support

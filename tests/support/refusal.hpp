@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call was refused: by which exception, and with which message.
+// Exceptions and messages of rejected calls.
 #pragma once
 
 #include <slicesort/error.hpp>
@@ -31,18 +31,18 @@ std::pair<thrown, std::string> outcome_of(F const& call) {
   return {thrown::nothing, ""};
 }
 
-// The message of a refused call, "" for one that passed.
+// Message of a rejected call; "" if it is accepted.
 template <class F>
 std::string refusal(F const& call) {
   return outcome_of(call).second;
 }
-// The message of a call whose `check` gave `status`; the two must agree.
+// Message of a call, which must agree with the `status` of its dry run.
 template <class F>
 std::string refusal(ss::status const& status, F const& call) {
-  auto const [what, message] = outcome_of(call);
+  auto const [exception, message] = outcome_of(call);
   CHECK(message == status.message);
-  CHECK((status.kind == ss::error_kind::workspace) == (what == thrown::workspace));
-  CHECK((status.kind == ss::error_kind::argument) == (what == thrown::argument));
+  CHECK((status.kind == ss::error_kind::workspace) == (exception == thrown::workspace));
+  CHECK((status.kind == ss::error_kind::argument) == (exception == thrown::argument));
   return message;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sanitizers want to know, and nothing where there are none.
+// Interface to the sanitizers; does nothing without one.
 #pragma once
 
 #include <cstddef>
@@ -35,11 +35,11 @@
 namespace support {
 
 #if SLICESORT_TEST_ASAN
-// AddressSanitizer stops the program where two threads change what is known of the same eight
-// bytes. ThreadSanitizer, whose view of a test a lock would change, is never on at the same time.
+// Guards poisoning: AddressSanitizer aborts if two threads poison the same eight bytes at once. The
+// lock does not affect ThreadSanitizer, which is never combined with it.
 inline std::mutex& poisoning() {
-  static std::mutex one;
-  return one;
+  static std::mutex mutex;
+  return mutex;
 }
 #endif
 
@@ -56,7 +56,7 @@ inline void unpoison([[maybe_unused]] void const* memory, [[maybe_unused]] std::
 #endif
 }
 
-// Around a change of stacks: before it on the old one, after it on the new one.
+// Announce a switch of stacks: before it on the old one, after it on the new one.
 inline void start_switch([[maybe_unused]] void** fake, [[maybe_unused]] void const* stack,
                          [[maybe_unused]] std::size_t bytes) {
 #if SLICESORT_TEST_ASAN

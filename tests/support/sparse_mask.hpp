@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse masks decided at run time, so that the tests compile attention once for them: blocks by a
-// hash, and stripes of single keys, which may differ by head and end at the diagonal. What they say
-// about ranges of pairs is exact, or as lazy as the protocol allows.
+// Sparse masks selected at run time, so that attention is compiled once for all: blocks by a hash,
+// or stripes of single keys, optionally per head and causal. `meets` and `covers` are exact, or as
+// conservative as the protocol allows.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,15 +20,16 @@ struct sparse_mask {
 
   sparse_kind kind = sparse_kind::blocks;
   index_t size = 1;
-  // Of so many blocks one is looked at; of a stripe, so many rows at its end by all queries.
+  // blocks: one of `number` blocks is visible. stripes: the last `number` keys of each stripe are
+  // visible to all queries.
   index_t number = 4;
   bool by_head = false, causal = false, lazy_meets = false, lazy_covers = false;
   index_t head = 0;
 
   SLICESORT_HD sparse_mask for_head(index_t h) const {
-    sparse_mask one = *this;
-    if (by_head) one.head = h;
-    return one;
+    sparse_mask mask = *this;
+    if (by_head) mask.head = h;
+    return mask;
   }
   SLICESORT_HD slicesort::key_range range(index_t query, index_t keys) const {
     return {0, causal ? query + 1 + ahead() : keys};
@@ -71,7 +72,7 @@ struct sparse_mask {
            (lazy_covers ? " lazy covers" : "");
   }
 
-  // How many keys behind its own a query may look at, if the mask is causal.
+  // Number of keys after its own that a query may see if the mask is causal.
   SLICESORT_HD index_t ahead() const { return 7 * head; }
 
  private:

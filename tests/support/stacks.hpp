@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of tensors in strided memory whose gaps are watched, and the layouts that operators are
-// tried in.
+// Stacks of tensors in strided memory that detects writes to gaps, and memory layouts for
+// operators.
 #pragma once
 
 #include "buffers.hpp"
@@ -23,25 +23,25 @@ using slicesort::tensor4;
 using slicesort::tensor_stack;
 
 template <class Kind>
-std::array<index_t, 4> listed(slicesort::axes4<Kind> e) {
+std::array<index_t, 4> axes_array(slicesort::axes4<Kind> e) {
   return {e.batch, e.heads, e.length, e.channels};
 }
 template <class Kind>
-std::array<index_t, 4> listed(slicesort::stack_axes<Kind> e) {
+std::array<index_t, 4> axes_array(slicesort::stack_axes<Kind> e) {
   return {e.outer, e.batch, e.length, e.channels};
 }
 
-// f(i, j, row, channel) for every position of a tensor of rank 4, the last quickest.
+// Calls f(i, j, row, channel) for every position of a tensor of rank 4, in row-major order.
 template <class Kind, template <class> class Axes, class F>
 void for_each_position(Axes<Kind> e, F const& f) {
-  auto const [first, second, length, channels] = listed(e);
+  auto const [first, second, length, channels] = axes_array(e);
   for (index_t i = 0; i < first; ++i)
     for (index_t j = 0; j < second; ++j)
       for (index_t n = 0; n < length; ++n)
         for (index_t c = 0; c < channels; ++c) f(i, j, n, c);
 }
 
-// As strided_tensor, with one axis more; contents are contiguous. A stride of 0 repeats elements.
+// Like strided_tensor, with four axes and contiguous contents. A stride of 0 repeats elements.
 template <class T, template <class> class View>
 class strided_memory {
  public:
@@ -54,24 +54,24 @@ class strided_memory {
       : extents_(e), strides_(s), base_(red_zone + shift) {
     index_t span = 0;
     if (!e.empty()) {
-      auto const [first, second, length, channels] = listed(e);
+      auto const [first, second, length, channels] = axes_array(e);
       span = 1 + place(first - 1, second - 1, length - 1, channels - 1);
     }
     buffer_.resize(static_cast<std::size_t>(base_ + span + red_zone));
     std::memset(static_cast<void*>(buffer_.data()), pattern, buffer_.size() * sizeof(T));
     owned_.resize(buffer_.size());
-    each([&](std::size_t, std::size_t place) { owned_[place] = 1; });
+    for_each_place([&](std::size_t, std::size_t place) { owned_[place] = 1; });
   }
   strided_memory(extents_type e, std::vector<T> const& contents, strides_type s, index_t shift = 0)
       : strided_memory(e, s, shift) {
-    each([&](std::size_t i, std::size_t place) { buffer_[place] = contents[i]; });
+    for_each_place([&](std::size_t i, std::size_t place) { buffer_[place] = contents[i]; });
   }
 
   View<T> view() { return {buffer_.data() + base_, extents_, strides_}; }
   View<T const> view() const { return {buffer_.data() + base_, extents_, strides_}; }
   std::vector<T> contents() const {
     std::vector<T> result(static_cast<std::size_t>(extents_.size()));
-    each([&](std::size_t i, std::size_t place) { result[i] = buffer_[place]; });
+    for_each_place([&](std::size_t i, std::size_t place) { result[i] = buffer_[place]; });
     return result;
   }
   bool gaps_untouched() const {
@@ -84,11 +84,11 @@ class strided_memory {
 
  private:
   index_t place(index_t i, index_t j, index_t n, index_t c) const {
-    auto const [outer, inner, row, column] = listed(strides_);
+    auto const [outer, inner, row, column] = axes_array(strides_);
     return i * outer + j * inner + n * row + c * column;
   }
   template <class F>
-  void each(F const& f) const {
+  void for_each_place(F const& f) const {
     std::size_t number = 0;
     for_each_position(extents_, [&](index_t i, index_t j, index_t n, index_t c) {
       f(number++, static_cast<std::size_t>(base_ + place(i, j, n, c)));
@@ -99,17 +99,17 @@ class strided_memory {
   strides_type strides_;
   index_t base_;
   std::vector<T> buffer_;
-  std::vector<char> owned_;  // quicker than of bits
+  std::vector<char> owned_;  // faster than std::vector<bool>
 };
 template <class T>
 using strided_stack = strided_memory<T, tensor_stack>;
 template <class T>
 using strided_heads = strided_memory<T, tensor4>;
 
-// Strides of axes, numbered from the first, that lie in `order`, slowest first.
+// Strides of axes, numbered from the first, in `order`, slowest first.
 template <class Extents, class Strides = decltype(row_major(Extents()))>
 Strides strides_in_order(Extents e, std::array<int, 4> order, index_t padding = 0) {
-  std::array<index_t, 4> const extent = listed(e);
+  std::array<index_t, 4> const extent = axes_array(e);
   std::array<index_t, 4> stride{};
   index_t step = 1 + (padding > 0 ? 1 : 0);
   for (int i = 3; i >= 0; --i) {
@@ -120,8 +120,8 @@ Strides strides_in_order(Extents e, std::array<int, 4> order, index_t padding = 
   return {stride[0], stride[1], stride[2], stride[3]};
 }
 
-// How a call's tensors lie in memory. Number 0 is contiguous throughout; in the others every tensor
-// lies in another way, with channels apart, slices of packed weights, gaps, and not on a boundary.
+// Memory layout of a call's tensors. Number 0 is contiguous; the others give every tensor another
+// order of axes, with gaps, slices of packed weights and misaligned starts.
 struct memory_layout {
   int number = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tunings from the sensible to the absurd: every one must give the same results, and together they
-// lead columns of any length through every algorithm.
+// Tunings from sensible to absurd. All must give the same results; together they cover every
+// algorithm for columns of any length.
 #pragma once
 
 #include <slicesort/policies/tuning.hpp>
@@ -13,8 +13,8 @@
 
 namespace support {
 
-// What a test backend makes of the default tunings: functions like the selectors of a policy, at
-// most one for each type of tuning. What none of them changes stays as it is.
+// Tuning of a test backend: functions like the selectors of a policy, at most one for each type of
+// tuning. Other tunings keep their defaults.
 template <class... Tunings>
 class tuner_of {
  public:
@@ -55,7 +55,7 @@ using tuner = tuner_of<slicesort::grid_tuning, slicesort::sort_tuning, slicesort
 struct named_tuning {
   char const* name;
   tuner tune;
-  bool clusters = false;  // wants a device that has them
+  bool clusters = false;  // true if the device must support clusters
 };
 
 namespace tunings {
@@ -68,8 +68,8 @@ using slicesort::mix_tuning;
 using slicesort::permute_tuning;
 using slicesort::sort_tuning;
 
-inline constexpr named_tuning all[] = {
-    {"short runs",  // of which columns of a few dozen rows have many to merge, a few at a time
+inline constexpr named_tuning list[] = {
+    {"short runs",  // many runs to merge in columns of a few dozen rows
      {[](device_info, std::size_t, grid_tuning t) {
         t.chunk_elements = 300;
         return t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the variants of slicing-sort are all put through: one problem with a known answer, run under
-// every policy, in every layout, in place and sample by sample, always with the same bits.
+// Shared tests of the variants of slicing-sort: runs a problem with a known answer under every
+// policy, in every layout, in place and sample by sample, and expects the same bits.
 #pragma once
 
 #include "backends.hpp"
@@ -24,7 +24,7 @@ namespace support {
 
 namespace ss = slicesort;
 
-// run(on, x, y, dy, dx, lengths): forward and backward with saved state and workspace of its own.
+// `run(exec, x, y, dy, dx, lengths)` calls forward and backward with its own state and workspace.
 template <class T, class Run>
 void check_policies(variant_problem<T> const& p, Run const& run) {
   auto const check = [&](any_exec const& exec) {
@@ -40,8 +40,8 @@ void check_policies(variant_problem<T> const& p, Run const& run) {
   for (unsigned threads = 1; threads <= 4; ++threads) check(ss::exec::host{threads});
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
     if (ss::detail::isa_available(set)) check(ss::exec::host{1, set});
-  for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
-    test_executor executor{how};
+  for (auto schedule : {test_executor::schedule::backwards, test_executor::schedule::scattered}) {
+    test_executor executor{schedule};
     check(any_exec(executor, 5));
   }
 }
@@ -53,18 +53,18 @@ void check_layouts(variant_problem<T> const& p, Run const& run) {
                                            {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (std::size_t i = 0; i < 6; ++i)
     for (index_t padding : {0, 3}) {
-      strides3 const in = strides_in_order(e, orders[i], padding);
-      strides3 const out = strides_in_order(e, orders[(i + 2) % 6], padding);
+      strides3 const in_strides = strides_in_order(e, orders[i], padding);
+      strides3 const out_strides = strides_in_order(e, orders[(i + 2) % 6], padding);
       for_each_backend_once(p.number() + i, [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
-        strided_tensor<T> y(e, out, 3), dx(e, in, 4);
+        strided_tensor<T> const x(p.x, in_strides, 1), dy(p.dy, out_strides, 2);
+        strided_tensor<T> y(e, out_strides, 3), dx(e, in_strides, 4);
         run(exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
         CHECK(same_bits(y.contents().elements(), p.y.elements()));
         CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
         CHECK((y.gaps_untouched() && dx.gaps_untouched()));
 
-        strided_tensor<T> x_and_y(p.x, in), dy_and_dx(p.dy, out);
+        strided_tensor<T> x_and_y(p.x, in_strides), dy_and_dx(p.dy, out_strides);
         run(exec, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(),
             view_of(p.lengths));
         CHECK(same_bits(x_and_y.contents().elements(), p.y.elements()));
@@ -101,12 +101,12 @@ void check_every_way(variant_problem<T> const& p, Run const& run) {
   check_sample_by_sample(p, run);
 }
 
-// Shapes around the blocks of 32 columns: a part, several samples in one, tails, nothing.
+// Shapes around tiles of 32 columns: partial tiles, several samples in one, tails, empty tensors.
 inline std::vector<extents3> variant_shapes() {
   return {{1, 1, 1},  {1, 2, 3},   {5, 7, 1}, {3, 16, 31}, {2, 33, 32}, {2, 20, 33},
           {9, 11, 5}, {1, 64, 70}, {3, 0, 4}, {0, 5, 4},   {2, 5, 0}};
 }
-// Lengths 0, 1, the whole and others in turn, none below `least` but 0.
+// Lengths 0, 1, the whole and others, none in 1 .. least - 1.
 inline std::vector<index_t> mixed_lengths(extents3 e, index_t least = 0) {
   std::vector<index_t> lengths;
   for (index_t b = 0; b < e.batch; ++b) {

@@ -11,7 +11,7 @@ from pathlib import Path
 from common import DTYPES, Comparison, by_us, torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
-from report.in_torch.linear_attention import FORMS, linear_attention, rows_of_w  # noqa: E402
+from report.in_torch.linear_attention import IMPLEMENTATIONS, linear_attention, rows_of_w  # noqa: E402
 
 FEATURES = ("elu_plus_one", "cosine_reweighted", "random_exp", "random_fourier")  # in the program's order
 SHAPES = ((2, 3, 130, 24), (1, 2, 64, 64), (1, 1, 3, 5), (3, 1, 200, 17))  # batch, heads, length, channels

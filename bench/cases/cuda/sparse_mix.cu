@@ -23,7 +23,7 @@ class checked_mix_job final : public mix_call_job<T, cuda_backend> {
     buffer<T> const expected(this->gradients.size()), dx(this->to.size());
     if (!this->backend_gradients.fetch(this->gradients)) return wrong;
     ss::extents3 const e = this->x->extents;
-    with_mix(this->params, ss::recompute, [&](auto const& op) {
+    with_mix(this->params_, ss::recompute, [&](auto const& op) {
       ss::exec::host const exec;
       ss::scratch memory;
       op.backward(exec, const_view(this->from->values, e), const_view(this->x->values, e),

@@ -25,22 +25,23 @@ class std_sort_job final : public sort_job<T> {
   void run() override {
     with_index([&](auto index) {
       using index_type = decltype(index);
-      auto const channels = static_cast<std::size_t>(this->params.extents.channels);
-      share_channels(this->params, [&](unsigned thread, std::size_t b, std::size_t first,
-                                       std::size_t last) {
-        std::size_t const start = b * rows() * channels;
-        index_type* saved = nullptr;
-        if (this->saving) saved = static_cast<index_type*>(this->perm.view().data()) + start;
-        std_sort_columns(
-            this->x->values.data() + start, this->y.data() + start, saved, rows(), channels, first,
-            last, [&](std::size_t c) { return ascends(this->params, static_cast<ss::index_t>(c)); },
-            this->scratch.data() + thread * bytes_per_thread_);
-      });
+      auto const channels = static_cast<std::size_t>(this->params_.extents.channels);
+      share_channels(
+          this->params_, [&](unsigned thread, std::size_t b, std::size_t first, std::size_t last) {
+            std::size_t const start = b * rows() * channels;
+            index_type* saved = nullptr;
+            if (this->saving) saved = static_cast<index_type*>(this->perm.view().data()) + start;
+            std_sort_columns(
+                this->x->values.data() + start, this->y.data() + start, saved, rows(), channels,
+                first, last,
+                [&](std::size_t c) { return ascends(this->params_, static_cast<ss::index_t>(c)); },
+                this->scratch.data() + thread * bytes_per_thread_);
+          });
     });
   }
 
  private:
-  std::size_t rows() const { return static_cast<std::size_t>(this->params.extents.length); }
+  std::size_t rows() const { return static_cast<std::size_t>(this->params_.extents.length); }
   template <class F>
   void with_index(F const& f) const {
     if (rows() <= 65536)
@@ -57,7 +58,7 @@ class naive_scatter_job final : public unsort_job<T> {
  public:
   using unsort_job<T>::unsort_job;
   void run() override {
-    move_naively<naive_move::scatter>(this->params, this->dy->values.data(), this->perm,
+    move_naively<naive_move::scatter>(this->params_, this->dy->values.data(), this->perm,
                                       this->dx.data());
   }
 };

@@ -27,13 +27,13 @@ class csp_baseline : public csp_base_job<T> {
   // range of channels. `order` is null if nothing is saved.
   template <class F>
   void for_each_share(F const& f) const {
-    ss::extents3 const e = this->params.extents;
+    ss::extents3 const e = this->params_.extents;
     csp_columns const columns{static_cast<std::size_t>(e.length),
                               static_cast<std::size_t>(e.channels), this->group, shifts_.data(),
-                              csp_policy(this->params.policy).aligned()};
+                              csp_policy(this->params_.policy).aligned()};
     std::size_t const saved_rows = this->group == 2 ? (columns.rows + 15) / 16 : columns.rows;
     this->order.visit([&](auto* data) {
-      share_channels(this->params,
+      share_channels(this->params_,
                      [&](unsigned thread, std::size_t b, std::size_t first, std::size_t last) {
                        std::size_t const start = b * columns.rows * columns.channels;
                        f(columns, this->from->values.data() + start, this->to.data() + start,
@@ -59,14 +59,14 @@ class group_sort_job final : public csp_baseline<T> {
     this->allocate(bytes_per_thread_ * params.threads);
   }
   void run() override {
-    this->for_each_share([&](csp_columns const& columns, T const* from, T* to, auto* saved,
+    this->for_each_share([&](csp_columns const& columns, T const* source, T* target, auto* saved,
                              unsigned thread, std::size_t first, std::size_t last) {
       if (columns.group == 1)
-        naive_shift(from, to, columns, first, last);
+        naive_shift(source, target, columns, first, last);
       else if (columns.group == 2)
-        naive_pairs(from, to, saved, columns, first, last);
+        naive_pairs(source, target, saved, columns, first, last);
       else
-        std_sort_groups(from, to, saved, columns, first, last,
+        std_sort_groups(source, target, saved, columns, first, last,
                         this->scratch.data() + thread * bytes_per_thread_);
     });
   }
@@ -82,9 +82,9 @@ class group_scatter_job final : public csp_baseline<T> {
     this->save_order();
   }
   void run() override {
-    this->for_each_share([&](csp_columns const& columns, T const* from, T* to, auto const* saved,
-                             unsigned, std::size_t first, std::size_t last) {
-      naive_scatter_groups(from, saved, to, columns, first, last);
+    this->for_each_share([&](csp_columns const& columns, T const* source, T* target,
+                             auto const* saved, unsigned, std::size_t first, std::size_t last) {
+      naive_scatter_groups(source, saved, target, columns, first, last);
     });
   }
 };

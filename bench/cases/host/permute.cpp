@@ -20,7 +20,7 @@ class gather_job : public unsort_job<T> {
 
  private:
   double error_of_results() override {
-    return worst_column(*this->x, expected_order(*this->x, this->params),
+    return worst_column(*this->x, expected_order(*this->x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
                           return moved_value_error(this->dx[offset(n)],
                                                    this->dy->values[offset(p[n])]);
@@ -40,7 +40,7 @@ class permute_job final : public Job {
     auto const from = this->backend_dy.const_view();
     auto const to = this->backend_dx.view();
     ss::permute const op;
-    if (this->params.direction == "forward")
+    if (this->params_.direction == "forward")
       op.forward(this->exec(), from, this->backend_perm.view(), to, this->scratch);
     else
       op.backward(this->exec(), from, this->backend_perm.view(), to, this->scratch);
@@ -53,7 +53,7 @@ class naive_gather_job final : public gather_job<T> {
   using gather_job<T>::gather_job;
 
   void run() override {
-    move_naively<naive_move::gather>(this->params, this->dy->values.data(), this->perm,
+    move_naively<naive_move::gather>(this->params_, this->dy->values.data(), this->perm,
                                      this->dx.data());
   }
 };

@@ -75,19 +75,19 @@ class sinkhorn_job final : public backend_job<host_backend> {
   }
 
   void run() override {
-    auto const op = op_of(params);
-    auto const x = const_view(x_->values, params.extents);
+    auto const op = op_of(params_);
+    auto const x = const_view(x_->values, params_.extents);
     if (backward_)
-      op.backward(exec(), const_view(dy_->values, params.extents), x, view(to_, params.extents),
+      op.backward(exec(), const_view(dy_->values, params_.extents), x, view(to_, params_.extents),
                   scratch);
     else
-      op.forward(exec(), x, view(to_, params.extents), scratch);
+      op.forward(exec(), x, view(to_, params_.extents), scratch);
   }
 
   double max_error() override {
     auto const value = [&](std::size_t i) { return decoded(x_->values[i]); };
     if (!backward_) {
-      auto const expected = expected_y<support::real>(params, value);
+      auto const expected = expected_y<support::real>(params_, value);
       double error = 0;
       for (std::size_t i = 0; i < expected.size(); ++i)
         error = larger_error(error, std::abs(decoded(to_[i]) - static_cast<double>(expected[i])));
@@ -95,7 +95,7 @@ class sinkhorn_job final : public backend_job<host_backend> {
     }
     // A directional derivative of <dy, y> by dual numbers, against the one from the gradient.
     auto const direction = [](std::size_t i) { return random_uniform(input_seed + 1, i) - 0.5; };
-    auto const expected = expected_y<support::dual>(params, [&](std::size_t i) {
+    auto const expected = expected_y<support::dual>(params_, [&](std::size_t i) {
       return support::dual{value(i), direction(i)};
     });
     double difference = 0, size = 0;

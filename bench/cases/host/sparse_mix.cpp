@@ -25,7 +25,7 @@ class per_factor_job final : public mix_job<T> {
     this->workspace_bytes = buffer_.bytes();
   }
   void run() override {
-    ss::extents3 const e = this->params.extents;
+    ss::extents3 const e = this->params_.extents;
     ss::index_t const links = this->shape.channels, factors = this->shape.outer;
     std::vector<ss::index_t> offset(static_cast<std::size_t>(links));
     T const* v = this->x->values.data();
@@ -34,11 +34,11 @@ class per_factor_job final : public mix_job<T> {
         offset[static_cast<std::size_t>(k)] =
             (this->policy.offset(k, m) % e.length + e.length) % e.length;
       T* const next = (factors - m) % 2 != 0 ? this->to.data() : buffer_.data();
-      with_mix_baseline<T>(this->params.instructions, [&](auto baseline) {
-        this->params.exec().parallel_for(this->params.threads, [&](unsigned thread) {
+      with_mix_baseline<T>(this->params_.instructions, [&](auto baseline) {
+        this->params_.exec().parallel_for(this->params_.threads, [&](unsigned thread) {
           auto const share = [&](unsigned s) {
             return e.length * static_cast<ss::index_t>(s) /
-                   static_cast<ss::index_t>(this->params.threads);
+                   static_cast<ss::index_t>(this->params_.threads);
           };
           ss::index_t const size = e.length * e.channels;
           for (ss::index_t b = 0; b < e.batch; ++b)
@@ -62,12 +62,12 @@ class multiply_add_job final : public mix_job<T> {
  public:
   explicit multiply_add_job(case_params const& params) : mix_job<T>(params) {}
   void run() override {
-    double const multiplications = static_cast<double>(this->params.extents.size()) *
+    double const multiplications = static_cast<double>(this->params_.extents.size()) *
                                    static_cast<double>(this->shape.outer * this->shape.channels);
-    with_mix_baseline<T>(this->params.instructions, [&](auto baseline) {
-      this->params.exec().parallel_for(this->params.threads, [&](unsigned thread) {
+    with_mix_baseline<T>(this->params_.instructions, [&](auto baseline) {
+      this->params_.exec().parallel_for(this->params_.threads, [&](unsigned thread) {
         T const sum =
-            baseline.multiply_add(multiplications / this->params.threads, from_double<T>(0.5));
+            baseline.multiply_add(multiplications / this->params_.threads, from_double<T>(0.5));
         if (thread == 0) sum_ = sum;
       });
     });

@@ -14,8 +14,8 @@
 ///     backward(exec, dy, dx)                    or backward(exec, dy, x, y, dx)
 ///     expected(x, y)                            the oracle, for one sample of doubles
 ///     expected_backward(dy, x, dx)              the oracle of backward
-///     tolerance                                 rounding error relative to the largest value, 0 for
-///                                               exact results; default: that of row sums
+///     tolerance                                 error relative to the largest value; 0: exact
+///                                               results. Default: that of sums over the length
 ///     flops(extents), backward_flops(extents)   operations of one call, for the roofline
 ///     has_backward = false                      static constexpr bool: no backward
 ///     has_oracle = false                        static constexpr bool: results are not verified

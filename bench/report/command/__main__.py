@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/run itself: python3 -m report.command [options]."""
+"""Entry point of bench/run: python3 -m report.command [options]."""
 import argparse
 import os
 import shutil
@@ -24,20 +24,20 @@ def run(argv: list[str]) -> int:
     o = parse(argv)
     if o.only_compares:
         return compare_alone(o)
-    # Not before: --help and mistakes are answered at once.
+    # Imported late, so that --help and errors are fast.
     from . import build, modes
     from .programs import Programs
     built = {part: path for part, path in (("host", o.host_program), ("cuda", o.cuda_program)) if path}
     if not built:
         build.prepare(o)
     if o.pictures:
-        build.go_on_where_pictures_are(argv)
+        build.restart_with_matplotlib(argv)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        if o.compare:  # a run may write where the results lie that it is compared with
+        if o.compare:  # the run may overwrite these results
             o.compare = Path(shutil.copy(o.compare, scratch / "old.json"))
-        others = {"host": o.against_program} if o.against_program else build.build_other(o) if o.against else {}
-        p = Programs(o, built or build.build(o), others, scratch)
+        base = {"host": o.against_program} if o.against_program else build.build_base(o) if o.against else {}
+        p = Programs(o, built or build.build(o), base, scratch)
         try:
             if o.mode not in ("arena", "list"):
                 p.forget_results()
@@ -48,25 +48,25 @@ def run(argv: list[str]) -> int:
             from ..page.rows import write_csv
             path = o.json.with_suffix(".csv") if o.csv == Path() else o.csv
             write_csv(path, list(p.results.values()))
-            print(f"a row for each case: {path}")
+            print(f"a row per case: {path}")
         if o.compare:
             from .. import compare
             found = [p.results[part] for part in ("host", "cuda") if p.measured(part)]
             status = max(status, compare.compare(str(o.compare), str(found[0]))) if found else status
-        say_notices(o)
+        print_notices(o)
         return status
 
 
-def say_notices(o: argparse.Namespace) -> None:
-    """Each once, after everything else."""
+def print_notices(o: argparse.Namespace) -> None:
+    """Prints each notice once, after everything else."""
     sys.stdout.flush()
     for notice in dict.fromkeys(o.notices):
         print(notice if notice.startswith(("NOISE:", "WARNING:")) else f"note: {notice}", file=sys.stderr)
 
 
 def main() -> int:
-    for ended_by in (signal.SIGINT, signal.SIGTERM):  # also where whoever started this ignores them
-        signal.signal(ended_by, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # even if the parent process ignores them
+        signal.signal(number, signal.default_int_handler)
     from ..results import BadResults
     from .build import Failed
     try:
@@ -78,7 +78,7 @@ def main() -> int:
         print(f"bench/run: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still in the buffer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards the buffer
         return 0
     except KeyboardInterrupt:
         print("bench/run: interrupted", file=sys.stderr)

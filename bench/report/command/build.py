@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the bench programs that a call of bench/run needs, and installs what the build and the pictures need."""
+"""Builds the bench programs and installs the dependencies of the build and the pictures."""
 import argparse
 import glob
 import importlib.util
@@ -11,19 +11,19 @@ import time
 from pathlib import Path
 
 from .options import ROOT, Refused
-from ..contestants import FAMILIES, REFERENCE
+from ..entries import FAMILIES, REFERENCE
 from .shapes import DTYPES
 from .build_progress import Build
 
-SUBJECTS = ROOT / "bench/cases/host"  # a file for each; its name is the subject's
+SUBJECTS = ROOT / "bench/cases/host"  # a file per subject, of the same name
 
 
 class Failed(Exception):
-    """Something did not work; exit status 1."""
+    """A failure with exit status 1."""
 
 
 def output_of(*command: str) -> str:
-    """Empty where the command fails or is not there."""
+    """Output of a command; empty if it fails or is missing."""
     try:
         return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
@@ -31,13 +31,13 @@ def output_of(*command: str) -> str:
 
 
 def gpu_capability() -> str:
-    """Such as 90; empty without a GPU."""
+    """Compute capability such as 90; empty without a GPU."""
     found = output_of("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader").split("\n")[0].replace(".", "")
     return found if found.isdigit() else ""
 
 
 def choose_parts(o: argparse.Namespace) -> None:
-    """The host, the GPU or both: the GPU part is built where there is nvcc and a reason to, measured where there is a GPU."""
+    """Selects host, GPU or both. By default the GPU part requires nvcc and a GPU."""
     o.nvcc = os.environ.get("CUDACXX") or shutil.which("nvcc") or next(iter(glob.glob("/usr/local/cuda/bin/nvcc")), "")
     o.capability = gpu_capability()
     o.parts = ["host"] if o.cuda != "only-cuda" else []
@@ -57,12 +57,12 @@ def choose_parts(o: argparse.Namespace) -> None:
 def install(*packages: str, needed: bool = True) -> None:
     done = subprocess.run([ROOT / "tests/install_deps", *packages], stdout=sys.stderr, check=False)
     if needed and done.returncode != 0:
-        raise Failed("what the bench needs is missing")
+        raise Failed("a dependency of the bench is missing")
 
 
-def install_what_is_missing() -> list[str]:
-    """Returns what CMake must know of it. Google Benchmark may lie in .deps (tests/pack_deps fills it), for machines without
-    a network; nothing is installed there then."""
+def install_dependencies() -> list[str]:
+    """Installs missing packages and returns options for CMake. Google Benchmark may be in .deps, filled by tests/pack_deps for
+    machines without a network."""
     if (ROOT / ".deps/include/benchmark/benchmark.h").exists():
         install("g++", "cmake", "ninja-build")
         return [f"-DCMAKE_PREFIX_PATH={ROOT}/.deps"]
@@ -72,27 +72,27 @@ def install_what_is_missing() -> list[str]:
 
 
 def python_with(module: str) -> str:
-    """The first Python that has it; this one if there is none."""
-    other = "/usr/bin/python3"  # of Debian's packages, which may not be the first one on the path
-    asked = f"import sys, {module}; print(sys.version_info >= (3, 11))"
-    return other if importlib.util.find_spec(module) is None and output_of(other, "-c", asked) == "True" else sys.executable
+    """A Python that has the module: this one, or Debian's. This one if none has it."""
+    debian = "/usr/bin/python3"
+    test = f"import sys, {module}; print(sys.version_info >= (3, 11))"
+    return debian if importlib.util.find_spec(module) is None and output_of(debian, "-c", test) == "True" else sys.executable
 
 
 def configuration(o: argparse.Namespace) -> tuple[Path, list[str]]:
-    """The folder of the build, and CMake's options."""
+    """Build folder, and options for CMake."""
     name, cuda = "bench", "cuda" in o.parts
     options = [f"-DSLICESORT_CUDA={'ON' if cuda else 'OFF'}", f"-DSLICESORT_BENCH_HOST={'ON' if 'host' in o.parts else 'OFF'}"]
     name += "-cuda" * cuda + "-only" * ("host" not in o.parts)
     if o.mode == "smoke":
         name += "-smoke"
-        # Nothing is timed in earnest, so compilers may be quick; -G is nvcc's word for no optimization of kernels. Where there is
-        # a GPU, the kernels run as they are: with -G some need more registers than a block has.
+        # Compiles without optimization, because times do not matter; -G disables nvcc's. On a GPU, unoptimized kernels would need
+        # more registers than a block has.
         options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O0", f"-DCMAKE_CUDA_FLAGS_RELEASE={'-O1' if o.capability else '-O0 -G'}"]
     subjects = ([REFERENCE.subject] if o.only else FAMILIES) if o.mode == "arena" else ()
     options += [f"-DSLICESORT_BENCH_DTYPES={';'.join(DTYPES[name] for name in o.shapes.built_dtypes())}",
                 f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
     if cuda:
-        # Where nothing will be measured, one type shows that it builds.
+        # Without a GPU, one type suffices to test the build.
         measured = o.shapes.built_dtypes() if o.mode == "arena" else DTYPES
         options += [f"-DSLICESORT_BENCH_CUDA_DTYPES={';'.join(DTYPES[name] for name in measured) if o.capability else 'float'}", f"-DCMAKE_CUDA_COMPILER={o.nvcc}",
                     f"-DCMAKE_CUDA_ARCHITECTURES={os.environ.get('CUDAARCHS') or o.capability or '90'}"]
@@ -100,44 +100,44 @@ def configuration(o: argparse.Namespace) -> tuple[Path, list[str]]:
 
 
 def prepare(o: argparse.Namespace) -> None:
-    """Everything before the build."""
+    """Selects the parts and installs their dependencies."""
     choose_parts(o)
-    o.prefix = install_what_is_missing()
+    o.prefix = install_dependencies()
 
 
-def go_on_where_pictures_are(argv: list[str]) -> None:
-    """In a Python that has matplotlib; without any there are no pictures."""
+def restart_with_matplotlib(argv: list[str]) -> None:
+    """Restarts in a Python that has matplotlib, if there is one."""
     python = python_with("matplotlib")
     if python != sys.executable:
         os.execv(python, [python, "-m", "report.command", *argv])
 
 
 def build(o: argparse.Namespace) -> dict[str, Path]:
-    """The programs by part."""
+    """Builds and returns the programs by part."""
     folder, options = configuration(o)
-    options.append(f"-DSLICESORT_BENCH_WITH={';'.join(map(str, o.own))}")
-    if not o.own:
+    options.append(f"-DSLICESORT_BENCH_WITH={';'.join(map(str, o.custom))}")
+    if not o.custom:
         return build_from(o, ROOT, folder, options)
-    # First what takes seconds: mistakes in the file, and in its names.
-    build_targets(o, ROOT, folder, options, ["slicesort_bench_own"], ["slicesort_bench_alone"])
-    check_names(folder / "bench/slicesort_bench_alone")
+    # Finds errors in the file and its names before building the library's operators.
+    build_targets(o, ROOT, folder, options, ["slicesort_bench_custom"], ["slicesort_bench_names"])
+    check_names(folder / "bench/slicesort_bench_names")
     return build_from(o, ROOT, folder, options, "slicesort_bench_with")
 
 
 def check_names(program: Path) -> None:
-    """Refuses operators of --with whose names cannot be."""
+    """Refuses invalid names of operators of --with."""
     listed = subprocess.run([program, "--benchmark_list_tests"], capture_output=True, encoding="utf-8", check=False)
     if listed.returncode != 0:
         raise Refused("--with: " + listed.stderr.strip().removeprefix("bench: "))
     names = {name.partition("/")[0] for name in listed.stdout.split()}
     if not names:
-        raise Refused("--with: no operator is registered (slicesort::bench::contestant)")
+        raise Refused("--with: no operator is registered (slicesort::bench::entry)")
     for name in sorted(names & {path.stem for path in SUBJECTS.glob("*.cpp")}):
-        raise Refused(f"--with: two contestants are called {name}: the library has one")
+        raise Refused(f"--with: two entries are named {name}: one is the library's")
 
 
-def build_other(o: argparse.Namespace) -> dict[str, Path]:
-    """The programs of the commit that --against names, from a copy of its files."""
+def build_base(o: argparse.Namespace) -> dict[str, Path]:
+    """Builds the programs of --against from a copy of that commit's files."""
     commit = output_of("git", "-C", str(ROOT), "rev-parse", "--short", "--verify", "--end-of-options", f"{o.against}^{{commit}}")
     if not commit:
         raise Refused(f"--against: there is no commit {o.against}")
@@ -146,7 +146,7 @@ def build_other(o: argparse.Namespace) -> dict[str, Path]:
     folder = o.build_folder / f"{folder.name}-at-{commit}"
     source = folder / "source"
     if not source.exists():
-        # Not a git worktree, which would be noted in a checkout that may be read-only.
+        # A git worktree would write to the checkout, which may be read-only.
         unpacked = folder / "unpacked"
         unpacked.mkdir(parents=True, exist_ok=True)
         with subprocess.Popen(["git", "-C", str(ROOT), "archive", commit], stdout=subprocess.PIPE) as files:
@@ -156,18 +156,18 @@ def build_other(o: argparse.Namespace) -> dict[str, Path]:
     return build_from(o, source, folder / "build", options)
 
 
-def build_from(o: argparse.Namespace, source: Path, folder: Path, options: list[str], of_host: str = "slicesort_bench") -> dict[str, Path]:
-    names = {"host": of_host, "cuda": "slicesort_bench_cuda"}
+def build_from(o: argparse.Namespace, source: Path, folder: Path, options: list[str], host_target: str = "slicesort_bench") -> dict[str, Path]:
+    names = {"host": host_target, "cuda": "slicesort_bench_cuda"}
     programs = {part: folder / "bench" / names[part] for part in o.parts}
-    begun = time.monotonic()
+    start = time.monotonic()
     build_targets(o, source, folder, options, [program.name for program in programs.values()])
     if "cuda" in o.parts:
-        print(f"built in {time.monotonic() - begun:.0f} s", file=sys.stderr)
+        print(f"built in {time.monotonic() - start:.0f} s", file=sys.stderr)
     return programs
 
 
 def build_targets(o: argparse.Namespace, source: Path, folder: Path, options: list[str], *targets: list[str]) -> None:
-    """One after the other; ends at the first that fails."""
+    """Builds the targets in order, up to the first failure."""
     print(f"building {', '.join(name for names in targets for name in names)} (Release, {'-O0' if o.mode == 'smoke' else 'default flags'})",
           file=sys.stderr, flush=True)
     progress = Build()
@@ -180,7 +180,7 @@ def build_targets(o: argparse.Namespace, source: Path, folder: Path, options: li
 
 
 def commit_of(folder: Path) -> str:
-    """Of a checkout; with what is not committed, it says so."""
+    """Commit of a checkout, marked if there are uncommitted changes."""
     commit = output_of("git", "-C", str(folder), "rev-parse", "--short", "HEAD")
     changed = commit and output_of("git", "-C", str(folder), "status", "--porcelain", "--", "include", "bench")
     return (commit or "unknown") + ("+changes" if changed else "")

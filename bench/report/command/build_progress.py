@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of a build and shows how far they are: ninja counts its steps itself, [n/m]."""
+"""Runs the commands of a build and shows ninja's progress, [n/m]."""
 import os
 import re
 import signal
@@ -8,17 +8,17 @@ import sys
 import time
 from collections import deque
 
-EVERY = 15.0  # seconds between lines where there is no terminal
+INTERVAL = 15.0  # seconds between lines without a terminal
 
 
 class Build:
     def __init__(self) -> None:
         self.last_lines: deque[str] = deque(maxlen=40)
         self.terminal = sys.stderr.isatty()
-        self.last = self.start = time.monotonic()
+        self.start, self.last = time.monotonic(), 0.0
 
     def run(self, command: list[str]) -> bool:
-        """Whether it ended well. If this process is interrupted, so is the command with all that it has started."""
+        """True if the command succeeds. An interruption also ends all processes that the command started."""
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
                               errors="replace", process_group=0) as process:
             try:
@@ -37,10 +37,10 @@ class Build:
         step = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
         if not step:
             return
-        what = f"[{step[1]}/{step[2]}] {step[3].split('/')[-1].removesuffix('.o')}"
-        now = time.monotonic()
+        label = f"[{step[1]}/{step[2]}] {step[3].split('/')[-1].removesuffix('.o')}"
+        elapsed = time.monotonic() - self.start
         if self.terminal:
-            print(f"\r\033[K  {what[:100]}", end="", file=sys.stderr, flush=True)
-        elif now - self.last >= EVERY:
-            self.last = now
-            print(f"  [{now - self.start:4.0f} s] {what}", file=sys.stderr, flush=True)
+            print(f"\r\033[K  {label[:100]}", end="", file=sys.stderr, flush=True)
+        elif elapsed - self.last >= INTERVAL:
+            self.last = elapsed
+            print(f"  [{elapsed:4.0f} s] {label}", file=sys.stderr, flush=True)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each mode of bench/run runs. Every function returns the exit status."""
+"""Modes of bench/run. Every function returns the exit status."""
 import subprocess
 
 from .. import arena, results, sweep, targets
-from ..contestants import weak_opponent
+from ..entries import weak_baseline
 from .build import python_with
 from .noise import Watch, note
 from .options import Refused
 from .programs import Programs
 
-IN_TURNS = ["--benchmark_repetitions=3", "--benchmark_report_aggregates_only=false", "--benchmark_enable_random_interleaving=true"]
+INTERLEAVED = ["--benchmark_repetitions=3", "--benchmark_report_aggregates_only=false", "--benchmark_enable_random_interleaving=true"]
 
 
 def run_list(p: Programs) -> int:
@@ -21,7 +21,6 @@ def run_list(p: Programs) -> int:
 def run_filter(p: Programs) -> int:
     matched, watch = False, Watch()
     for part in p.paths:
-        # With two parts, most filters mean one of them.
         if not p.names(part, p.o.filter):
             continue
         matched = True
@@ -29,10 +28,10 @@ def run_filter(p: Programs) -> int:
                                                  f"--benchmark_filter={p.o.filter}", *p.o.flags], check=False)
         if done.returncode != 0:
             return done.returncode
-        p.o.notices += [f"NOISE: {said}" for said in note(p.results[part], watch.end())]
+        p.o.notices += [f"NOISE: {notice}" for notice in note(p.results[part], watch.end())]
         if p.measured(part):
             context, cases = results.load(str(p.results[part]))
-            if warning := weak_opponent(context, cases.values()):
+            if warning := weak_baseline(context, cases.values()):
                 p.o.notices.append(warning)
         print(f"done: results in {p.results[part]}")
     if not matched:
@@ -54,41 +53,39 @@ def run_smoke(p: Programs) -> int:
 
 
 def run_sweep(p: Programs) -> int:
-    fine = time_pieces(p, "host", sweep.expressions(), ["--benchmark_min_time=0.02", *IN_TURNS])
-    return max(sweep.judge(str(p.results["host"]), p.o.clock), int(not fine))
+    succeeded = time_in_processes(p, "host", sweep.expressions(), ["--benchmark_min_time=0.02", *INTERLEAVED])
+    return max(sweep.judge(str(p.results["host"]), p.o.clock), int(not succeeded))
 
 
 def run_targets(p: Programs) -> int:
-    fine, files = True, []
+    succeeded, files = True, []
     for part in p.paths:
-        often = ["--benchmark_min_time=0.05"] + (IN_TURNS if part == "host" else [])
-        fine = time_pieces(p, part, targets.expressions_of(part), often, limit=240 if part == "cuda" else None) and fine
+        flags = ["--benchmark_min_time=0.05"] + (INTERLEAVED if part == "host" else [])
+        succeeded = time_in_processes(p, part, targets.expressions_of(part), flags, limit=240 if part == "cuda" else None) and succeeded
         if p.measured(part):
             files.append(str(p.results[part]))
-    # torch's cases are not the program's: they take part in the filter, and match nothing.
     if p.measured("cuda"):
-        fine = time_in_torch(p) and fine
+        succeeded = time_in_torch(p) and succeeded
         if p.torch.exists():
             files.append(str(p.torch))
     judged = targets.judge(files, p.o.clock) if files else 0
-    return max(judged, int(not fine))
+    return max(judged, int(not succeeded))
 
 
-def time_pieces(p: Programs, part: str, expressions: list[str], flags: list[str], limit: float | None = None) -> bool:
-    """The cases of the targets or of the sweep. What breaks a GPU's context, or never ends, ends its process: other operators
-    have their own."""
-    fine, pieces = True, []
+def time_in_processes(p: Programs, part: str, expressions: list[str], flags: list[str], limit: float | None = None) -> bool:
+    """Times each expression in a process of its own, because an operator may break a GPU's context or never end."""
+    succeeded, files = True, []
     for i, cases in enumerate(expressions):
-        pieces.append(p.scratch / f"{part}-{i}.json")
-        fine = p.timed(part, pieces[-1], cases, *flags, limit=limit) and fine
+        files.append(p.scratch / f"{part}-{i}.json")
+        succeeded = p.timed(part, files[-1], cases, *flags, limit=limit) and succeeded
         if p.nothing_measured:
             break
-    results.merge(p.results[part], pieces)
-    return fine
+    results.merge(p.results[part], files)
+    return succeeded
 
 
 def time_in_torch(p: Programs) -> bool:
-    done = subprocess.run([python_with("torch"), "-m", "report.in_torch.peers", str(p.results["cuda"]), str(p.torch)], check=False)
+    done = subprocess.run([python_with("torch"), "-m", "report.in_torch.timer", str(p.results["cuda"]), str(p.torch)], check=False)
     return done.returncode == 0
 
 

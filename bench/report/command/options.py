@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of bench/run: the one place where they are named, explained and read."""
+"""Options of bench/run: names, help and parsing."""
 import argparse
 import os
 import re
-import sys
 from pathlib import Path
 from typing import NoReturn
 
 from .shapes import BATCH, DTYPES, INPUTS, ROOT, ROUNDS, TEXT, Shapes
 
 EPILOG = """\
-A case is named subject/host/direction/dtype/policy/input/B:b/N:n/C:c/T:threads, or subject/cuda/... without /T.
-csp's policies are named shift-alignment-G:rows, sparse_mix's topology-residual-M:factors, softmax_attention's
-algorithm-mask-H:heads, merge_attention's P:parts-H:heads, linear_attention's feature-direction-H:heads; baselines do the
-work of their policy. forward saves, forward_values does not, training is forward and then backward.
-Flags --benchmark_... are Google Benchmark's and reach it as they are.
-Results of other settings than the usual ones have other names: bench-results/arena-all.json, arena-N1024.json.
-The GPU's results go to a file of their own beside the host's (<name>-cuda.json), torch's to <name>-torch.json.
-CUDAARCHS says which architectures the GPU part is built for (default: the GPU's, else 90).
-Exit status: 0 fine, 1 something failed (a result is wrong, a target missed, a cliff), 2 a mistake in the call, 130 interrupted."""
+Cases are named subject/host/direction/dtype/policy/input/B:b/N:n/C:c/T:threads, or subject/cuda/... without /T.
+Policies are shift-alignment-G:rows (csp), topology-residual-M:factors (sparse_mix), algorithm-mask-H:heads (softmax_attention),
+P:parts-H:heads (merge_attention), feature-direction-H:heads (linear_attention). Directions: forward saves state for backward,
+forward_values does not, training is forward and backward.
+Flags --benchmark_... are passed to Google Benchmark.
+Names of result files contain all settings that are not the default: bench-results/arena-all.json, arena-N1024.json.
+Results of the GPU go to <name>-cuda.json, those of torch to <name>-torch.json.
+CUDAARCHS selects the architectures of the GPU part (default: the GPU's, else 90).
+Exit status: 0 success; 1 failure (a wrong result, a missed target, a cliff); 2 an error in the call; 130 interrupted."""
 
 
 class Refused(Exception):
-    """A mistake in the call, said in one sentence; exit status 2."""
+    """An error in the call; one sentence and exit status 2."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -31,122 +30,120 @@ class Parser(argparse.ArgumentParser):
         raise Refused(f"{message.removeprefix('argument ')} (see --help)")
 
 
-def must(holds: bool, message: str) -> None:
-    if not holds:
+def require(condition: bool, message: str) -> None:
+    if not condition:
         raise argparse.ArgumentTypeError(message)
 
 
 def count(text: str) -> int:
-    must(re.fullmatch("[1-9][0-9]{0,5}", text), f"'{text}' is not a positive number")
+    require(re.fullmatch("[1-9][0-9]{0,5}", text), f"'{text}' is not a positive number")
     return int(text)
 
 
 def counts(text: str) -> list[int]:
-    must(re.fullmatch("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*", text), f"'{text}' is not a list such as 1024,4096")
+    require(re.fullmatch("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*", text), f"'{text}' is not a list such as 1024,4096")
     return [int(part) for part in text.split(",")]
 
 
 def dtypes(text: str) -> list[str]:
     for name in text.split(","):
-        must(name in DTYPES, f"'{name}' is not an element type; those are {', '.join(DTYPES)}")
+        require(name in DTYPES, f"'{name}' is not an element type; those are {', '.join(DTYPES)}")
     return list(dict.fromkeys(text.split(",")))
 
 
 def file_of_results(text: str) -> Path:
-    must(Path(text).is_file(), f"there are no results {text}")
+    require(Path(text).is_file(), f"there are no results {text}")
     return Path(text)
 
 
 def source(text: str) -> Path:
-    must(Path(text).is_file(), f"there is no file {text}")
+    require(Path(text).is_file(), f"there is no file {text}")
     return Path(text).resolve()
 
 
 def program(text: str) -> Path:
-    must(os.access(text, os.X_OK) and not Path(text).is_dir(), f"cannot run {text}")
+    require(os.access(text, os.X_OK) and not Path(text).is_dir(), f"cannot run {text}")
     return Path(text).resolve()
 
 
 def text_file(text: str) -> Path:
     try:
         with open(text, "rb") as file:
-            must(file.read(1), f"the text {text} is empty")
+            require(file.read(1), f"the text {text} is empty")
     except OSError as error:
         raise argparse.ArgumentTypeError(f"cannot read the text {text}") from error
     return Path(text)
 
 
 def parser() -> argparse.ArgumentParser:
-    all_options = Parser(prog="bench/run", usage="bench/run [mode] [options] [--benchmark_... flags of Google Benchmark]",
+    options = Parser(prog="bench/run", usage="bench/run [mode] [options] [--benchmark_... flags of Google Benchmark]",
                          epilog=EPILOG, add_help=False, allow_abbrev=False,
                          formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=23, width=118))
-    _add_modes(all_options.add_argument_group("modes").add_mutually_exclusive_group())
-    _add_options(all_options.add_argument_group("options"))
-    return all_options
+    _add_modes(options.add_argument_group("modes").add_mutually_exclusive_group())
+    _add_options(options.add_argument_group("options"))
+    return options
 
 
 def _add_modes(modes) -> None:
-    for name, what in (("arena", "(default) operators beside softmax attention, on text: table, pictures, a page (about 90 seconds, with --all "
-                                 "ten minutes; interrupted, it goes on where it was); docs/arena.md says what is what"),
-                       ("targets", "the promised speeds: asked, measured, met (about ten minutes)"),
-                       ("sweep", "no cliff at a power of two: every operator of the host at N = 4032, 4096, 4160 (about ten minutes)")):
-        modes.add_argument(f"--{name}", dest="mode", action="store_const", const=name, help=what)
-    modes.add_argument("--filter", metavar="REGEX",
-                       help="only the cases whose name matches, as Google Benchmark prints them; docs/arena.md has useful ones")
-    modes.add_argument("--list", metavar="REGEX", nargs="?", const="", help="the names of the cases")
+    for name, text in (("arena", "(default) compares operators with softmax attention, on text: table, pictures, a page (about 90 seconds, with "
+                                 "--all ten minutes; resumes after an interruption); see docs/arena.md"),
+                       ("targets", "checks the performance targets (about ten minutes)"),
+                       ("sweep", "checks every operator of the host for cliffs at N = 4096, against 4032 and 4160 (about ten minutes)")):
+        modes.add_argument(f"--{name}", dest="mode", action="store_const", const=name, help=text)
+    modes.add_argument("--filter", metavar="REGEX", help="runs the cases whose names match in Google Benchmark; see docs/arena.md for examples")
+    modes.add_argument("--list", metavar="REGEX", nargs="?", const="", help="prints the names of the cases that match")
     modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke",
-                       help="tiny cases, every one once, and a tiny arena with its pictures")
+                       help="runs every tiny case once, and a tiny arena with its pictures")
 
 
 def _add_options(group) -> None:
     add = group.add_argument
     add("--compare", metavar="OLD.json", type=file_of_results,
-        help="what changed since an earlier run, beyond noise; alone (or with --json), the newest results of an arena (or --json's) "
-             "are compared and nothing runs; with a mode, or any other option, that runs first")
+        help="prints significant changes since an earlier run; without other options it compares the newest results of the arena (or "
+             "those of --json) and runs nothing")
     add("--all", action="store_true",
-        help="--arena: every variant of every operator, at 1024, 2048, 3072 and 4096 rows, some in bf16 too (default: one row for each "
+        help="--arena: every variant of every operator at 1024, 2048, 3072 and 4096 rows, some also in bf16 (default: one variant per "
              "method, at 2048, in f32)")
     add("--text", metavar="FILE", type=text_file, default=TEXT, help="the text (default: two chapters of Alice in Wonderland)")
     add("--lengths", metavar="N,N,..", type=counts,
-        help="lengths (default 2048); beyond the text it is repeated, and the table says so")
-    add("--batch", metavar="B", type=count, default=BATCH, help="samples (default 8, the papers' share of a GPU; 32 is all of theirs)")
+        help="lengths (default 2048); for lengths beyond the text, the text is repeated")
+    add("--batch", metavar="B", type=count, default=BATCH, help="samples (default 8, the papers' batch of 32 divided among 4 GPUs)")
     add("--channels", metavar="N,N,..", type=counts, help="channels (default 256)")
-    add("--heads", metavar="H,H,..", type=counts, help="heads of attention, which divide the channels (default 4, or 2 or 1 where those do not)")
-    add("--dtypes", metavar="T,T,..", type=dtypes, help="element types, of f32, f64, bf16, f16 (default f32)")
+    add("--heads", metavar="H,H,..", type=counts, help="heads of attention, which must divide the channels (default 4, or else 2 or 1)")
+    add("--dtypes", metavar="T,T,..", type=dtypes, help="element types: f32, f64, bf16, f16 (default f32)")
     add("--input", metavar="NAME", choices=INPUTS, default=INPUTS[0], help="text (default), " + ", ".join(INPUTS[1:]))
     add("--rounds", metavar="R", type=count, default=ROUNDS,
-        help="rounds of the arena, each of which times every case once (default 6, the fewest that give a verdict)")
-    add("--fresh", action="store_true", help="--arena: start anew after an interruption")
+        help="rounds of the arena, each of which times every case once (default 6, the minimum for confidence intervals)")
+    add("--fresh", action="store_true", help="--arena: does not resume an interrupted run")
     add("--peers", action="store_true",
-        help="--arena: the same shapes through PyTorch, too, installed in build/peers-venv (5 GB) unless python3 has it")
-    add("--with", metavar="FILE", dest="own", action="append", type=source, default=[],
-        help="compile this C++ file in: operators of your own take part (docs/arena.md); may be given several times")
-    add("--only", action="store_true", help="--with, --program: your operators beside softmax attention alone, which is built and timed sooner")
+        help="--arena: also times PyTorch, installed in build/torch-venv (5 GB) unless python3 has it")
+    add("--with", metavar="FILE", dest="custom", action="append", type=source, default=[],
+        help="adds the user-defined operators of a C++ file (docs/arena.md); may be repeated")
+    add("--only", action="store_true", help="--with, --program: compares only your operators and softmax attention")
     add("--program", metavar="PROGRAM", dest="host_program", type=program,
-        help="build nothing and run this, a program of yours that links slicesort::bench; results go to bench-results/ where you are")
-    add("--json", metavar="FILE", type=Path, help="where the results go (default: bench-results/<mode and settings>.json); pictures go beside them")
-    add("--csv", metavar="FILE", nargs="?", type=Path, const=Path(), help="a row for each case, too (default: beside the JSON)")
-    add("--build", metavar="DIR", type=Path, help="builds there instead of in build/, for a checkout that is read-only; results go there, too")
+        help="runs your program, which links slicesort::bench, instead of building one; results go to ./bench-results")
+    add("--json", metavar="FILE", type=Path, help="file of results, next to the pictures (default: bench-results/<mode and settings>.json)")
+    add("--csv", metavar="FILE", nargs="?", type=Path, const=Path(), help="also writes a row per case (default: next to the JSON)")
+    add("--build", metavar="DIR", type=Path, help="folder for builds and results, for a read-only checkout (default: build/)")
     add("--against", metavar="COMMIT",
-        help="--arena: builds that commit, too, and both programs take turns in the same rounds, so that a machine that gets slower "
-             "does so for both; a second table says what changed")
+        help="--arena: interleaves the program of that commit in the same rounds and prints a table of changes")
     add("--clock", metavar="cpu", choices=("wall", "cpu"), default="wall",
-        help="--targets, --sweep: time of the calling thread for one-thread cases, on a busy machine")
-    for name, what in (("cuda", "build the GPU part although there is no GPU (it then measures nothing)"),
-                       ("no-cuda", "leave the GPU part out; by default it takes part where nvcc and a GPU are there"),
-                       ("only-cuda", "the GPU part alone")):
-        add(f"--{name}", dest="cuda", action="store_const", const=name, default="auto", help=what)
-    add("--help", "-h", action="help", help="this")
-    # For tests of this package: programs that are built already, and less time.
+        help="--targets, --sweep: CPU time of the calling thread for one-thread cases, on a busy machine")
+    for name, text in (("cuda", "builds the GPU part even without a GPU"),
+                       ("no-cuda", "skips the GPU part (default: included if there are nvcc and a GPU)"),
+                       ("only-cuda", "skips the host part")):
+        add(f"--{name}", dest="cuda", action="store_const", const=name, default="auto", help=text)
+    add("--help", "-h", action="help", help="prints this help")
+    # For tests of this package.
     add("--round-seconds", help=argparse.SUPPRESS)
     add("--cuda-program", type=Path, help=argparse.SUPPRESS)
     add("--against-program", type=Path, help=argparse.SUPPRESS)
     add("--no-pictures", dest="pictures", action="store_false", help=argparse.SUPPRESS)
 
 
-def joined(argv: list[str], of: argparse.ArgumentParser) -> list[str]:
-    """`--filter -X` as `--filter=-X`: a value may begin with a dash."""
-    valued = {name: action for action in of._actions if action.nargs != 0 for name in action.option_strings}
+def joined(argv: list[str], options: argparse.ArgumentParser) -> list[str]:
+    """Joins `--filter -X` to `--filter=-X`, because a value may begin with a dash."""
+    valued = {name: action for action in options._actions if action.nargs != 0 for name in action.option_strings}
     result, rest = [], list(argv)
     while rest:
         word = rest.pop(0)
@@ -158,37 +155,37 @@ def joined(argv: list[str], of: argparse.ArgumentParser) -> list[str]:
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """What `bench/run ARGV` asks for; raises Refused."""
-    of = parser()
-    o, unknown = of.parse_known_args(joined(argv, of))
+    """Parses the options of bench/run; raises Refused."""
+    options = parser()
+    o, unknown = options.parse_known_args(joined(argv, options))
     o.flags = [word for word in unknown if word.startswith("--benchmark_")]
     for word in unknown:
         if word not in o.flags:
             raise Refused(f"unknown option {word} (see --help)")
     o.command = " ".join(["bench/run", *argv])
-    # Alone, --compare runs nothing; an option about a run asks for one.
-    given = {action.dest for action in of._actions for word in joined(argv, of) if word.partition("=")[0] in action.option_strings}
-    of_no_run = {"compare", "json", "build", "host_program", "cuda_program", "pictures"}
-    o.only_compares = o.compare is not None and not o.flags and given <= of_no_run
+    # --compare without options of a run runs nothing.
+    given = {action.dest for action in options._actions for word in joined(argv, options) if word.partition("=")[0] in action.option_strings}
+    without_run = {"compare", "json", "build", "host_program", "cuda_program", "pictures"}
+    o.only_compares = o.compare is not None and not o.flags and given <= without_run
     if o.list is not None:
         o.mode, o.filter = "list", o.list
     elif o.filter is not None:
         o.mode = "filter"
     o.mode = o.mode or "arena"
     if o.mode == "arena" and o.flags:
-        raise Refused(f"{o.flags[0]}: the arena times in rounds of its own; see --rounds, or --filter")
-    if o.mode == "sweep":  # the caches of a GPU are not the host's
+        raise Refused(f"{o.flags[0]}: the arena has rounds instead; see --rounds, or --filter")
+    if o.mode == "sweep":
         if o.cuda == "only-cuda":
-            raise Refused("--sweep is the host's")
+            raise Refused("--sweep runs only on the host")
         o.cuda = "no-cuda"
     for option in ("all", "only"):
         if getattr(o, option) and o.mode != "arena":
-            raise Refused(f"--{option} is for --arena; --{o.mode} has cases of its own")
-    if o.only and not (o.own or o.host_program):
-        raise Refused("--only is for operators of your own: --with FILE or --program PROGRAM")
-    if o.own and (o.host_program or o.cuda == "only-cuda"):
-        raise Refused(f"--with is compiled into the host's program, which {'--program' if o.host_program else '--only-cuda'} excludes")
-    o.notices = []  # about this machine: printed last
+            raise Refused(f"--{option} is for --arena; --{o.mode} has fixed cases")
+    if o.only and not (o.custom or o.host_program):
+        raise Refused("--only requires user-defined operators: --with FILE or --program PROGRAM")
+    if o.custom and (o.host_program or o.cuda == "only-cuda"):
+        raise Refused(f"--with requires the host's program, which {'--program' if o.host_program else '--only-cuda'} excludes")
+    o.notices = []  # printed last
     o.build = o.build.resolve() if o.build else None
     o.build_folder = o.build or ROOT / "build"
     o.shapes = Shapes(o)

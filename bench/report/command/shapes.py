@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes, element types and input that a call asks for: --channels, --heads, --lengths, --batch, --dtypes, --input."""
+"""Shapes, element types and input of a call: --channels, --heads, --lengths, --batch, --dtypes, --input."""
 import argparse
 import re
 from pathlib import Path
@@ -12,14 +12,14 @@ INPUTS = ("text", "normal", "relu", "uniform", "few_unique", "sorted", "reversed
 DEFAULT_LENGTHS = [2048]
 ALL_LENGTHS = [1024, 2048, 3072, 4096]
 DEFAULT_CHANNELS = [256]
-MODES = ("arena", "filter", "list")  # which take shapes
+MODES = ("arena", "filter", "list")  # modes with shapes
 
 
 class Shapes:
-    """What was asked for; where nothing was, the papers' text task."""
+    """The options of a call, by default those of the papers' text task."""
 
     def __init__(self, o: argparse.Namespace) -> None:
-        self.asked = o
+        self.options = o
         self.lengths: list[int] = o.lengths or ((ALL_LENGTHS if o.all else DEFAULT_LENGTHS) if o.mode == "arena" else [])
         self.channels: list[int] = o.channels or DEFAULT_CHANNELS
         self.dtypes: list[str] = o.dtypes or []
@@ -28,60 +28,59 @@ class Shapes:
         self.text_bytes: int = o.text.stat().st_size
 
     def heads_of(self, channels: int) -> list[int]:
-        """Of attention with that many channels."""
-        if self.asked.heads:
-            return [heads for heads in self.asked.heads if channels % heads == 0]
+        """Numbers of heads for attention with that many channels."""
+        if self.options.heads:
+            return [heads for heads in self.options.heads if channels % heads == 0]
         return [next(heads for heads in (4, 2, 1) if channels % heads == 0)]
 
     def input_of(self, length: int) -> str:
-        """A text that is too short is repeated, and has another name."""
+        """Name of the input: a text that is too short is repeated, under another name."""
         return "repeated_text" if self.input == "text" and length > self.text_bytes else self.input
 
     def refusal(self) -> str:
-        """Why this cannot be; empty if it can."""
-        o = self.asked
+        """The error in the options, or empty."""
+        o = self.options
         for option in ("channels", "heads", "dtypes", "input", "lengths"):
-            given = getattr(o, option)
-            if given and (option, given) != ("input", "text") and o.mode not in MODES:
-                return f"--{option} is for --arena, --filter and --list; --{o.mode} has shapes of its own"
+            value = getattr(o, option)
+            if value and (option, value) != ("input", "text") and o.mode not in MODES:
+                return f"--{option} is for --arena, --filter and --list; --{o.mode} has fixed shapes"
         listed = ",".join(map(str, self.channels))
         for channels in self.channels:
             if not self.heads_of(channels):
-                return f"attention splits channels among its heads: none of --heads {','.join(map(str, o.heads))} divides {channels} channels"
+                return f"heads must divide the channels: none of --heads {','.join(map(str, o.heads))} divides {channels} channels"
         for heads in o.heads or []:
             if all(channels % heads for channels in self.channels):
-                return f"attention splits channels among its heads: --heads {heads} divides none of the channels {listed}"
+                return f"heads must divide the channels: --heads {heads} divides none of the channels {listed}"
         return ""
 
     def flags(self) -> list[str]:
-        """Of a bench program: only what was asked for, so that those of earlier commits understand the rest."""
-        o, said = self.asked, ["--batch", str(self.batch)]
+        """Flags of a bench program: only non-default ones, so that programs of earlier commits accept them."""
+        o, flags = self.options, ["--batch", str(self.batch)]
         heads = sorted({heads for channels in self.channels for heads in self.heads_of(channels)})
         for option, values in (("lengths", self.lengths), ("channels", o.channels), ("heads", heads if heads != [4] else None),
                                ("dtypes", o.dtypes)):
             if values:
-                said += [f"--{option}", ",".join(map(str, values))]
-        return said + (["--input", self.input] if self.input != "text" else [])
+                flags += [f"--{option}", ",".join(map(str, values))]
+        return flags + (["--input", self.input] if self.input != "text" else [])
 
     def key(self) -> dict:
-        """What results depend on."""
-        return {"lengths": self.lengths, "channels": self.channels, "heads": self.asked.heads, "dtypes": self.dtypes, "batch": self.batch,
-                "input": self.input, "all": self.asked.all, "only": self.asked.only}
+        """Settings on which results depend."""
+        return {"lengths": self.lengths, "channels": self.channels, "heads": self.options.heads, "dtypes": self.dtypes, "batch": self.batch,
+                "input": self.input, "all": self.options.all, "only": self.options.only}
 
     def built_dtypes(self) -> list[str]:
-        """The element types that the host's program is built for."""
-        o = self.asked
-        short = ["f32"] if o.mode == "arena" and not o.all else ["f32", "bf16"] if o.mode in ("arena", "smoke") else list(DTYPES)
-        return self.dtypes or short
+        """Element types of the host's program."""
+        o = self.options
+        default = ["f32"] if o.mode == "arena" and not o.all else ["f32", "bf16"] if o.mode in ("arena", "smoke") else list(DTYPES)
+        return self.dtypes or default
 
     def suffix(self) -> str:
-        """Follows a mode in the names of its results: the settings that are not the usual ones, so that runs of other settings
-        have other names."""
-        o = self.asked
-        said = [flag for flag in ("all", "peers", "only") if getattr(o, flag)]
-        said += ["with", *(path.stem for path in o.own)] if o.own else []
-        said += [letter + ".".join(map(str, given)) for letter, given in (("N", o.lengths), ("C", o.channels), ("H", o.heads), ("", o.dtypes)) if given]
-        for letter, value, usual in (("B", o.batch, BATCH), ("R", o.rounds, ROUNDS), ("", o.input, INPUTS[0]), ("", o.text, TEXT)):
-            said += [letter + (value.stem if isinstance(value, Path) else str(value))] if value != usual else []
-        said += ["against", o.against] if o.against else []
-        return re.sub(r"[^\w.-]", "_", "".join(f"-{word}" for word in said))
+        """Suffix of the results' names with all settings that are not the default."""
+        o = self.options
+        parts = [flag for flag in ("all", "peers", "only") if getattr(o, flag)]
+        parts += ["with", *(path.stem for path in o.custom)] if o.custom else []
+        parts += [letter + ".".join(map(str, values)) for letter, values in (("N", o.lengths), ("C", o.channels), ("H", o.heads), ("", o.dtypes)) if values]
+        for letter, value, default in (("B", o.batch, BATCH), ("R", o.rounds, ROUNDS), ("", o.input, INPUTS[0]), ("", o.text, TEXT)):
+            parts += [letter + (value.stem if isinstance(value, Path) else str(value))] if value != default else []
+        parts += ["against", o.against] if o.against else []
+        return re.sub(r"[^\w.-]", "_", "".join(f"-{part}" for part in parts))

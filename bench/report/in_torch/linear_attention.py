@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear attention in PyTorch, with the features and divisors of the bench's cases (bench/cases/linear_attention_jobs.hpp), in
-the fastest forms that were found. tests/torch/check_linear_attention.py holds their numbers and gradients against ours.
-Imported where torch is."""
+"""The fastest known implementations of linear attention in PyTorch, with the features and divisors of the bench's cases
+(bench/cases/linear_attention_jobs.hpp). tests/torch/check_linear_attention.py compares results and gradients with the library's.
+Requires torch."""
 import math
 
 import torch
@@ -11,13 +11,13 @@ TILE = 64  # rows
 
 
 def rows_of_w(feature: str, channels: int) -> int:
-    """Random features of heads of so many channels, as the bench takes them."""
+    """Number of random features for heads of that many channels, as in the bench."""
     return {"random_exp": max(1, int(channels * math.log(channels))), "random_fourier": channels}.get(feature, 0)
 
 
 def features(name: str, x, w, keys: bool):
-    """phi of the rows of x, [B, H, N, D]. Of keys, random_exp takes one maximum, also where it is causal, as published code
-    does; the library then takes that of the keys so far (docs/operators/linear_attention.md)."""
+    """Features of x [B, H, N, D]. random_exp subtracts one maximum of all keys, like published code, even if causal; the library
+    uses the running maximum there (docs/operators/linear_attention.md)."""
     if name == "elu_plus_one":
         return elu(x) + 1
     if name == "cosine_reweighted":
@@ -30,39 +30,39 @@ def features(name: str, x, w, keys: bool):
         return w.shape[0] ** -0.5 * torch.cat([torch.sin(u), torch.cos(u)], -1)
     z = x * x.shape[-1] ** -0.25
     u = z @ w.mT
-    most = u.amax((-1, -2) if keys else -1, keepdim=True).detach()
-    return w.shape[0] ** -0.5 * (torch.exp(u - (z * z).sum(-1, keepdim=True) / 2 - most) + 1e-6)
+    maximum = u.amax((-1, -2) if keys else -1, keepdim=True).detach()
+    return w.shape[0] ** -0.5 * (torch.exp(u - (z * z).sum(-1, keepdim=True) / 2 - maximum) + 1e-6)
 
 
 def with_ones(v):
-    """What sums the values sums the weights, too."""
+    """Appends a column of ones to v, which sums the weights."""
     return torch.cat([v, v.new_ones(v.shape[:-1] + (1,))], -1)
 
 
 def matmul(a, b, v):
-    """Numerators and divisors of queries that look at every key."""
+    """Noncausal numerators and divisors."""
     return a @ (b.mT @ v), (a @ b.sum(2)[..., None])[..., 0]
 
 
 def einsum(a, b, v):
-    """The same as the papers' code has it; training takes longer."""
+    """Noncausal, as in the papers' code; slower in training."""
     sums = torch.einsum("bhnr,bhnd->bhrd", b, v)
     return torch.einsum("bhnr,bhrd->bhnd", a, sums), torch.einsum("bhnr,bhr->bhn", a, b.sum(2))
 
 
 def loop(a, b, v):
-    """Causal, tile by tile, with the sums of the tiles before."""
-    sums, found = 0, []
-    for a_of, b_of, v_of in zip(a.split(TILE, 2), b.split(TILE, 2), with_ones(v).split(TILE, 2)):
-        y = (a_of @ b_of.mT).tril() @ v_of
-        found.append(y + a_of @ sums if found else y)
-        sums = sums + b_of.mT @ v_of
-    y = torch.cat(found, 2)
+    """Causal, tile by tile, with running sums."""
+    sums, tiles_y = 0, []
+    for a_tile, b_tile, v_tile in zip(a.split(TILE, 2), b.split(TILE, 2), with_ones(v).split(TILE, 2)):
+        y = (a_tile @ b_tile.mT).tril() @ v_tile
+        tiles_y.append(y + a_tile @ sums if tiles_y else y)
+        sums = sums + b_tile.mT @ v_tile
+    y = torch.cat(tiles_y, 2)
     return y[..., :-1], y[..., -1]
 
 
 def tiles(a, b, v):
-    """Causal, all tiles at once: the sums of each, and their running sums."""
+    """Causal, all tiles at once, with a cumulative sum over the tiles."""
     n = a.shape[2]
     if n % TILE:
         a, b, v = (pad(x, (0, 0, 0, -n % TILE)) for x in (a, b, v))
@@ -73,7 +73,7 @@ def tiles(a, b, v):
     return y[..., :-1], y[..., -1]
 
 
-FORMS = {"both": {"torch_matmul": matmul, "torch_einsum": einsum}, "causal": {"torch_loop": loop, "torch_tiles": tiles}}
+IMPLEMENTATIONS = {"both": {"torch_matmul": matmul, "torch_einsum": einsum}, "causal": {"torch_loop": loop, "torch_tiles": tiles}}
 
 
 def linear_attention(sums_of, feature: str, q, k, v, w):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch round by round: reads a JSON object a line, answers with one. Runs where torch is, on one thread."""
+"""Times PyTorch on one thread, round by round. Reads a JSON request per line and replies with a JSON object."""
 import json
 import resource
 import statistics
@@ -11,16 +11,16 @@ from pathlib import Path
 
 import torch
 
-from ..contestants import torch_forms_of
+from ..entries import torch_implementations_of
 from ..results import case_named
-from .forms import Form, forms_of
+from .implementations import Implementation, implementations_of
 
-SHORT = 0.03  # seconds that a form is timed at least in a round
+ROUND_SECONDS = 0.03  # minimum time per implementation and round
 FLUSH_BYTES = 256 << 20  # beyond any GPU's L2 cache
 
 
-def bound_memory() -> None:
-    """What does not fit shall fail, and not take the machine with it."""
+def limit_memory() -> None:
+    """Limits the address space, so that allocations fail before the machine runs out of memory."""
     free = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines() if line.startswith("MemAvailable"))
     pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     limit = pages * resource.getpagesize() + free * 1024 // 20 * 19
@@ -32,30 +32,30 @@ def flush_memory():
     return torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
 
 
-class FormTimer:
-    """One form of one case."""
+class ImplementationTimer:
+    """Times one implementation of one case."""
 
-    def __init__(self, name: str, form: str) -> None:
-        self.case, self.form = case_named(name), form
+    def __init__(self, name: str, implementation: str) -> None:
+        self.case, self.implementation = case_named(name), implementation
         self.seconds: list[float] = []
         self.calls, self.peak, self.failed = 0, None, ""
         self.on_gpu = self.case.backend == "cuda"
 
-    def timed_call(self, form: Form) -> Callable:
+    def timed_call(self, implementation: Implementation) -> Callable:
         direction = self.case.direction
         if direction not in ("training", "backward"):
-            return torch.inference_mode()(form.call)
-        form.leaves = [leaf.requires_grad_() for leaf in form.leaves]
+            return torch.inference_mode()(implementation.call)
+        implementation.leaves = [leaf.requires_grad_() for leaf in implementation.leaves]
         with torch.set_grad_enabled(direction == "backward"):
-            y = form.call()
+            y = implementation.call()
         dy = torch.rand_like(y)
         if direction == "backward":
-            return lambda: torch.autograd.grad(y, form.leaves, dy, retain_graph=True)
+            return lambda: torch.autograd.grad(y, implementation.leaves, dy, retain_graph=True)
 
         def step() -> None:
-            for leaf in form.leaves:
+            for leaf in implementation.leaves:
                 leaf.grad = None
-            form.call().backward(dy)
+            implementation.call().backward(dy)
         return step
 
     def time_calls(self, call: Callable, count: int) -> float:
@@ -64,8 +64,7 @@ class FormTimer:
             start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             seconds = []
             for _ in range(count):
-                # From a cold L2 cache, as our program times. It is filled by reading: what was written would go back to
-                # memory while the call is timed.
+                # Flushes the L2 cache by reading, because dirty lines would be written back during the timed call.
                 flush.amax()
                 start.record()
                 call()
@@ -79,7 +78,7 @@ class FormTimer:
         return (time.perf_counter() - begin) / count
 
     def time_round(self) -> None:
-        """Fresh tensors, a warm-up, and the time of a call; nothing is held between rounds."""
+        """Times calls on new tensors after a warm-up. Keeps no memory between rounds."""
         if self.failed:
             return
         try:
@@ -88,43 +87,43 @@ class FormTimer:
                 torch.cuda.empty_cache()
                 before = torch.cuda.memory_allocated()
                 torch.cuda.reset_peak_memory_stats()
-            call = self.timed_call(next(f for f in forms_of(self.case) if f.name == self.form))
+            call = self.timed_call(next(f for f in implementations_of(self.case) if f.name == self.implementation))
             if not self.seconds or self.seconds[0] < 1:
                 self.time_calls(call, 1)
-                one = self.time_calls(call, 1)
-                self.calls = max(1, min(1000, round(SHORT / max(one, 1e-6))))
+                call_seconds = self.time_calls(call, 1)
+                self.calls = max(1, min(1000, round(ROUND_SECONDS / max(call_seconds, 1e-6))))
             self.seconds.append(self.time_calls(call, self.calls))
             if self.on_gpu:
                 self.peak = torch.cuda.max_memory_allocated() - before
         except (torch.OutOfMemoryError, MemoryError):
             self.failed = "out of memory"
-        except Exception as error:  # whatever torch has against this form, the others are timed
+        except Exception as error:  # other implementations are still timed
             text = str(error) or type(error).__name__
             self.failed = "out of memory" if "can't allocate memory" in text or "out of memory" in text else text.splitlines()[0]
 
     def result(self) -> dict:
-        name = f"baseline_{self.form}" + self.case.name[len(self.case.subject):]
+        name = f"baseline_{self.implementation}" + self.case.name[len(self.case.subject):]
         if self.failed:
             return {"name": name, "failed": self.failed}
-        more = {"peak_bytes": self.peak} if self.peak is not None else {}
-        return {"name": name, "seconds": self.seconds, "calls": self.calls, **more}
+        peak = {"peak_bytes": self.peak} if self.peak is not None else {}
+        return {"name": name, "seconds": self.seconds, "calls": self.calls, **peak}
 
 
 def main() -> None:
     torch.set_num_threads(1)
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    if not gpu:  # CUDA reserves more addresses than there is memory
-        bound_memory()
-    timers: list[FormTimer] = []
+    if not gpu:  # CUDA reserves more address space than memory
+        limit_memory()
+    timers: list[ImplementationTimer] = []
     print(json.dumps({"context": {"torch": torch.__version__, "gpu": gpu, "threads": torch.get_num_threads()}}), flush=True)
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "begin" in asked:
-            timers = [FormTimer(name, form) for name in asked["begin"] for form in torch_forms_of(case_named(name))]
+        request = json.loads(line)
+        if "begin" in request:
+            timers = [ImplementationTimer(name, implementation) for name in request["begin"] for implementation in torch_implementations_of(case_named(name))]
             if not gpu:
                 timers = [timer for timer in timers if not timer.on_gpu]
             answer: dict = {"begun": len(timers)}
-        elif "round" in asked:
+        elif "round" in request:
             for timer in timers:
                 timer.time_round()
             answer = {"timed": len(timers)}

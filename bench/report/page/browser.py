@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page in headless Chromium, driven by Selenium. python3 -m report.page.browser bench-results/arena.html FOLDER takes pictures:
-light, dark and on a phone, from the top to the end of the table. Without the font Inter (Debian: fonts-inter) the page looks as
-it does where it is missing."""
+"""Headless Chromium, driven by Selenium. python3 -m report.page.browser bench-results/arena.html FOLDER takes screenshots: light, dark
+and on a phone, down to the end of the table. The page prefers the font Inter (Debian: fonts-inter)."""
 import argparse
 import os
 import shutil
@@ -17,16 +16,16 @@ SHOTS = {"light": (1280, 1.25, False, False), "dark": (1280, 1.25, True, False),
 
 
 def chromium() -> str | None:
-    """The browser; None where it or its driver is not there."""
+    """Path of the browser; None if it or its driver is missing."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     return found if shutil.which("chromedriver") else None
 
 
 class Browser:
-    """One page. `with Browser(program) as b: b.open(path); b.ask("document.title")`"""
+    """One page: `with Browser(program) as b: b.open(path); b.evaluate("document.title")`."""
 
     def __init__(self, program: str, fonts: Path | None = None) -> None:
-        """`fonts`: a configuration of fontconfig, in place of the machine's."""
+        """`fonts` is a fontconfig configuration that replaces the machine's."""
         options = webdriver.ChromeOptions()
         options.binary_location = program
         for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
@@ -42,7 +41,7 @@ class Browser:
     def __exit__(self, *_) -> None:
         self.driver.quit()
 
-    def complaints(self) -> list[str]:
+    def messages(self) -> list[str]:
         """Warnings and errors of the console since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
@@ -54,16 +53,16 @@ class Browser:
         self.driver.get(page.resolve().as_uri())
         self.settle()
 
-    def ask(self, expression: str):
-        """The value of a JavaScript expression; promises are waited for."""
+    def evaluate(self, expression: str):
+        """Value of a JavaScript expression; waits for promises."""
         return self.driver.execute_script(f"return {expression}")
 
     def settle(self) -> None:
-        """Waits until changes are drawn."""
-        self.ask("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+        """Waits until the page is drawn."""
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def press(self, key: str) -> None:
-        """One of selenium's Keys."""
+        """Presses one of selenium's Keys."""
         self.driver.switch_to.active_element.send_keys(key)
         self.settle()
 
@@ -82,15 +81,15 @@ def main() -> int:
         for name, (width, scale, dark, phone) in SHOTS.items():
             browser.window(width, 844, scale, dark, phone)
             browser.open(arguments.page)
-            end = browser.ask("document.querySelector('.links').getBoundingClientRect().bottom")
+            end = browser.evaluate("document.querySelector('.links').getBoundingClientRect().bottom")
             browser.window(width, round(end) + 24, scale, dark, phone)
             browser.settle()
             path = arguments.folder / f"page_{name}.png"
             browser.driver.save_screenshot(str(path))
             fewer_colors(path)
             print(f"  {path} ({path.stat().st_size // 1000} kB)")
-        if complaints := browser.complaints():
-            raise RuntimeError("; ".join(complaints))
+        if messages := browser.messages():
+            raise RuntimeError("; ".join(messages))
     return 0
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of where the page's texts lie, as a browser draws them: none on another, none cut off, at any width, with long names
-and with any fonts. `check.py` runs them."""
+"""Checks that no texts of the page overlap or are cut off, as a browser draws them, at any width, with long names and with any fonts.
+`check.py` runs them."""
 import re
 import shutil
 import subprocess
@@ -9,11 +9,11 @@ from pathlib import Path
 from .browser import Browser
 
 WIDTHS = (390, 768, 1024, 1280, 1440, 1920)
-FONT_FOLDERS = 6  # at most; a browser starts for each
+FONT_FOLDERS = 6  # limit, because each starts a browser
 METRIC = "document.querySelector('fieldset[data-side=\"metric\"] input[value=\"{}\"]').click()"
 
-# Every text that is drawn, with the rectangles of its lines, less what a box that scrolls hides. Lines of neighbors may
-# touch: a font's line is higher than its letters.
+# Finds overlapping and cut off texts by the visible rectangles of their lines. Lines may overlap slightly, because a font's line
+# is higher than its letters.
 TEXTS = """(() => {
   const texts = [], cut = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const clipped = (rect, node) => {
@@ -27,65 +27,65 @@ TEXTS = """(() => {
     return { left, right, top, bottom };
   };
   while (walker.nextNode()) {
-    const node = walker.currentNode, parent = node.parentElement, said = node.textContent.trim();
-    if (!said || parent.closest("script, noscript, title, .hidden, #tip, [hidden]") || !parent.checkVisibility()) continue;
+    const node = walker.currentNode, parent = node.parentElement, text = node.textContent.trim();
+    if (!text || parent.closest("script, noscript, title, .hidden, #tip, [hidden]") || !parent.checkVisibility()) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
     for (const rect of range.getClientRects()) {
       const shown = clipped(rect, parent);
-      if (!shown || shown.left < -1 || shown.right > innerWidth + 1) cut.push(said);
-      else if (shown.right > shown.left && shown.bottom > shown.top) texts.push({ node, said, ...shown });
+      if (!shown || shown.left < -1 || shown.right > innerWidth + 1) cut.push(text);
+      else if (shown.right > shown.left && shown.bottom > shown.top) texts.push({ node, text, ...shown });
     }
   }
-  const on = [];
+  const overlaps = [];
   texts.forEach((a, i) => texts.slice(0, i).forEach(b => {
     const across = Math.min(a.right, b.right) - Math.max(a.left, b.left), down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-    if (a.node !== b.node && across > 1 && down > 0.27 * Math.min(a.bottom - a.top, b.bottom - b.top)) on.push([a.said, b.said]);
+    if (a.node !== b.node && across > 1 && down > 0.27 * Math.min(a.bottom - a.top, b.bottom - b.top)) overlaps.push([a.text, b.text]);
   }));
-  return { count: texts.length, on, cut };
+  return { count: texts.length, overlaps, cut };
 })()"""
 
 
-def look(b: Browser, where: str) -> None:
+def check_overlaps(b: Browser, setting: str) -> None:
     b.settle()
-    found = b.ask(TEXTS)
-    assert found["count"] > 100, f"hardly a text is drawn: {found}"
-    assert not found["on"], f"texts lie on each other, {where}: {found['on'][:3]}"
-    assert not found["cut"], f"texts are cut off, {where}: {found['cut'][:3]}"
+    found = b.evaluate(TEXTS)
+    assert found["count"] > 100, f"few texts are drawn: {found}"
+    assert not found["overlaps"], f"texts overlap, {setting}: {found['overlaps'][:3]}"
+    assert not found["cut"], f"texts are cut off, {setting}: {found['cut'][:3]}"
 
 
 def check_texts(b: Browser, data: dict, metrics: tuple[str, ...] = ("seconds", "peak", "kept", "ratio")) -> None:
     for width in WIDTHS:
         b.window(width, 900, phone=width < 640)
         for metric in metrics:
-            b.ask(METRIC.format(metric))
-            look(b, f"{width} wide, {metric}")
+            b.evaluate(METRIC.format(metric))
+            check_overlaps(b, f"{width} wide, {metric}")
 
 
 def check_bars(b: Browser, data: dict) -> None:
-    """The numbers of the bars' axis, where that is short."""
-    b.ask("document.head.append(el('style', {}, 'td.bar { width: 56px; min-width: 56px; padding: 0; }')), table()")
-    look(b, "short bars")
-    assert b.ask("[...document.querySelectorAll('.axis span')].filter(s => s.checkVisibility()).map(s => s.textContent)").count("1\u00d7") == 1
+    """A short axis of the bars shows only numbers that fit."""
+    b.evaluate("document.head.append(el('style', {}, 'td.bar { width: 56px; min-width: 56px; padding: 0; }')), table()")
+    check_overlaps(b, "short bars")
+    assert b.evaluate("[...document.querySelectorAll('.axis span')].filter(s => s.checkVisibility()).map(s => s.textContent)").count("1\u00d7") == 1
 
 
 def check_long_names(b: Browser, data: dict) -> None:
     check_texts(b, data, ("ratio",))
     b.window(390, 900, phone=True)
     b.settle()
-    names = b.ask("[...document.querySelectorAll('#chart .series text:first-of-type')].map(t => t.querySelector('title')?.textContent ?? t.textContent)")
-    assert set(names) <= {who["short"] for who in data["series"]}, f"shortened names are nowhere said in full: {names}"
+    names = b.evaluate("[...document.querySelectorAll('#chart .series text:first-of-type')].map(t => t.querySelector('title')?.textContent ?? t.textContent)")
+    assert set(names) <= {entry["short"] for entry in data["series"]}, f"shortened names have no title with the full name: {names}"
 
 
 def check_wide(b: Browser, data: dict) -> None:
-    """The page is never wider than its window; a table that is, scrolls in a box, and is whole in there."""
+    """The page is never wider than its window; a wider table scrolls in a box, up to its last column."""
     for width in WIDTHS[1:]:
         b.window(width, 844)
         b.settle()
-        assert b.ask("document.documentElement.scrollWidth") <= width, f"the page is wider than a window of {width}"
-        boxed, table, room = b.ask("(s => [s.classList.contains('boxed'), s.firstElementChild.offsetWidth, s.clientWidth])(document.getElementById('scroll'))")
+        assert b.evaluate("document.documentElement.scrollWidth") <= width, f"the page is wider than a window of {width}"
+        boxed, table, room = b.evaluate("(s => [s.classList.contains('boxed'), s.firstElementChild.offsetWidth, s.clientWidth])(document.getElementById('scroll'))")
         assert boxed == (table > room), f"a table of {table} in {room} is {'' if boxed else 'not '}in a box"
-        last = b.ask("(s => { s.scrollTo(9999, 0); return s.getBoundingClientRect().right - document.querySelector('thead th:last-child').getBoundingClientRect().right; })"
+        last = b.evaluate("(s => { s.scrollTo(9999, 0); return s.getBoundingClientRect().right - document.querySelector('thead th:last-child').getBoundingClientRect().right; })"
                      "(document.getElementById('scroll'))")
         assert last >= -1, f"the last column is cut off by {-last}, {width} wide"
 
@@ -99,25 +99,25 @@ CHECKS = {
 
 
 def with_long_names(data: dict) -> dict:
-    """All names three times as long."""
-    return {**data, "series": [{**who, "label": " ".join(3 * [who["label"]]), "short": " ".join(3 * [who["short"]])} for who in data["series"]]}
+    """The data with names three times as long."""
+    return {**data, "series": [{**entry, "label": " ".join(3 * [entry["label"]]), "short": " ".join(3 * [entry["short"]])} for entry in data["series"]]}
 
 
-# Letters of other widths than this machine's fonts have: as if they were of other fonts.
+# Styles that emulate fonts of other widths.
 OTHER_LETTERS = {"wide letters": "* { letter-spacing: .09em; }", "narrow letters": "* { letter-spacing: -.05em; }",
                  "letters of one width": "* { font-family: monospace !important; }", "high lines": "* { font-family: serif !important; font-size-adjust: .6; }"}
 
 
 def font_folders() -> list[Path]:
-    """Folders of fonts of this machine that have Latin letters; each is a set of fonts that another machine may have alone."""
+    """Folders of this machine's fonts with Latin letters. Each is a set of fonts that another machine might have."""
     if shutil.which("fc-list") is None:
         return []
-    said = subprocess.run(["fc-list", ":lang=en:outline=true", "file"], capture_output=True, text=True, encoding="utf-8", check=False).stdout
-    return sorted({Path(found[1]).parent for found in re.finditer(r"^(.+?):?\s*$", said, re.MULTILINE)})[:FONT_FOLDERS]
+    text = subprocess.run(["fc-list", ":lang=en:outline=true", "file"], capture_output=True, text=True, encoding="utf-8", check=False).stdout
+    return sorted({Path(found[1]).parent for found in re.finditer(r"^(.+?):?\s*$", text, re.MULTILINE)})[:FONT_FOLDERS]
 
 
 def only(folder: Path, scratch: Path) -> Path:
-    """A configuration of fontconfig that knows the fonts of one folder."""
+    """A fontconfig configuration with the fonts of one folder."""
     path = scratch / f"{folder.name}.conf"
     path.write_text(f'<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>{folder}</dir>'
                     f"<include ignore_missing=\"yes\">/etc/fonts/conf.d</include><cachedir>{scratch / 'fonts'}</cachedir></fontconfig>", encoding="utf-8")

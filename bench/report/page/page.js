@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chips, table and downloads. Whatever comes from the results becomes text, never markup.
+// Chips, table and downloads. Data of the results becomes text, never markup.
 "use strict";
 const results = JSON.parse($("results").textContent);
-const { series, machines } = results, rows = results.rows.map((row, id) => ({ ...row, id, who: series[row.series] }));
+const { series, machines } = results, rows = results.rows.map((row, id) => ({ ...row, id, entry: series[row.series] }));
 
-// ---- what is shown: one value of each of these; a chip for each value where there are several
-const SIDES = [
-  { key: "machine", name: "machine", say: v => machines[v].name }, { key: "direction", name: "pass" }, { key: "dtype", name: "type" },
+// ---- selection: one value per parameter; a chip per value if there are several
+const PARAMETERS = [
+  { key: "machine", name: "machine", format: v => machines[v].name }, { key: "direction", name: "pass" }, { key: "dtype", name: "type" },
   { key: "input", name: "input" }, { key: "b", name: "batch" }, { key: "c", name: "channels" }, { key: "h", name: "heads" },
   { key: "t", name: "threads" }, { key: "n", name: "N =" }];
 const shown = {};
-const has = (row, key, value) => row[key] === value || row[key] === null; // an operator without heads is beside any
+const has = (row, key, value) => row[key] === value || row[key] === null; // operators without heads match any number
 const values = key => [...new Set(rows.map(row => row[key]).filter(v => v !== null))].sort((a, b) => (typeof a === "number" ? a - b : 0));
-const matching = (sides = SIDES) => rows.filter(row => sides.every(({ key }) => shown[key] === undefined || has(row, key, shown[key])));
+const matching = (sides = PARAMETERS) => rows.filter(row => sides.every(({ key }) => shown[key] === undefined || has(row, key, shown[key])));
 
-// Takes the value, and changes of the others only what leaves no row.
+// Selects a value, and changes other values only if no row would be left.
 function choose(key, value) {
-  const wanted = { ...shown, [key]: value };
-  for (const side of SIDES) delete shown[side.key];
-  for (const side of [SIDES.find(s => s.key === key), ...SIDES.filter(s => s.key !== key)]) {
-    shown[side.key] = wanted[side.key];
+  const requested = { ...shown, [key]: value };
+  for (const { key: other } of PARAMETERS) delete shown[other];
+  for (const side of [PARAMETERS.find(s => s.key === key), ...PARAMETERS.filter(s => s.key !== key)]) {
+    shown[side.key] = requested[side.key];
     if (!matching().length) {
       delete shown[side.key];
       shown[side.key] = [...values(side.key)].reverse().find(v => { shown[side.key] = v; return matching().length; });
@@ -28,22 +28,22 @@ function choose(key, value) {
   draw();
 }
 
-function radios(name, label, choices, current, say, pick) {
+function radios(name, label, choices, current, format, pick) {
   const set = el("fieldset", { "data-side": name }, el("legend", {}, label));
   for (const value of choices) {
     const input = el("input", { type: "radio", name, value: String(value) });
     input.checked = value === current;
     input.onchange = () => { pick(value); document.querySelector(`input[name="${name}"]:checked`)?.focus(); };
-    set.append(el("label", { class: "chip" }, input, el("span", {}, say(value))));
+    set.append(el("label", { class: "chip" }, input, el("span", {}, format(value))));
   }
   return set;
 }
 
 function chips() {
   const boxes = { chips: [], lengths: [] };
-  for (const { key, name, say } of SIDES) {
-    const all = values(key);
-    if (all.length > 1) boxes[key === "n" ? "lengths" : "chips"].push(radios(key, name, all, shown[key], say ?? String, v => choose(key, v)));
+  for (const { key, name, format } of PARAMETERS) {
+    const choices = values(key);
+    if (choices.length > 1) boxes[key === "n" ? "lengths" : "chips"].push(radios(key, name, choices, shown[key], format ?? String, v => choose(key, v)));
   }
   for (const id in boxes) $(id).replaceChildren(...boxes[id]);
   $("metrics").replaceChildren(radios("metric", "picture", Object.keys(METRICS).filter(k => rows.some(r => r[METRICS[k].value] > 0)), metric, k => METRICS[k].chip, k => { metric = k; draw(); }));
@@ -58,11 +58,11 @@ const bar = (row, at) => {
   }
   return track;
 };
-// A verdict in words only where the numbers do not say it themselves.
+// The interval, with the outcome if it is not obvious.
 function intervalCell(row) {
   if (row.failed || row.reference) return [row.reference ? "reference" : ""];
   if (row.low === null) return [row.ratio === null ? "no reference" : "too few rounds"];
-  return [`${fine(row.low)} – ${fine(row.high)}${row.verdict === "same" || row.verdict === "ambiguous" ? `, ${row.verdict}` : ""}`];
+  return [`${fine(row.low)} – ${fine(row.high)}${row.outcome === "same" || row.outcome === "ambiguous" ? `, ${row.outcome}` : ""}`];
 }
 const COLUMNS = [
   { key: "label", title: "operator" },
@@ -71,13 +71,13 @@ const COLUMNS = [
   { key: "low", title: "95 % interval", left: true, cell: intervalCell },
   { key: "wins", title: "wins from", cell: r => [r.wins_from] },
   { key: "seconds", title: "time", cell: r => [r.failed ? (r.failed === "out of memory" ? "OOM" : "failed") : time(r.seconds)] },
-  { key: "tokens", title: "tokens/s", say: count }, { key: "kept", title: "kept", say: bytes }, { key: "peak", title: "peak", say: bytes },
+  { key: "tokens", title: "tokens/s", format: count }, { key: "kept", title: "kept", format: bytes }, { key: "peak", title: "peak", format: bytes },
   { key: "error", title: "max error", cell: r => [r.failed ? "" : r.error === null ? "unchecked" : r.error === 0 ? "0" : r.error.toExponential(1)] },
   { key: "share", title: "of roof", cell: r => (r.share === null ? [] : [`${Math.round(r.share * 100)} %`, el("span", { class: "unit" }, r.roof)]) }]
-  .filter(column => column.key !== "wins" || rows.some(row => row.wins_from)); // where several lengths were measured
+  .filter(column => column.key !== "wins" || rows.some(row => row.wins_from)); // only if several lengths were measured
 const kindOf = column => (column.bar ? "bar" : column.left ? "left" : column.strong ? "number" : "");
 let sorted = { column: 1, way: -1 };
-const sortKey = (row, key) => (key === "label" ? row.who.label : row[key]);
+const sortKey = (row, key) => (key === "label" ? row.entry.label : row[key]);
 
 function scale(list) {
   const found = list.flatMap(r => [r.low ?? r.ratio, r.high ?? r.ratio]).filter(v => v > 0);
@@ -91,7 +91,7 @@ function table() {
   const list = matching(), at = scale(list), { key } = COLUMNS[sorted.column];
   list.sort((a, b) => {
     const x = sortKey(a, key), y = sortKey(b, key);
-    if (x === null || y === null) return (x === null) - (y === null); // what is missing stays below
+    if (x === null || y === null) return (x === null) - (y === null); // missing values last
     return sorted.way * (typeof x === "string" ? x.localeCompare(y) : x - y) || a.id - b.id;
   });
   const head = el("tr", {}, ...COLUMNS.map((column, i) => {
@@ -105,22 +105,22 @@ function table() {
     return el("th", { scope: "col", class: kindOf(column), ...(sorted.column === i && { "aria-sort": sorted.way > 0 ? "ascending" : "descending" }) }, button);
   }));
   const body = list.map(row => {
-    const kind = [row.reference && "reference", row.who.own && "own", row.who.strong && "strong", row.failed && "failed"].filter(Boolean).join(" ");
+    const kind = [row.reference && "reference", row.entry.custom && "custom", row.entry.strong && "strong", row.failed && "failed"].filter(Boolean).join(" ");
     return el("tr", { class: kind, style: `--series:var(--s${row.series})`, "data-id": row.id }, ...COLUMNS.map((c, i) => {
-      if (i === 0) return el("th", { scope: "row" }, el("span", { class: row.who.dashed ? "dot dashed" : "dot" }), row.who.label, row.who.own ? el("span", { class: "mine" }, "yours") : "");
+      if (i === 0) return el("th", { scope: "row" }, el("span", { class: row.entry.dashed ? "dot dashed" : "dot" }), row.entry.label, row.entry.custom ? el("span", { class: "badge" }, "custom") : "");
       if (c.bar) return el("td", { class: "bar", "aria-hidden": "true" }, bar(row, at));
-      return el("td", { class: kindOf(c) }, ...(c.cell ? c.cell(row) : [row[c.key] === null ? "" : c.say(row[c.key])]));
+      return el("td", { class: kindOf(c) }, ...(c.cell ? c.cell(row) : [row[c.key] === null ? "" : c.format(row[c.key])]));
     }));
   });
   const first = list[0];
   $("table-title").textContent = `Every operator at N = ${shown.n}`;
   $("table-sub").textContent = `${what()}, [${first.b}, ${first.n}, ${first.c}]; ${list.length} rows. A heading sorts.`;
   $("table").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body));
-  $("slower").replaceChildren(...list.filter(r => r.why).map(r => el("p", { class: "sub" }, el("b", {}, r.who.label), ` is slower: ${r.why}.`)));
+  $("slower").replaceChildren(...list.filter(r => r.slower_because).map(r => el("p", { class: "sub" }, el("b", {}, r.entry.label), ` is slower: ${r.slower_because}.`)));
   fit();
 }
 
-// By what is measured: a table that is too wide scrolls in a box, and of numbers on the bars' axis those stay that have room.
+// Adapts to the drawn sizes: a table that is too wide scrolls in a box; numbers of the bars' axis without room are hidden.
 function fit() {
   const box = $("scroll"), taken = [];
   box.classList.remove("boxed");
@@ -133,18 +133,18 @@ function fit() {
   }
 }
 
-// ---- words
+// ---- text
 const what = () => `${shown.direction}, ${shown.dtype}` + (rows.some(r => r.h !== null) ? `, ${shown.h} heads` : "");
 function words() {
-  const here = machines[shown.machine], list = matching().filter(r => r.ratio && !r.reference);
-  const best = list.find(r => r.who.own) ?? list.find(r => r.who.strong) ?? [...list].sort((a, b) => b.ratio - a.ratio)[0];
-  $("lead").replaceChildren(...(best ? ["At a length of ", el("b", {}, String(shown.n)), `, ${what()}, `, el("b", {}, best.who.label), " is ", el("b", {}, times(best.ratio)),
-    best.low === null ? "" : ` (${fine(best.low)} to ${fine(best.high)})`, ` as fast as streaming softmax attention, on ${here.name}${here.where && `, ${here.where}`}.`] : ["No row here has a reference beside it."]));
-  $("noise").replaceChildren(...(here.noise.length ? [el("p", { class: "noise", role: "note" }, el("b", {}, "Noise. "), here.noise.join(" "))] : []));
-  $("facts").replaceChildren(...here.facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, name === "command" || name === "flags" ? el("code", {}, value) : value)]));
+  const machine = machines[shown.machine], list = matching().filter(r => r.ratio && !r.reference);
+  const best = list.find(r => r.entry.custom) ?? list.find(r => r.entry.strong) ?? [...list].sort((a, b) => b.ratio - a.ratio)[0];
+  $("lead").replaceChildren(...(best ? ["At a length of ", el("b", {}, String(shown.n)), `, ${what()}, `, el("b", {}, best.entry.label), " is ", el("b", {}, times(best.ratio)),
+    best.low === null ? "" : ` (${fine(best.low)} to ${fine(best.high)})`, ` as fast as streaming softmax attention, on ${machine.name}${machine.processor && `, ${machine.processor}`}.`] : ["These rows have no reference."]));
+  $("noise").replaceChildren(...(machine.noise.length ? [el("p", { class: "noise", role: "note" }, el("b", {}, "Noise. "), machine.noise.join(" "))] : []));
+  $("facts").replaceChildren(...machine.facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, name === "command" || name === "flags" ? el("code", {}, value) : value)]));
 }
 
-// ---- downloads: what the page carries, so that it needs no other file
+// ---- downloads of the page's data
 function save(name, type, text) {
   const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
@@ -153,20 +153,20 @@ function save(name, type, text) {
 function csv() {
   const keys = Object.keys(results.rows[0]).filter(key => key !== "series" && key !== "machine");
   const quoted = v => (v === null ? "" : /[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
-  return [["machine", "operator", ...keys], ...rows.map(r => [machines[r.machine].name, r.who.label, ...keys.map(k => r[k])])]
+  return [["machine", "operator", ...keys], ...rows.map(r => [machines[r.machine].name, r.entry.label, ...keys.map(k => r[k])])]
     .map(line => line.map(quoted).join(",")).join("\n") + "\n";
 }
 $("csv").onclick = () => save("arena.csv", "text/csv", csv());
 $("json").onclick = () => save("arena-page.json", "application/json", JSON.stringify(results, null, 1));
-$("files").append("Every round: ", ...results.files.flatMap((file, i) => [i ? ", " : "", el("a", { href: file }, file)]), ", beside this page.");
+$("files").append("Every round: ", ...results.files.flatMap((file, i) => [i ? ", " : "", el("a", { href: file }, file)]), ", next to this page.");
 
-// ---- light and dark: as the system has it, until the button is used
+// ---- light and dark: the system's theme until the button is used
 const system = matchMedia("(prefers-color-scheme: dark)"), remembered = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
 function theme(name) {
   document.documentElement.dataset.theme = name;
   $("theme").textContent = name === "dark" ? "Light" : "Dark";
   $("theme").setAttribute("aria-label", name === "dark" ? "Light colors" : "Dark colors");
-  series.forEach((who, i) => document.documentElement.style.setProperty(`--s${i}`, who[name]));
+  series.forEach((entry, i) => document.documentElement.style.setProperty(`--s${i}`, entry[name]));
 }
 const themeNow = () => theme(remembered() ?? (system.matches ? "dark" : "light"));
 system.addEventListener("change", themeNow);
@@ -174,11 +174,11 @@ addEventListener("beforeprint", () => theme("light"));
 addEventListener("afterprint", themeNow);
 $("theme").onclick = () => {
   const name = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  try { localStorage.setItem("theme", name); } catch { /* a page from a file may have no storage */ }
+  try { localStorage.setItem("theme", name); } catch { /* a local page may have no storage */ }
   theme(name);
 };
 
-// ---- explanations: of a heading, by mouse or keyboard
+// ---- explanations of headings, by mouse or keyboard
 function explain(event) {
   const button = event.target.closest?.("th button");
   if (!button) return;
@@ -192,10 +192,10 @@ addEventListener("keydown", event => event.key === "Escape" && tip(""));
 
 function draw() { chips(); words(); chart(); table(); }
 themeNow();
-for (const { key } of SIDES) {
-  const preferred = { direction: "forward + backward", dtype: "float" }[key], all = values(key);
-  if (all.length) shown[key] = all.includes(preferred) ? preferred : key === "n" ? all.at(-1) : all[0];
+for (const { key } of PARAMETERS) {
+  const preferred = { direction: "forward + backward", dtype: "float" }[key], choices = values(key);
+  if (choices.length) shown[key] = choices.includes(preferred) ? preferred : key === "n" ? choices.at(-1) : choices[0];
 }
-if (!rows.some(row => row.ratio > 0)) metric = "seconds"; // nobody to be compared with
+if (!rows.some(row => row.ratio > 0)) metric = "seconds"; // no reference
 choose("machine", shown.machine);
 new ResizeObserver(() => { chart(); fit(); }).observe($("chart"));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page knows of the results: a row for each case, a series for each operator, facts of each machine. The page needs no
-other file: a template, with style, scripts and the results as JSON put into it. --csv has its rows, too."""
+"""Data of the page: a row per case, a series per operator, facts about each machine; and the page itself, one file made of a template,
+style, scripts and the data as JSON. --csv writes the same rows."""
 import csv
 import json
 import math
@@ -10,68 +10,68 @@ from pathlib import Path
 
 from ..arena_table import Row, rows_of
 from ..colors import on_paper
-from ..contestants import DIRECTIONS, REFERENCE, Contestant, reference_of, torch_forms_of
+from ..entries import DIRECTIONS, REFERENCE, Entry, reference_of, torch_implementations_of
 from ..crossover import Crossing
 from ..results import TYPES, Case, load
-from ..verdicts import Ratio, paired, rank_of_median
+from ..ratios import Ratio, paired, rank_of_median
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 TORCH_COLOR = "#c2571a"
-WIDE = 0.05  # half of the intervals beyond this: worth a word
+WIDE = 0.05  # limit of the median width of intervals for a notice
 
 
 def known(value: float | None) -> float | None:
-    """JSON has neither infinity nor NaN. Six digits are more than any timing has."""
+    """Six digits of a value; None for infinity and NaN, which JSON lacks."""
     return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
 
 
 def interval_of(times: list[float]) -> tuple[float | None, float | None]:
-    """An interval that holds the times' median in at least 95 of 100 runs."""
+    """95 % confidence interval of the median."""
     k = rank_of_median(len(times))
     return (sorted(times)[k - 1], sorted(times)[-k]) if k else (None, None)
 
 
-def fields_of(case: Case, against: Ratio | None, share: tuple[float, str], crossing: Crossing | None = None) -> dict:
-    """The names are those of the columns of the page's CSV, too."""
+def fields_of(case: Case, speedup: Ratio | None, share: tuple[float, str], crossing: Crossing | None = None) -> dict:
+    """A row, with the names of the CSV's columns."""
     fields = {"direction": DIRECTIONS.get(case.direction, case.direction), "dtype": TYPES.get(case.dtype, case.dtype),
               "input": case.input, "b": case.b, "n": case.n, "c": case.c, "h": case.heads or None, "t": case.t}
     low, high = (None, None) if case.failed else interval_of([t * case.elements * 1e-9 for t in case.times()])
     seconds = None if case.failed else case.seconds
     numbers = {"seconds": seconds, "seconds_low": low, "seconds_high": high, "tokens": seconds and case.b * case.n / seconds,
                "kept": case.value("saved_bytes"), "peak": case.value("peak_bytes"), "error": case.value("max_error"),
-               "ratio": against.middle if against else None, "low": against.low if against else None,
-               "high": against.high if against else None, "wins": crossing.wins if crossing else None, "share": share[0] if case.value("share_of_copy") else None}
+               "ratio": speedup.middle if speedup else None, "low": speedup.low if speedup else None,
+               "high": speedup.high if speedup else None, "wins": crossing.wins if crossing else None, "share": share[0] if case.value("share_of_copy") else None}
     fields |= {key: known(value) for key, value in numbers.items()}
     if fields["high"] is None:
         fields["low"] = None  # too few rounds for an interval
-    return fields | {"verdict": against.verdict if against else "", "wins_from": crossing.short if crossing else "", "roof": share[1], "failed": case.failed, "reference": False,
+    return fields | {"outcome": speedup.outcome if speedup else "", "wins_from": crossing.short if crossing else "", "roof": share[1], "failed": case.failed, "reference": False,
                      "case": case.name}
 
 
-def series_of(who: Contestant, label: str) -> dict:
-    """`label` is the table's; at the end of a line there is less room."""
-    return {"label": label, "short": who.label, "light": on_paper(who.color, "light"), "dark": on_paper(who.color, "dark"),
-            "dashed": who.subject == "softmax_attention", "reference": who is REFERENCE, "own": who.own,
-            "strong": who.strong}
+def series_of(entry: Entry, label: str) -> dict:
+    """A series; `label` is for the table, the entry's label for the end of a line."""
+    return {"label": label, "short": entry.label, "light": on_paper(entry.color, "light"), "dark": on_paper(entry.color, "dark"),
+            "dashed": entry.subject == "softmax_attention", "reference": entry is REFERENCE, "custom": entry.custom,
+            "strong": entry.strong}
 
 
 def series_of_torch(label: str) -> dict:
     return {"label": label, "short": label, "light": on_paper(TORCH_COLOR, "light"), "dark": on_paper(TORCH_COLOR, "dark"), "dashed": True,
-            "reference": False, "own": False, "strong": False}
+            "reference": False, "custom": False, "strong": False}
 
 
 def noise_of(context: dict, rows: list[Row]) -> list[str]:
-    """What the run noticed of its machine, and what its intervals say."""
-    said = list(context.get("noise") or [])
-    spread = {row.case.name: math.sqrt(row.against.high / row.against.low) - 1 for row in rows
-              if row.against and row.against.low > 0 and math.isfinite(row.against.high)}
-    if any(row.against for row in rows) and not spread:
-        return said + ["There were too few rounds for intervals, so nothing is said about noise (six is the fewest)."]
+    """Notices of the run, and one about wide intervals."""
+    notices = list(context.get("noise") or [])
+    spread = {row.case.name: math.sqrt(row.speedup.high / row.speedup.low) - 1 for row in rows
+              if row.speedup and row.speedup.low > 0 and math.isfinite(row.speedup.high)}
+    if any(row.speedup for row in rows) and not spread:
+        return notices + ["There were too few rounds for confidence intervals (the minimum is six)."]
     if spread and statistics.median(spread.values()) > WIDE:
         widest = next(row for row in rows if row.case.name == max(spread, key=spread.get))
-        said.append(f"Half of the 95 % intervals are wider than ±{100 * statistics.median(spread.values()):.0f} %; the widest is "
-                    f"±{100 * max(spread.values()):.0f} % ({widest.who.label}, {widest.direction}, N = {widest.case.n}).")
-    return said
+        notices.append(f"Half of the 95 % intervals are wider than ±{100 * statistics.median(spread.values()):.0f} %; the widest is "
+                    f"±{100 * max(spread.values()):.0f} % ({widest.entry.label}, {widest.direction}, N = {widest.case.n}).")
+    return notices
 
 
 def roofs_of(cases: list[Case]) -> str:
@@ -88,31 +88,31 @@ def verified_of(rows: list[Row]) -> str:
     if not errors:
         return "nothing was measured"
     exact = sum(error == 0 for error, _ in errors)
-    said = f"every result, against an oracle in double, before it was timed: {exact} of {len(errors)} cases agree bit for bit"
+    text = f"every result, against an oracle in double, before it was timed: {exact} of {len(errors)} cases agree bit for bit"
     error, row = max(errors, key=lambda found: found[0])
     if error > 0:
-        said += f", the largest error is {error:.1e} ({row.who.label}, {row.case.dtype}, N = {row.case.n})"
-    unchecked = {row.who.label for row in rows if row.case.runs and row.case.value("max_error") is None}
+        text += f", the largest error is {error:.1e} ({row.entry.label}, {row.case.dtype}, N = {row.case.n})"
+    unchecked = {row.entry.label for row in rows if row.case.runs and row.case.value("max_error") is None}
     if unchecked:
-        said = said.replace("every result", f"every result but those of {', '.join(sorted(unchecked))}, which came without an oracle", 1)
-    return said + ". More than rounding allows would have failed the run"
+        text = text.replace("every result", f"every result except those of {', '.join(sorted(unchecked))}, which have no oracle", 1)
+    return text + ". Errors beyond rounding fail the run"
 
 
 def facts_of(context: dict, rows: list[Row]) -> list[list[str]]:
-    """Name and value of what a measurement depends on."""
-    said = context.get
+    """Names and values of the settings of a measurement."""
+    value = context.get
     cases = [row.case for row in rows if not row.case.failed]
-    lost = [row for row in rows if row.case.failed]
-    clock = f"{said('num_cpus')} processors" if said("num_cpus") else ""
+    failed = [row for row in rows if row.case.failed]
+    processors = f"{value('num_cpus')} processors" if value("num_cpus") else ""
     facts = {
-        "machine": ", ".join(filter(None, (said("cpu"), said("architecture"), said("instruction_set"), clock))),
-        "GPU": ", ".join(filter(None, (said("gpu"), said("cuda") and f"CUDA {said('cuda')}"))),
-        "compiler": said("compiler"), "flags": said("flags"), "BLAS": "; ".join(filter(None, (said("blas") or "none", said("weak_blas")))),
-        "commit": said("commit"), "date": str(said("date", ""))[:16].replace("T", " "), "command": said("command"),
-        "text": said("text"), "rounds": said("rounds") and f"{said('rounds')}, each of which times every operator once, in a random order",
+        "machine": ", ".join(filter(None, (value("cpu"), value("architecture"), value("instruction_set"), processors))),
+        "GPU": ", ".join(filter(None, (value("gpu"), value("cuda") and f"CUDA {value('cuda')}"))),
+        "compiler": value("compiler"), "flags": value("flags"), "BLAS": "; ".join(filter(None, (value("blas") or "none", value("weak_blas")))),
+        "commit": value("commit"), "date": str(value("date", ""))[:16].replace("T", " "), "command": value("command"),
+        "text": value("text"), "rounds": value("rounds") and f"{value('rounds')}, each of which times every operator once, in a random order",
         "verified": verified_of(rows), "roofs": roofs_of(cases),
-        "not measured": "; ".join(f"{row.who.label}, {row.direction}, {row.case.dtype}, {row.case.shape}: {row.case.failed}" for row in lost)}
-    return [[name, str(value)] for name, value in facts.items() if value]
+        "not measured": "; ".join(f"{row.entry.label}, {row.direction}, {row.case.dtype}, {row.case.shape}: {row.case.failed}" for row in failed)}
+    return [[name, str(fact)] for name, fact in facts.items() if fact]
 
 
 class Page:
@@ -126,51 +126,50 @@ class Page:
     def add_row(self, machine: int, series: dict, fields: dict) -> None:
         if series not in self.series:
             self.series.append(series)
-        self.rows.append({"machine": machine, "series": self.series.index(series), "why": "", **fields})
+        self.rows.append({"machine": machine, "series": self.series.index(series), "slower_because": "", **fields})
 
     def add(self, context: dict, rows: list[Row]) -> None:
         for row in rows:
-            fields = fields_of(row.case, row.against, row.share, row.crossing) | {"why": row.why}
-            if row.who is REFERENCE:
+            fields = fields_of(row.case, row.speedup, row.share, row.crossing) | {"slower_because": row.slower_because}
+            if row.entry is REFERENCE:
                 fields |= {"reference": True, "ratio": None if row.case.failed else 1.0}
-            self.add_row(len(self.machines), series_of(row.who, row.label), fields)
-        one = "one GPU" if context.get("gpu") else "one thread" if all(row.case.t == 1 for row in rows) else ""
+            self.add_row(len(self.machines), series_of(row.entry, row.label), fields)
+        processor = "one GPU" if context.get("gpu") else "one thread" if all(row.case.t == 1 for row in rows) else ""
         name = re.sub(r"\((R|TM)\)", "", context.get("gpu") or context.get("cpu") or "an unknown machine")
-        self.machines.append({"name": name, "where": one,
+        self.machines.append({"name": name, "processor": processor,
                               "noise": noise_of(context, rows), "facts": facts_of(context, rows)})
 
     def add_torch(self, machine: int, rows: list[Row], path: Path) -> None:
-        """torch's forms, timed in the same rounds as ours, against the same reference."""
-        context, theirs = load(str(path))
-        ours = {row.case.name: row.case for row in rows}
-        found = [(row, form, theirs[row.case.beside(f"baseline_{form}")]) for row in rows for form in torch_forms_of(row.case)
-                 if row.case.beside(f"baseline_{form}") in theirs]
-        for row, form, case in found:
-            reference = reference_of(row.case, ours)
+        """Adds torch's implementations, with ratios to the same reference in the same rounds."""
+        context, torch_cases = load(str(path))
+        cases = {row.case.name: row.case for row in rows}
+        found = [(row, name, torch_cases[row.case.beside(f"baseline_{name}")]) for row in rows for name in torch_implementations_of(row.case)
+                 if row.case.beside(f"baseline_{name}") in torch_cases]
+        for row, name, case in found:
+            reference = reference_of(row.case, cases)
             compared = reference is not None and not reference.failed and not case.failed
-            users = {other.who.label for other, used, _ in found if used == form}
-            label = f"torch {form.removeprefix('torch_')}" + (f", {row.who.label.removeprefix('softmax, ')}" if len(users) > 1 else "")
+            users = {other.entry.label for other, used, _ in found if used == name}
+            label = f"torch {name.removeprefix('torch_')}" + (f", {row.entry.label.removeprefix('softmax, ')}" if len(users) > 1 else "")
             ratio = paired(reference.times(), case.times()) if compared else None
             self.add_row(machine, series_of_torch(label), fields_of(case, ratio, (0.0, "")))
         if found:
-            self.machines[machine]["facts"].append(["PyTorch", f"{context.get('torch', 'of an unknown version')}, timed before each of our "
-                                                    "rounds, in a process of its own, while ours waits"])
+            self.machines[machine]["facts"].append(["PyTorch", f"{context.get('torch', 'of an unknown version')}, timed in a separate process before each round"])
 
 
 def as_island(results: dict) -> str:
-    """JSON that may stand in HTML: no character of it can end the element or begin a comment."""
+    """JSON for an HTML script element, with `<` escaped."""
     return json.dumps(results, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def page_of(results: dict) -> str:
-    text = (HERE / "template.html").read_text(encoding="utf-8")
+    text = (FOLDER / "template.html").read_text(encoding="utf-8")
     for part in ("page.css", "chart.js", "page.js"):
-        text = text.replace("{{" + part + "}}", (HERE / part).read_text(encoding="utf-8"))
+        text = text.replace("{{" + part + "}}", (FOLDER / part).read_text(encoding="utf-8"))
     return text.replace("{{results}}", as_island(results))
 
 
 def collected(parts: list[tuple[Path, dict, list[Row]]], torch: Path | None) -> dict:
-    """What the page carries, of files of results, each with its context and its rows; and of torch's, if there are any."""
+    """Data of the page from files of results, each with its context and rows, and optionally those of torch."""
     found = Page()
     for _, context, rows in parts:
         found.add(context, rows)
@@ -188,13 +187,13 @@ def write_page(page: Path, parts: list[tuple[Path, dict, list[Row]]], torch: Pat
 
 
 def write_csv(path: Path, results: list[Path]) -> None:
-    """A row for each case of a run, with the names of the page's own CSV."""
+    """Writes a row per case, with the columns of the page's CSV."""
     rows, first = [], ["case", "operator", "backend"]
     for file in (str(result) for result in results if result.exists()):
         shown = {row.case.name: row for row in rows_of(file)[1]}
         for name, case in load(file)[1].items():
             row = shown.get(name)
-            fields = fields_of(case, row.against if row else None, row.share if row and not case.failed else (0.0, ""),
+            fields = fields_of(case, row.speedup if row else None, row.share if row and not case.failed else (0.0, ""),
                                row.crossing if row else None)
             fields.pop("reference", None)
             rows.append({"case": name, "operator": row.label if row else case.subject, "backend": case.backend, **fields})

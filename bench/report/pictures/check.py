@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the pictures are as they should be, of made-up results: python3 -m report.pictures.check. No band of a picture is
-empty, at its borders or within; no two texts lie on each other; every operator is named at its line; a dark picture is dark;
-and the letters are those that matplotlib brings, whatever fonts the machine has. The measures are checked on faulty pictures."""
+"""Tests the pictures with synthetic results: python3 -m report.pictures.check. Pictures have no large empty bands and no overlapping
+texts, label every operator, have the background of their theme, and use only the fonts of matplotlib. The checks themselves are
+tested on faulty pictures."""
 import io
 import sys
 import tempfile
@@ -15,28 +15,27 @@ from matplotlib.text import Text
 
 from ..arena_table import Row, rows_of
 from ..colors import PAPER, luminance
-from ..contestants import CONTESTANTS
-from ..page import made_up
+from ..entries import ENTRIES
+from ..page import synthetic
 from . import arena
 from .style import plt, themed
 
-BORDER = 0.04  # of the width or height
-WITHIN = 0.06
+BORDER, INNER = 0.04, 0.06  # limits of empty bands, relative to the width or height
 
 
 def bands_of(image: numpy.ndarray) -> tuple[float, float]:
-    """Shares of the height or width: the widest empty border, and the widest empty band within."""
+    """The widest empty border, and the widest empty band inside, relative to the width or height."""
     filled = (abs(image[:, :, :3] - image[0, 0, :3]) > 0.02).any(axis=2)
-    borders, within = [], []
+    borders, inner = [], []
     for axis in (0, 1):
-        there = numpy.flatnonzero(filled.any(axis=axis))
+        occupied = numpy.flatnonzero(filled.any(axis=axis))
         size = filled.shape[1 - axis]
-        borders += [there[0] / size, (size - 1 - there[-1]) / size]
-        within.append((numpy.diff(there).max() - 1) / size)
-    return max(borders), max(within)
+        borders += [occupied[0] / size, (size - 1 - occupied[-1]) / size]
+        inner.append((numpy.diff(occupied).max() - 1) / size)
+    return max(borders), max(inner)
 
 
-def texts_on_each_other(figure) -> list[tuple[str, str]]:
+def overlapping_texts(figure) -> list[tuple[str, str]]:
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     boxes = [(text.get_text(), Text.get_window_extent(text, renderer).padded(-2)) for text in figure.findobj(Text)
@@ -45,7 +44,7 @@ def texts_on_each_other(figure) -> list[tuple[str, str]]:
 
 
 def shown(text: Text) -> bool:
-    """Ticks beyond the ends of an axis are objects, too, but are not drawn."""
+    """False for labels of ticks beyond the ends of an axis, which are not drawn."""
     axes = text.axes
     if axes is None or not any(text in (tick.label1, tick.label2) for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()):
         return True
@@ -56,13 +55,13 @@ def check_measure() -> None:
     image = numpy.ones((200, 100, 3))
     image[4:-4, 3:-3] = 0
     assert max(bands_of(image)) < BORDER
-    within = image.copy()
-    within[80:104] = 1
-    assert bands_of(within)[1] > WITHIN, "a band of 12 % is not found"
+    banded = image.copy()
+    banded[80:104] = 1
+    assert bands_of(banded)[1] > INNER, "a band of 12 % is not found"
     figure, axis = plt.subplots()
     axis.text(0.5, 0.5, "first")
     axis.text(0.52, 0.51, "second")
-    assert texts_on_each_other(figure) == [("second", "first")], "two texts on each other are not found"
+    assert overlapping_texts(figure) == [("second", "first")], "two overlapping texts are not found"
     plt.close(figure)
     image[:20] = 1
     assert bands_of(image)[0] > BORDER, "a border of 10 % is not found"
@@ -77,50 +76,50 @@ def check_letters(figure) -> None:
 
 
 def check_texts(figure, stem: str, rows: list[Row]) -> None:
-    clash = texts_on_each_other(figure)
-    assert not clash, f"{stem}: texts lie on each other: {clash}"
-    said = {text.get_text() for text in figure.findobj(Text)}
-    missing = {row.who.label for row in rows} - said
-    assert not missing, f"{stem}: {missing} are not named"
-    assert any("is better" in text for text in said), f"{stem} does not say which way is better"
+    overlaps = overlapping_texts(figure)
+    assert not overlaps, f"{stem}: texts overlap: {overlaps}"
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    missing = {row.entry.label for row in rows} - texts
+    assert not missing, f"{stem}: {missing} have no labels"
+    assert any("is better" in text for text in texts), f"{stem} does not say which values are better"
 
 
 def check_pictures_of_other_rows(rows: list[Row]) -> None:
-    """Texts of one length alone, and of names twice as long."""
-    one_length = [row for row in rows if row.case.n == made_up.LENGTHS[1] and (row.who.own or row.who.main)]
-    longer = {who: replace(who, label=" ".join(2 * [who.label])) for who in CONTESTANTS}
-    with mock.patch.object(arena, "CONTESTANTS", CONTESTANTS + [*longer.values()]), themed("light"):
-        for shown in (one_length, [replace(row, who=longer[row.who]) for row in rows]):
-            for stem, (how, of) in arena.pictures_of(shown).items():
-                figure = how(of, "where the numbers come from", "light")
-                check_texts(figure, stem, of)
+    """Texts do not overlap with a single length, and with names twice as long."""
+    one_length = [row for row in rows if row.case.n == synthetic.LENGTHS[1] and (row.entry.custom or row.entry.main)]
+    longer = {entry: replace(entry, label=" ".join(2 * [entry.label])) for entry in ENTRIES}
+    with mock.patch.object(arena, "ENTRIES", ENTRIES + [*longer.values()]), themed("light"):
+        for shown in (one_length, [replace(row, entry=longer[row.entry]) for row in rows]):
+            for stem, (function, picture_rows) in arena.pictures_of(shown).items():
+                figure = function(picture_rows, "origin of the numbers", "light")
+                check_texts(figure, stem, picture_rows)
                 plt.close(figure)
 
 
 def main() -> int:
     check_measure()
     with tempfile.TemporaryDirectory() as folder:
-        rows = rows_of(str(made_up.write(Path(folder))[0][0]))[1]
+        rows = rows_of(str(synthetic.write(Path(folder))[0][0]))[1]
     pictures = arena.pictures_of(rows)
     assert set(pictures) == {"speedup", "memory", "roofline", "circles"}, set(pictures)
-    for stem, (how, of) in pictures.items():
+    for stem, (function, picture_rows) in pictures.items():
         for theme in PAPER:
             with themed(theme):
-                figure = how(of, "where the numbers come from", theme)
+                figure = function(picture_rows, "origin of the numbers", theme)
                 out = io.BytesIO()
                 figure.savefig(out, format="png")
                 out.seek(0)
                 image = plt.imread(out)
-                border, within = bands_of(image)
-                assert border <= BORDER and within <= WITHIN, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {within:.1%}"
+                border, inner = bands_of(image)
+                assert border <= BORDER and inner <= INNER, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {inner:.1%}"
                 paper = "#" + "".join(f"{round(255 * float(v)):02x}" for v in image[0, 0, :3])
                 assert paper == PAPER[theme], f"{stem}: {theme} paper is {paper}"
                 check_letters(figure)
-                check_texts(figure, stem, of)
+                check_texts(figure, stem, picture_rows)
                 plt.close(figure)
     check_pictures_of_other_rows(rows)
     assert luminance(PAPER["dark"]) < 0.05 < 0.95 < luminance(PAPER["light"])
-    print(f"{len(pictures)} pictures, light and dark: no empty band, no text on another")
+    print(f"{len(pictures)} pictures, light and dark: no empty bands, no overlapping texts")
     return 0
 
 

@@ -19,7 +19,7 @@ SERIES = (  # policy, subject, direction: label, color, style
 
 
 def draw(results: Path) -> None:
-    """Draws the shape that has most sizes of groups, in float and on one thread."""
+    """Draws the shape with the most group sizes, in float and on one thread."""
     context, found_cases = load(str(results))
     shapes: dict[str, list[Case]] = {}
     for case in found_cases.values():
@@ -29,7 +29,7 @@ def draw(results: Path) -> None:
         return
     cases = max(shapes.values(), key=lambda found: len({case.group for case in found}))
 
-    def one(theme: str):
+    def draw_theme(theme: str):
         figure, axis = plt.subplots(figsize=(6.6, 4.6))
         ends = []
         for policy, subject, direction, label, color, style in SERIES:
@@ -47,4 +47,4 @@ def draw(results: Path) -> None:
         finish(figure, "csp: time against the size of its groups",
                f"float, [{cases[0].b}, {cases[0].n}, {cases[0].c}], linear shifts, one thread; lower is better", machine_of(context))
         return figure
-    save(one, results.with_suffix("") / "csp_group_size")
+    save(draw_theme, results.with_suffix("") / "csp_group_size")

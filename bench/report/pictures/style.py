@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every picture has in common: a style for light and one for dark pages, axes, labels at the ends of lines, title and
-origin, and files as PNG and SVG."""
+"""Common style of all pictures: light and dark themes, axes, labels at the ends of lines, title and origin, files as PNG and SVG."""
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: 
 
 from ..colors import PAPER, fewer_colors
 
-# Fonts: the one that matplotlib itself brings; letters in an SVG are outlines, so that they need no font.
+# The font is part of matplotlib. Letters in an SVG are paths, which need no font.
 SHARED = {
     "font.family": "DejaVu Sans", "svg.fonttype": "path", "font.size": 10, "axes.titlesize": 10.5, "axes.titlelocation": "left", "axes.titlepad": 9,
     "axes.labelsize": 9.5, "axes.labelpad": 6, "axes.grid": True, "axes.axisbelow": True, "axes.facecolor": "none", "grid.linewidth": 0.8,
@@ -25,11 +24,11 @@ SHARED = {
     **{f"{axis}tick.{kind}.size": 0 for axis in "xy" for kind in ("major", "minor")}, "xtick.labelsize": 9.5, "ytick.labelsize": 9.5,
     "lines.linewidth": 1.7, "lines.markersize": 4.2, "lines.solid_capstyle": "round", "legend.frameon": False,
     "savefig.bbox": "tight", "savefig.pad_inches": 0.16, "savefig.dpi": 150}
-# Ink, soft ink and lines of page/page.css.
+# Text, soft text and lines, as in page/page.css.
 COLORS = {"light": ("#1b1f24", "#57606a", "#e3e6ea"), "dark": ("#e8ebef", "#9aa5b1", "#2a313a")}
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 GAP = 13.5  # points from one label to the next
-SPACE = 0.16  # inches between a name and what stands beside it
+SPACE = 0.16  # inches between columns of labels
 
 
 def ink(soft: bool = False) -> str:
@@ -37,7 +36,7 @@ def ink(soft: bool = False) -> str:
 
 
 def dress(axis, lengths: list[int], formatter) -> None:
-    """Both axes logarithmic; round numbers on the vertical one, the lengths on the other."""
+    """Makes both axes logarithmic, with the lengths as horizontal and round numbers as vertical ticks."""
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     shown = [n for n in lengths if len(lengths) <= 6 or n & (n - 1) == 0 and n.bit_length() % 2 == 1]
@@ -52,18 +51,18 @@ def dress(axis, lengths: list[int], formatter) -> None:
     axis.set_ylim(low, high)
 
 
-def round_numbers(low: float, high: float, most: int = 10) -> list[float]:
+def round_numbers(low: float, high: float, limit: int = 10) -> list[float]:
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         found = [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
-        if len(found) <= most:
+        if len(found) <= limit:
             break
     return found
 
 
 @dataclass
 class End:
-    """Where a line ends, and what is said there: its name, and values in columns."""
+    """End of a line, with its label and values in columns."""
     x: float
     y: float
     label: str
@@ -73,12 +72,12 @@ class End:
 
 
 def height_for(labels: int) -> float:
-    """Inches of a figure whose axes are as high as so many labels."""
+    """Height in inches of a figure with room for that many labels."""
     return max(4.9, labels * GAP / 72 / (plt.rcParams["figure.subplot.top"] - plt.rcParams["figure.subplot.bottom"]))
 
 
 def apart(places: list[float], gap: float) -> list[float]:
-    """Sorted places, moved as little as it takes to have a gap between each and the next, within 0 .. 1 if they fit."""
+    """Sorted places, moved apart as little as possible to leave a gap between them, within 0 .. 1 if they fit."""
     places, last = list(places), len(places) - 1
     for _ in range(2000):
         moved = False
@@ -96,13 +95,12 @@ def apart(places: list[float], gap: float) -> list[float]:
 
 
 def width_of(text: Text) -> float:
-    """Inches of the letters; of an annotation without its arrow."""
+    """Width of a text in inches, without the arrow of an annotation."""
     return Text.get_window_extent(text, text.figure.canvas.get_renderer()).width / text.figure.dpi
 
 
 def label_ends(axis, ends: list[End], columns: list[str] = []) -> None:
-    """Names beside the axes, one below the other, each joined with its line's end; then a column of each of their values. The
-    columns are as wide as what is in them."""
+    """Writes labels next to the axes, joined with the ends of their lines, and their values in columns."""
     axis.figure.canvas.draw()
     box = axis.get_window_extent().transformed(axis.figure.dpi_scale_trans.inverted())
     across = axis.transData + axis.transAxes.inverted()
@@ -127,22 +125,22 @@ def label_ends(axis, ends: list[End], columns: list[str] = []) -> None:
             cell.set_x((right - box.x0) / box.width)
 
 
-def put_beside(axis, left, space: float = 0.3) -> None:
-    """Moves the axes so that all that belongs to them stands to the right of all that belongs to those on the left."""
+def put_beside(axis, other, space: float = 0.3) -> None:
+    """Moves the axes with all their texts to the right of `other` and its texts."""
     figure = axis.figure
     figure.canvas.draw()
-    before, box = (axes.get_tightbbox(figure.canvas.get_renderer()).transformed(figure.dpi_scale_trans.inverted()) for axes in (left, axis))
+    before, box = (axes.get_tightbbox(figure.canvas.get_renderer()).transformed(figure.dpi_scale_trans.inverted()) for axes in (other, axis))
     place = axis.get_position()
     axis.set_position([place.x0 + (before.x1 + space - box.x0) / figure.get_figwidth(), place.y0, place.width, place.height])
 
 
 def halo() -> list:
-    """Paper around letters that may stand on a line."""
+    """Path effect that separates letters from a line behind them."""
     return [withStroke(linewidth=3, foreground=plt.rcParams["figure.facecolor"])]
 
 
-def finish(figure, title: str, says: str, origin: str) -> None:
-    """The title above everything, where the numbers come from below it; nothing is left empty between."""
+def finish(figure, title: str, subtitle: str, origin: str) -> None:
+    """Writes title and subtitle above the figure and the origin of the numbers below it."""
     figure.canvas.draw()
     box = figure.get_tightbbox(figure.canvas.get_renderer())  # in inches
     wide, high = figure.get_size_inches()
@@ -150,7 +148,7 @@ def finish(figure, title: str, says: str, origin: str) -> None:
     def write(y: float, text: str, **look) -> None:
         figure.text(box.x0 / wide, y / high, text, **look)
     write(box.y1 + 0.36, title, fontsize=14.5, fontweight="bold", va="bottom")
-    write(box.y1 + 0.14, says, fontsize=9.5, color=ink(soft=True), va="bottom")
+    write(box.y1 + 0.14, subtitle, fontsize=9.5, color=ink(soft=True), va="bottom")
     write(box.y0 - 0.13, origin, fontsize=8, color=ink(soft=True), va="top")
 
 
@@ -164,7 +162,7 @@ def themed(theme: str) -> Iterator[None]:
 
 
 def save(draw: Callable[[str], object], path: Path) -> None:
-    """`draw(theme)` makes the figure; for each theme both files."""
+    """Saves draw(theme) as PNG and SVG for each theme."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for theme in PAPER:
         with themed(theme):

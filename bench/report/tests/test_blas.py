@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernels a BLAS runs is said, and with OpenBLAS they are those that the processor deserves."""
+"""Tests that the context names the BLAS kernels, and that OpenBLAS runs the best ones for this CPU."""
 import json
 import os
 import platform
@@ -7,33 +7,33 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from report.contestants import weak_opponent
+from report.entries import weak_baseline
 from report.results import case_named
 from report.tests import InFolder
 
 PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")
 CASE = "softmax_attention/host/forward/f32/materialized-full-H:4/text/B:2/N:37/C:24/T:1"
-# An OpenBLAS whose list of processors ends long before this one, and which lets itself be told.
+# An OpenBLAS that does not know this CPU but obeys OPENBLAS_CORETYPE.
 OLD_OPENBLAS = """#include <stdlib.h>
 char const* openblas_get_corename(void) {
-  char const* asked = getenv("OPENBLAS_CORETYPE");
-  return asked && *asked ? asked : "Prescott";
+  char const* name = getenv("OPENBLAS_CORETYPE");
+  return name && *name ? name : "Prescott";
 }
 """
 
 
 class Warnings(unittest.TestCase):
-    def test_of_opponents_that_are_weak(self) -> None:
+    def test_weak_baselines(self) -> None:
         cases = [case_named(CASE)]
         weak = {"blas": "OpenBLAS 0.3.21, Prescott kernels", "weak_blas": "they leave this processor's AVX2 unused"}
-        self.assertIn("Prescott kernels: they leave", weak_opponent(weak, cases))
-        self.assertIn("plain loops", weak_opponent({"blas": "plain loops"}, cases))
-        self.assertEqual(weak_opponent({"blas": "OpenBLAS 0.3.21, SkylakeX kernels"}, cases), "")
-        self.assertEqual(weak_opponent(weak, [case_named(CASE.replace("materialized", "streaming"))]), "")
+        self.assertIn("Prescott kernels: they leave", weak_baseline(weak, cases))
+        self.assertIn("plain loops", weak_baseline({"blas": "plain loops"}, cases))
+        self.assertEqual(weak_baseline({"blas": "OpenBLAS 0.3.21, SkylakeX kernels"}, cases), "")
+        self.assertEqual(weak_baseline(weak, [case_named(CASE.replace("materialized", "streaming"))]), "")
 
 
 @unittest.skipUnless(PROGRAM, "no program is built")
-@unittest.skipUnless(platform.machine() == "x86_64", "kernels are told apart on x86 alone")
+@unittest.skipUnless(platform.machine() == "x86_64", "kernels are chosen only on x86")
 class Kernels(InFolder):
     def setUp(self) -> None:
         super().setUp()
@@ -57,18 +57,18 @@ class Kernels(InFolder):
         subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
         return str(library)
 
-    def test_what_openblas_does_not_know_it_is_told(self) -> None:
+    def test_kernels_are_overridden(self) -> None:
         context = self.context(LD_PRELOAD=self.old_openblas())
-        told = "" if self.best == "Prescott" else " (by itself: Prescott)"
-        self.assertTrue(context["blas"].endswith(f", {self.best} kernels{told}"), context["blas"])
+        default = "" if self.best == "Prescott" else " (by itself: Prescott)"
+        self.assertTrue(context["blas"].endswith(f", {self.best} kernels{default}"), context["blas"])
         self.assertNotIn("weak_blas", context)
 
-    def test_what_the_user_asks_for_is_run_and_complained_of(self) -> None:
+    def test_kernels_of_the_user_cause_a_warning(self) -> None:
         context = self.context(LD_PRELOAD=self.old_openblas(), OPENBLAS_CORETYPE="Nehalem")
         self.assertTrue(context["blas"].endswith(", Nehalem kernels"), context["blas"])
         self.assertEqual("weak_blas" in context, self.best != "Prescott")
 
-    def test_the_installed_one_is_no_weak_opponent(self) -> None:
-        """Unless it was built without the kernels that it is asked for."""
+    def test_the_installed_blas_is_no_weak_baseline(self) -> None:
+        """A BLAS may be built without the best kernels."""
         context = self.context()
         self.assertTrue("weak_blas" not in context or "(by itself: " in context["blas"], context)

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build as a user meets it: its progress, Ctrl-C, and packages that are missing. Compilers, cmake and apt are played by
-scripts."""
+"""Tests of the build: progress, Ctrl-C and missing packages. Scripts replace compilers, cmake and apt."""
 import os
 import pty
 import select
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 from report.command.options import ROOT
 from report.tests import InFolder
@@ -18,17 +16,17 @@ echo '[1/7] Building CXX object a/b/first.cpp.o'
 sleep infinity & echo $! >"$PIDS"
 wait
 """
-# Notes what it builds; the operators of --with are called what $NAMES says, and $STATUS is the program's.
+# Logs its targets. The programs print the names $NAMES and the error $ERROR and return $STATUS.
 QUICK_CMAKE = """#!/bin/sh
 [ "$1" = --build ] || exit 0
 shift 3; echo "$@" >>"$PIDS"
 mkdir -p "$FOLDER/bench"
 for target; do
-  printf '#!/bin/sh\nfor name in %s; do echo "$name/host/forward"; done\necho "bench: $SAID" >&2\nexit $STATUS\n' "$NAMES" >"$FOLDER/bench/$target"
+  printf '#!/bin/sh\nfor name in %s; do echo "$name/host/forward"; done\necho "bench: $ERROR" >&2\nexit $STATUS\n' "$NAMES" >"$FOLDER/bench/$target"
   chmod +x "$FOLDER/bench/$target"
 done
 """
-# A linker and a preprocessor that find everything but what $LACKS names.
+# A linker and preprocessor that find everything except $LACKS.
 COMPILER = """#!/bin/sh
 cat >/dev/null
 case "$*" in *-l"$LACKS"*) exit 1 ;; esac
@@ -37,7 +35,7 @@ exit 0
 
 
 def wait_for_end(process: int) -> None:
-    """Returns as soon as a process that is no child of this one has ended, also if it is a zombie; never if it goes on."""
+    """Waits for the end of a process that is not a child of this one."""
     try:
         ended = os.pidfd_open(process)
     except ProcessLookupError:
@@ -49,10 +47,10 @@ def wait_for_end(process: int) -> None:
 
 
 def read_terminal(end: int) -> bytes:
-    """What was written to the other end since; nothing once all writers have closed it."""
+    """Reads new output; empty once all writers have closed the terminal."""
     try:
         return os.read(end, 10000)
-    except OSError:  # Linux says EIO
+    except OSError:  # EIO on Linux
         return b""
 
 
@@ -74,23 +72,23 @@ class Build(InFolder):
         done = subprocess.run([ROOT / "tests/install_deps", package], env={**self.environment, "LACKS": lacks}, capture_output=True, encoding="utf-8", check=True)
         return done.stdout
 
-    def listed(self, names: str, said: str = "", status: int = 0) -> tuple[int, str, list[str]]:
-        """Calls --with --list; returns status, what it says, and what it has built."""
+    def listed(self, names: str, error: str = "", status: int = 0) -> tuple[int, str, list[str]]:
+        """Calls --with --list; returns status, output and built targets."""
         self.script("cmake", QUICK_CMAKE)
         pids = self.folder / "pids"
         pids.unlink(missing_ok=True)
         done = subprocess.run([ROOT / "bench/run", "--list", "--with", ROOT / "examples/arena/reverse.cpp", "--build", str(self.folder / "build"), "--no-cuda"],
-                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": names, "SAID": said, "STATUS": str(status)},
+                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": names, "ERROR": error, "STATUS": str(status)},
                               capture_output=True, encoding="utf-8", check=False)
         return done.returncode, done.stdout + done.stderr, [line for line in pids.read_text(encoding="utf-8").split() if "slicesort" in line]
 
     def test_names_are_checked_before_the_library_is_built(self) -> None:
-        first = ["slicesort_bench_own", "slicesort_bench_alone"]
+        first = ["slicesort_bench_custom", "slicesort_bench_names"]
         self.assertEqual(self.listed("mine")[::2], (0, [*first, "slicesort_bench_with"]))
-        for names, said, status in (("", "a contestant is called 'prefix mean'", 2), ("mine csp", "two contestants are called csp", 0), ("", "no operator is registered", 0)):
-            returned, text, built = self.listed(names, said if status else "", status)
+        for names, error, status in (("", "an entry is named 'prefix mean'", 2), ("mine csp", "two entries are named csp", 0), ("", "no operator is registered", 0)):
+            returned, text, built = self.listed(names, error if status else "", status)
             self.assertEqual((returned, built), (2, first), text)
-            self.assertIn(f"bench/run: --with: {said}", text)
+            self.assertIn(f"bench/run: --with: {error}", text)
             self.assertNotIn("Traceback", text)
 
     def test_notices_come_once_and_last(self) -> None:
@@ -98,7 +96,7 @@ class Build(InFolder):
         self.script("nvcc", "#!/bin/sh\n")
         self.script("cmake", QUICK_CMAKE)
         done = subprocess.run([ROOT / "bench/run", "--list", "--build", str(self.folder / "build")],
-                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": "mine", "SAID": "", "STATUS": "0"},
+                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": "mine", "ERROR": "", "STATUS": "0"},
                               capture_output=True, encoding="utf-8", check=True)
         self.assertEqual(done.stderr.count("no GPU"), 1, done.stderr)
         self.assertIn("no GPU", done.stderr.splitlines()[-1])
@@ -112,7 +110,7 @@ class Build(InFolder):
         self.script("cmake", SLOW_CMAKE)
         for terminal in (False, True):
             ours, theirs = pty.openpty()
-            # In a group of its own, as a shell starts it: Ctrl-C reaches the group, but the signal of `timeout` one process.
+            # A process group of its own, as from a shell; the signal reaches only one process, as from `timeout`.
             run = subprocess.Popen([ROOT / "bench/run", "--list", "--no-cuda", "--build", str(self.folder / "build")], env=self.environment,
                                    stdout=subprocess.PIPE, stderr=theirs if terminal else subprocess.PIPE, encoding="utf-8", start_new_session=True)
             pids = self.folder / "pids"
@@ -123,16 +121,16 @@ class Build(InFolder):
             while terminal and b"first.cpp" not in shown and (more := read_terminal(ours)):
                 shown += more
             run.send_signal(signal.SIGINT)
-            said = run.communicate()[1]
+            output = run.communicate()[1]
             if terminal:
                 while more := read_terminal(ours):
                     shown += more
-                said = shown.decode()
+                output = shown.decode()
             os.close(ours)
-            self.assertEqual(run.returncode, 130, said)
-            self.assertIn("interrupted", said)
-            self.assertNotIn("the build failed", said)
+            self.assertEqual(run.returncode, 130, output)
+            self.assertIn("interrupted", output)
+            self.assertNotIn("the build failed", output)
             if terminal:
-                self.assertIn("\r\033[K  [1/7] first.cpp", said)
-            wait_for_end(int(pids.read_text(encoding="utf-8")))  # what it had started
+                self.assertIn("\r\033[K  [1/7] first.cpp", output)
+            wait_for_end(int(pids.read_text(encoding="utf-8")))  # its child process
             pids.unlink()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A busy machine is noticed, a quiet one is not."""
+"""Tests of the detection of noise."""
 import json
 import os
 import subprocess
@@ -8,29 +8,29 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from report.command.noise import Watch, machine_seconds, note, own_seconds, sentences
+from report.command.noise import Watch, machine_seconds, note, notices, process_seconds
 
 
 class Noise(unittest.TestCase):
-    def test_sentences(self) -> None:
-        self.assertEqual(sentences("before the run", 2, 10.0, 0.5, 0.1, 0.3), [])
-        busy, = sentences("during the run", 2, 10.0, 15.0, 0.0, 4.0)
+    def test_notices(self) -> None:
+        self.assertEqual(notices("before the run", 2, 10.0, 0.5, 0.1, 0.3), [])
+        busy, = notices("during the run", 2, 10.0, 15.0, 0.0, 4.0)
         self.assertIn("1.5 of its 2 processors (load average 4.0)", busy)
-        stolen, = sentences("during the run", 2, 10.0, 0.0, 1.0, 0.0)
+        stolen, = notices("during the run", 2, 10.0, 0.0, 1.0, 0.0)
         self.assertIn("5% of the processors' time", stolen)
 
-    def test_own_work_is_no_noise(self) -> None:
-        own, busy = own_seconds(), machine_seconds()[0]
+    def test_work_of_this_process_is_no_noise(self) -> None:
+        process, busy = process_seconds(), machine_seconds()[0]
         subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"], check=True)
-        own = own_seconds() - own
-        self.assertGreater(own, 0.35)  # of a process that was waited for
-        self.assertGreater(machine_seconds()[0] - busy, own - 0.1)  # and part of what the machine did
+        process = process_seconds() - process
+        self.assertGreater(process, 0.35)  # includes the ended child
+        self.assertGreater(machine_seconds()[0] - busy, process - 0.1)
 
     def test_work_of_others_is_noise(self) -> None:
         processors = os.cpu_count() or 1
         spin = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processors)]
-        watch = Watch(sample=0.5)  # they have not been waited for: they are others'
-        self.assertIn("The machine was busy before the run", " ".join(watch.said))
+        watch = Watch(sample=0.5)  # running children count as other processes
+        self.assertIn("The machine was busy before the run", " ".join(watch.notices))
         for process in spin:
             process.kill()
             process.wait()
@@ -39,9 +39,9 @@ class Noise(unittest.TestCase):
         name = "max_exchange/host/forward/f32/ascending/text/B:1/N:8/C:8/T:1"
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "results.json"
-            for times, said in (([1.0, 1.01, 1.0, 0.99, 1.02, 1.0], 0), ([1.0, 1.5, 2.0, 1.1, 1.9, 1.4], 1)):
+            for times, count in (([1.0, 1.01, 1.0, 0.99, 1.02, 1.0], 0), ([1.0, 1.5, 2.0, 1.1, 1.9, 1.4], 1)):
                 rows = [{"name": name, "run_type": "iteration", "ns_per_element": t} for t in times]
                 path.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
-                self.assertEqual(len(note(path, [])), said)
-                self.assertEqual(len(json.loads(path.read_text(encoding="utf-8"))["context"]["noise"]), said)
+                self.assertEqual(len(note(path, [])), count)
+                self.assertEqual(len(json.loads(path.read_text(encoding="utf-8"))["context"]["noise"]), count)
             self.assertEqual(note(path, ["The machine was busy."])[0], "The machine was busy.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of bench/run with a program that is built: own shapes, CSV, another commit, what Google Benchmark says."""
+"""Tests of bench/run with a built program: shapes, CSV, another commit, output of Google Benchmark."""
 import csv
 import json
 import os
@@ -7,11 +7,10 @@ import shutil
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
-from report.answer import WIDTH
+from report.summary import WIDTH
 from report.command.options import ROOT
-from report.contestants import CONTESTANTS, contestant_of
+from report.entries import ENTRIES, entry_of
 from report.results import case_named
 from report.tests import InFolder
 
@@ -39,18 +38,18 @@ class Calls(InFolder):
     def rows(self, name: str) -> list[dict]:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))["benchmarks"]
 
-    def test_own_shapes_in_the_arena(self) -> None:
-        said = self.call("--channels", "10,12", "--heads", "2,3", "--lengths", "20,33", "--batch", "3", "--rounds", "2", "--dtypes", "bf16",
+    def test_shapes_of_the_arena(self) -> None:
+        output = self.call("--channels", "10,12", "--heads", "2,3", "--lengths", "20,33", "--batch", "3", "--rounds", "2", "--dtypes", "bf16",
                          "--text", str(self.text), "--csv")
         cases = [case_named(name) for name in {row["name"] for row in self.rows("out.json")}]
         self.assertEqual({(c.b, c.n, c.c, c.dtype, c.input) for c in cases},
                          {(3, n, c, "bf16", text) for n, text in ((20, "text"), (33, "repeated_text")) for c in (10, 12)})
         self.assertEqual({(c.c, c.heads) for c in cases if c.heads}, {(10, 2), (12, 2), (12, 3)})
-        # Every operator, not only those that take part in 16 bits by default.
+        # --dtypes includes every operator in 16 bits.
         self.assertIn("sparse_mix", {c.subject for c in cases})
         self.assertIn("multi_permutation", {c.subject for c in cases})
-        self.assertIn("3x33x12 repeated_text", said)
-        self.assertIn("softmax, streaming, 3 heads", said)
+        self.assertIn("3x33x12 repeated_text", output)
+        self.assertIn("softmax, streaming, 3 heads", output)
         with (self.folder / "out.csv").open(encoding="utf-8") as file:
             table = list(csv.DictReader(file))
         self.assertEqual({row["case"] for row in table}, {c.name for c in cases})
@@ -60,18 +59,18 @@ class Calls(InFolder):
             self.assertNotEqual(row["peak"], "")
 
     def test_other_inputs(self) -> None:
-        said = self.call("--input", "constant", "--lengths", "20", "--channels", "8", "--batch", "1", "--rounds", "1")
+        output = self.call("--input", "constant", "--lengths", "20", "--channels", "8", "--batch", "1", "--rounds", "1")
         cases = [case_named(row["name"]) for row in self.rows("out.json")]
         self.assertEqual({(case.input, case.dtype) for case in cases}, {("constant", "f32")})
-        # By default each method, and all of them in the answer.
-        found = {contestant_of(case) for case in cases}
-        self.assertEqual(found, {who for who in CONTESTANTS if who.main or who.own and who in found})
-        answer = said[said.index("How many times as fast as softmax attention, at 20 rows"):said.index("such models learn")]
-        self.assertLessEqual(max(map(len, answer.splitlines())), WIDTH)
-        for who in found:
-            self.assertIn(f"\n  {who.label.removeprefix('softmax, ')}", answer)
+        # The default has one entry per method, all in the summary.
+        found = {entry_of(case) for case in cases}
+        self.assertEqual(found, {entry for entry in ENTRIES if entry.main or entry.custom and entry in found})
+        summary = output[output.index("How many times as fast as softmax attention, at 20 rows"):output.index("such models learn")]
+        self.assertLessEqual(max(map(len, summary.splitlines())), WIDTH)
+        for entry in found:
+            self.assertIn(f"\n  {entry.label.removeprefix('softmax, ')}", summary)
 
-    def test_own_shapes_in_the_list(self) -> None:
+    def test_shapes_of_the_list(self) -> None:
         names = self.call("--list", "N:50/C:6/", "--lengths", "50", "--channels", "6", "--dtypes", "f32").split()
         self.assertEqual(len(names), len(set(names)))
         self.assertEqual({case_named(name).dtype for name in names}, {"f32"})
@@ -79,31 +78,31 @@ class Calls(InFolder):
         self.assertTrue(all("-H:2/" in name for name in names if "softmax" in name))
 
     def test_the_same_program_against_itself(self) -> None:
-        said = self.call("--channels", "24", "--lengths", "37", "--batch", "2", "--rounds", "3", "--dtypes", "f32", "--against", "other",
+        output = self.call("--channels", "24", "--lengths", "37", "--batch", "2", "--rounds", "3", "--dtypes", "f32", "--against", "other",
                          "--against-program", PROGRAM)
-        ours, theirs = self.rows("out.json"), self.rows("out-against.json")
-        self.assertEqual([row["name"] for row in ours], [row["name"] for row in theirs])
-        self.assertNotEqual([row["real_time"] for row in ours], [row["real_time"] for row in theirs])
-        cases = len({row["name"] for row in ours})
-        self.assertIn(f"of {cases} cases 0 faster, 0 slower", said)  # three rounds are too few to say
-        self.assertIn("against other, round by round", said)
+        current, base = self.rows("out.json"), self.rows("out-against.json")
+        self.assertEqual([row["name"] for row in current], [row["name"] for row in base])
+        self.assertNotEqual([row["real_time"] for row in current], [row["real_time"] for row in base])
+        cases = len({row["name"] for row in current})
+        self.assertIn(f"of {cases} cases 0 faster, 0 slower", output)  # three rounds are too few
+        self.assertIn("against other, round by round", output)
 
-    def test_a_filter_says_no_more_than_it_must(self) -> None:
-        said = self.call("--filter", ONE, "--benchmark_min_time=0.001")
-        self.assertIn("max_exchange/host", said)
-        self.assertNotIn("DEBUG", said)
+    def test_output_of_a_filter(self) -> None:
+        output = self.call("--filter", ONE, "--benchmark_min_time=0.001")
+        self.assertIn("max_exchange/host", output)
+        self.assertNotIn("DEBUG", output)
         two = ONE.replace("forward", "(forward|backward)")
         self.assertNotIn("out-before.json", self.call("--filter", two, "--benchmark_min_time=0.001"))
         self.assertIn("note: out.json held 2 cases and now holds 1", self.call("--filter", ONE, "--benchmark_min_time=0.001"))
         self.assertEqual(len(self.rows("out-before.json")), 2)
         self.assertEqual(self.call("--filter", "nothing has this name", status=2).strip(), "bench/run: no case matches the filter")
-        self.assertEqual(len(self.rows("out.json")), 1)  # what measures nothing replaces nothing
+        self.assertEqual(len(self.rows("out.json")), 1)  # a run without results keeps the old file
         alone = subprocess.run([PROGRAM, "--benchmark_filter=nothing has this name"], capture_output=True, encoding="utf-8", check=False)
         self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (2, "", "bench: no case matches the filter\n"))
 
-    @unittest.skipUnless(os.getuid() != 0 or shutil.which("setpriv"), "root may write everywhere")
+    @unittest.skipUnless(os.getuid() != 0 or shutil.which("setpriv"), "root can write to read-only files")
     def test_a_checkout_that_is_read_only(self) -> None:
-        """A copy that nobody may write to, and a cmake that copies the program instead of building it."""
+        """Runs in a read-only copy, with a cmake that copies the program instead of building it."""
         self.folder.chmod(0o755)
         copy, build = self.folder / "copy", self.folder / "build"
         shutil.copytree(ROOT / "bench", copy / "bench")

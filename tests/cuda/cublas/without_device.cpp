@@ -27,18 +27,22 @@ Pointer fake_pointer(int i) {
 }
 
 bool multiply(cublasContext& handle, cudaStream_t stream) {
-  matrices<float> const a(2, 3, 1, lie::rows, 1), b(3, 4, 1, lie::rows, 2);
-  matrices<float> c(2, 4, 1, lie::rows, 3);
-  return ss::cublas{&handle}.multiply(stream, {2, 4, 3, 1, 1.0, 0.0, a.said, b.said, c.said});
+  matrices<float> const a(2, 3, 1, matrix_layout::rows, 1), b(3, 4, 1, matrix_layout::rows, 2);
+  matrices<float> c(2, 4, 1, matrix_layout::rows, 3);
+  return ss::cublas{&handle}.multiply(stream,
+                                      {2, 4, 3, 1, 1.0, 0.0, a.operand, b.operand, c.operand});
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("products in every layout", T, float, double, float16, bfloat16) {
   cublasContext handle;
-  for (lie a : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-    for (lie b : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
-      for (lie c : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
+  for (matrix_layout a : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                          matrix_layout::columns_apart})
+    for (matrix_layout b : {matrix_layout::rows, matrix_layout::rows_apart, matrix_layout::columns,
+                            matrix_layout::columns_apart})
+      for (matrix_layout c : {matrix_layout::rows, matrix_layout::rows_apart,
+                              matrix_layout::columns, matrix_layout::columns_apart})
         for (double beta : {0.0, 1.0}) {
           CHECK(multiplies<T>(ss::cublas{&handle}, 5, 7, 3, a, b, c, 0.5, beta));
           if constexpr (sizeof(T) == 2)
@@ -55,11 +59,16 @@ TEST_CASE_TEMPLATE("products in every layout", T, float, double, float16, bfloat
 TEST_CASE("layouts and types that cuBLAS does not support are declined") {
   cublasContext handle;
   ss::cublas const gemm{&handle};
-  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::both_apart, lie::rows, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::rows, lie::both_apart, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::rows, lie::rows, lie::both_apart, 1.0, 0.0));
-  CHECK(!multiplies<double, float>(gemm, 3, 4, 5, lie::rows, lie::rows, lie::rows, 1.0, 0.0));
-  CHECK(!multiplies<float>(ss::cublas{}, 3, 4, 5, lie::rows, lie::rows, lie::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, matrix_layout::strided, matrix_layout::rows,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, matrix_layout::rows, matrix_layout::strided,
+                           matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                           matrix_layout::strided, 1.0, 0.0));
+  CHECK(!multiplies<double, float>(gemm, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                                   matrix_layout::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cublas{}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                           matrix_layout::rows, 1.0, 0.0));
   CHECK(handle.products.empty());
 }
 
@@ -84,8 +93,8 @@ TEST_CASE("the pointer mode of a handle is changed to host, and restored") {
   for (auto mode : {CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE}) {
     cublasContext handle;
     handle.pointer_mode = mode;
-    CHECK(
-        multiplies<float>(ss::cublas{&handle}, 3, 4, 5, lie::rows, lie::rows, lie::rows, 0.5, 1.0));
+    CHECK(multiplies<float>(ss::cublas{&handle}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+                            matrix_layout::rows, 0.5, 1.0));
     CHECK(handle.products.back().pointer_mode == CUBLAS_POINTER_MODE_HOST);
     CHECK(handle.pointer_mode == mode);
     handle.failing_function = "cublasGemmStridedBatchedEx";

@@ -178,7 +178,7 @@ auto make_backward_params(DY const& dy, DX const& dx, backward_options const& op
 }
 
 struct transfer_info {
-  view_info in, out;
+  view_info source, target;
 };
 template <class Params>
 auto describe_transfer(Params const& params) -> decltype(params.y.data(), transfer_info{}) {
@@ -193,7 +193,7 @@ auto describe_transfer(Params const& params) -> decltype(params.dx.data(), trans
 template <class Params>
 transfer_info check_transfer(checker& c, Params const& params) {
   transfer_info const info = describe_transfer(params);
-  check_transfer(c, info.in, info.out, params.lengths);
+  check_transfer(c, info.source, info.target, params.lengths);
   return info;
 }
 

@@ -22,7 +22,6 @@ struct csp_config {
   index_t shift(index_t channel, extents3 extents) const {
     return channel == reference ? 0 : shift_by(policies, channel, extents);
   }
-  // True if the channel's groups descend, which aligned groups never do.
   bool descends(index_t channel, extents3 extents) const {
     return is_descending(policies, channel, extents);
   }

@@ -116,7 +116,7 @@ void check_call(checker& c, Params const& params, dropout const& drop) {
   check_direction(c, params.causal, inputs.q, inputs.k);
   check_policies<A>(c, params.feature, params.divisor);
   if (drop.rate != 0)
-    c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are formed", drop.rate);
+    c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are computed", drop.rate);
 }
 
 SLICESORT_DETAIL_END

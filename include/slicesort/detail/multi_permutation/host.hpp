@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the host: sorting a run of columns leaves the first power in y and gives the
-// permutation; then every column goes through its powers in slot-local memory.
+// multi_permutation on the host: a task sorts a chunk of columns, which leaves the first power in y,
+// and then computes the other powers of each column in per-thread memory.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -21,9 +21,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The order of a run's channels, given that of all channels.
+// Order policy for a chunk's channels.
 template <class Order>
-struct order_of_run {
+struct chunk_order {
   Order order;
   index_t first, channels;
 
@@ -32,60 +32,61 @@ struct order_of_run {
   }
 };
 
-// One column of `rows` rows. `p` names source rows: (P v)[n] = v[p[n]].
+// Powers of one column's permutation: (P v)[n] = v[perm[n]].
 template <class A>
-struct powers_of_column {
-  std::uint32_t const* p;
+struct column_powers {
+  std::uint32_t const* perm;
   index_t rows;
-  A* now;
+  A* power;
   A* next;
-  unfused<A> apart{};
+  unfused<A> unfused_{};
 
   void permute() {
-    for (index_t i = 0; i < rows; ++i) next[i] = now[p[i]];
-    std::swap(now, next);
+    for (index_t i = 0; i < rows; ++i) next[i] = power[perm[i]];
+    std::swap(power, next);
   }
   void transpose() {
-    for (index_t i = 0; i < rows; ++i) next[p[i]] = now[i];
-    std::swap(now, next);
+    for (index_t i = 0; i < rows; ++i) next[perm[i]] = power[i];
+    std::swap(power, next);
   }
 
-  // sums = sum_k a_k P^k v, given P v; k rises.
-  void forward(A const* sorted, term_weights<A> const& a, A* sums) {
-    A const first = a(1);
+  // sums = sum_k weights(k) P^k v, given P v; k rises.
+  void forward(A const* sorted, component_weights<A> const& weights, A* sums) {
+    A const first = weights(1);
     for (index_t i = 0; i < rows; ++i) {
-      now[i] = sorted[i];
-      sums[i] = first * now[i];
+      power[i] = sorted[i];
+      sums[i] = first * power[i];
     }
-    for (index_t k = 2; k <= a.terms; ++k) {
+    for (index_t k = 2; k <= weights.components; ++k) {
       permute();
-      A const weight = a(k);
-      for (index_t i = 0; i < rows; ++i) sums[i] = apart.multiply_add(weight, now[i], sums[i]);
+      A const weight = weights(k);
+      for (index_t i = 0; i < rows; ++i) sums[i] = unfused_.multiply_add(weight, power[i], sums[i]);
     }
   }
 
-  // d = sum_k a_k (P^k)^T d by Horner's rule: (P^T)(a_1 d + (P^T)(a_2 d + ...)).
-  void backward(term_weights<A> const& a, A* d) {
-    A const last = a(a.terms);
-    for (index_t i = 0; i < rows; ++i) now[i] = last * d[i];
-    for (index_t k = a.terms - 1; k >= 1; --k) {
+  // d = sum_k w_k (P^k)^T d by Horner's rule: (P^T)(w_1 d + (P^T)(w_2 d + ...)).
+  void backward(component_weights<A> const& weights, A* d) {
+    A const last = weights(weights.components);
+    for (index_t i = 0; i < rows; ++i) power[i] = last * d[i];
+    for (index_t k = weights.components - 1; k >= 1; --k) {
       transpose();
-      A const weight = a(k);
-      for (index_t i = 0; i < rows; ++i) now[i] = apart.multiply_add(weight, d[i], now[i]);
+      A const weight = weights(k);
+      for (index_t i = 0; i < rows; ++i) power[i] = unfused_.multiply_add(weight, d[i], power[i]);
     }
-    for (index_t i = 0; i < rows; ++i) d[p[i]] = now[i];
+    for (index_t i = 0; i < rows; ++i) d[perm[i]] = power[i];
   }
 
-  // of_weight[k - 1] = dy . (P^k v), in row order.
-  void weights_gradient(A const* dy, A const* v, index_t terms, double* of_weight) {
+  // sums_by_component[k - 1] = dy . (P^k v), in row order.
+  void weights_gradient(A const* dy, A const* v, index_t components, double* sums_by_component) {
     unfused<double> const in_double;
-    std::copy_n(v, rows, now);
-    for (index_t k = 1; k <= terms; ++k) {
+    std::copy_n(v, rows, power);
+    for (index_t k = 1; k <= components; ++k) {
       permute();
       double sum = 0;
       for (index_t i = 0; i < rows; ++i)
-        sum = in_double.multiply_add(static_cast<double>(dy[i]), static_cast<double>(now[i]), sum);
-      of_weight[k - 1] = sum;
+        sum =
+            in_double.multiply_add(static_cast<double>(dy[i]), static_cast<double>(power[i]), sum);
+      sums_by_component[k - 1] = sum;
     }
   }
 };
@@ -93,96 +94,104 @@ struct powers_of_column {
 template <class Order>
 struct host_implementation<multi_permutation_op<Order>> {
   template <class T>
-  static void plan(host_exec const& exec, multi_permutation_shape const& s, arena& a) {
-    (void)layout<T>(a, exec, s);
+  static void plan(host_exec const& exec, multi_permutation_shape const& shape, arena& memory) {
+    (void)layout<T>(memory, exec, shape);
   }
 
   template <class T>
-  static void forward(host_exec const& exec, multi_permutation_forward<Order, T> const& p,
+  static void forward(host_exec const& exec, multi_permutation_forward<Order, T> const& params,
                       workspace w);
 
   template <class T>
-  static void backward(host_exec const& exec, multi_permutation_backward<T> const& p, workspace w);
+  static void backward(host_exec const& exec, multi_permutation_backward<T> const& params,
+                       workspace w);
 
  private:
   template <class T>
   using A = accumulator_t<T>;
 
-  // The columns of one sample, and what a whole run of columns needs for its sort.
+  // Memory for the columns of one sample, and for the sort of a chunk.
   template <class T>
-  struct slot_layout {
+  struct thread_layout {
     index_t pitch;
     std::uint32_t* perm;
     A<T>*values, *sums;
-    A<T>*now, *next;  // one column each
-    std::uint32_t* unsaved;
+    A<T>*power, *next;  // one column each
+    std::uint32_t* unsaved_perm;
     sort_scratch<T> sorting;
 
-    slot_layout(arena& a, extents3 e)
+    thread_layout(arena& memory, extents3 e)
         : pitch(column_pitch(e.length)),
-          perm(a.take<std::uint32_t>(elements(e))),
-          values(a.take<A<T>>(elements(e))),
-          sums(a.take<A<T>>(elements(e))),
-          now(a.take<A<T>>(static_cast<std::size_t>(pitch))),
-          next(a.take<A<T>>(static_cast<std::size_t>(pitch))),
-          unsaved(a.take<std::uint32_t>(
+          perm(memory.take<std::uint32_t>(elements(e))),
+          values(memory.take<A<T>>(elements(e))),
+          sums(memory.take<A<T>>(elements(e))),
+          power(memory.take<A<T>>(static_cast<std::size_t>(pitch))),
+          next(memory.take<A<T>>(static_cast<std::size_t>(pitch))),
+          unsaved_perm(memory.take<std::uint32_t>(
               static_cast<std::size_t>(column_chunks(e, tile_columns).columns() * e.length))),
-          sorting(a, {1, e.length, tile_columns}, 1) {}
+          sorting(memory, {1, e.length, tile_columns}, 1) {}
     static std::size_t elements(extents3 e) {
       return static_cast<std::size_t>(column_chunks(e, tile_columns).channels() *
                                       column_pitch(e.length));
     }
-    powers_of_column<A<T>> powers(index_t c, index_t rows) const {
-      return {perm + c * pitch, rows, now, next};
+    column_powers<A<T>> powers(index_t c, index_t rows) const {
+      return {perm + c * pitch, rows, power, next};
     }
   };
 
   template <class T>
   struct layout {
-    per_thread<slot_layout<T>, extents3> each;
-    double* of_weights;  // per column, the gradient of each weight
+    per_thread<thread_layout<T>, extents3> threads;
+    double* sums_by_component;  // per column, the gradient of each weight
 
-    layout(arena& a, host_exec const& exec, multi_permutation_shape const& s)
-        : each(a, exec.threads, column_chunks(s.extents, tile_columns).count(), s.extents),
-          of_weights(a.take<double>(
-              amount(s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) * s.terms)) {}
+    layout(arena& memory, host_exec const& exec, multi_permutation_shape const& shape)
+        : threads(memory, exec.threads, column_chunks(shape.extents, tile_columns).count(),
+                  shape.extents),
+          sums_by_component(memory.take<double>(
+              amount(shape.extents.empty() ? 0 : shape.extents.batch * shape.extents.channels) *
+              shape.components)) {}
   };
 
-  // Sorts a run of x into y. Returns its permutation: the saved tensor, or that of this run alone.
+  // Sorts a chunk of x into y. Returns the saved permutation, or that of the chunk.
   template <class T>
-  static index_tensor3 sort_run(isa instructions, multi_permutation_forward<Order, T> const& p,
-                                sample_chunk const& b, slot_layout<T> const& l) {
-    extents3 const e{b.batches, p.x.extents().length, b.channels};
-    index_tensor3 perm = p.perm, of_run;
-    if (p.saving)
-      with_index_type(perm, [&](auto v) { of_run = part(v, b, e); });
+  static index_tensor3 sort_chunk(isa instructions,
+                                  multi_permutation_forward<Order, T> const& params,
+                                  sample_chunk const& columns, thread_layout<T> const& local) {
+    extents3 const e{columns.batches, params.x.extents().length, columns.channels};
+    index_tensor3 perm = params.perm, chunk_perm;
+    if (params.saving)
+      with_index_type(perm, [&](auto v) { chunk_perm = chunk_of(v, columns, e); });
     else
-      perm = of_run = tensor3<std::uint32_t>(l.unsaved, e);
+      perm = chunk_perm = tensor3<std::uint32_t>(local.unsaved_perm, e);
     tensor1<index_t const> lengths;
-    if (p.lengths.data() != nullptr)
-      lengths = {p.lengths.data() + b.batch * p.lengths.stride(), b.batches, p.lengths.stride()};
-    order_of_run<Order> const order{p.order, b.channel, p.x.extents().channels};
-    sort_columns(exec::host{1, instructions},
-                 columns_to_sort<T, order_of_run<Order>>{order, part(p.x, b, e), part(p.y, b, e),
-                                                         of_run, lengths},
-                 [&](unsigned) { return l.sorting; });
+    if (params.lengths.data() != nullptr)
+      lengths = {params.lengths.data() + columns.batch * params.lengths.stride(), columns.batches,
+                 params.lengths.stride()};
+    chunk_order<Order> const order{params.order, columns.channel, params.x.extents().channels};
+    sort_columns(
+        exec::host{1, instructions},
+        columns_to_sort<T, chunk_order<Order>>{order, chunk_of(params.x, columns, e),
+                                               chunk_of(params.y, columns, e), chunk_perm, lengths},
+        [&](unsigned) { return local.sorting; });
     return perm;
   }
   template <class V>
-  static tensor3<V> part(tensor3<V> v, sample_chunk const& b, extents3 e) {
-    return {v.data() + v.offset(b.batch, 0, b.channel), e, v.strides()};
+  static tensor3<V> chunk_of(tensor3<V> v, sample_chunk const& columns, extents3 e) {
+    return {v.data() + v.offset(columns.batch, 0, columns.channel), e, v.strides()};
   }
 
-  // Adds up the columns in order, so that the bits depend neither on threads nor on runs; beginning
-  // with dweights where it accumulates.
+  // Adds up the columns in order, so that bits depend neither on threads nor on chunks.
   template <class T>
-  static void add_columns(multi_permutation_backward<T> const& p, double const* of_weights) {
-    extents3 const e = p.dy.extents();
-    index_t const columns = e.empty() ? 0 : e.batch * e.channels, terms = p.weights.terms;
-    for (index_t k = 0; k < terms; ++k) {
-      double sum = p.mode == grad_mode::overwrite ? 0 : static_cast<double>(p.dweights(k));
-      for (index_t i = 0; i < columns; ++i) sum += of_weights[i * terms + k];
-      p.dweights(k) = rounded<A<T>>(sum);
+  static void add_columns(multi_permutation_backward<T> const& params,
+                          double const* sums_by_component) {
+    extents3 const e = params.dy.extents();
+    index_t const columns = e.empty() ? 0 : e.batch * e.channels,
+                  components = params.weights.components;
+    for (index_t k = 0; k < components; ++k) {
+      double sum =
+          params.mode == grad_mode::overwrite ? 0 : static_cast<double>(params.dweights(k));
+      for (index_t i = 0; i < columns; ++i) sum += sums_by_component[i * components + k];
+      params.dweights(k) = rounded<A<T>>(sum);
     }
   }
 };
@@ -190,23 +199,27 @@ struct host_implementation<multi_permutation_op<Order>> {
 template <class Order>
 template <class T>
 void host_implementation<multi_permutation_op<Order>>::forward(
-    host_exec const& exec, multi_permutation_forward<Order, T> const& p, workspace w) {
-  arena a(w);
-  extents3 const e = p.x.extents();
-  layout<T> const m(a, exec, p.shape());
-  column_chunks const runs(e, tile_columns);
-  for_each_task(exec, runs.count(), [&](unsigned slot, index_t task) {
-    sample_chunk const run = runs[task];
-    slot_layout<T> const l = m.each[slot];
-    index_tensor3 const perm = sort_run(exec.instructions, p, run, l);
-    for (index_t s = 0; s < run.batches; ++s) {
-      column_chunk const b = run[s], of_perm = p.saving ? b : column_chunk{s, 0, b.channels};
-      index_t const rows = valid_rows(p.lengths, b.batch, e.length);
-      with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
-      load_columns(p.y, b, 0, rows, l.values, l.pitch);
-      for (index_t c = 0; c < b.channels; ++c)
-        l.powers(c, rows).forward(l.values + c * l.pitch, p.weights, l.sums + c * l.pitch);
-      store_sums(l.sums, l.pitch, p.y, b, 0, rows, grad_mode::overwrite);
+    host_exec const& exec, multi_permutation_forward<Order, T> const& params, workspace w) {
+  arena memory(w);
+  extents3 const e = params.x.extents();
+  layout<T> const buffers(memory, exec, params.shape());
+  column_chunks const chunks(e, tile_columns);
+  for_each_task(exec, chunks.count(), [&](unsigned thread, index_t task) {
+    sample_chunk const chunk = chunks[task];
+    thread_layout<T> const local = buffers.threads[thread];
+    index_tensor3 const perm = sort_chunk(exec.instructions, params, chunk, local);
+    for (index_t sample = 0; sample < chunk.batches; ++sample) {
+      column_chunk const columns = chunk[sample],
+                         perm_chunk =
+                             params.saving ? columns : column_chunk{sample, 0, columns.channels};
+      index_t const rows = valid_rows(params.lengths, columns.batch, e.length);
+      with_index_type(
+          perm, [&](auto v) { load_columns(v, perm_chunk, 0, rows, local.perm, local.pitch); });
+      load_columns(params.y, columns, 0, rows, local.values, local.pitch);
+      for (index_t c = 0; c < columns.channels; ++c)
+        local.powers(c, rows).forward(local.values + c * local.pitch, params.weights,
+                                      local.sums + c * local.pitch);
+      store_sums(local.sums, local.pitch, params.y, columns, 0, rows, grad_mode::overwrite);
     }
   });
 }
@@ -214,34 +227,38 @@ void host_implementation<multi_permutation_op<Order>>::forward(
 template <class Order>
 template <class T>
 void host_implementation<multi_permutation_op<Order>>::backward(
-    host_exec const& exec, multi_permutation_backward<T> const& p, workspace w) {
-  arena a(w);
-  extents3 const e = p.dy.extents();
-  index_t const terms = p.weights.terms;
-  layout<T> const m(a, exec, p.shape());
-  column_chunks const runs(e, tile_columns);
-  for_each_task(exec, runs.count(), [&](unsigned slot, index_t task) {
-    sample_chunk const run = runs[task];
-    slot_layout<T> const l = m.each[slot];
-    for (index_t s = 0; s < run.batches; ++s) {
-      column_chunk const b = run[s];
-      index_t const rows = valid_rows(p.lengths, b.batch, e.length);
-      with_index_type(p.perm, [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
-      load_columns(p.dy, b, 0, rows, l.sums, l.pitch);
-      if (p.needs_weight_gradient) load_columns(p.x, b, 0, rows, l.values, l.pitch);
-      for (index_t c = 0; c < b.channels; ++c) {
-        A<T>* const d = l.sums + c * l.pitch;
-        if (p.needs_weight_gradient)
-          l.powers(c, rows).weights_gradient(
-              d, l.values + c * l.pitch, terms,
-              m.of_weights + (b.batch * e.channels + b.channel + c) * terms);
-        l.powers(c, rows).backward(p.weights, d);
+    host_exec const& exec, multi_permutation_backward<T> const& params, workspace w) {
+  arena memory(w);
+  extents3 const e = params.dy.extents();
+  index_t const components = params.weights.components;
+  layout<T> const buffers(memory, exec, params.shape());
+  column_chunks const chunks(e, tile_columns);
+  for_each_task(exec, chunks.count(), [&](unsigned thread, index_t task) {
+    sample_chunk const chunk = chunks[task];
+    thread_layout<T> const local = buffers.threads[thread];
+    for (index_t sample = 0; sample < chunk.batches; ++sample) {
+      column_chunk const columns = chunk[sample];
+      index_t const rows = valid_rows(params.lengths, columns.batch, e.length);
+      with_index_type(params.perm, [&](auto perm) {
+        load_columns(perm, columns, 0, rows, local.perm, local.pitch);
+      });
+      load_columns(params.dy, columns, 0, rows, local.sums, local.pitch);
+      if (params.needs_weight_gradient)
+        load_columns(params.x, columns, 0, rows, local.values, local.pitch);
+      for (index_t c = 0; c < columns.channels; ++c) {
+        A<T>* const d = local.sums + c * local.pitch;
+        if (params.needs_weight_gradient)
+          local.powers(c, rows).weights_gradient(
+              d, local.values + c * local.pitch, components,
+              buffers.sums_by_component +
+                  (columns.batch * e.channels + columns.channel + c) * components);
+        local.powers(c, rows).backward(params.weights, d);
       }
-      store_sums(l.sums, l.pitch, p.dx, b, 0, rows, p.mode);
-      transfer_rows(p.dy, p.dx, b, rows, e.length, p.mode);
+      store_sums(local.sums, local.pitch, params.dx, columns, 0, rows, params.mode);
+      transfer_rows(params.dy, params.dx, columns, rows, e.length, params.mode);
     }
   });
-  if (p.needs_weight_gradient) add_columns(p, m.of_weights);
+  if (params.needs_weight_gradient) add_columns(params, buffers.sums_by_component);
 }
 
 SLICESORT_DETAIL_END

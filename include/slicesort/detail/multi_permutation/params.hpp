@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses from the door of multi_permutation to a backend: checked views and scalars.
+// Parameters of multi_permutation.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -10,21 +10,23 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The weights of the powers 1 .. terms.
+// The weights of the powers 1 .. components.
 template <class A>
-struct term_weights {
-  index_t terms;
+struct component_weights {
+  index_t components;
   bool uniform;
-  A each;                  // if uniform
-  tensor1<A const> given;  // unless uniform
+  A uniform_weight;
+  tensor1<A const> values;  // unless uniform
 
-  SLICESORT_HD A operator()(index_t power) const { return uniform ? each : given(power - 1); }
+  SLICESORT_HD A operator()(index_t power) const {
+    return uniform ? uniform_weight : values(power - 1);
+  }
 };
 
-// What the size of the workspace depends on.
+// Arguments of the workspace size.
 struct multi_permutation_shape {
   extents3 extents;
-  index_t terms;
+  index_t components;
 };
 
 template <class Order, class T>
@@ -33,13 +35,13 @@ struct multi_permutation_forward {
   static constexpr char const* name = "multi_permutation.forward";
   Order order;
   tensor3<T const> x{};
-  term_weights<accumulator_t<T>> weights{};
+  component_weights<accumulator_t<T>> weights{};
   tensor3<T> y{};
   index_tensor3 perm{};
-  bool saving = false;  // whether perm is written
+  bool saving = false;  // true if `perm` is written
   tensor1<index_t const> lengths{};
 
-  multi_permutation_shape shape() const { return {x.extents(), weights.terms}; }
+  multi_permutation_shape shape() const { return {x.extents(), weights.components}; }
 };
 
 template <class T>
@@ -47,8 +49,8 @@ struct multi_permutation_backward {
   using element = T;
   static constexpr char const* name = "multi_permutation.backward";
   tensor3<T const> dy;
-  tensor3<T const> x;  // for dweights alone
-  term_weights<accumulator_t<T>> weights;
+  tensor3<T const> x;  // for dweights only
+  component_weights<accumulator_t<T>> weights;
   const_index_tensor3 perm;
   tensor3<T> dx;
   tensor1<accumulator_t<T>> dweights;
@@ -56,7 +58,7 @@ struct multi_permutation_backward {
   grad_mode mode;
   tensor1<index_t const> lengths;
 
-  multi_permutation_shape shape() const { return {dy.extents(), weights.terms}; }
+  multi_permutation_shape shape() const { return {dy.extents(), weights.components}; }
 };
 
 template <class Order>

@@ -21,11 +21,17 @@ struct host_implementation<permute_op> {
   }
   template <class T>
   static void forward(host_exec const& exec, permute_forward<T> const& params, workspace w) {
-    run<T>(exec, {params.x, params.y, params.perm, true, grad_mode::overwrite, params.lengths}, w);
+    columns_to_permute<T> columns{params.x, params.y, params.perm};
+    columns.gather = true;
+    columns.lengths = params.lengths;
+    run(exec, columns, w);
   }
   template <class T>
   static void backward(host_exec const& exec, permute_backward<T> const& params, workspace w) {
-    run<T>(exec, {params.dy, params.dx, params.perm, false, params.mode, params.lengths}, w);
+    columns_to_permute<T> columns{params.dy, params.dx, params.perm};
+    columns.mode = params.mode;
+    columns.lengths = params.lengths;
+    run(exec, columns, w);
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole Sinkhorn matrix, formed directly from its definition. The operator never forms it.
+// A whole Sinkhorn matrix, computed from its definition. The operator never stores it.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -22,13 +22,13 @@ void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W 
   auto const logit = [&](std::size_t i, std::size_t j) {
     return v(static_cast<index_t>(i)) * w(static_cast<index_t>(j)) / tau;
   };
-  // The number that must be added to every term(k) for their exponentials to sum to 1.
+  // The number to add to every term(k) so that their exponentials sum to 1.
   auto const potential = [&](auto const& term) {
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t k = 0; k < n; ++k)
-      if (double const exponent = term(k); most < exponent) most = exponent;
-    for (std::size_t k = 0; k < n; ++k) sum += std::exp(term(k) - most);
-    return -(most + std::log(sum));
+      if (double const exponent = term(k); maximum < exponent) maximum = exponent;
+    for (std::size_t k = 0; k < n; ++k) sum += std::exp(term(k) - maximum);
+    return -(maximum + std::log(sum));
   };
   for (index_t step = 0; step < iterations; ++step) {
     for (std::size_t i = 0; i < n; ++i)

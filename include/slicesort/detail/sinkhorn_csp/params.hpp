@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entropic relaxation of CSP: what a call is about. Channels are shifted as in `csp`; the rows
-// of a group are mixed by a matrix instead of permuted.
+// Parameters of sinkhorn_csp. Channels are shifted as in `csp`; the rows of a group are mixed by a
+// matrix instead of permuted.
 #pragma once
 
 #include <slicesort/detail/csp/params.hpp>
@@ -9,17 +9,17 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// What the size of the workspace depends on.
+// Arguments of the workspace size.
 struct sinkhorn_shape {
   static constexpr index_t max_iterations = 65536;
 
   extents3 extents;
-  index_t group;  // rows of one
+  index_t group;  // rows of a group
   index_t iterations;
 };
 
-// How many samples backward works on at a time: it keeps what every channel contributes to the
-// gradient of the reference until all are summed.
+// Samples at a time in backward, which stores the gradient of the reference through every channel
+// until all are summed.
 constexpr index_t samples_at_once(extents3 e) {
   constexpr index_t max_elements = index_t{1} << 20;
   index_t const rows = e.length < 1 ? 1 : e.length;
@@ -27,12 +27,12 @@ constexpr index_t samples_at_once(extents3 e) {
   return limit < 1 ? 1 : limit < e.batch ? limit : e.batch;
 }
 
-// Elements of the samples that backward works on at a time.
+// Elements of these samples.
 constexpr index_t elements_at_once(extents3 e) {
   return e.empty() ? 0 : samples_at_once(e) * e.length * e.channels;
 }
 
-// The factors of a logit are clamped so that the product of any two is far below infinity.
+// Clamps a factor of a logit, so that the product of any two is far below infinity.
 template <class A>
 SLICESORT_HD inline A logit_factor(double value) {
   constexpr double limit = sizeof(A) == 4 ? 0x1p60 : 0x1p508;

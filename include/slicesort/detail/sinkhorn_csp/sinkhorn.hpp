@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sinkhorn's algorithm on one group of rows, in the log domain, and its gradient. The matrix
-// T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never stored: its elements are computed where they are
-// needed.
+// T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never stored.
 //
 // A *worker* is one thread of this algorithm:
 //   static constexpr int lanes          // columns of the group that it processes side by side
@@ -29,18 +28,18 @@ struct sinkhorn_group {
   index_t rows, pitch;
   A* u;        // [rows]
   A* values;   // the rows that T mixes
-  A* w;        // those rows, as factors of the logits
+  A* w;        // the same rows, as factors of the logits
   A *f, *h;    // the potentials of rows and of columns
   A *a, *b;    // backward: the gradients of f and h; initially a is the gradient of the output
   A *du, *dw;  // backward: the gradients of u and w
   A* history;  // backward: [iterations][f, h, mean of w, mean of u][row][pitch]
 
-  SLICESORT_HD A* past(index_t iteration, int what) const {
-    return history + (iteration * 4 + what) * rows * pitch;
+  SLICESORT_HD A* past(index_t iteration, int array) const {
+    return history + (iteration * 4 + array) * rows * pitch;
   }
 };
 
-// The side of T that a sum runs over: its values, and a second number for each of its rows.
+// The rows or columns of T that a sum runs over.
 template <class A>
 struct sinkhorn_side {
   A const* values;
@@ -70,7 +69,7 @@ SLICESORT_HD_INLINE void fill_lanes(A value, lanes_of<A, Lanes>& to) {
   for (int l = 0; l < Lanes; ++l) to[l] = value;
 }
 
-// Sums are formed in pieces: the error grows with the length of a piece plus the number of pieces,
+// Sums are computed in pieces: the error grows with the length of a piece plus the number of pieces,
 // not with their product.
 inline constexpr index_t sum_piece = 64;
 
@@ -81,14 +80,15 @@ SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side,
                                    lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
                                    lanes_of<A, Lanes>& mean) {
   constexpr int lane = SharedValues ? 0 : 1;
-  lanes_of<A, Lanes> most;
-  for (int l = 0; l < Lanes; ++l) most[l] = worker.multiply_add(p[l], side.values[l * lane], g[l]);
+  lanes_of<A, Lanes> maximum;
+  for (int l = 0; l < Lanes; ++l)
+    maximum[l] = worker.multiply_add(p[l], side.values[l * lane], g[l]);
   for (index_t k = 1; k < side.rows; ++k) {
     A const* const q = side.values + k * side.value_pitch;
     A const* const potentials = g + k * side.pitch;
     for (int l = 0; l < Lanes; ++l) {
       A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
-      most[l] = logit > most[l] ? logit : most[l];
+      maximum[l] = logit > maximum[l] ? logit : maximum[l];
     }
   }
   lanes_of<A, Lanes> sum, weighted;
@@ -104,7 +104,7 @@ SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side,
       A const* const potentials = g + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
         A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
-        A const e = exp_at_most_one(worker, logit - most[l]);
+        A const e = exp_at_most_one(worker, logit - maximum[l]);
         part[l] += e;
         weighted_part[l] = worker.multiply_add(e, q[l * lane], weighted_part[l]);
       }
@@ -117,16 +117,16 @@ SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side,
   for (int l = 0; l < Lanes; ++l) {
     // The greatest term is exp(0), unless the compiler may change how products and sums round.
     A const total = sum[l] < A{1} ? A{1} : sum[l];
-    potential[l] = -(most[l] + log_of_sum(worker, total));
+    potential[l] = -(maximum[l] + log_of_sum(worker, total));
     mean[l] = worker.divide(weighted[l], total);
   }
 }
 
 // Returns sum_k T[k] v[k] and sum_k T[k] v[k] q[k] for a row (or column) of T with the potential
-// `own`. Elements of T that rounding makes greater than 1 are taken as 1.
+// `own_potential`. Clamps elements of T that rounding makes greater than 1.
 template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void weigh(Worker& worker, sinkhorn_side<A> const& side, A const* g, A const* v,
-                               lanes_of<A, Lanes> const& p, lanes_of<A, Lanes> const& own,
+                               lanes_of<A, Lanes> const& p, lanes_of<A, Lanes> const& own_potential,
                                lanes_of<A, Lanes>& sum, lanes_of<A, Lanes>& weighted) {
   constexpr int lane = SharedValues ? 0 : 1;
   fill_lanes(A{0}, sum);
@@ -141,7 +141,7 @@ SLICESORT_HD_INLINE void weigh(Worker& worker, sinkhorn_side<A> const& side, A c
       A const* const potentials = g + k * side.pitch;
       A const* const numbers = v + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
-        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]) + own[l];
+        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]) + own_potential[l];
         A const t = exp_at_most_one(worker, logit);
         part[l] = worker.multiply_add(t, numbers[l], part[l]);
         weighted_part[l] = worker.multiply_add(t * numbers[l], q[l * lane], weighted_part[l]);
@@ -155,49 +155,51 @@ SLICESORT_HD_INLINE void weigh(Worker& worker, sinkhorn_side<A> const& side, A c
 }
 
 // Computes f and h by `iterations` normalizations of the rows, then the columns, starting from
-// h = 0. Kept: records the history that backward needs.
+// h = 0. Kept: true to record the history for backward.
 template <bool Kept, class Worker, class A>
-SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& m,
+SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& group,
                                      index_t iterations) {
   constexpr int lanes = Worker::lanes;
-  sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
+  sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
+      rows{group.u, 1, group.rows, group.pitch};
   lanes_of<A, lanes> p, potential, mean;
   fill_lanes(A{0}, potential);
-  for (index_t j = worker.first; j < m.rows; j += worker.step)
-    store_lanes(potential, m.h + j * m.pitch);
+  for (index_t j = worker.first; j < group.rows; j += worker.step)
+    store_lanes(potential, group.h + j * group.pitch);
   worker.sync();
   for (index_t s = 0; s < iterations; ++s) {
-    for (index_t i = worker.first; i < m.rows; i += worker.step) {
-      fill_lanes(m.u[i], p);
-      normalize<false>(worker, columns, m.h, p, potential, mean);
-      store_lanes(potential, m.f + i * m.pitch);
+    for (index_t i = worker.first; i < group.rows; i += worker.step) {
+      fill_lanes(group.u[i], p);
+      normalize<false>(worker, columns, group.h, p, potential, mean);
+      store_lanes(potential, group.f + i * group.pitch);
       if constexpr (Kept) {
-        store_lanes(potential, m.past(s, 0) + i * m.pitch);
-        store_lanes(mean, m.past(s, 2) + i * m.pitch);
+        store_lanes(potential, group.past(s, 0) + i * group.pitch);
+        store_lanes(mean, group.past(s, 2) + i * group.pitch);
       }
     }
     worker.sync();
-    for (index_t j = worker.first; j < m.rows; j += worker.step) {
-      load_lanes(m.w + j * m.pitch, p);
-      normalize<true>(worker, rows, m.f, p, potential, mean);
-      store_lanes(potential, m.h + j * m.pitch);
+    for (index_t j = worker.first; j < group.rows; j += worker.step) {
+      load_lanes(group.w + j * group.pitch, p);
+      normalize<true>(worker, rows, group.f, p, potential, mean);
+      store_lanes(potential, group.h + j * group.pitch);
       if constexpr (Kept) {
-        store_lanes(potential, m.past(s, 1) + j * m.pitch);
-        store_lanes(mean, m.past(s, 3) + j * m.pitch);
+        store_lanes(potential, group.past(s, 1) + j * group.pitch);
+        store_lanes(mean, group.past(s, 3) + j * group.pitch);
       }
     }
     worker.sync();
   }
 }
 
-// Computes row i of T w, with the potentials that `scale_group` has computed.
+// Computes row i of T w from the potentials of `scale_group`.
 template <class Worker, class A, int Lanes>
-SLICESORT_HD_INLINE void mix_row(Worker& worker, sinkhorn_group<A> const& m, index_t i,
+SLICESORT_HD_INLINE void mix_row(Worker& worker, sinkhorn_group<A> const& group, index_t i,
                                  lanes_of<A, Lanes>& y) {
-  lanes_of<A, Lanes> p, own, unused;
-  fill_lanes(m.u[i], p);
-  load_lanes(m.f + i * m.pitch, own);
-  weigh<false>(worker, {m.w, m.pitch, m.rows, m.pitch}, m.h, m.values, p, own, y, unused);
+  lanes_of<A, Lanes> p, own_potential, unused;
+  fill_lanes(group.u[i], p);
+  load_lanes(group.f + i * group.pitch, own_potential);
+  weigh<false>(worker, {group.w, group.pitch, group.rows, group.pitch}, group.h, group.values, p,
+               own_potential, y, unused);
 }
 
 SLICESORT_DETAIL_END

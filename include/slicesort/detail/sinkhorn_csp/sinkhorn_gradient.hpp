@@ -13,40 +13,40 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The step through y = T w: `a` holds dy and becomes df, `b` becomes dh, and du and dw get their
-// first terms.
+// The step through y = T w: `a` holds dy and becomes df, `b` becomes dh, and du and dw are
+// initialized.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void leave_mixture(Worker& worker, sinkhorn_group<A> const& m) {
+SLICESORT_HD_INLINE void leave_mixture(Worker& worker, sinkhorn_group<A> const& group) {
   constexpr int lanes = Worker::lanes;
-  sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
-  lanes_of<A, lanes> p, own, sum, weighted, dy;
-  for (index_t j = worker.first; j < m.rows; j += worker.step) {
-    load_lanes(m.w + j * m.pitch, p);
-    load_lanes(m.h + j * m.pitch, own);
-    weigh<true>(worker, rows, m.f, m.a, p, own, sum, weighted);
+  sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
+      rows{group.u, 1, group.rows, group.pitch};
+  lanes_of<A, lanes> p, own_potential, sum, weighted, dy;
+  for (index_t j = worker.first; j < group.rows; j += worker.step) {
+    load_lanes(group.w + j * group.pitch, p);
+    load_lanes(group.h + j * group.pitch, own_potential);
+    weigh<true>(worker, rows, group.f, group.a, p, own_potential, sum, weighted);
     for (int l = 0; l < lanes; ++l) {
-      index_t const at = j * m.pitch + l;
-      m.b[at] = m.values[at] * sum[l];
-      m.dw[at] = worker.multiply_add(m.values[at], weighted[l], sum[l]);
+      index_t const offset = j * group.pitch + l;
+      group.b[offset] = group.values[offset] * sum[l];
+      group.dw[offset] = worker.multiply_add(group.values[offset], weighted[l], sum[l]);
     }
   }
   worker.sync();
-  for (index_t i = worker.first; i < m.rows; i += worker.step) {
-    fill_lanes(m.u[i], p);
-    load_lanes(m.f + i * m.pitch, own);
-    weigh<false>(worker, columns, m.h, m.values, p, own, sum, weighted);
-    load_lanes(m.a + i * m.pitch, dy);
+  for (index_t i = worker.first; i < group.rows; i += worker.step) {
+    fill_lanes(group.u[i], p);
+    load_lanes(group.f + i * group.pitch, own_potential);
+    weigh<false>(worker, columns, group.h, group.values, p, own_potential, sum, weighted);
+    load_lanes(group.a + i * group.pitch, dy);
     for (int l = 0; l < lanes; ++l) {
       sum[l] *= dy[l];
       weighted[l] *= dy[l];
     }
-    store_lanes(sum, m.a + i * m.pitch);
-    store_lanes(weighted, m.du + i * m.pitch);
+    store_lanes(sum, group.a + i * group.pitch);
+    store_lanes(weighted, group.du + i * group.pitch);
   }
 }
 
-// Updates du or dw of a row: subtracts a potential's gradient times the mean of the other side
-// under it.
+// Subtracts a potential's gradient times the mean of the other side from du or dw of a row.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void subtract_mean(Worker& worker, A* value, A const* gradient, A const* mean) {
   for (int l = 0; l < Worker::lanes; ++l)
@@ -55,40 +55,41 @@ SLICESORT_HD_INLINE void subtract_mean(Worker& worker, A* value, A const* gradie
 
 // Computes du and dw from dy, which is in `a`, and from the history of `scale_group<true>`.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> const& m,
+SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> const& group,
                                              index_t iterations) {
   constexpr int lanes = Worker::lanes;
-  sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
-  lanes_of<A, lanes> p, own, sum, weighted;
-  leave_mixture(worker, m);
+  sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
+      rows{group.u, 1, group.rows, group.pitch};
+  lanes_of<A, lanes> p, own_potential, sum, weighted;
+  leave_mixture(worker, group);
   for (index_t s = iterations - 1; s >= 0; --s) {
     // The step through the columns' potentials h, which were computed from the rows' f.
     bool const last = s == iterations - 1;
-    for (index_t i = worker.first; i < m.rows; i += worker.step) {
-      index_t const at = i * m.pitch;
-      fill_lanes(m.u[i], p);
-      load_lanes(m.past(s, 0) + at, own);
-      store_lanes(own, m.f + at);
-      weigh<false>(worker, columns, m.h, m.b, p, own, sum, weighted);
+    for (index_t i = worker.first; i < group.rows; i += worker.step) {
+      index_t const offset = i * group.pitch;
+      fill_lanes(group.u[i], p);
+      load_lanes(group.past(s, 0) + offset, own_potential);
+      store_lanes(own_potential, group.f + offset);
+      weigh<false>(worker, columns, group.h, group.b, p, own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
-        m.a[at + l] = (last ? m.a[at + l] : A{0}) - sum[l];
-        m.du[at + l] -= weighted[l];
+        group.a[offset + l] = (last ? group.a[offset + l] : A{0}) - sum[l];
+        group.du[offset + l] -= weighted[l];
       }
-      subtract_mean(worker, m.du + at, m.a + at, m.past(s, 2) + at);
-      subtract_mean(worker, m.dw + at, m.b + at, m.past(s, 3) + at);
+      subtract_mean(worker, group.du + offset, group.a + offset, group.past(s, 2) + offset);
+      subtract_mean(worker, group.dw + offset, group.b + offset, group.past(s, 3) + offset);
     }
     worker.sync();
     // The step through f, which was computed from the previous h (at first 0).
-    for (index_t j = worker.first; j < m.rows; j += worker.step) {
-      index_t const at = j * m.pitch;
-      load_lanes(m.w + at, p);
-      fill_lanes(A{0}, own);
-      if (s > 0) load_lanes(m.past(s - 1, 1) + at, own);
-      store_lanes(own, m.h + at);
-      weigh<true>(worker, rows, m.f, m.a, p, own, sum, weighted);
+    for (index_t j = worker.first; j < group.rows; j += worker.step) {
+      index_t const offset = j * group.pitch;
+      load_lanes(group.w + offset, p);
+      fill_lanes(A{0}, own_potential);
+      if (s > 0) load_lanes(group.past(s - 1, 1) + offset, own_potential);
+      store_lanes(own_potential, group.h + offset);
+      weigh<true>(worker, rows, group.f, group.a, p, own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
-        m.b[at + l] = -sum[l];
-        m.dw[at + l] -= weighted[l];
+        group.b[offset + l] = -sum[l];
+        group.dw[offset + l] -= weighted[l];
       }
     }
     worker.sync();

@@ -34,8 +34,9 @@ struct host_implementation<slicing_sort_op<Order>> {
   static void backward(host_exec const& exec, slicing_sort_backward<T> const& params, workspace w) {
     arena memory(w);
     layout<T> const scratch = layout_of<T>(memory, exec, params.dy.extents());
-    columns_to_permute<T> const columns{params.dy, params.dx,   params.perm,
-                                        false,     params.mode, params.lengths};
+    columns_to_permute<T> columns{params.dy, params.dx, params.perm};
+    columns.mode = params.mode;
+    columns.lengths = params.lengths;
     permute_columns(exec, columns, [&](unsigned thread) { return scratch[thread].permute; });
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse-factor mixing: what a call is about. Every factor m turns V into
+// Parameters of sparse_mix. Every factor m turns V into
 //   out[i] = residual[i] + sum over k = 0 .. links-1 of W_m[i, k] * V[(i + o_mk) mod n]
 // where n is the number of valid rows. The sum begins with the residual and takes k in this order,
 // each by one fused multiply-add; out is rounded to the element type.
@@ -12,8 +12,7 @@ SLICESORT_DETAIL_BEGIN
 
 enum class residual_form { per_factor, none, initial };
 
-// What a call's arithmetic and workspace depend on besides shapes. Offsets are computed on the
-// host, once for every link of every factor, so a topology need not be device code.
+// Offsets are computed on the host, so a topology need not be device code.
 struct mix_config {
   residual_form residual;
   index_t factors, links;
@@ -24,20 +23,20 @@ struct mix_config {
   index_t offset(index_t link, index_t factor) const { return evaluate(topology, link, factor); }
 };
 
-// What the size of the workspace depends on.
+// Arguments of the workspace size.
 struct mix_shape {
-  static constexpr index_t limit = 65535;  // of factors, links and every
+  static constexpr index_t limit = 65535;  // maximum of factors, links and every
 
   extents3 extents;  // of x
   index_t factors, links;
-  index_t every;  // states saved: see `checkpoints`
+  index_t every;
 };
 
 // The gradient of a weight is a sum over channels, whose order is defined here. `channel_block`
 // channels are summed by `channel_lanes` lanes: lane l sums channels l and l + channel_lanes by
 // fused multiply-adds from 0, then adds lane l + 8, then l + 4, l + 2 and l + 1. The sums of these
 // blocks of channels are added up in order, to 0 or, if gradients accumulate, to the element's
-// value. All is in the accumulator's type, and rounded once.
+// value. The sums have the accumulator's type and are rounded once.
 inline constexpr int channel_block = 32, channel_lanes = 16;
 
 template <class T>
@@ -49,7 +48,7 @@ struct sparse_mix_forward {
   tensor_stack<T const> weights;  // [factors, batch, length, links]
   tensor3<T> y;
   tensor_stack<T> states;
-  bool saving;  // whether states are written
+  bool saving;  // true if `states` is written
   tensor1<index_t const> lengths;
 
   mix_shape shape() const { return {x.extents(), config.factors, config.links, config.every}; }
@@ -61,12 +60,12 @@ struct sparse_mix_backward {
   static constexpr char const* name = "sparse_mix.backward";
   mix_config config;
   tensor3<T const> dy;
-  tensor3<T const> x;  // x and states are read for dweights only
+  tensor3<T const> x;  // x and states are read for weight gradients only
   tensor_stack<T const> weights;
   tensor_stack<T const> states;
   tensor3<T> dx;
   tensor_stack<T> dweights;
-  bool needs_weight_gradient;  // whether dweights is wanted
+  bool needs_weight_gradient;
   grad_mode mode;
   tensor1<index_t const> lengths;
 

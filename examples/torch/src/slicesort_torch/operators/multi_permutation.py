@@ -31,7 +31,7 @@ _multi_permutation_backward = register("multi_permutation_backward", fake=_fake_
 
 
 def multi_permutation(x, weights, order="ascending", lengths=None):
-    """`y = sum over k = 1 .. terms of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
+    """`y = sum over k = 1 .. components of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
     multi-permutation).
 
     x, y: `[batch, length, channels]`; weights: `[terms]`, cast to float32, or to float64 if x is float64. Orders and

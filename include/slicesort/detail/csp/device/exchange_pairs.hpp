@@ -54,7 +54,7 @@ struct exchange_pairs_kernel {
   }
 
  private:
-  // Whole: requires all rows of the byte to be valid and contiguous.
+  // Whole: all rows of the byte are valid and contiguous.
   template <bool Whole, class Block>
   SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& work, std::uint32_t unit,
                                     unsigned reversed, std::uint32_t valid,

@@ -51,7 +51,6 @@ struct group_tile {
                                               static_cast<std::size_t>(width));
   }
 
-  // Part of the tile that belongs to a thread.
   struct thread_work {
     tensor3<T const> const& x;
     bool inside = false;

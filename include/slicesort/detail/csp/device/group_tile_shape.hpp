@@ -20,13 +20,11 @@ SLICESORT_DETAIL_BEGIN
 // Number of columns of a staged tile; 0 if not even one fits.
 template <class T, class Grid>
 int staged_width(Grid const& grid, extents3 extents) {
-  // Includes free rows, at most one in eight.
   std::size_t const column =
       sizeof(T) * static_cast<std::size_t>(extents.length + extents.length / 8);
   return tile_width(grid.info(), permute_tuning_of<T>(grid), column, extents.length,
                     extents.batch * extents.channels);
 }
-// Shifts of a call that shifts channels.
 struct csp_shifting {
   bool shifted = false;  // true if some channel is shifted
   csp_config config{};
@@ -35,7 +33,6 @@ struct csp_shifting {
 // The following functions fill in a tile with its units set, and return the threads of a block or
 // 0.
 
-// Stages windows if shifts are similar enough.
 template <class T, class Grid, class Tile>
 int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const& shifting,
                  Tile& tile) {
@@ -47,7 +44,7 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
   int const width =
       static_cast<int>(std::min<index_t>(power_of_two_above(extents.channels), widest));
   index_t const row_bytes = width * static_cast<index_t>(sizeof(T));
-  // Includes at most one free row in eight.
+  // At most one free row in eight.
   index_t const max_rows =
       static_cast<index_t>(tuning.shared_tile_bytes) / row_bytes / 9 * 8 - Tile::run;
   bool const ragged = groups.lengths.data() != nullptr;
@@ -68,7 +65,6 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
   return threads;
 }
 
-// Stages whole columns if they fit and are worth it.
 template <class T, class Grid, class Tile>
 int shape_columns(Grid const& grid, extents3 extents, bool in_place, int max_threads, Tile& tile) {
   permute_tuning const tuning = permute_tuning_of<T>(grid);
@@ -84,7 +80,6 @@ int shape_columns(Grid const& grid, extents3 extents, bool in_place, int max_thr
   return std::min(tile_threads(tuning, column, extents.length, fitting), max_threads);
 }
 
-// Reads rows from the tensor.
 template <class T, class Grid, class Tile>
 int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   sort_tuning const sort = sort_tuning_of<T>(grid);
@@ -92,7 +87,7 @@ int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   tile.width = power_of_two_in(columns, 1, warp_threads);
   index_t const units_per_pass = sort.group_threads / tile.width;
   index_t units = divide_up(sort.group_rows, index_t{tile.rows_of_unit}) * units_per_pass;
-  // Prefers more blocks over more rows per thread.
+  // Prefers more blocks to more rows per thread.
   if (divide_up(columns, tile.width) * divide_up(column_units, units) < grid.info().processors)
     units = units_per_pass;
   tile.units_of_block = static_cast<std::uint32_t>(units);

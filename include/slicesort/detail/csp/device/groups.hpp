@@ -39,7 +39,6 @@ struct csp_groups {
   bool all_descend;           // direction of all channels, if they agree
   tensor1<index_t const> lengths;
 
-  // Groups of a sample.
   SLICESORT_HD index_t count() const { return divide_up(extents.length, group); }
 
   SLICESORT_HD csp_column column(column_index column) const {
@@ -50,7 +49,6 @@ struct csp_groups {
     bool const descends = descending != nullptr ? descending[column.channel] != 0 : all_descend;
     return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift), !descends};
   }
-  // First row of the group of row `n`.
   SLICESORT_HD_INLINE std::uint32_t first_of(std::uint32_t n) const {
     return divide_by_group(n) * static_cast<std::uint32_t>(group);
   }
@@ -92,7 +90,6 @@ struct csp_window {
   }
 };
 
-// Saved order of groups (detail/csp/params.hpp), or null.
 struct group_rows {
   void* data = nullptr;
   strides3 strides{};
@@ -110,7 +107,6 @@ struct group_rows {
     return column.batch * strides.batch + column.channel * strides.channels;
   }
 };
-// Column of a saved order with elements of a compile-time type.
 template <class Index>
 struct group_column {
   Index* data;

@@ -54,7 +54,6 @@ struct groups_view {
     return groups.column(index.column).ascending;
   }
 
-  // Values of the group after the shift.
   struct reader {
     column_of<T const> x;
     csp_column column;

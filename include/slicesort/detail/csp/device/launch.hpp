@@ -20,7 +20,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Samples of a saved order from `first` on.
 inline group_rows slice_batch(group_rows rows, index_t first) {
   if (rows.present())
     rows.data = static_cast<unsigned char*>(rows.data) + first * rows.strides.batch * rows.bytes;
@@ -32,14 +31,12 @@ inline extents3 group_extents(extents3 extents, index_t group) {
   return {extents.batch * divide_up(extents.length, group), group, extents.channels};
 }
 
-// True if a whole group fits in the registers of a thread.
 template <class T, class Grid>
 bool groups_in_registers(Grid const& grid, index_t group) {
   index_t const longest = sort_tuning_of<T>(grid).register_rows;
   return group <= 2 || group <= std::min<index_t>(longest, max_register_rows<T>);
 }
 
-// True if groups are sorted in registers from a tile in shared memory.
 template <class T, class Grid>
 bool groups_staged(Grid const& grid, extents3 extents, index_t group) {
   return groups_in_registers<T>(grid, group) && staged_width<T>(grid, extents) > 0;

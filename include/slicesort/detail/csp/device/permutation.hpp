@@ -12,7 +12,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Formats of a saved order.
 struct no_order {};        // groups of one row
 struct order_of_pairs {};  // 1 bit per pair
 struct order_of_bytes {};  // 8 bits per row

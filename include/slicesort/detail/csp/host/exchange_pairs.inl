@@ -26,7 +26,6 @@ struct pair_exchange {
       exchange_lanes<Stream>(from + c, from_pitch, rows, saved + c, to + c, to_pitch);
   }
 
-  // Variants of both functions for unshifted pairs of rows, in the order of memory.
   template <bool Stream>
   static void forward_rows(pair_rows<T> const& r) {
     V const flip = broadcast<V>(r.flip);

@@ -15,7 +15,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// True if row numbers in a group exceed 16 bits.
 constexpr bool is_long_group(index_t group) { return group > 65536; }
 
 template <class T>
@@ -59,7 +58,6 @@ class csp_long_groups {
     layout.adjacent = layout.dense = false;
     return layout;
   }
-  // Returns the operand of `width` lanes from `lane` on.
   static tile_operand part_of_operand(tile_operand const& operand, int lane, int width) {
     tile_operand layout = operand;
     for (int k = 0; k < width; ++k) layout.start[k] = operand.start[lane + k];

@@ -35,7 +35,7 @@ struct pair_rows {
   }
 };
 
-// Returns bits p, set if pair p of the batch at row i is in falling order in the reference channel.
+// Bit p: set if pair p of the batch at row i is falling in the reference channel.
 inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int count) {
   unsigned pairs = 0;
   for (int p = 0; destinations != nullptr && p < count / 2; ++p)
@@ -43,7 +43,6 @@ inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int 
   return pairs;
 }
 
-// Kernels of one instruction set, chosen once per call.
 template <class T>
 struct csp_kernels {
   void (*move_csp_tile)(csp_tile<T> const&, csp_step);

@@ -57,7 +57,6 @@ index_t best_pitch(index_t min_pitch, index_t const* row, int width) {
   return best;
 }
 
-// Scratch memory of one tile.
 template <class T>
 struct csp_scratch {
   T* columns;             // shifted channels, each contiguous: [32][pitch]
@@ -104,7 +103,6 @@ struct csp_tile {
     index_t const source = row - shift[lane];
     return source < 0 ? source + rows : source;
   }
-  // Requires the shifts.
   void choose_pitch(csp_step step) {
     index_t first[tile_columns];
     for (int lane = 0; lane < width; ++lane)
@@ -113,7 +111,6 @@ struct csp_tile {
   }
 };
 
-// Operand of contiguous rows of 32 elements.
 inline tile_operand staged_rows(int width) {
   tile_operand layout;
   for (int lane = 0; lane < tile_columns; ++lane) layout.start[lane] = lane;

@@ -21,7 +21,6 @@ class csp_tile_kernel {
       sort_chunks();
   }
 
-  // Stores the shifted channels in `scratch.columns`.
   void gather_shifted() const {
     index_t offset[tile_columns];
     for (int lane = 0; lane < tile_columns; ++lane) offset[lane] = tile_.shift[lane];
@@ -48,7 +47,6 @@ class csp_tile_kernel {
  private:
   static constexpr std::size_t batch_size = std::size_t{csp_batch} * tile_columns;
 
-  // Rows of 32 adjacent elements, in the tensor or in a stage.
   template <class E>
   struct row_block {
     E const* data;
@@ -70,8 +68,6 @@ class csp_tile_kernel {
     return tile_.rows - i < csp_batch ? static_cast<int>(tile_.rows - i) : csp_batch;
   }
 
-  // --- from contiguous channels back to rows ---
-
   template <bool Stream>
   void scatter_shifted() const {
     for (index_t i = 0; i < tile_.rows; i += csp_batch) {
@@ -81,15 +77,12 @@ class csp_tile_kernel {
     }
     finish_streaming<Stream>();
   }
-  // Returns the batch of shifted rows that begins at row i.
   row_block<T> shifted_rows(index_t i, int count) const {
     if (!tile_.shifted)
       return rows_at(tile_.from, tile_.from_layout, tile_.width, i, count, tile_.scratch.stage);
     columns_.transpose_out(i, tile_.scratch.stage);
     return {tile_.scratch.stage, tile_columns};
   }
-
-  // --- groups of one row or two ---
 
   template <bool Stream>
   void move_batches() const {
@@ -153,9 +146,6 @@ class csp_tile_kernel {
     finish_streaming<Stream>();
   }
 
-  // --- longer groups ---
-
-  // Sorts several whole groups at a time, as columns.
   void sort_chunks() const {
     index_t const chunk = csp_chunk_rows(tile_.group, tile_.rows);
     tile_operand const staged = staged_rows(tile_.width);

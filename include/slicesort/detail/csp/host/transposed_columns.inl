@@ -43,7 +43,6 @@ class transposed_columns {
     transpose<side>(x);
     (store_wrapped(x[At], c + static_cast<int>(At), offset[At]), ...);
   }
-  // Stores fewer rows than a square has.
   void rows_in(T const* from, index_t pitch, int count, int c, index_t* offset) const {
     for (int k = 0; k < count; ++k)
       for (int lane = 0; lane < side; ++lane)

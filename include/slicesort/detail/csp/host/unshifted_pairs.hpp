@@ -30,7 +30,6 @@ index_t unshifted_channels(From from, To to, Order order, bool saving, index_t g
   return adjacent ? channels - channels % tile_columns : 0;
 }
 
-// Calls exchange(batch, rows) for every piece of every sample.
 template <class T, class Order, class F>
 void for_each_unshifted_piece(host_exec const& exec, tensor3<T const> from, tensor3<T> to,
                               Order order, bool saving, index_t channels,

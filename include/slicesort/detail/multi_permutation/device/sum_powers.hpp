@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sums of powers of permutations, and their transpose. Everything that a sum needs of its
-// column lies on one chain of rows, so threads need not synchronize while they add.
+// Weighted sums of powers of permutations, and their transpose. A sum visits one chain of rows of its
+// column, so threads need not synchronize while they add.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -18,15 +18,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The rows that a thread's next chains start from, and the first terms of their sums. Chains past
-// the valid rows repeat the first one, and are not stored.
+// Sets the first rows of a thread's next chains and the first summands. Chains past the valid rows
+// repeat the first one and are not stored.
 template <class Column, class Share, class Row, class A>
-SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& here, Row first, A weight,
-                                      Row (&n)[chained_in_flight], A (&sum)[chained_in_flight]) {
+SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& work, Row first, A weight,
+                                      Row (&n)[chained_at_once], A (&sum)[chained_at_once]) {
   SLICESORT_UNROLL
-  for (int k = 0; k < chained_in_flight; ++k) {
-    n[k] = first + k * here.step;
-    if (n[k] >= here.valid) n[k] = first;
+  for (int k = 0; k < chained_at_once; ++k) {
+    n[k] = first + k * work.step;
+    if (n[k] >= work.valid) n[k] = first;
     sum[k] = weight * static_cast<A>(column.value(n[k]));
   }
 }
@@ -38,7 +38,7 @@ struct sum_powers_kernel {
   using A = accumulator_t<T>;
 
   chained_columns<T, InShared> sorted;
-  term_weights<A> weights;
+  component_weights<A> weights;
   tensor3<T> y;  // with InShared, may be the tensor of the sorted columns
 
   template <class SharedAllocator>
@@ -50,17 +50,17 @@ struct sum_powers_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     using row = typename chained_columns<T, InShared>::row;
     auto const tile = shared(block);
-    auto const here = sorted.thread_work_of(block);
-    auto const column = sorted.open(block, tile, here);
-    if (!here.inside) return;
-    column_of<T> const to(y, here.column);
+    auto const work = sorted.thread_work_of(block);
+    auto const column = sorted.open(block, tile, work);
+    if (!work.inside) return;
+    column_of<T> const output(y, work.at);
 
     A const first_weight = weights(1);
-    for (row first = here.first; first < here.valid; first += chained_in_flight * here.step) {
-      row n[chained_in_flight];
-      A sum[chained_in_flight];
-      begin_chains(column, here, first, first_weight, n, sum);
-      for (index_t power = 2; power <= weights.terms; ++power) {
+    for (row first = work.first; first < work.valid; first += chained_at_once * work.step) {
+      row n[chained_at_once];
+      A sum[chained_at_once];
+      begin_chains(column, work, first, first_weight, n, sum);
+      for (index_t power = 2; power <= weights.components; ++power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
         for (int k = 0; k < chained_in_flight; ++k) {
@@ -69,57 +69,57 @@ struct sum_powers_kernel {
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_in_flight; ++k)
-        if (first + k * here.step < here.valid) to[first + k * here.step] = rounded<T>(sum[k]);
+      for (int k = 0; k < chained_at_once; ++k)
+        if (first + k * work.step < work.valid) output[first + k * work.step] = rounded<T>(sum[k]);
     }
-    for (row n = here.first; n < here.length; n += here.step)
-      if (n >= here.valid) to[n] = column.value(n);
+    for (row n = work.first; n < work.length; n += work.step)
+      if (n >= work.valid) output[n] = column.value(n);
   }
 };
 
 // dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ..)): the sum that starts
-// at row m with a_K d[m] moves on to row p[m] with every term, and ends one row after the last.
+// at row m with a_K d[m] moves from row n to row p[n] at every step.
 template <class T, bool InShared>
 struct transpose_powers_kernel {
   static constexpr int max_threads = 512;
   using A = accumulator_t<T>;
 
   chained_columns<T, InShared> gradient;  // with InShared, may be dx
-  term_weights<A> weights;
+  component_weights<A> weights;
   tensor3<T> dx;
   grad_mode mode;
 
   struct memory {
     typename chained_columns<T, InShared>::tile tile;
-    A* sums;  // so that rows are not scattered to dx
+    A* sums;  // avoids scattered stores to dx
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    memory m{gradient.shared(shared_memory), nullptr};
+    memory buffers{gradient.shared(shared_memory), nullptr};
     if constexpr (InShared)
-      m.sums = shared_memory.template allocate<A>(static_cast<std::size_t>(dx.extents().length) *
-                                                  static_cast<std::size_t>(gradient.width));
-    return m;
+      buffers.sums = shared_memory.template allocate<A>(
+          static_cast<std::size_t>(dx.extents().length) * static_cast<std::size_t>(gradient.width));
+    return buffers;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     using row = typename chained_columns<T, InShared>::row;
-    memory const m = shared(block);
-    auto const here = gradient.thread_work_of(block);
-    auto const column = gradient.open(block, m.tile, here);
-    column_of<T> const to(dx, here.column);
+    memory const buffers = shared(block);
+    auto const work = gradient.thread_work_of(block);
+    auto const column = gradient.open(block, buffers.tile, work);
+    column_of<T> const output(dx, work.at);
     A* sums = nullptr;
-    if constexpr (InShared) sums = m.sums + (column.values - m.tile.values);
+    if constexpr (InShared) sums = buffers.sums + (column.values - buffers.tile.values);
 
-    A const last_weight = weights(weights.terms);
-    for (row first = here.first; first < here.valid; first += chained_in_flight * here.step) {
-      row n[chained_in_flight];
-      A sum[chained_in_flight];
-      begin_chains(column, here, first, last_weight, n, sum);
+    A const last_weight = weights(weights.components);
+    for (row first = work.first; first < work.valid; first += chained_at_once * work.step) {
+      row n[chained_at_once];
+      A sum[chained_at_once];
+      begin_chains(column, work, first, last_weight, n, sum);
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_in_flight; ++k) n[k] = column.next(n[k]);
-      for (index_t power = weights.terms - 1; power >= 1; --power) {
+      for (int k = 0; k < chained_at_once; ++k) n[k] = column.next(n[k]);
+      for (index_t power = weights.components - 1; power >= 1; --power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
         for (int k = 0; k < chained_in_flight; ++k) {
@@ -128,30 +128,30 @@ struct transpose_powers_kernel {
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_in_flight; ++k) {
-        if (first + k * here.step >= here.valid) continue;
+      for (int k = 0; k < chained_at_once; ++k) {
+        if (first + k * work.step >= work.valid) continue;
         if constexpr (InShared)
           sums[n[k] * column.pitch] = sum[k];
         else
-          store_or_accumulate_sum(mode, to[n[k]], sum[k]);
+          store_or_accumulate_sum(mode, output[n[k]], sum[k]);
       }
     }
     if constexpr (InShared) {
       block.sync();
-      for (row first = here.first; first < here.valid; first += chained_in_flight * here.step) {
-        T old[chained_in_flight] = {};
+      for (row first = work.first; first < work.valid; first += chained_at_once * work.step) {
+        T old[chained_at_once] = {};
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k)
-          if (mode == grad_mode::accumulate && first + k * here.step < here.valid)
-            old[k] = to[first + k * here.step];
+        for (int k = 0; k < chained_at_once; ++k)
+          if (mode == grad_mode::accumulate && first + k * work.step < work.valid)
+            old[k] = output[first + k * work.step];
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k)
-          if (row const n = first + k * here.step; n < here.valid)
-            to[n] = stored_or_accumulated_sum(mode, old[k], sums[n * column.pitch]);
+        for (int k = 0; k < chained_at_once; ++k)
+          if (row const n = first + k * work.step; n < work.valid)
+            output[n] = stored_or_accumulated_sum(mode, old[k], sums[n * column.pitch]);
       }
     }
-    for (row n = here.first; n < here.length; n += here.step)
-      if (n >= here.valid) store_or_accumulate<Block>(mode, to[n], column.value(n));
+    for (row n = work.first; n < work.length; n += work.step)
+      if (n >= work.valid) store_or_accumulate<Block>(mode, output[n], column.value(n));
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the weights, dweights(k - 1) = sum of dy * (P^k x), in double: over the rows of
-// each column in order, then over the columns in order. Another order would give other bits.
+// The gradient of the weights, dweights(k - 1) = sum of dy * (P^k x), in double: summed over the rows
+// of each column, then over the columns, in a fixed order that determines the bits.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,123 +17,125 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// sum + v[0] + v[pitch] + .., with the loads ahead of the additions.
+// Returns sum + v[0] + v[pitch] + .. Batches the loads.
 template <class Pitch>
 SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitch, double sum) {
-  constexpr int at_once = 8;
+  constexpr int unrolled = 8;
   Pitch i = 0;
-  for (; i + at_once <= count; i += at_once) {
-    double next[at_once];
+  for (; i + unrolled <= count; i += unrolled) {
+    double next[unrolled];
     SLICESORT_UNROLL
-    for (int k = 0; k < at_once; ++k) next[k] = v[(i + k) * pitch];
+    for (int k = 0; k < unrolled; ++k) next[k] = v[(i + k) * pitch];
     SLICESORT_UNROLL
-    for (int k = 0; k < at_once; ++k) sum += next[k];
+    for (int k = 0; k < unrolled; ++k) sum += next[k];
   }
   for (; i < count; ++i) sum += v[i * pitch];
   return sum;
 }
 
-// The sums of every column. First all threads multiply, one row each, for some of the terms; then
-// one thread for every column and term adds.
+// Sums each column. All threads multiply, a row each, for a batch of components; then one thread for
+// each column and component adds.
 template <class T, bool InShared>
 struct weights_gradient_kernel {
   static constexpr int max_threads = 256;
-  static constexpr int max_terms_at_once = 4;
+  static constexpr int max_components_at_once = 4;
   using A = accumulator_t<T>;
 
   chained_columns<T, InShared> x;
   tensor3<T const> dy;
   double* sums;  // [columns, terms]
-  index_t terms;
-  int terms_at_once;  // times the width of the tile: at most `threads`
+  index_t components;
+  int components_at_once;  // times the width of the tile: at most `threads`
   int threads;
 
   struct memory {
     typename chained_columns<T, InShared>::tile tile;
     double* products;     // [terms_at_once, row threads, width]
-    std::uint32_t* rows;  // of the tile's columns
+    std::uint32_t* rows;  // valid rows of each column
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const tile = x.shared(shared_memory);
     double* const products = shared_memory.template allocate<double>(
-        static_cast<std::size_t>(terms_at_once) * static_cast<std::size_t>(threads));
+        static_cast<std::size_t>(components_at_once) * static_cast<std::size_t>(threads));
     return {tile, products,
             shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const here = x.thread_work_of(block);
-    memory const m = shared(block);
-    auto const column = x.open(block, m.tile, here);
-    column_of<T const> const d(dy, here.column);
+    auto const work = x.thread_work_of(block);
+    memory const buffers = shared(block);
+    auto const column = x.open(block, buffers.tile, work);
+    column_of<T const> const gradient(dy, work.at);
     // Rows are numbered in 32 bits: there are at most 2^31.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
-    auto const begin = static_cast<std::uint32_t>(here.first);
-    auto const step = static_cast<std::uint32_t>(here.step);
-    auto const valid = static_cast<std::uint32_t>(here.valid);
+    auto const begin = static_cast<std::uint32_t>(work.first);
+    auto const step = static_cast<std::uint32_t>(work.step);
+    auto const valid = static_cast<std::uint32_t>(work.valid);
 
-    // The column that this thread adds up is not the one whose rows it multiplies.
-    int const lane = block.rank() % x.width, term = block.rank() / x.width;
-    int const column_here = tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
-    double* const product = m.products + static_cast<int>(begin) * x.width + column_here;
-    if (begin == 0) m.rows[column_here] = valid;
+    // The thread adds up column `lane`, but multiplies rows of column `work_column`.
+    int const lane = block.rank() % x.width, component = block.rank() / x.width;
+    int const work_column = tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
+    double* const product = buffers.products + static_cast<int>(begin) * x.width + work_column;
+    if (begin == 0) buffers.rows[work_column] = valid;
 
-    for (index_t first_term = 0; first_term < terms; first_term += terms_at_once) {
-      index_t const left = terms - first_term;
-      int const count = left < terms_at_once ? static_cast<int>(left) : terms_at_once;
+    for (index_t first_component = 0; first_component < components;
+         first_component += components_at_once) {
+      index_t const remaining = components - first_component;
+      int const count =
+          remaining < components_at_once ? static_cast<int>(remaining) : components_at_once;
       double sum = 0;
       for (std::uint32_t n = begin; n - begin < length; n += step) {
-        if (n < valid) multiply(column, d, n, first_term, count, product);
+        if (n < valid) multiply(column, gradient, n, first_component, count, product);
         block.sync();
         std::uint32_t const first = n - begin;
-        if (term < count && first < m.rows[lane]) {
-          std::uint32_t const rest = m.rows[lane] - first;
-          sum = add_in_order(m.products + term * threads + lane,
-                             static_cast<int>(rest < step ? rest : step), x.width, sum);
+        if (component < count && first < buffers.rows[lane]) {
+          std::uint32_t const rows_left = buffers.rows[lane] - first;
+          sum = add_in_order(buffers.products + component * threads + lane,
+                             static_cast<int>(rows_left < step ? rows_left : step), x.width, sum);
         }
         block.sync();
       }
-      index_t const number = block.index() * x.width + lane;
-      if (term < count && number < dy.extents().batch * dy.extents().channels)
-        sums[number * terms + first_term + term] = sum;
+      index_t const column_number = block.index() * x.width + lane;
+      if (component < count && column_number < dy.extents().batch * dy.extents().channels)
+        sums[column_number * components + first_component + component] = sum;
     }
   }
 
  private:
-  // Writes the products of row n, one for every term, at a distance of `threads`.
-  SLICESORT_HD void multiply(chained_column<T, InShared> const& column, column_of<T const> d,
-                             std::uint32_t n, index_t first_term, int count,
+  // Stores the products of row n, one per component, at a distance of `threads`.
+  SLICESORT_HD void multiply(chained_column<T, InShared> const& column, column_of<T const> gradient,
+                             std::uint32_t n, index_t first_component, int count,
                              double* product) const {
-    auto const factor = static_cast<double>(static_cast<A>(d[n]));
-    auto at = static_cast<typename chained_columns<T, InShared>::row>(n);
-    for (index_t k = 1; k <= first_term + count; ++k) {
-      at = column.next(at);
-      if (k <= first_term) continue;
-      *product = factor * static_cast<double>(static_cast<A>(column.value(at)));
+    auto const factor = static_cast<double>(static_cast<A>(gradient[n]));
+    auto row = static_cast<typename chained_columns<T, InShared>::row>(n);
+    for (index_t k = 1; k <= first_component + count; ++k) {
+      row = column.next(row);
+      if (k <= first_component) continue;
+      *product = factor * static_cast<double>(static_cast<A>(column.value(row)));
       product += threads;
     }
   }
 };
 
-// One thread for every term adds up the columns, beginning with dweights where it accumulates.
+// Adds up the columns, a thread per component.
 template <class A>
 struct add_columns_kernel {
   static constexpr int max_threads = 32;
 
   double const* sums;  // [columns, terms]
-  index_t columns, terms;
+  index_t columns, components;
   tensor1<A> dweights;
   grad_mode mode;
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    index_t const term = block.index() * block.size() + block.rank();
-    if (term >= terms) return;
-    double sum = mode == grad_mode::overwrite ? 0 : static_cast<double>(dweights(term));
-    sum = add_in_order(sums + term, columns, terms, sum);
-    dweights(term) = rounded<A>(sum);
+    index_t const component = block.index() * block.size() + block.rank();
+    if (component >= components) return;
+    double sum = mode == grad_mode::overwrite ? 0 : static_cast<double>(dweights(component));
+    sum = add_in_order(sums + component, columns, components, sum);
+    dweights(component) = rounded<A>(sum);
   }
 };
 

@@ -35,13 +35,11 @@ void copy_merged(Grid const& grid, tensor3<T const> x, T* memory, bool rows_adja
   grid.run(copy_columns_kernel<T>{x, target, slab}, slab.blocks(threads), threads);
 }
 
-// Shared memory of a column and its permutation, of 16-bit rows.
 template <class T>
 std::size_t chained_bytes(index_t length) {
   return (sizeof(T) + sizeof(std::uint16_t)) * static_cast<std::size_t>(length);
 }
 
-// Number of columns of a tile; 0 if none fits.
 template <class T, class Grid>
 int chained_width(Grid const& grid, std::size_t column_bytes, extents3 extents) {
   if (!narrow_rows(extents.length)) return 0;

@@ -64,7 +64,6 @@ struct copy_columns_kernel {
   }
 };
 
-// Rows: permutation of every column (permutation_rows.hpp).
 template <class T, class Rows>
 struct permute_direct_kernel {
   static constexpr int max_threads = 256;

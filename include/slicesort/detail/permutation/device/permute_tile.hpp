@@ -14,7 +14,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows: permutation of every column (permutation_rows.hpp).
 template <class T, class Rows>
 struct permute_tile_kernel {
   static constexpr int max_threads = 1024;
@@ -62,7 +61,6 @@ struct permute_tile_kernel {
   }
 
  private:
-  // Rows that a thread moves, all in one column.
   struct thread_column {
     T* tile;  // row n lies at tile[n * pitch]
     int pitch;
@@ -82,11 +80,11 @@ struct permute_tile_kernel {
     for_row_batches<in_flight>(rows, [&](auto batch) {
       T value[static_cast<std::size_t>(in_flight)];
       int to[static_cast<std::size_t>(in_flight)];
-      batch.each([&](int k, int row) {
+      batch.for_each([&](int k, int row) {
         value[k] = source.next();
         to[k] = Permuted ? static_cast<int>(index.next()) : row;
       });
-      batch.each([&](int k, int) { rows_of_thread[to[k]] = value[k]; });
+      batch.for_each([&](int k, int) { rows_of_thread[to[k]] = value[k]; });
     });
   }
 
@@ -100,8 +98,8 @@ struct permute_tile_kernel {
     for_row_batches<in_flight>(rows, [&](auto batch) {
       constexpr auto count = static_cast<std::size_t>(in_flight);
       T old[count] = {}, value[count];
-      if (mode == grad_mode::accumulate) batch.each([&](int k, int) { old[k] = source.next(); });
-      batch.each([&](int k, int row) {
+      if (mode == grad_mode::accumulate) batch.for_each([&](int k, int) { old[k] = source.next(); });
+      batch.for_each([&](int k, int row) {
         value[k] = rows_of_thread[Permuted ? static_cast<int>(index.next()) : row];
       });
       batch.for_each([&](int k, int) {

@@ -33,13 +33,11 @@ struct permute_task {
 
   permute_task(extents3 extents, unsigned threads)
       : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_of_task(extents, threads) : 1) {}
-  // Number of tasks.
   index_t count(extents3 extents) const {
     return extents.empty() ? 0 : tiles_of(extents, tiles * tile_columns);
   }
 };
 
-// Workspace of one task.
 template <class T>
 struct permute_scratch {
   T* tiles[2] = {};

@@ -43,7 +43,6 @@ struct whole_rows {
   Element const* operator[](int k) const { return data + k * pitch; }
 };
 
-// Returns rows i .. of the input; the stage has room for `count` rows.
 template <class T>
 whole_rows<T> input_rows(permuted_tile<T> const& tile, index_t i, int count, T* stage) {
   if (tile.x_layout.dense)
@@ -73,7 +72,6 @@ SLICESORT_INLINE void scatter_row(T const* x, Index const* perm, T* tile,
                                   std::index_sequence<Lane...>) {
   ((tile[static_cast<std::size_t>(perm[Lane]) * tile_columns + Lane] = x[Lane]), ...);
 }
-// Gathers one row of the output from the rows in `perm`.
 template <class T, class Index, std::size_t... Lane>
 SLICESORT_INLINE void gather_row(T const* tile, Index const* perm, T* y,
                                  std::index_sequence<Lane...>) {
@@ -94,7 +92,7 @@ void prefetch_copied_rows(permuted_tile<T> const& tile, index_t i, int count) {
   }
 }
 
-// Loads the tile in the order of the output, or with Gather in that of the input.
+// Loads the tile in the order of y, or with Gather in that of x.
 template <bool Gather, class Index, class T>
 void load_tile(permuted_tile<T> const& tile) {
   constexpr int batch = 8;
@@ -118,7 +116,6 @@ void load_tile(permuted_tile<T> const& tile) {
   }
 }
 
-// Stores rows i .. of the output.
 template <bool Gather, bool Stream, class Index, class T>
 void store_tile_rows(permuted_tile<T> const& tile, index_t i, Index* indices) {
   int const count = static_cast<int>(std::min<index_t>(tile.rows - i, store_batch_rows));
@@ -158,7 +155,6 @@ void move_tiles(permuted_tile<T> const* tiles, int count) {
     write_tiles<Gather, false, Index>(tiles, count);
 }
 
-// Permutes one tile or two adjacent ones.
 template <class T>
 void permute_tiles(permuted_tile<T> const* tiles, int count) {
   bool const narrow = tiles->perm_width == index_width::bits16;

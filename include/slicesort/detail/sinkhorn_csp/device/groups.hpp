@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of sinkhorn_csp. A block takes one group of a tile of channels; a thread takes every
-// `step`-th row, and every `step`-th column, of one channel's matrix.
+// The kernels of sinkhorn_csp. A block processes one group of a tile of channels; a thread, every
+// `step`-th row and column of one channel's matrix.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,7 +23,7 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr int max_mixing_threads = 256;
 
-// The worker that sinkhorn_csp/sinkhorn.hpp asks for: one thread of a block.
+// The worker of sinkhorn_csp/sinkhorn.hpp: one thread of a block.
 template <class Block>
 struct mixing_thread {
   static constexpr int lanes = 1;
@@ -57,50 +57,52 @@ struct scratch_allocator {
   }
 };
 
-// What a block of forward or backward works on, and where its arrays are.
+// Arguments and memory of a block, forward or backward.
 template <class T>
 struct grouped_tiles {
   using A = accumulator_t<T>;
 
   tensor3<T const> x;
   tensor1<index_t const> lengths;
-  index_t const* shifts;  // of every channel
+  index_t const* shifts;  // per channel
   double tau;
   index_t iterations, reference, group;
-  index_t first_sample, first_block;  // of this launch
+  index_t first_sample, first_block;  // first ones of this launch
   int width;                          // channels of a tile, a power of two
   unsigned char* scratch;
-  std::size_t scratch_bytes;  // of a block
+  std::size_t scratch_bytes;  // per block
 
-  // Arrays that are read for every element of a matrix.
+  // Allocates the arrays that are read for every element of a matrix.
   template <class SharedAllocator>
-  SLICESORT_HD void hot(SharedAllocator& shared_memory, sinkhorn_group<A>& g, bool backward) const {
+  SLICESORT_HD void hot(SharedAllocator& shared_memory, sinkhorn_group<A>& arrays,
+                        bool backward) const {
     auto const rows = static_cast<std::size_t>(group);
-    auto const all = rows * static_cast<std::size_t>(width);
-    g.u = shared_memory.template allocate<A>(rows);
-    g.values = shared_memory.template allocate<A>(all);
-    g.w = shared_memory.template allocate<A>(all);
-    g.f = shared_memory.template allocate<A>(all);
-    g.h = shared_memory.template allocate<A>(all);
+    auto const elements = rows * static_cast<std::size_t>(width);
+    arrays.u = shared_memory.template allocate<A>(rows);
+    arrays.values = shared_memory.template allocate<A>(elements);
+    arrays.w = shared_memory.template allocate<A>(elements);
+    arrays.f = shared_memory.template allocate<A>(elements);
+    arrays.h = shared_memory.template allocate<A>(elements);
     if (!backward) return;
-    g.a = shared_memory.template allocate<A>(all);
-    g.b = shared_memory.template allocate<A>(all);
+    arrays.a = shared_memory.template allocate<A>(elements);
+    arrays.b = shared_memory.template allocate<A>(elements);
   }
-  // Arrays that are read once for every row.
+  // Allocates the arrays that are read once per row.
   template <class SharedAllocator>
-  SLICESORT_HD void cold(SharedAllocator& shared_memory, sinkhorn_group<A>& g) const {
-    auto const all = static_cast<std::size_t>(group) * static_cast<std::size_t>(width);
-    g.du = shared_memory.template allocate<A>(all);
-    g.dw = shared_memory.template allocate<A>(all);
-    g.history = shared_memory.template allocate<A>(4 * static_cast<std::size_t>(iterations) * all);
+  SLICESORT_HD void cold(SharedAllocator& shared_memory, sinkhorn_group<A>& arrays) const {
+    auto const elements = static_cast<std::size_t>(group) * static_cast<std::size_t>(width);
+    arrays.du = shared_memory.template allocate<A>(elements);
+    arrays.dw = shared_memory.template allocate<A>(elements);
+    arrays.history =
+        shared_memory.template allocate<A>(4 * static_cast<std::size_t>(iterations) * elements);
   }
 
-  // A thread's part. Threads past the last channel process zeros: they must still reach every
-  // barrier.
+  // Threads past the last channel process zeros, because they must reach every barrier.
   struct thread_work {
     bool inside;
     index_t sample, batch, channel, shift;
-    index_t begin, rows, end, valid;  // rows of the group, those that take part, of the sample
+    index_t begin, rows, end;  // first row of the group, its valid rows, its last row + 1
+    index_t valid;             // rows of the sample
     int column;
     index_t first, step;
 
@@ -114,51 +116,55 @@ struct grouped_tiles {
     extents3 const e = x.extents();
     index_t const tiles = (e.channels + width - 1) / width;
     index_t const groups = (e.length + group - 1) / group;
-    index_t const number = first_block + block.index();
-    index_t const tile = number % tiles, rest = number / tiles;
-    thread_work s;
-    s.sample = rest / groups;
-    s.batch = first_sample + s.sample;
-    s.begin = rest % groups * group;
-    s.end = e.length - s.begin < group ? e.length : s.begin + group;
-    s.valid = valid_rows(lengths, s.batch, e.length);
-    s.rows = s.valid <= s.begin ? 0 : (s.valid < s.end ? s.valid : s.end) - s.begin;
-    s.column = block.rank() % width;
-    s.first = block.rank() / width;
-    s.step = block.size() / width;
-    s.channel = tile * width + s.column;
-    s.inside = s.channel < e.channels;
-    s.shift = s.inside ? wrapped(shifts[s.channel], s.valid) : 0;
-    return s;
+    index_t const index = first_block + block.index();
+    index_t const tile = index % tiles, rest = index / tiles;
+    thread_work work;
+    work.sample = rest / groups;
+    work.batch = first_sample + work.sample;
+    work.begin = rest % groups * group;
+    work.end = e.length - work.begin < group ? e.length : work.begin + group;
+    work.valid = rows_of(lengths, work.batch, e.length);
+    work.rows =
+        work.valid <= work.begin ? 0 : (work.valid < work.end ? work.valid : work.end) - work.begin;
+    work.column = block.rank() % width;
+    work.first = block.rank() / width;
+    work.step = block.size() / width;
+    work.channel = tile * width + work.column;
+    work.inside = work.channel < e.channels;
+    work.shift = work.inside ? wrapped(shifts[work.channel], work.valid) : 0;
+    return work;
   }
 
   // Moves the group's arrays to this thread's column.
-  SLICESORT_HD void enter(sinkhorn_group<A>& g, thread_work const& s) const {
-    g.rows = s.rows;
-    g.pitch = width;
-    g.values += s.column, g.w += s.column, g.f += s.column, g.h += s.column;
+  SLICESORT_HD void enter(sinkhorn_group<A>& arrays, thread_work const& work) const {
+    arrays.rows = work.rows;
+    arrays.pitch = width;
+    arrays.values += work.column, arrays.w += work.column, arrays.f += work.column,
+        arrays.h += work.column;
   }
-  SLICESORT_HD void enter_backward(sinkhorn_group<A>& g, thread_work const& s) const {
-    enter(g, s);
-    g.a += s.column, g.b += s.column, g.du += s.column, g.dw += s.column, g.history += s.column;
+  SLICESORT_HD void enter_backward(sinkhorn_group<A>& arrays, thread_work const& work) const {
+    enter(arrays, work);
+    arrays.a += work.column, arrays.b += work.column, arrays.du += work.column,
+        arrays.dw += work.column, arrays.history += work.column;
   }
 
   template <class Block>
-  SLICESORT_HD void load(Block const& block, thread_work const& s,
-                         sinkhorn_group<A> const& g) const {
-    for (index_t i = block.rank(); i < s.rows; i += block.size()) {
-      auto const of_reference = static_cast<A>(x(s.batch, s.begin + i, reference));
-      g.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
+  SLICESORT_HD void load(Block const& block, thread_work const& work,
+                         sinkhorn_group<A> const& arrays) const {
+    for (index_t i = block.rank(); i < work.rows; i += block.size()) {
+      auto const of_reference = static_cast<A>(x(work.batch, work.begin + i, reference));
+      arrays.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
     }
-    for (index_t i = s.first; i < s.rows; i += s.step) {
-      A const value = s.inside ? static_cast<A>(x(s.batch, s.source(i), s.channel)) : A{};
-      g.values[i * width] = value;
-      g.w[i * width] = logit_factor<A>(static_cast<double>(value));
+    for (index_t i = work.first; i < work.rows; i += work.step) {
+      A const value =
+          work.inside ? static_cast<A>(x(work.batch, work.source(i), work.channel)) : A{};
+      arrays.values[i * width] = value;
+      arrays.w[i * width] = logit_factor<A>(static_cast<double>(value));
     }
   }
 };
 
-// y = T w. InShared: whether the hot arrays lie in shared memory.
+// y = T w. InShared: true if the hot arrays are in shared memory.
 template <class T, bool InShared>
 struct mix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
@@ -169,40 +175,39 @@ struct mix_groups_kernel {
 
   template <class SharedAllocator>
   SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
-    sinkhorn_group<A> g{};
-    if constexpr (InShared) tiles.hot(shared_memory, g, false);
-    return g;
+    sinkhorn_group<A> arrays{};
+    if constexpr (InShared) tiles.hot(shared_memory, arrays, false);
+    return arrays;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const s = tiles.thread_work_of(block);
-    auto g = shared(block);
+    auto const work = tiles.thread_work_of(block);
+    auto arrays = shared(block);
     if constexpr (!InShared) {
       scratch_allocator shared_memory{tiles.scratch + static_cast<std::size_t>(block.index()) *
                                                           tiles.scratch_bytes};
-      tiles.hot(shared_memory, g, false);
+      tiles.hot(shared_memory, arrays, false);
     }
-    tiles.enter(g, s);
-    tiles.load(block, s, g);
-    mixing_thread<Block> worker{block, s.first, s.step};
-    scale_group<false>(worker, g, tiles.iterations);
-    if (!s.inside) return;
-    for (index_t i = s.first; i < s.end - s.begin; i += s.step) {
-      index_t const row = s.begin + i;
-      if (i >= s.rows || s.channel == tiles.reference) {
-        y(s.batch, row, s.channel) = tiles.x(s.batch, row, s.channel);
+    tiles.enter(arrays, work);
+    tiles.load(block, work, arrays);
+    mixing_thread<Block> worker{block, work.first, work.step};
+    scale_group<false>(worker, arrays, tiles.iterations);
+    if (!work.inside) return;
+    for (index_t i = work.first; i < work.end - work.begin; i += work.step) {
+      index_t const row = work.begin + i;
+      if (i >= work.rows || work.channel == tiles.reference) {
+        y(work.batch, row, work.channel) = tiles.x(work.batch, row, work.channel);
         continue;
       }
       lanes_of<A, 1> mixed;
-      mix_row(worker, g, i, mixed);
-      y(s.batch, row, s.channel) = rounded<T>(mixed[0]);
+      mix_row(worker, arrays, i, mixed);
+      y(work.batch, row, work.channel) = rounded<T>(mixed[0]);
     }
   }
 };
 
-// The gradients of all channels but the reference, and the reference's gradient through each of
-// them.
+// The gradients of all channels but the reference, and of the reference through each of them.
 template <class T, bool InShared>
 struct unmix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
@@ -217,41 +222,44 @@ struct unmix_groups_kernel {
 
   template <class SharedAllocator>
   SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
-    sinkhorn_group<A> g{};
-    if constexpr (InShared) tiles.hot(shared_memory, g, true);
-    if (cold_in_shared) tiles.cold(shared_memory, g);
-    return g;
+    sinkhorn_group<A> arrays{};
+    if constexpr (InShared) tiles.hot(shared_memory, arrays, true);
+    if (cold_in_shared) tiles.cold(shared_memory, arrays);
+    return arrays;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const s = tiles.thread_work_of(block);
-    auto g = shared(block);
+    auto const work = tiles.thread_work_of(block);
+    auto arrays = shared(block);
     scratch_allocator shared_memory{tiles.scratch +
                                     static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
-    if constexpr (!InShared) tiles.hot(shared_memory, g, true);
-    if (!cold_in_shared) tiles.cold(shared_memory, g);
-    tiles.enter_backward(g, s);
-    tiles.load(block, s, g);
-    for (index_t i = s.first; i < s.rows; i += s.step)
-      g.a[i * g.pitch] = s.inside ? static_cast<A>(dy(s.batch, s.begin + i, s.channel)) : A{};
-    mixing_thread<Block> worker{block, s.first, s.step};
-    scale_group<true>(worker, g, tiles.iterations);
-    differentiate_group(worker, g, tiles.iterations);
-    if (!s.inside || s.channel == tiles.reference) return;
-    for (index_t i = s.first; i < s.end - s.begin; i += s.step) {
-      index_t const row = s.begin + i;
-      if (i < s.rows) {
-        store_or_accumulate_sum(mode, dx(s.batch, s.source(i), s.channel), g.dw[i * g.pitch]);
-        du(s.sample, row, s.channel) = g.du[i * g.pitch];
+    if constexpr (!InShared) tiles.hot(shared_memory, arrays, true);
+    if (!cold_in_shared) tiles.cold(shared_memory, arrays);
+    tiles.enter_backward(arrays, work);
+    tiles.load(block, work, arrays);
+    for (index_t i = work.first; i < work.rows; i += work.step)
+      arrays.a[i * arrays.pitch] =
+          work.inside ? static_cast<A>(dy(work.batch, work.begin + i, work.channel)) : A{};
+    mixing_thread<Block> worker{block, work.first, work.step};
+    scale_group<true>(worker, arrays, tiles.iterations);
+    differentiate_group(worker, arrays, tiles.iterations);
+    if (!work.inside || work.channel == tiles.reference) return;
+    for (index_t i = work.first; i < work.end - work.begin; i += work.step) {
+      index_t const row = work.begin + i;
+      if (i < work.rows) {
+        store_or_accumulate_sum(mode, dx(work.batch, work.source(i), work.channel),
+                                arrays.dw[i * arrays.pitch]);
+        du(work.sample, row, work.channel) = arrays.du[i * arrays.pitch];
       } else {
-        store_or_accumulate<Block>(mode, dx(s.batch, row, s.channel), dy(s.batch, row, s.channel));
+        store_or_accumulate<Block>(mode, dx(work.batch, row, work.channel),
+                                   dy(work.batch, row, work.channel));
       }
     }
   }
 };
 
-// The gradient of the reference: its own, then the parts through the other channels in their order.
+// The gradient of the reference: dy, then the sum of du over the other channels, in order.
 template <class T>
 struct sum_reference_kernel {
   static constexpr int max_threads = max_mixing_threads;
@@ -268,21 +276,22 @@ struct sum_reference_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = du.extents();
-    index_t const number = block.index() * block.size() + block.rank();
-    if (number >= e.batch * e.length) return;
-    index_t const sample = number / e.length, row = number % e.length;
+    index_t const index = block.index() * block.size() + block.rank();
+    if (index >= e.batch * e.length) return;
+    index_t const sample = index / e.length, row = index % e.length;
     index_t const batch = first_sample + sample;
-    T const own = dy(batch, row, reference);
-    T& to = dx(batch, row, reference);
-    if (row >= valid_rows(lengths, batch, e.length)) {
-      store_or_accumulate<Block>(mode, to, own);
+    T const dy_reference = dy(batch, row, reference);
+    T& target = dx(batch, row, reference);
+    if (row >= rows_of(lengths, batch, e.length)) {
+      store_or_accumulate<Block>(mode, target, dy_reference);
       return;
     }
     double sum = 0;
     for (index_t c = 0; c < e.channels; ++c)
       if (c != reference) sum += static_cast<double>(du(sample, row, c));
-    store_or_accumulate_sum(mode, to,
-                            static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / tau));
+    store_or_accumulate_sum(
+        mode, target,
+        static_cast<A>(static_cast<double>(static_cast<A>(dy_reference)) + sum / tau));
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sinkhorn_csp is cut into tasks on the host.
+// Tasks of sinkhorn_csp on the host.
 #pragma once
 
 #include <slicesort/detail/host/column_chunk.hpp>
@@ -9,17 +9,16 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int sinkhorn_lanes = 16;  // channels of a task, at most
+inline constexpr int sinkhorn_lanes = 16;  // maximum of channels per task
 
-// One group of some channels: rows [first_row, first_row + rows) take part, the others up to `end`
-// lie past the sample's length.
+// One group of some channels: rows [first_row, first_row + rows) are valid, the others up to `end`
+// are past the sample's length.
 struct sinkhorn_task {
   index_t batch, channel, channels;
   index_t first_row, rows, end;
-  index_t valid;  // rows of the sample
+  index_t valid;  // valid rows of the sample
 };
 
-// The tasks of samples [first, first + samples).
 class sinkhorn_tasks {
  public:
   sinkhorn_tasks(extents3 e, index_t group, index_t first, index_t samples)
@@ -31,21 +30,21 @@ class sinkhorn_tasks {
         tiles_(e.empty() ? 0 : (e.channels + sinkhorn_lanes - 1) / sinkhorn_lanes) {}
 
   index_t count() const { return extents_.empty() ? 0 : samples_ * groups_ * tiles_; }
-  sinkhorn_task at(index_t task, tensor1<index_t const> lengths) const {
-    index_t const tile = task % tiles_, rest = task / tiles_;
-    index_t const batch = first_ + rest / groups_, begin = rest % groups_ * group_;
+  sinkhorn_task at(index_t index, tensor1<index_t const> lengths) const {
+    index_t const tile = index % tiles_, group_index = index / tiles_;
+    index_t const batch = first_ + group_index / groups_, begin = group_index % groups_ * group_;
     index_t const channel = tile * sinkhorn_lanes;
     index_t const end = std::min(begin + group_, extents_.length);
     index_t const valid = valid_rows(lengths, batch, extents_.length);
-    sinkhorn_task t;
-    t.batch = batch;
-    t.channel = channel;
-    t.channels = std::min<index_t>(sinkhorn_lanes, extents_.channels - channel);
-    t.first_row = begin;
-    t.rows = std::clamp<index_t>(valid - begin, 0, end - begin);
-    t.end = end;
-    t.valid = valid;
-    return t;
+    sinkhorn_task task;
+    task.batch = batch;
+    task.channel = channel;
+    task.channels = std::min<index_t>(sinkhorn_lanes, extents_.channels - channel);
+    task.first_row = begin;
+    task.rows = std::clamp<index_t>(valid - begin, 0, end - begin);
+    task.end = end;
+    task.valid = valid;
+    return task;
   }
 
  private:

@@ -13,7 +13,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Values and rows of one half, in the shared memory of either block.
 template <class T, class Tile>
 struct half_column {
   Tile tile;

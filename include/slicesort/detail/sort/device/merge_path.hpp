@@ -46,10 +46,8 @@ class merge_steps {
   SLICESORT_HD_INLINE bool from_a() const {
     return j_ >= b_size_ || (i_ < a_size_ && a_key_ <= b_key_);
   }
-  // Row of the next element in a, and in b.
   SLICESORT_HD_INLINE int a_row() const { return i_; }
   SLICESORT_HD_INLINE int b_row() const { return j_; }
-  // Steps past the next element, for which from_a() was true or not.
   SLICESORT_HD_INLINE void advance(bool from_a) {
     if (from_a) {
       ++i_;

@@ -32,7 +32,6 @@ struct merge_runs_kernel {
   int threads = 0;    // threads of a block
 
   SLICESORT_HD index_t part_rows() const { return static_cast<index_t>(threads) * items; }
-  // Blocks per pair of runs.
   SLICESORT_HD index_t parts() const { return divide_up(2 * run_rows, part_rows()); }
   SLICESORT_HD index_t pairs() const { return divide_up(view.length(), 2 * run_rows); }
   index_t blocks() const { return columns * pairs() * parts(); }

@@ -15,7 +15,6 @@ SLICESORT_DETAIL_BEGIN
 template <int Rows>
 inline constexpr int register_group = Rows < 16 ? Rows : 16;
 
-// Calls f(i) for every row i < length.
 template <int Rows, class F>
 SLICESORT_HD_INLINE void for_register_rows(int length, F const& f) {
   SLICESORT_UNROLL

@@ -37,7 +37,6 @@ struct run_column {
   int rows = 0, valid = 0;
   bool ascending = true;
 
-  // `tiles` is the launch's sort_tile_kernel.
   template <class Tiles>
   SLICESORT_HD_INLINE run_column(Tiles const& tiles, index_t column_number, index_t row)
       : number(column_number), first_row(row) {
@@ -121,7 +120,6 @@ struct run_column {
       tiles.view.source_rows(column).template set_rows<in_flight>(0, range, row);
   }
 
-  // Copies rows past the sample's length through.
   template <class Tiles>
   SLICESORT_HD_INLINE void copy_tail(Tiles const& tiles, thread_rows rows_of_thread) const {
     row_range const range = rows_of_thread.rows(valid, rows);

@@ -55,7 +55,6 @@ index_t longest_run(std::size_t shared) {
   return fits;
 }
 
-// Networks in registers have 16, 32, .. rows.
 inline constexpr int smallest_network = 16;
 template <class T>
 inline constexpr int max_register_rows = sizeof(T) == 2   ? 128
@@ -159,7 +158,6 @@ void sort_in_registers(Grid const& grid, View const& view, sort_shape const& sha
   }
 }
 
-// Kernel that sorts `columns` columns, or their runs.
 template <class View>
 sort_tile_kernel<View> tile_kernel(View const& view,
                                    sort_layout<typename View::element> const& layout,
@@ -176,7 +174,6 @@ sort_tile_kernel<View> tile_kernel(View const& view,
   return tile;
 }
 
-// Merges the runs of `columns` columns pairwise until one is left.
 template <class Grid, class View>
 void merge_columns(Grid const& grid, View const& view,
                    sort_layout<typename View::element> const& layout, index_t first_column,

@@ -102,7 +102,6 @@ class tile_network {
   }
 
  private:
-  // Loads the rows of a pass; rows past the column become `last`.
   template <class Rows>
   SLICESORT_HD_INLINE void load(key* v, Rows const& pass) const {
     if (pass.last() < limit_) return load_whole(v, pass);

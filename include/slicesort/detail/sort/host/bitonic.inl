@@ -67,7 +67,6 @@ struct bitonic {
     (Row::compare_exchange(x[Low + Step + 2 * Step * At], x[Low + 2 * Step + 2 * Step * At]), ...);
   }
 
-  // Half-cleaners over 2^Q rows.
   template <int Q>
   static SLICESORT_INLINE void half_clean(Row* x) {
     if constexpr (Q > 0) {
@@ -80,8 +79,6 @@ struct bitonic {
   static SLICESORT_INLINE void half_level(Row* x, std::index_sequence<At...>) {
     (Row::compare_exchange(x[At], x[At + Half]), ...);
   }
-
-  // --- passes over memory ---
 
   template <std::size_t... At>
   static void sort_rows(Row* rows, std::size_t n, std::index_sequence<At...>) {
@@ -97,7 +94,7 @@ struct bitonic {
     half_clean<Q>(x);
     ((rows[At * s] = x[At]), ...);
   }
-  // Variant of clean_rows for which only the first `valid` rows exist.
+  // Equals clean_rows for a sequence with only `valid` rows.
   template <int Q, std::size_t... At>
   static void clean_partial_rows(Row* rows, std::size_t s, std::size_t valid,
                                  std::index_sequence<At...>) {
@@ -119,8 +116,7 @@ struct bitonic {
     for (std::size_t r = whole; r < s && r < n; ++r)
       clean_partial_rows<Q>(rows + at(r), at(s), (n - r + s - 1) / s, indices<Q>{});
   }
-  // Applies all levels to a bitonic sequence of `size` rows (a power of two), of which the first n
-  // exist.
+  // Applies all levels.
   static void clean(Row* rows, std::size_t n, std::size_t size) {
     while (size > 1 && n <= size / 2) size /= 2;  // the upper half is empty
     if (n < 2) return;
@@ -159,7 +155,7 @@ struct bitonic {
     ((low[At * s] = x[At]), ...);
     ((high[At * s] = x[half + At]), ...);
   }
-  // Variant of mirror_rows for which only the first `valid` rows of the upper half exist.
+  // Equals mirror_rows with only `valid` rows in the upper half.
   template <int Q, std::size_t... At>
   static void mirror_partial_rows(Row* low, Row* high, std::size_t s, std::size_t valid,
                                   std::index_sequence<At...>) {

@@ -4,7 +4,6 @@
 // turns keys into the bits of the values, `store_decoded` decodes while storing. Included once per
 // instruction set, after rows.inl.
 
-// Vector version of detail::sortable_key.
 template <class T, int Count>
 SLICESORT_INLINE vec<bits_t<T>, Count> canonical_keys(vec<bits_t<T>, Count> const& bits,
                                                       vec<bits_t<T>, Count>& changed) {
@@ -32,7 +31,6 @@ SLICESORT_INLINE bool may_be_special(V const& key, Bits const* flip) {
                  equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
 }
 
-// Codec without indices, for sorts that save no permutation.
 template <class T>
 struct values_codec {
   using bits = detail::bits_t<T>;

@@ -23,7 +23,6 @@ class radix_tile {
   static constexpr int columns = radix_columns<T>;
 
   radix_tile() = default;
-  // Takes the scratch memory of one tile of `rows` rows.
   radix_tile(arena& memory, index_t rows)
       : pitch_(radix_pitch<T>(rows)),
         keys_(memory.take<bits>(static_cast<std::size_t>(pitch_ * columns))),

@@ -13,11 +13,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns of a tile: one cache line.
 template <class T>
 inline constexpr int radix_columns = 64 / static_cast<int>(sizeof(T));
 
-// Rows staged at a time.
 inline constexpr int radix_batch = 16;
 
 // Distance of two columns: has room for the last batch and is not a power of two.
@@ -27,7 +25,6 @@ constexpr index_t radix_pitch(index_t rows) {
          96 / static_cast<index_t>(sizeof(T));
 }
 
-// Transposes Rows x Columns elements square by square.
 template <int Rows, int Columns, class Lane>
 SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane* to,
                                       index_t to_pitch) {

@@ -87,7 +87,6 @@ struct ascent {
   }
 };
 
-// Row of 32-bit keys on AVX-512.
 #if SLICESORT_VECTOR_BYTES == 64
 #  include <slicesort/detail/sort/host/wide_rows.inl>
 #endif

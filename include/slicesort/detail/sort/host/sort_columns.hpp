@@ -40,11 +40,9 @@ struct sort_task {
       : radix(extents.length > longest_network),
         tiles(!radix && sizeof(T) == 2 ? tiles_of_task(extents, threads) : 1),
         columns(radix ? radix_tile<T>::columns : tiles * tile_columns) {}
-  // Number of tasks.
   index_t count(extents3 extents) const { return extents.empty() ? 0 : tiles_of(extents, columns); }
 };
 
-// Workspace of one task.
 template <class T>
 struct sort_scratch {
   radix_tile<T> radix;

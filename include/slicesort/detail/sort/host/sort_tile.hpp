@@ -19,10 +19,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Maximum rows of a tile that has several groups.
 inline constexpr int tile_rows_of_groups = 256;
 
-// Tile to sort; each group of its rows is sorted separately.
 template <class T>
 struct column_tile {
   T const* x;

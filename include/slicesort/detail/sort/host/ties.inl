@@ -28,7 +28,6 @@ void compose_ties(pairs<Lane> const* rows, std::size_t n, int, keys<Lane>* out) 
     out[row_at<keys<Lane>>(i)].key = first << half | r.index;
   }
 }
-// Takes the indices of one part from its sorted composites.
 template <class Lane>
 void adopt_indices(keys<Lane> const* composites, std::size_t n, int, pairs<Lane>* rows) {
   using V = typename pairs<Lane>::vector;
@@ -37,7 +36,6 @@ void adopt_indices(keys<Lane> const* composites, std::size_t n, int, pairs<Lane>
     rows[row_at<pairs<Lane>>(i)].index = composites[row_at<keys<Lane>>(i)].key &
                                          broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
 }
-// Number of parts into which the composites of a row are split.
 template <class Lane>
 inline constexpr int composite_parts(pairs<Lane> const*) {
   return 1;

@@ -70,7 +70,6 @@ class tile_sorter {
     for (int p = 0; p < used_parts(); ++p) any_part |= changed_[p];
     return any_part;
   }
-  // Turns keys into the bits of the values.
   void restore() {
     for (int p = 0; p < used_parts(); ++p) restore_part(p);
   }

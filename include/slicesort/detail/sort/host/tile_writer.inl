@@ -2,13 +2,11 @@
 // Stores sorted tiles. Rows of two adjacent tiles are interleaved: writing two neighboring lines
 // costs the same as one. Included once per instruction set.
 
-// Output row of sorted row i of the tile.
 template <class T>
 SLICESORT_INLINE index_t destination(column_tile<T> const& tile, std::size_t i) {
   if (tile.destinations == nullptr) return static_cast<index_t>(i);
   return static_cast<index_t>(i) / tile.group * tile.group + tile.destinations[i];
 }
-// Stores staged rows that cannot be stored as vectors.
 template <class T, class Stage, class To>
 void scatter_sorted(column_tile<T> const& tile, Stage const* stage, index_t const* to_row,
                     int count, tile_operand const& layout, To* to) {
@@ -19,7 +17,6 @@ void scatter_sorted(column_tile<T> const& tile, Stage const* stage, index_t cons
       scatter_rows(stage + k * tile_columns, tile_columns, tile.width, to_row[k], 1, layout, to);
 }
 
-// Store of tiles, specialized for its options.
 template <bool Restored, bool Stream, class Index>
 struct tile_store {
   static constexpr bool restored = Restored;                   // true if rows are values, not keys
@@ -27,7 +24,6 @@ struct tile_store {
   static constexpr bool saving = !std::is_void<Index>::value;  // true if the permutation is stored
   using index = std::conditional_t<saving, Index, std::uint16_t>;
 
-  // Stores all rows of the tiles.
   template <class Sorter>
   static void run(Sorter const* sorters, int count) {
     constexpr std::size_t interleaved_rows = 32;
@@ -43,7 +39,6 @@ struct tile_store {
   }
 
  private:
-  // Stores rows [first, last) of one tile.
   template <class Sorter>
   static void store(Sorter const& s, std::size_t first, std::size_t last) {
     using codec = typename Sorter::codec;

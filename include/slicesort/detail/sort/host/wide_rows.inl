@@ -27,7 +27,6 @@ SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
       signed_lanes(a1), signed_lanes(b1), Code, static_cast<mask16>(-1)));
   return static_cast<mask32>(__builtin_ia32_kunpcksi(m1, m0));
 }
-// Selects b in the lanes whose bit of the mask is set, else a.
 SLICESORT_INLINE vec<std::uint16_t, 32> blend(mask32 m, vec<std::uint16_t, 32> const& a,
                                               vec<std::uint16_t, 32> const& b) {
 #if defined(__clang__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches a chain of factors, of as many samples as the workspace holds.
+// Launches the kernels of a chain of factors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -28,172 +28,170 @@ struct chain_args {
   index_t const* offsets;
   tensor_stack<T const> weights{};
   tensor1<index_t const> lengths;
-  mix_start start = mix_start::nothing;
-  bool back = false;
+  mix_start start = mix_start::zero;
+  bool backward = false;
   grad_mode mode = grad_mode::overwrite;
-  index_t every = 0;  // a state is saved after so many factors; 0: none is
-  tensor3<T const> in{};
-  tensor3<T> out{};
+  index_t state_interval = 0;  // factors from one saved state to the next; 0: no states
+  tensor3<T const> input{};
+  tensor3<T> output{};
   tensor_stack<T> states{};
-  tensor3<T> between[2]{};             // what factors pass on, unless it is saved
-  tensor3<T const> first{};            // what sums begin with, for mix_start::first
-  accumulator_t<T>* inputs = nullptr;  // the sum of all inputs so far, for mix_start::all
-  bool adding = false;                 // `inputs` holds a sum already
+  tensor3<T> between[2]{};             // outputs of factors that are not saved
+  tensor3<T const> initial{};          // initial sums, for mix_start::first
+  accumulator_t<T>* inputs = nullptr;  // the sum of all inputs so far, for mix_start::total
+  bool accumulates_inputs = false;     // true if `inputs` holds a sum already
 };
 
-// Packs the weights of factors [begin, end), for forward or backward.
+// Packs the weights of factors [begin, end).
 template <class Grid, class T>
-void pack_weights(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end, bool back) {
-  if (c.factors.links == 0 || begin >= end) return;
-  using kernel = pack_weights_kernel<T>;
-  kernel all{};
-  all.w = c.weights;
-  all.offsets = c.offsets;
-  all.lengths = c.lengths;
-  all.first_factor = begin;
-  all.count = end - begin;
-  all.back = back;
-  all.lanes = static_cast<int>(
-      power_of_two_above(std::min<index_t>(c.factors.links, kernel::links_of_block)));
-  all.to = c.factors;
-  grid.run(all, all.blocks(), kernel::max_threads);
+void pack_weights(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end,
+                  bool backward) {
+  if (chain.factors.links == 0 || begin >= end) return;
+  using Kernel = pack_weights_kernel<T>;
+  Kernel kernel{};
+  kernel.source = chain.weights;
+  kernel.offsets = chain.offsets;
+  kernel.lengths = chain.lengths;
+  kernel.first_factor = begin;
+  kernel.count = end - begin;
+  kernel.backward = backward;
+  kernel.lanes = static_cast<int>(
+      power_of_two_above(std::min<index_t>(chain.factors.links, Kernel::block_links)));
+  kernel.packed = chain.factors;
+  grid.run(kernel, kernel.blocks(), Kernel::max_threads);
 }
 
-// Runs one factor over global memory.
+// Applies one factor in global memory.
 template <class Grid, class T>
-void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
-                tensor3<T> out) {
-  using kernel = mix_rows_kernel<T>;
-  extents3 const e = in.extents();
-  mix_tuning const t = mix_tuning_of<T>(grid);
-  int width =
-      power_of_two_in(divide_up(e.channels, kernel::channels_of_thread), 1, t.channel_threads);
-  // Blocks that run together read the same channels: these should stay in the second-level cache.
-  std::size_t const channels_of_one = static_cast<std::size_t>(e.length) * sizeof(T) *
-                                      static_cast<std::size_t>(kernel::channels_of_thread);
-  while (width > t.min_channel_threads &&
-         channels_of_one * static_cast<std::size_t>(width) > t.cache_bytes)
+void run_factor(Grid const& grid, chain_args<T> const& chain, index_t factor,
+                tensor3<T const> input, tensor3<T> output) {
+  using Kernel = mix_rows_kernel<T>;
+  extents3 const extents = input.extents();
+  mix_tuning const tuning = mix_tuning_of<T>(grid);
+  int width = power_of_two_in(divide_up(extents.channels, Kernel::thread_channels), 1,
+                              tuning.channel_threads);
+  // Blocks that run together read the same channels, which should stay in the L2 cache.
+  std::size_t const channel_bytes = static_cast<std::size_t>(extents.length) * sizeof(T) *
+                                    static_cast<std::size_t>(Kernel::thread_channels);
+  while (width > tuning.min_channel_threads &&
+         channel_bytes * static_cast<std::size_t>(width) > tuning.cache_bytes)
     width /= 2;
-  kernel all{};
-  all.factors = c.factors;
-  all.factor = factor;
-  all.lengths = c.lengths;
-  all.in = in;
-  all.out = out;
-  all.start = c.start;
-  all.first = c.first;
-  all.inputs = c.inputs;
-  all.adding = c.adding;
-  all.mode = c.mode;
-  all.width = width;
-  all.rows_adjacent = rows_are_adjacent(in.strides());
-  grid.run(all, all.blocks(kernel::max_threads), kernel::max_threads);
+  Kernel kernel{};
+  kernel.factors = chain.factors;
+  kernel.factor = factor;
+  kernel.lengths = chain.lengths;
+  kernel.input = input;
+  kernel.output = output;
+  kernel.start = chain.start;
+  kernel.initial = chain.initial;
+  kernel.inputs = chain.inputs;
+  kernel.accumulates_inputs = chain.accumulates_inputs;
+  kernel.mode = chain.mode;
+  kernel.width = width;
+  kernel.rows_adjacent = rows_are_adjacent(input.strides());
+  grid.run(kernel, kernel.blocks(Kernel::max_threads), Kernel::max_threads);
 }
 
-// Sums the gradient of one factor's weights.
 template <class Grid, class T>
-void weight_gradient(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
-                     tensor3<T const> dz, tensor3<T> dw) {
-  using kernel = link_gradient_kernel<T>;
-  if (c.factors.links == 0) return;
-  kernel all{};
-  all.factors = c.factors;
-  all.factor = factor;
-  all.lengths = c.lengths;
-  all.in = in;
-  all.dz = dz;
-  all.dw = dw;
-  all.mode = c.mode;
-  grid.run(all, all.blocks(), kernel::max_threads);
+void weight_gradient(Grid const& grid, chain_args<T> const& chain, index_t factor,
+                     tensor3<T const> input, tensor3<T const> dz, tensor3<T> dw) {
+  using Kernel = link_gradient_kernel<T>;
+  if (chain.factors.links == 0) return;
+  Kernel kernel{};
+  kernel.factors = chain.factors;
+  kernel.factor = factor;
+  kernel.lengths = chain.lengths;
+  kernel.input = input;
+  kernel.dz = dz;
+  kernel.dw = dw;
+  kernel.mode = chain.mode;
+  grid.run(kernel, kernel.blocks(), Kernel::max_threads);
 }
 
-// Runs factors [begin, end) in shared memory, if the rows fit there.
+// Applies factors [begin, end) in shared memory. Returns false if the rows do not fit.
 template <class Kernel, class Grid, class T>
-bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end) {
-  extents3 const e = c.in.extents();
+bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
+  extents3 const extents = chain.input.extents();
   device_info const device = grid.info();
-  mix_tuning const t = mix_tuning_of<T>(grid);
-  // Every row needs a thread.
-  if (e.length > Kernel::max_threads * Kernel::rows) return false;
-  Kernel all{};
-  all.factors = c.factors;
-  all.first_factor = static_cast<int>(begin);
-  all.count = static_cast<int>(end - begin);
-  all.lengths = c.lengths;
-  all.in = c.in;
-  all.out = c.out;
-  all.states = c.states;
-  all.every = static_cast<int>(c.every);
-  all.saved = all.every == 0 ? 0 : (all.count - 1) / all.every;
-  all.start = c.start;
-  all.back = c.back;
-  all.mode = c.mode;
-  all.groups = 1;
-  all.rows_adjacent = rows_are_adjacent(c.in.strides());
-  all.row_threads = static_cast<int>(divide_up(divide_up(e.length, Kernel::rows), 8) * 8);
-  if (shared_bytes(all) > t.tile_bytes) return false;
-  // Small tiles take more channels; with more than `tile_threads` threads, only as long as every
-  // processor has two blocks.
-  for (Kernel wider = all; all.width() < e.channels; all = wider) {
+  mix_tuning const tuning = mix_tuning_of<T>(grid);
+  if (extents.length > Kernel::max_threads * Kernel::rows) return false;
+  Kernel kernel{};
+  kernel.factors = chain.factors;
+  kernel.first_factor = static_cast<int>(begin);
+  kernel.count = static_cast<int>(end - begin);
+  kernel.lengths = chain.lengths;
+  kernel.input = chain.input;
+  kernel.output = chain.output;
+  kernel.states = chain.states;
+  kernel.state_interval = static_cast<int>(chain.state_interval);
+  kernel.saved_states = kernel.state_interval == 0 ? 0 : (kernel.count - 1) / kernel.state_interval;
+  kernel.start = chain.start;
+  kernel.backward = chain.backward;
+  kernel.mode = chain.mode;
+  kernel.groups = 1;
+  kernel.rows_adjacent = rows_are_adjacent(chain.input.strides());
+  kernel.row_threads = static_cast<int>(divide_up(divide_up(extents.length, Kernel::rows), 8) * 8);
+  if (shared_bytes(kernel) > tuning.tile_bytes) return false;
+  // Widens small tiles. Past `tile_threads` threads, every processor must keep two blocks.
+  for (Kernel wider = kernel; kernel.width() < extents.channels; kernel = wider) {
     wider.groups *= 2;
-    if (wider.threads() > Kernel::max_threads / 2 || shared_bytes(wider) > t.tile_bytes / 2) break;
-    if (wider.threads() > t.tile_threads && wider.blocks() < 2 * device.processors) break;
+    if (wider.threads() > Kernel::max_threads / 2 || shared_bytes(wider) > tuning.tile_bytes / 2)
+      break;
+    if (wider.threads() > tuning.tile_threads && wider.blocks() < 2 * device.processors) break;
   }
-  grid.run(all, all.blocks(), all.threads());
+  grid.run(kernel, kernel.blocks(), kernel.threads());
   return true;
 }
 
 template <class Grid, class T>
 bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
   constexpr int channels = sizeof(T) == 8 ? 4 : 8;
-  if (chain.start == mix_start::all || (chain.start == mix_start::first && begin != 0))
+  if (chain.start == mix_start::total || (chain.start == mix_start::first && begin != 0))
     return false;
   return run_in_tile<mix_tile_kernel<T, 4, channels>>(grid, chain, begin, end) ||
          run_in_tile<mix_tile_kernel<T, 8, channels / 2>>(grid, chain, begin, end);
 }
 
-// Runs factors [begin, end), at least one, from chain.in to chain.out. Only the last may
-// accumulate.
+// Applies factors [begin, end), at least one. Only the last may accumulate.
 template <class Grid, class T>
 void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
   index_t const count = end - begin;
-  auto const after = [&](index_t step) {  // where the result of `step` factors goes
-    if (step == count) return chain.out;
-    return chain.every != 0 && step % chain.every == 0 ? chain.states[step / chain.every - 1]
-                                                       : chain.between[step % 2];
+  auto const result_of = [&](index_t step) {
+    if (step == count) return chain.output;
+    return chain.state_interval != 0 && step % chain.state_interval == 0
+               ? chain.states[step / chain.state_interval - 1]
+               : chain.between[step % 2];
   };
-  // A tile keeps rounded values. If the last factor accumulates to 16-bit elements, it runs on its
-  // own.
-  index_t const together =
+  // A tile holds rounded values, so a last factor that accumulates to 16 bits runs separately.
+  index_t const fused_factors =
       sizeof(T) == 2 && chain.mode == grad_mode::accumulate ? count - 1 : count;
-  chain_args<T> now = chain;
+  chain_args<T> stage = chain;
   index_t done = 0;
-  if (together < count) now.mode = grad_mode::overwrite;
-  if (together > 0) now.out = after(together);
-  if (together > 0 && run_in_tile(grid, now, chain.back ? end - together : begin,
-                                  chain.back ? end : begin + together))
-    done = together;
+  if (fused_factors < count) stage.mode = grad_mode::overwrite;
+  if (fused_factors > 0) stage.output = result_of(fused_factors);
+  if (fused_factors > 0 && run_in_tile(grid, stage, chain.backward ? end - fused_factors : begin,
+                                       chain.backward ? end : begin + fused_factors))
+    done = fused_factors;
 
-  tensor3<T const> in = done == 0 ? chain.in : tensor3<T const>(now.out);
+  tensor3<T const> input = done == 0 ? chain.input : tensor3<T const>(stage.output);
   for (; done < count; ++done) {
-    index_t const factor = chain.back ? end - 1 - done : begin + done;
-    now.mode = done + 1 == count ? chain.mode : grad_mode::overwrite;
-    now.adding = factor + 1 != chain.factors.factors;
-    if (chain.start == mix_start::all && factor != 0) now.start = mix_start::nothing;
-    if (factor == 0) now.start = chain.start;
-    tensor3<T> const out = after(done + 1);
-    run_factor(grid, now, factor, in, out);
-    in = out;
+    index_t const factor = chain.backward ? end - 1 - done : begin + done;
+    stage.mode = done + 1 == count ? chain.mode : grad_mode::overwrite;
+    stage.accumulates_inputs = factor + 1 != chain.factors.factors;
+    if (chain.start == mix_start::total && factor != 0) stage.start = mix_start::zero;
+    if (factor == 0) stage.start = chain.start;
+    tensor3<T> const output = result_of(done + 1);
+    run_factor(grid, stage, factor, input, output);
+    input = output;
   }
 }
 
-// Runs a chain without factors, which copies.
+// Copies the rows of a chain without factors.
 template <class Grid, class T>
 void copy_rows(Grid const& grid, chain_args<T> chain) {
   chain.factors.links = 0;
-  chain.start = mix_start::own;
+  chain.start = mix_start::self;
   chain.inputs = nullptr;
-  run_factor(grid, chain, 0, chain.in, chain.out);
+  run_factor(grid, chain, 0, chain.input, chain.output);
 }
 
 SLICESORT_DETAIL_END

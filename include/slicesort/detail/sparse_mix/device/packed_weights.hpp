@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The factors of sparse_mix as its kernels read them: the weights of neighboring rows side by side,
-// in the accumulator's type, and every link as a distance of 0..n-1 rows. So the kernels need no
-// division, and backward, which follows links from their other end, is forward with other factors.
+// Weights and links of sparse_mix, packed for its kernels: the weights of neighboring rows are
+// adjacent, in the accumulator's type, and a link is a distance of 0..n-1 rows. Kernels need no
+// division, and backward, which follows links from their other end, runs the forward kernels.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,8 +16,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The packed weights of some samples, in the workspace. Row p of factor f is mixed from rows (p +
-// jumps[k]) mod n, by weights[k * length + p]; weights of rows that are not valid are undefined.
+// Packed weights in the workspace. Row p of factor f is mixed from rows (p + jumps[k]) mod n, by
+// weights[k * length + p]. Weights past the valid rows are undefined.
 template <class A>
 struct packed_weights {
   A* weights = nullptr;            // [samples, factors, links, length]
@@ -32,85 +32,86 @@ struct packed_weights {
   }
 };
 
-// The row `jump` rows after `row` in a circle of n rows, with row < n and jump < n.
-SLICESORT_HD_INLINE std::uint32_t row_behind(std::uint32_t row, std::uint32_t jump,
-                                             std::uint32_t n) {
-  std::uint32_t const there = row + jump, wrapped = there - n;
-  return wrapped < there ? wrapped : there;  // unsigned: if there < n, there - n is huge
+// Returns (row + jump) mod n. Requires row < n and jump < n.
+SLICESORT_HD_INLINE std::uint32_t wrapped_row(std::uint32_t row, std::uint32_t jump,
+                                              std::uint32_t n) {
+  std::uint32_t const sum = row + jump, wrapped = sum - n;
+  return wrapped < sum ? wrapped : sum;  // unsigned: if sum < n, sum - n is huge
 }
 
-// Packs the weights w. A block transposes a tile of rows and links.
+// [length, links] -> [links, length], a tile per block.
 template <class T>
 struct pack_weights_kernel {
   static constexpr int max_threads = 256;
-  static constexpr int rows_of_block = 64, links_of_block = 32;
+  static constexpr int block_rows = 64, block_links = 32;
   using A = accumulator_t<T>;
 
-  tensor_stack<T const> w;  // [factors, samples, length, links]
-  index_t const* offsets;   // [factors, links]
+  tensor_stack<T const> source;  // [factors, samples, length, links]
+  index_t const* offsets;        // [factors, links]
   tensor1<index_t const> lengths;
   index_t first_factor, count;  // the factors to pack
-  bool back;                    // packs for backward
-  int lanes;                    // threads side by side along links: a power of two up to 32
-  packed_weights<A> to;
+  bool backward;                // true to pack for backward
+  int lanes;                    // threads along the links: a power of two up to 32
+  packed_weights<A> packed;
 
   struct memory {
     A* tile;  // [links, rows], padded by a row against bank conflicts
-    std::uint32_t* ahead;
+    std::uint32_t* distances;
   };
-  static constexpr int pitch = rows_of_block + 1;
+  static constexpr int pitch = block_rows + 1;
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    constexpr auto links = static_cast<std::size_t>(links_of_block);
+    constexpr auto links = static_cast<std::size_t>(block_links);
     A* const tile = shared_memory.template allocate<A>(links * static_cast<std::size_t>(pitch));
     return {tile, shared_memory.template allocate<std::uint32_t>(links)};
   }
 
   index_t blocks() const {
-    return w.extents().batch * count * divide_up(to.links, links_of_block) *
-           divide_up(to.length, rows_of_block);
+    return source.extents().batch * count * divide_up(packed.links, block_links) *
+           divide_up(packed.length, block_rows);
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const m = shared(block);
-    index_t const parts = divide_up(to.length, rows_of_block);
-    index_t const tiles = divide_up(to.links, links_of_block);
-    index_t number = block.index();
-    index_t const part = number % parts;
-    number /= parts;
-    index_t const first_link = number % tiles * links_of_block;
-    number /= tiles;
-    index_t const factor = first_factor + number % count, sample = number / count;
+    memory const staged = shared(block);
+    index_t const row_blocks = divide_up(packed.length, block_rows);
+    index_t const tiles = divide_up(packed.links, block_links);
+    index_t index = block.index();
+    index_t const row_block = index % row_blocks;
+    index /= row_blocks;
+    index_t const first_link = index % tiles * block_links;
+    index /= tiles;
+    index_t const factor = first_factor + index % count, sample = index / count;
 
-    index_t const n = valid_rows(lengths, sample, to.length), first_row = part * rows_of_block;
+    index_t const n = rows_of(lengths, sample, packed.length), first_row = row_block * block_rows;
     auto const rows = static_cast<int>(
-        n - first_row < rows_of_block ? (n < first_row ? 0 : n - first_row) : rows_of_block);
-    index_t const left = to.links - first_link;
-    int const links = left < links_of_block ? static_cast<int>(left) : links_of_block;
+        n - first_row < block_rows ? (n < first_row ? 0 : n - first_row) : block_rows);
+    index_t const links_left = packed.links - first_link;
+    int const links = links_left < block_links ? static_cast<int>(links_left) : block_links;
 
     if (block.rank() < links) {
       index_t const k = first_link + block.rank();
-      index_t const ahead = wrapped(offsets[factor * to.links + k], n);
-      m.ahead[block.rank()] = static_cast<std::uint32_t>(ahead);
-      if (part == 0)
-        to.jumps_of(sample, factor)[k] =
-            static_cast<std::uint32_t>(back && ahead != 0 ? n - ahead : ahead);
+      index_t const distances = wrapped(offsets[factor * packed.links + k], n);
+      staged.distances[block.rank()] = static_cast<std::uint32_t>(distances);
+      if (row_block == 0)
+        packed.jumps_of(sample, factor)[k] =
+            static_cast<std::uint32_t>(backward && distances != 0 ? n - distances : distances);
     }
     int const k = block.rank() % lanes;
     if (k < links)
       for (int row = block.rank() / lanes; row < rows; row += block.size() / lanes)
-        m.tile[k * pitch + row] =
-            static_cast<A>(w(factor, sample, first_row + row, first_link + k));
+        staged.tile[k * pitch + row] =
+            static_cast<A>(source(factor, sample, first_row + row, first_link + k));
     block.sync();
-    A* const out = to.weights_of(sample, factor) + first_link * to.length;
-    for (int i = block.rank(); i < links * rows_of_block; i += block.size()) {
-      int const row = i % rows_of_block, link = i / rows_of_block;
+    A* const weights = packed.weights_of(sample, factor) + first_link * packed.length;
+    for (int i = block.rank(); i < links * block_rows; i += block.size()) {
+      int const row = i % block_rows, link = i / block_rows;
       if (row >= rows) continue;
-      auto const from = static_cast<std::uint32_t>(first_row + row);
-      index_t const at =
-          back ? row_behind(from, m.ahead[link], static_cast<std::uint32_t>(n)) : from;
-      out[link * to.length + at] = m.tile[link * pitch + row];
+      auto const row_number = static_cast<std::uint32_t>(first_row + row);
+      index_t const packed_row =
+          backward ? wrapped_row(row_number, staged.distances[link], static_cast<std::uint32_t>(n))
+                   : row_number;
+      weights[link * packed.length + packed_row] = staged.tile[link * pitch + row];
     }
   }
 };

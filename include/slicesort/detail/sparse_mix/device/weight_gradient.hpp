@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of one factor's weights: for every row and link a sum over channels, in the order
-// that sparse_mix/params.hpp defines. A sum is formed by one thread; the block stages 32 channels
-// at a time in shared memory.
+// that sparse_mix/params.hpp defines. One thread computes a sum; its block stages 32 channels at a
+// time in shared memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -22,17 +22,17 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct link_gradient_kernel {
   static constexpr int max_threads = 128;
-  static constexpr int rows_of_block = 32;
-  static constexpr int links_of_block = max_threads / rows_of_block;  // that are staged at once
-  static constexpr int sums_of_thread = 4;  // sums of one row, for which dz is fetched once
+  static constexpr int block_rows = 32;
+  static constexpr int block_links = max_threads / block_rows;  // staged at once
+  static constexpr int thread_sums = 4;  // sums of one row that share a load of dz
   using A = accumulator_t<T>;
 
-  packed_weights<A> factors;  // packed for backward; only its jumps are read
+  packed_weights<A> factors;  // packed for backward; only the jumps are read
   index_t factor;
   tensor1<index_t const> lengths;
-  tensor3<T const> in;  // the factor's input
-  tensor3<T const> dz;  // the gradient of its output
-  tensor3<T> dw;        // [samples, length, links]
+  tensor3<T const> input;  // the factor's input
+  tensor3<T const> dz;     // the gradient of its output
+  tensor3<T> dw;           // [samples, length, links]
   grad_mode mode;
 
   // A row of 32 channels in pieces of 16 bytes, padded against bank conflicts.
@@ -43,98 +43,96 @@ struct link_gradient_kernel {
   };
   template <class SharedAllocator>
   SLICESORT_HD channels* shared(SharedAllocator& shared_memory) const {
-    constexpr int rows = rows_of_block * (1 + links_of_block);
+    constexpr int rows = block_rows * (1 + block_links);
     return shared_memory.template allocate<channels>(
         static_cast<std::size_t>(rows * pitch / piece));
   }
 
-  index_t blocks() const {
-    return dw.extents().batch * divide_up(dw.extents().length, rows_of_block);
-  }
+  index_t blocks() const { return dw.extents().batch * divide_up(dw.extents().length, block_rows); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     channels* const memory = shared(block);
     A* const values = memory->value;
-    index_t const parts = divide_up(dw.extents().length, rows_of_block);
-    index_t const sample = block.index() / parts;
-    index_t const first_row = block.index() % parts * rows_of_block;
-    index_t const n = valid_rows(lengths, sample, dw.extents().length);
+    index_t const row_blocks = divide_up(dw.extents().length, block_rows);
+    index_t const sample = block.index() / row_blocks;
+    index_t const first_row = block.index() % row_blocks * block_rows;
+    index_t const n = rows_of(lengths, sample, dw.extents().length);
     std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
-    int const lane = block.rank() % rows_of_block, link_lane = block.rank() / rows_of_block;
+    int const lane = block.rank() % block_rows, link_lane = block.rank() / block_rows;
     index_t const row = first_row + lane;
 
-    constexpr int step = links_of_block * sums_of_thread;
+    constexpr int step = block_links * thread_sums;
     for (index_t first_link = 0; first_link < factors.links; first_link += step) {
-      A sum[static_cast<std::size_t>(sums_of_thread)];
+      A sum[static_cast<std::size_t>(thread_sums)];
       SLICESORT_UNROLL
-      for (int i = 0; i < sums_of_thread; ++i) {
-        index_t const k = first_link + i * links_of_block + link_lane;
-        bool const kept = mode == grad_mode::accumulate && k < factors.links && row < n;
-        sum[i] = kept ? static_cast<A>(dw(sample, row, k)) : A(0);
+      for (int i = 0; i < thread_sums; ++i) {
+        index_t const link = first_link + i * block_links + link_lane;
+        bool const accumulates = mode == grad_mode::accumulate && link < factors.links && row < n;
+        sum[i] = accumulates ? static_cast<A>(dw(sample, row, link)) : A(0);
       }
-      for (index_t c = 0; c < in.extents().channels; c += channel_block) {
-        fetch(block, dz, 0, values, sample, first_row, n, c, -A(0));
+      for (index_t c = 0; c < input.extents().channels; c += channel_block) {
+        stage_rows(block, dz, 0, values, sample, first_row, n, c, -A(0));
         SLICESORT_UNROLL
-        for (int i = 0; i < sums_of_thread; ++i) {
-          index_t const link = first_link + i * links_of_block;
+        for (int i = 0; i < thread_sums; ++i) {
+          index_t const link = first_link + i * block_links;
           if (link >= factors.links) break;
-          for (int t = 0; t < links_of_block && link + t < factors.links; ++t) {
-            std::uint32_t const back = jumps[link + t];
-            fetch(block, in, back == 0 ? 0 : static_cast<std::uint32_t>(n) - back,
-                  values + (t + 1) * rows_of_block * pitch, sample, first_row, n, c, A(0));
+          for (int t = 0; t < block_links && link + t < factors.links; ++t) {
+            std::uint32_t const distance = jumps[link + t];
+            stage_rows(block, input, distance == 0 ? 0 : static_cast<std::uint32_t>(n) - distance,
+                       values + (t + 1) * block_rows * pitch, sample, first_row, n, c, A(0));
           }
           block.sync();
           if (link + link_lane < factors.links && row < n)
             sum[i] += dot(block, memory + lane * (pitch / piece),
-                          memory + (block.rank() + rows_of_block) * (pitch / piece));
+                          memory + (block.rank() + block_rows) * (pitch / piece));
           block.sync();
         }
       }
       SLICESORT_UNROLL
-      for (int i = 0; i < sums_of_thread; ++i) {
-        index_t const k = first_link + i * links_of_block + link_lane;
-        if (k >= factors.links || row >= dw.extents().length) continue;
-        if (row < n || mode == grad_mode::overwrite) dw(sample, row, k) = rounded<T>(sum[i]);
+      for (int i = 0; i < thread_sums; ++i) {
+        index_t const link = first_link + i * block_links + link_lane;
+        if (link >= factors.links || row >= dw.extents().length) continue;
+        if (row < n || mode == grad_mode::overwrite) dw(sample, row, link) = rounded<T>(sum[i]);
       }
     }
   }
 
  private:
-  // Stages 32 channels of the rows that are `jump` rows after the block's. Channels past the end
-  // are -0 in one factor of a product and +0 in the other, which changes no sum, not even -0.
+  // Stages 32 channels of the rows at distance `jump` from the block's rows. Channels past the end
+  // are -0 in one operand and +0 in the other: their product changes no sum, not even -0.
   template <class Block>
-  SLICESORT_HD_INLINE static void fetch(Block const& block, tensor3<T const> const& from,
-                                        std::uint32_t jump, A* values, index_t sample,
-                                        index_t first_row, index_t n, index_t first_channel,
-                                        A beyond) {
+  SLICESORT_HD_INLINE static void stage_rows(Block const& block, tensor3<T const> const& from,
+                                             std::uint32_t jump, A* values, index_t sample,
+                                             index_t first_row, index_t n, index_t first_channel,
+                                             A padding) {
     constexpr int width = channel_block, step = max_threads / width;
     int const channel = block.rank() % width, first = block.rank() / width;
     index_t const c = first_channel + channel;
     bool const inside = c < from.extents().channels;
     column_of<T const> const column(from, {sample, inside ? c : 0});
     A* const to = values + first * pitch + channel;
-    auto const row_of = [&](int i) -> index_t {
-      return row_behind(static_cast<std::uint32_t>(first_row + i), jump,
-                        static_cast<std::uint32_t>(n));
+    auto const linked_row = [&](int i) -> index_t {
+      return wrapped_row(static_cast<std::uint32_t>(first_row + i), jump,
+                         static_cast<std::uint32_t>(n));
     };
-    constexpr index_t last = rows_of_block - 1;
-    if (first_row + last < n && row_of(0) + last < n) {  // they are neighbors in memory, too
-      auto source = column.walk(row_of(0), {first, step, rows_of_block});
-      A value[static_cast<std::size_t>(rows_of_block / step)];
+    constexpr index_t last = block_rows - 1;
+    if (first_row + last < n && linked_row(0) + last < n) {  // no row wraps
+      auto source = column.walk(linked_row(0), {first, step, block_rows});
+      A value[static_cast<std::size_t>(block_rows / step)];
       SLICESORT_UNROLL
-      for (int k = 0; k < rows_of_block / step; ++k) value[k] = static_cast<A>(source.next());
+      for (int k = 0; k < block_rows / step; ++k) value[k] = static_cast<A>(source.next());
       SLICESORT_UNROLL
-      for (int k = 0; k < rows_of_block / step; ++k)
-        to[k * step * pitch] = inside ? value[k] : beyond;
+      for (int k = 0; k < block_rows / step; ++k)
+        to[k * step * pitch] = inside ? value[k] : padding;
       return;
     }
     SLICESORT_NO_UNROLL
-    for (int i = first; i < rows_of_block && first_row + i < n; i += step)
-      to[(i - first) * pitch] = inside ? static_cast<A>(column[row_of(i)]) : beyond;
+    for (int i = first; i < block_rows && first_row + i < n; i += step)
+      to[(i - first) * pitch] = inside ? static_cast<A>(column[linked_row(i)]) : padding;
   }
 
-  // Recursive, because an array in registers needs constant indices.
+  // Adds up the lanes pairwise. Recursive: an array in registers needs constant indices.
   template <int Half>
   static SLICESORT_HD_INLINE void fold(A (&lanes)[channel_lanes]) {
     SLICESORT_UNROLL
@@ -146,12 +144,12 @@ struct link_gradient_kernel {
     A lanes[channel_lanes];
     SLICESORT_UNROLL
     for (int i = 0; i < channel_block / piece; ++i) {
-      channels const some = a[i], others = b[i];
+      channels const a_piece = a[i], b_piece = b[i];
       SLICESORT_UNROLL
       for (int j = 0; j < piece; ++j) {
         int const l = (i * piece + j) % channel_lanes;
         A const before = i * piece < channel_lanes ? A(0) : lanes[l];
-        lanes[l] = block.fused_multiply_add(some.value[j], others.value[j], before);
+        lanes[l] = block.fused_multiply_add(a_piece.value[j], b_piece.value[j], before);
       }
     }
     fold<channel_lanes / 2>(lanes);

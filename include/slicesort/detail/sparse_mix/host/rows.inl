@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of sparse_mix over the rows of a tile. Included once per instruction set, after
-// rows.inl.
+// The loops of sparse_mix over the rows of a tile. Included once per instruction set.
 
-// One factor: every row of the result is a sum of weighted rows. The sums of `rows` rows and
-// `across` vectors stay in registers, so a weight is loaded once for `across` vectors. Where the
-// first links are CHORD's, a row is loaded once for all sums of the block that it is a part of:
-// loads are the bound.
+// Applies one factor: every output row is a weighted sum of rows. The sums of `rows` rows and
+// `across` vectors stay in registers, so a weight is loaded once for `across` vectors. If the first
+// links are those of CHORD, a row is also loaded once for all of these sums: loads are the
+// bottleneck.
 template <class T>
 struct mix_sums {
   using lanes = number_lanes<T>;
@@ -29,7 +28,7 @@ struct mix_sums {
   }
 
  private:
-  // The links that rows share: 0, 1, 2, 4 and 8 rows ahead (1) or behind (-1).
+  // Links that rows share: 0, 1, 2, 4 and 8 rows ahead (1) or behind (-1).
   static constexpr int near_links = 5;
   static constexpr int near_row(int k) { return k == 0 ? 0 : 1 << (k - 1); }
   static constexpr int near_rows = rows + near_row(near_links - 1);
@@ -47,24 +46,24 @@ struct mix_sums {
     for (; i + rows <= s.last; i += rows) sums_of<rows, Across, Ahead>(s, i, column);
     for (; i < s.last; ++i) sums_of<1, Across, 0>(s, i, column);
   }
-  // Computes the sums of `Rows` rows from row i on, each of `Across` vectors. With `Ahead`, the
-  // first links are the near ones; a choice at run time instead would cost 7 %.
+  // Computes `Rows` rows of `Across` vectors. `Ahead` is a template parameter, because a choice at
+  // run time costs 7 %.
   template <int Rows, int Across, int Ahead>
   static SLICESORT_INLINE void sums_of(row_span<T> const& s, index_t i, int column) {
     constexpr int width = lanes::count;
     index_t const first = i * mix_columns + column;
     A const* const weights = s.weights + i * s.weight_pitch;
-    A const* const from = s.from + first;
+    A const* const source = s.from + first;
     V sum[std::size_t{Rows}][std::size_t{Across}] = {};
     if (s.start != nullptr)
-      unrolled<Rows * Across>([&](auto place) {
-        int const r = place / Across, v = place % Across;
+      unrolled<Rows * Across>([&](auto index) {
+        int const r = index / Across, v = index % Across;
         sum[r][v] = load_lanes<V>(s.start + first + r * mix_columns + v * width);
       });
-    if constexpr (Ahead != 0) add_near<Ahead>(s, weights, from, sum);
+    if constexpr (Ahead != 0) add_near<Ahead>(s, weights, source, sum);
     for (int k = Ahead == 0 ? 0 : near_links; k < s.links; ++k)
       unrolled<Rows>([&](auto r) {
-        A const* const row = from + s.row[k] + r * mix_columns;
+        A const* const row = source + s.row[k] + r * mix_columns;
         V const weight = lanes::splat(weights[s.weight[k] + r * s.weight_pitch]);
         unrolled<Across>([&](auto v) {
           sum[r][v] = fused_lanes(weight, load_lanes<V>(row + v * width), sum[r][v]);
@@ -72,86 +71,86 @@ struct mix_sums {
       });
     if (s.stream != nullptr) {
       T* const stream = s.stream + i * s.stream_pitch + column;
-      unrolled<Rows * Across>([&](auto place) {
-        int const r = place / Across, v = place % Across;
+      unrolled<Rows * Across>([&](auto index) {
+        int const r = index / Across, v = index % Across;
         lanes::template store<true>(stream + r * s.stream_pitch + v * width, sum[r][v]);
       });
       if (s.to == nullptr) return;
     }
     if (s.round && !std::is_same_v<T, A>)
-      unrolled<Rows * Across>([&](auto place) {
-        int const r = place / Across, v = place % Across;
+      unrolled<Rows * Across>([&](auto index) {
+        int const r = index / Across, v = index % Across;
         sum[r][v] = lanes::rounded(sum[r][v]);
       });
-    unrolled<Rows * Across>([&](auto place) {
-      int const r = place / Across, v = place % Across;
+    unrolled<Rows * Across>([&](auto index) {
+      int const r = index / Across, v = index % Across;
       store_lanes(s.to + first + r * mix_columns + v * width, sum[r][v]);
     });
   }
-  // Adds the near links of all rows. Loads each row that they reach once, from the nearest on, as
-  // the order of each sum demands.
+  // Adds the near links of all rows. Loads each linked row once, nearest first: the order of sums.
   template <int Ahead>
-  static SLICESORT_INLINE void add_near(row_span<T> const& s, A const* weights, A const* from,
+  static SLICESORT_INLINE void add_near(row_span<T> const& s, A const* weights, A const* source,
                                         V (&sum)[std::size_t{rows}][std::size_t{across}]) {
     unrolled<near_rows>([&](auto step) {
       constexpr int reached = Ahead == 1 ? step : rows - 1 - step;
       V row[std::size_t{across}];
-      unrolled<across>(
-          [&](auto v) { row[v] = load_lanes<V>(from + reached * mix_columns + v * lanes::count); });
+      unrolled<across>([&](auto v) {
+        row[v] = load_lanes<V>(source + reached * mix_columns + v * lanes::count);
+      });
       unrolled<near_links>([&](auto k) {
-        constexpr int to = reached - Ahead * near_row(k);
-        if constexpr (0 <= to && to < rows) {
-          V const weight = lanes::splat(weights[s.weight[k] + to * s.weight_pitch]);
-          unrolled<across>([&](auto v) { sum[to][v] = fused_lanes(weight, row[v], sum[to][v]); });
+        constexpr int row_index = reached - Ahead * near_row(k);
+        if constexpr (0 <= row_index && row_index < rows) {
+          V const weight = lanes::splat(weights[s.weight[k] + row_index * s.weight_pitch]);
+          unrolled<across>(
+              [&](auto v) { sum[row_index][v] = fused_lanes(weight, row[v], sum[row_index][v]); });
         }
       });
     });
   }
 };
 
-// Dot products of rows of two tiles. A round forms as many as a vector has lanes: at first a lane
-// is a channel, and after the folds it is a product.
+// Dot products of rows of two tiles. A round computes one per lane of a vector: a lane is a channel
+// first, and a product after the folds.
 template <class T>
 struct mix_dots {
   using lanes = number_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 
-  // Product s of a round is that of the rows at a + at.a[s] and b + at.b[s]; the next round begins
-  // `at.step` rows later, and its products overwrite this one's from number `at.used` on.
-  static void run(A const* a, A const* b, mix_pairs const& at, int rounds, A* products) {
-    if (at.one_row)
-      all<true>(a, b, at, rounds, products);
+  // Product s of a round multiplies the rows at a + pairs.a[s] and b + pairs.b[s]. The next round
+  // begins `pairs.step` rows later and overwrites the products from number `pairs.used` on.
+  static void run(A const* a, A const* b, mix_pairs const& pairs, int rounds, A* products) {
+    if (pairs.same_row)
+      run_rounds<true>(a, b, pairs, rounds, products);
     else
-      all<false>(a, b, at, rounds, products);
+      run_rounds<false>(a, b, pairs, rounds, products);
   }
 
  private:
   template <bool OneRow>
-  static SLICESORT_INLINE void all(A const* a, A const* b, mix_pairs const& at, int rounds,
-                                   A* products) {
-    for (; rounds > 0; --rounds, products += at.used) {
-      store_lanes(products, folded<OneRow, 1, 0>(a, b, at));
-      a += at.step * mix_columns, b += at.step * mix_columns;
+  static SLICESORT_INLINE void run_rounds(A const* a, A const* b, mix_pairs const& pairs,
+                                          int rounds, A* products) {
+    for (; rounds > 0; --rounds, products += pairs.used) {
+      store_lanes(products, folded<OneRow, 1, 0>(a, b, pairs));
+      a += pairs.step * mix_columns, b += pairs.step * mix_columns;
     }
   }
 
-  // Vectors of half a row. Their lanes are channel_lanes of sparse_mix/params.hpp, which
-  // defines the order of the sum.
+  // Vectors of half a row: the channel_lanes of sparse_mix/params.hpp, which defines the order.
   static constexpr int parts = detail::channel_lanes / lanes::count;
   static_assert(parts >= 1, "the lanes of a channel block fill vectors");
 
-  // Lane l is a partial sum of product Pair + l - l % Half: over the lanes that were congruent to l
-  // modulo Half.
+  // Lane l is the partial sum of product Pair + l - l % Half over the lanes congruent to l modulo
+  // Half.
   template <bool OneRow, int Half, int Pair>
-  static SLICESORT_INLINE V folded(A const* a, A const* b, mix_pairs const& at) {
+  static SLICESORT_INLINE V folded(A const* a, A const* b, mix_pairs const& pairs) {
     if constexpr (Half == lanes::count)
-      return added<1, 0>(OneRow ? a : a + at.a[Pair], b + at.b[Pair]);
+      return added<1, 0>(OneRow ? a : a + pairs.a[Pair], b + pairs.b[Pair]);
     else
-      return lanes::template fold<Half>(folded<OneRow, 2 * Half, Pair>(a, b, at),
-                                        folded<OneRow, 2 * Half, Pair + Half>(a, b, at));
+      return lanes::template fold<Half>(folded<OneRow, 2 * Half, Pair>(a, b, pairs),
+                                        folded<OneRow, 2 * Half, Pair + Half>(a, b, pairs));
   }
-  // Adds a row's product up to `Count` vectors, and returns vector number Part of them.
+  // Vector `Part` of a row's products, added up to `Count` vectors.
   template <int Count, int Part>
   static SLICESORT_INLINE V added(A const* a, A const* b) {
     if constexpr (Count == parts) {
@@ -165,31 +164,31 @@ struct mix_dots {
   }
 };
 
-// Adds `count` numbers to sums, or, with `anew`, makes sums of them.
+// Adds `count` numbers to sums; with `anew`, to 0.
 template <class T>
 struct mix_add {
   using lanes = number_lanes<detail::accumulator_t<T>>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 
-  static void run(A const* of, index_t count, A* to, bool anew) {
+  static void run(A const* numbers, index_t count, A* sums, bool anew) {
     index_t i = 0;
     for (; i + lanes::count <= count; i += lanes::count)
       lanes::template store<false>(
-          to + i, lanes::plus(anew ? V{} : load_lanes<V>(to + i), load_lanes<V>(of + i)));
-    for (; i < count; ++i) to[i] = detail::rounded<A>((anew ? A(0) : to[i]) + of[i]);
+          sums + i, lanes::plus(anew ? V{} : load_lanes<V>(sums + i), load_lanes<V>(numbers + i)));
+    for (; i < count; ++i) sums[i] = detail::rounded<A>((anew ? A(0) : sums[i]) + numbers[i]);
   }
 };
 
 template <class T>
-void choose_kernels(target, mix_kernels<T>& use) {
+void choose_kernels(target, mix_kernels<T>& table) {
   using transfer = simd_rows<T, mix_columns>;
-  use.sums = mix_sums<T>::run;
-  use.dots = mix_dots<T>::run;
-  use.dots_of_round = number_lanes<T>::count;
-  use.add_numbers = mix_add<T>::run;
-  use.load = transfer::load;
-  use.store = transfer::template store<false>;
-  use.stream = transfer::template store<true>;
-  use.add = transfer::add;
+  table.sums = mix_sums<T>::run;
+  table.dots = mix_dots<T>::run;
+  table.dots_of_round = number_lanes<T>::count;
+  table.add_numbers = mix_add<T>::run;
+  table.load = transfer::load;
+  table.store = transfer::template store<false>;
+  table.stream = transfer::template store<true>;
+  table.add = transfer::add;
 }

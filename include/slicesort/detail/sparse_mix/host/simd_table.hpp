@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of sparse_mix, on every instruction set.
+// The SIMD kernels of sparse_mix for every instruction set.
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
@@ -16,7 +16,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The kernels of one set, chosen once for a call.
+// Kernels of one instruction set, chosen once a call.
 template <class T>
 struct mix_kernels {
   using A = accumulator_t<T>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of sparse_mix's factors, from the last to the first: read where they are saved,
-// recomputed where they are not.
+// The inputs of sparse_mix's factors, from the last to the first. Loads those that are saved, and
+// recomputes the others.
 #pragma once
 
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
@@ -12,81 +12,88 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Applies factor f forward, from one tile to another and, as mix_chain::mix does, to a tensor.
+// Applies a factor forward. See mix_chain::mix.
 template <class T, class A>
-void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to,
-                 tensor3<T> const* stream = nullptr, bool last = false) {
+void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* source,
+                 A* target, tensor3<T> const* stream = nullptr, bool last = false) {
   residual_form const residual = chain.call().config.residual;
-  if (residual == residual_form::initial && f > 0) chain.load(x, to);
+  if (residual == residual_form::initial && f > 0) chain.load(x, target);
   A const* const start = residual == residual_form::none                   ? nullptr
-                         : residual == residual_form::per_factor || f == 0 ? from
-                                                                           : to;
-  chain.mix(mix_direction::forward, f, start, from, to, true, stream, last);
+                         : residual == residual_form::per_factor || f == 0 ? source
+                                                                           : target;
+  chain.mix(mix_direction::forward, f, start, source, target, true, stream, last);
 }
 
-// If there is memory for it, one of the states that are not saved is kept while others are
-// recomputed: a chain of 12 factors is then recomputed in 29 steps instead of 66. If all states are
-// saved, every other one is read and the next one is recomputed from it: a tile's rows lie on many
-// pages of a tensor, so reading them takes longer than a factor.
+// With a third tile, keeps one of the recomputed states: a chain of 12 factors is then recomputed in
+// 29 steps instead of 66. If all states are saved, every other one is loaded and the next one is
+// recomputed: the rows of a tile are on many pages, so loading them takes longer than a factor.
 template <class T>
 class mix_states {
  public:
   using A = accumulator_t<T>;
 
-  // The tiles are memory for states; `kept` may be null.
-  mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor_stack<T const> saved, A* tile,
-             A* spare, A* kept)
-      : chain_(chain), x_(x), saved_(saved), tile_(tile), spare_(spare), kept_(kept) {}
+  // The tiles are memory for states. `kept_tile` may be null.
+  mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor_stack<T const> saved_states,
+             A* tile, A* spare, A* kept_tile)
+      : chain_(chain),
+        x_(x),
+        saved_states_(saved_states),
+        tile_(tile),
+        spare_(spare),
+        kept_tile_(kept_tile) {}
 
-  // The input of a factor. Its tile is valid until the next call.
+  // Returns the input of a factor, valid until the next call.
   A* input_of(index_t factor) {
-    if (factor == tile_factor_) return handed_out(tile_);
+    if (factor == tile_factor_) return hand_out(tile_);
     tile_factor_ = -1;
-    index_t const saved = chain_.call().config.every,
-                  every = saved == 1 && kept_ != nullptr ? 2 : saved;
-    index_t at = every > 0 ? factor / every * every : 0;
-    A* v = tile_;
-    index_t keep = -1;
-    if (at < kept_factor_ && kept_factor_ <= factor) {
-      at = kept_factor_;
-      v = kept_;
+    index_t const interval = chain_.call().config.every,
+                  stride = interval == 1 && kept_tile_ != nullptr ? 2 : interval;
+    index_t position = stride > 0 ? factor / stride * stride : 0;
+    A* current = tile_;
+    index_t kept_position = -1;
+    if (position < kept_factor_ && kept_factor_ <= factor) {
+      position = kept_factor_;
+      current = kept_tile_;
     } else {
-      chain_.load(at == 0 ? x_ : saved_[at / saved - 1], v);
-      tile_factor_ = at;
-      if (kept_ != nullptr) keep = factor - steps_left(factor - at + 1) + 1;
+      chain_.load(position == 0 ? x_ : saved_states_[position / interval - 1], current);
+      tile_factor_ = position;
+      if (kept_tile_ != nullptr) kept_position = factor - steps_after(factor - position + 1) + 1;
       kept_factor_ = -1;
     }
-    while (at < factor) {
-      A* const to = at + 1 == keep ? kept_ : v == tile_ ? spare_ : tile_;
-      if (to == tile_) tile_factor_ = -1;
-      mix_forward(chain_, x_, at, v, to);
-      if (++at == keep) kept_factor_ = keep;
-      v = to;
+    while (position < factor) {
+      A* const next = position + 1 == kept_position ? kept_tile_
+                      : current == tile_            ? spare_
+                                                    : tile_;
+      if (next == tile_) tile_factor_ = -1;
+      mix_forward(chain_, x_, position, current, next);
+      if (++position == kept_position) kept_factor_ = kept_position;
+      current = next;
     }
-    if (v == spare_) {
+    if (current == spare_) {
       std::swap(spare_, tile_);
       tile_factor_ = -1;
-      v = tile_;
+      current = tile_;
     }
-    return handed_out(v);
+    return hand_out(current);
   }
 
-  // Hands out the tile of the last input, which is in cache and needed no longer, or one that holds
-  // no state if there was none, for another one, whose numbers may be overwritten from the next
-  // call of input_of on.
-  A* exchange(A* other) {
-    A*& used = last_ == tile_ ? tile_ : last_ == kept_ && kept_ != nullptr ? kept_ : spare_;
-    if (used == tile_) tile_factor_ = -1;
-    if (used == kept_) kept_factor_ = -1;
-    last_ = nullptr;
-    return std::exchange(used, other);
+  // Exchanges `replacement` for the tile of the last input, which is in cache and no longer needed.
+  // The next call of input_of may overwrite the replacement.
+  A* exchange(A* replacement) {
+    A*& reused = last_input_ == tile_                                 ? tile_
+                 : last_input_ == kept_tile_ && kept_tile_ != nullptr ? kept_tile_
+                                                                      : spare_;
+    if (reused == tile_) tile_factor_ = -1;
+    if (reused == kept_tile_) kept_factor_ = -1;
+    last_input_ = nullptr;
+    return std::exchange(reused, replacement);
   }
 
  private:
-  A* handed_out(A* tile) { return last_ = tile; }
-  // How many of `states` states are best recomputed from the kept one (itself included): as many as
-  // take no more steps than starting from the first.
-  static index_t steps_left(index_t states) {
+  A* hand_out(A* tile) { return last_input_ = tile; }
+  // Number of states, out of `states`, to recompute from the kept one: as many as take no more
+  // steps than starting from the first.
+  static index_t steps_after(index_t states) {
     index_t count = 1;
     while ((count + 1) * (count + 2) / 2 <= states) ++count;
     return count;
@@ -94,9 +101,9 @@ class mix_states {
 
   mix_chain<T> const& chain_;
   tensor3<T const> const x_;
-  tensor_stack<T const> const saved_;
-  A *tile_, *spare_, *kept_, *last_ = nullptr;
-  index_t kept_factor_ = -1, tile_factor_ = -1;  // whose inputs they hold
+  tensor_stack<T const> const saved_states_;
+  A *tile_, *spare_, *kept_tile_, *last_input_ = nullptr;
+  index_t kept_factor_ = -1, tile_factor_ = -1;  // factors whose inputs the tiles hold; -1: none
 };
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of sparse_mix: rows of up to 32 channels of one sample, in the accumulator's type, which
-// goes through all factors while it lies in cache; and its parts as the arguments of the kernels.
+// Tiles of sparse_mix: rows of up to 32 channels of one sample, in the accumulator's type, and the
+// arguments of the kernels.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -15,62 +15,60 @@
 SLICESORT_DETAIL_BEGIN
 
 inline constexpr int mix_columns = channel_block;  // the pitch of a tile
-inline constexpr int mix_dots_at_once = 16;        // most products of a round
-inline constexpr int mix_links = 64;               // most links of a pass
-inline constexpr int mix_staged_links = 16;  // most links of a pass if weights must be converted
+inline constexpr int mix_dots_at_once = 16;        // maximum of products in a round
+inline constexpr int mix_links = 64;               // maximum of links in a pass
+inline constexpr int mix_staged_links = 16;        // the same if weights are converted
 
-// Rows [first, last) of a factor, or of a part of its links, in which no link wraps around from the
-// sample's end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its
-// weight is `weights[i * weight_pitch + weight[k]]`.
+// Rows [first, last) of a factor in which no link wraps around the end of the sample. Link k of row
+// i is at distance `row[k]` in the tile; its weight is `weights[i * weight_pitch + weight[k]]`.
 template <class T>
 struct row_span {
   using A = accumulator_t<T>;
 
-  A const* start;  // what the sums begin with: rows of a tile; null: 0
+  A const* start;  // initial sums; null: 0
   A const* from;
-  A* to;      // rows of a tile; null: `stream` alone is written
-  T* stream;  // rows of a tensor that are stored too, around the cache; may be null
+  A* to;      // rows of a tile, or null
+  T* stream;  // rows of a tensor for streaming stores, or null
   index_t stream_pitch;
   A const* weights;
   index_t weight_pitch;
   index_t first, last;
   int width, links;
-  bool round;  // whether sums are rounded to the element type
+  bool round;  // true to round the sums to the element type
   index_t row[mix_links], weight[mix_links];
 };
 
-// Pairs of rows of two tiles that are multiplied in a round: row a[s] of the one with row b[s] of
-// the other, counted in elements.
+// Pairs of rows that a round multiplies: offsets a[s] and b[s] in two tiles.
 struct mix_pairs {
   index_t a[mix_dots_at_once], b[mix_dots_at_once];
-  index_t step;  // rows from round to round
-  int used;      // products of a round that are asked for: the first ones
-  bool one_row;  // all a[s] are 0
+  index_t step;   // rows from round to round
+  int used;       // number of valid products of a round
+  bool same_row;  // true if every a[s] is 0
 };
 
-// Calls f(first, last) for the spans of rows [0, rows) in which no link wraps around, with the
-// distances of the links in `step`; `ahead` are their offsets, in 0..rows-1.
+// Calls f(first, last) for the spans of rows [0, rows) in which no link wraps, after storing the
+// offsets of the links to `offsets`. Requires distances in 0..rows-1.
 template <class F>
-void for_each_row_span(index_t const* ahead, int links, index_t rows, index_t* step, F const& f) {
+void for_each_row_span(index_t const* distances, int links, index_t rows, index_t* offsets,
+                       F const& f) {
   for (index_t first = 0, last; first < rows; first = last) {
     last = rows;
     for (int k = 0; k < links; ++k) {
-      bool const wrapped_rows = first + ahead[k] >= rows;
-      step[k] = wrapped_rows ? ahead[k] - rows : ahead[k];
-      if (!wrapped_rows) last = std::min(last, rows - ahead[k]);
+      bool const wrapped_rows = first + distances[k] >= rows;
+      offsets[k] = wrapped_rows ? distances[k] - rows : distances[k];
+      if (!wrapped_rows) last = std::min(last, rows - distances[k]);
     }
     f(first, last);
   }
 }
 
-// The workspace of a slot. A tile has a few extra rows, because products are formed in rounds, and
-// the last round may reach past the rows.
+// Per-thread workspace. A tile has extra rows, because the last round of products may pass its end.
 template <class T>
 struct mix_scratch {
   using A = accumulator_t<T>;
   A *first, *second;  // a factor's input and output
-  A *third, *fourth;  // in backward: a state, and a state or a sum that is kept
-  A* staged;          // weights, if they must be converted
+  A *third, *fourth;  // backward: states, or the sum for residual::initial
+  A* staged;          // converted weights
 
   mix_scratch(arena& a, index_t length, index_t links) {
     auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the arena has finished so far, and how that becomes a file of results."""
+"""Log of an arena run, from which an interrupted run resumes, and its conversion to a file of results."""
 import json
 import sys
 from pathlib import Path
@@ -7,9 +7,8 @@ from pathlib import Path
 from .results import case_named
 
 
-class Journal:
-    """A file beside the results with a line for everything finished. It is used only by a run with the same programs,
-    text and settings."""
+class RunLog:
+    """A file next to the results, with a line per result. Used only by a run with the same programs, text and settings."""
 
     def __init__(self, path: Path, key: dict, fresh: bool) -> None:
         self.path, self.lines = path, []
@@ -26,12 +25,12 @@ class Journal:
             try:
                 found = json.loads(line)
             except (ValueError, RecursionError):
-                break  # cut off in the middle
+                break  # truncated line
             if not isinstance(found, dict):
                 break
             lines.append(found)
         if not lines or lines[0].get("key") != key:
-            print("  what an earlier run left is of another program, text or setting: starting anew", file=sys.stderr)
+            print("  the log of an earlier run has another program, text or setting: starting over", file=sys.stderr)
             return []
         if len(lines) != len(text.splitlines()) or not text.endswith("\n"):
             self.path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -43,7 +42,8 @@ class Journal:
             file.write(json.dumps(line) + "\n")
 
     def finished(self, group: str, cases: set[str]) -> bool:
-        """Whether all cases of a group are there. Else it is timed again: only cases of the same rounds may be compared."""
+        """True if the log has all cases of a group. Incomplete groups are timed again, because only cases of the same rounds
+        are comparable."""
         return {line["case"]["name"] for line in self.lines if line.get("group") == group} >= cases
 
     def results(self, part: str) -> tuple[dict, list[dict]]:
@@ -59,7 +59,7 @@ class Journal:
 
 
 def rows_of_result(result: dict) -> list[dict]:
-    """A result as Google Benchmark would write it, a row each round."""
+    """A result in the format of Google Benchmark, one row per round."""
     case = case_named(result["name"])
     if "failed" in result:
         return [{"name": case.name, "run_type": "iteration", "error_occurred": True, "error_message": result["failed"]}]
@@ -82,16 +82,16 @@ def rows_of_result(result: dict) -> list[dict]:
     return rows
 
 
-def write_results(path: Path, journal: Journal, part: str, more: dict) -> None:
-    context, results = journal.results(part)
-    # A roof is what the machine did best, whenever in the run that was.
-    for key, alike in (("copy_bytes_per_second", lambda case: case.t), ("peak_flops_per_second", lambda case: case.dtype)):
+def write_results(path: Path, run_log: RunLog, part: str, more_context: dict) -> None:
+    context, results = run_log.results(part)
+    # A roof is the best rate measured in the run.
+    for key, kind in (("copy_bytes_per_second", lambda case: case.t), ("peak_flops_per_second", lambda case: case.dtype)):
         best: dict = {}
-        for result in (r for r in results if key in r):
-            of = alike(case_named(result["name"]))
-            best[of] = max(best.get(of, 0.0), result[key])
-        for result in (r for r in results if key in r):
-            result[key] = best[alike(case_named(result["name"]))]
+        measured = [(result, kind(case_named(result["name"]))) for result in results if key in result]
+        for result, roof in measured:
+            best[roof] = max(best.get(roof, 0.0), result[key])
+        for result, roof in measured:
+            result[key] = best[roof]
     if results:
         rows = [row for result in results for row in rows_of_result(result)]
-        path.write_text(json.dumps({"context": {**context, **more}, "benchmarks": rows}, indent=1), encoding="utf-8")
+        path.write_text(json.dumps({"context": {**context, **more_context}, "benchmarks": rows}, indent=1), encoding="utf-8")

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks against exact counts, verdicts, and intervals against thousands of made-up races."""
+"""Tests of ranks against exact counts, of outcomes, and of intervals by thousands of simulated races."""
 import math
 import random
 import statistics
 import unittest
 from itertools import combinations
 
-from report.verdicts import Ratio, paired, rank_of_median, rank_of_pairs, unpaired, ways
+from report.ratios import Ratio, paired, rank_of_median, rank_of_pairs, unpaired, ways
 
 
-class Verdicts(unittest.TestCase):
+class Ratios(unittest.TestCase):
     def test_ranks(self) -> None:
         # Two-sided 5 % of the sign test, from its binomial table.
         assert [rank_of_median(n) for n in (1, 5, 6, 8, 9, 12, 20, 50)] == [None, None, 1, 1, 2, 3, 6, 18]
@@ -21,18 +21,18 @@ class Verdicts(unittest.TestCase):
                 counts[sum(place - i for i, place in enumerate(places))] += 1
             assert counts == [ways(first, second, u) for u in range(first * second + 1)]
 
-    def test_verdicts(self) -> None:
-        asked = {(0.98, 1.02): "same", (1.0, 1.029): "same", (1.01, 1.05): "faster", (0.7, 0.99): "slower", (0.99, 1.2): "ambiguous",
+    def test_outcomes(self) -> None:
+        expected = {(0.98, 1.02): "same", (1.0, 1.029): "same", (1.01, 1.05): "faster", (0.7, 0.99): "slower", (0.99, 1.2): "ambiguous",
                  (0.0, math.inf): "ambiguous", (0.5, 1.01): "ambiguous", (0.98, 0.99): "same", (0.9, 0.98): "slower"}
-        for (low, high), verdict in asked.items():
-            assert Ratio(low, (low + high) / 2, high).verdict == verdict, (low, high)
-        assert paired([1.0] * 5, [2.0] * 5).verdict == "ambiguous"  # too few to say
+        for (low, high), outcome in expected.items():
+            assert Ratio(low, (low + high) / 2, high).outcome == outcome, (low, high)
+        assert paired([1.0] * 5, [2.0] * 5).outcome == "ambiguous"  # too few to say
         assert paired([2.0] * 6, [1.0] * 6) == Ratio(2.0, 2.0, 2.0)
-        assert unpaired([1.0] * 6, [2.0] * 6).verdict == "slower"
+        assert unpaired([1.0] * 6, [2.0] * 6).outcome == "slower"
 
     def test_coverage(self, races: int = 3000) -> None:
-        """Races whose winner is known: the interval misses the truth in at most one of twenty, give or take three
-        standard deviations, whatever the noise; and does not miss it because it says nothing."""
+        """Races with a known winner: the interval misses the true ratio in at most 5 % plus three standard deviations, with any noise,
+        and is narrow."""
         noise = random.Random(6)
         drawn = {"spread": lambda: math.exp(0.05 * noise.gauss(0, 1)), "tail": lambda: 1 + 0.02 * noise.paretovariate(2)}
         for draw in drawn.values():
@@ -40,7 +40,7 @@ class Verdicts(unittest.TestCase):
                 misses = [0, 0]
                 widths = []
                 for _ in range(races):
-                    # In one round a slow machine is slow for both; `later` runs on another day.
+                    # A slow machine slows both in a round; `later` is another run.
                     weather = [1 + noise.random() for _ in range(rounds)]
                     ours, theirs = [w * draw() for w in weather], [1.25 * w * draw() for w in weather]
                     later = [draw() / 1.25 for _ in range(rounds)]
@@ -50,7 +50,7 @@ class Verdicts(unittest.TestCase):
                 allowed = races * 0.05 + 3 * math.sqrt(races * 0.05 * 0.95)
                 assert max(misses) <= allowed, misses
                 assert statistics.median(widths) < 1.5
-        # An interval that is too narrow must be noticed: the middle two of six.
+        # The middle two of six are too narrow an interval.
         found = 0
         for _ in range(races):
             values = sorted(math.exp(noise.gauss(0, 1)) for _ in range(6))

@@ -1,63 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table that a run ends with, of made-up results, and results that are no results."""
+"""Tests of the summary with synthetic results, and of invalid files."""
 import contextlib
 import io
 import json
-from pathlib import Path
 
-from report.answer import WIDTH, answer, rows_of_answer, slower
+from report.summary import WIDTH, slower, summary, summary_rows
 from report.arena_table import notices_of, rows_of
 from report.compare import compare
-from report.contestants import CONTESTANTS, FAMILIES
-from report.journal import Journal
-from report.page import made_up
+from report.entries import ENTRIES, FAMILIES
+from report.run_log import RunLog
+from report.page import synthetic
 from report.results import BadResults, load
 from report.show import report_arena
 from report.tests import InFolder
 
 
-class Answer(InFolder):
+class Summary(InFolder):
     def setUp(self) -> None:
         super().setUp()
-        self.files, _ = made_up.write(self.folder)
+        self.files, _ = synthetic.write(self.folder)
         self.context, self.rows = rows_of(str(self.files[0]))
 
     def shown(self, n: int) -> list:
         return [row for row in self.rows if row.case.n == n]
 
     def test_each_operator_once_by_family(self) -> None:
-        for n in made_up.LENGTHS:
-            lines = answer(self.shown(n)).splitlines()
+        for n in synthetic.LENGTHS:
+            lines = summary(self.shown(n)).splitlines()
             self.assertIn(f"at {n} rows", lines[0])
             self.assertLessEqual(max(map(len, lines)), WIDTH)
-            body = lines[lines.index("yours"):]
-            self.assertEqual([line for line in body if not line.startswith(" ")], ["yours", *dict.fromkeys(FAMILIES.values())])
+            body = lines[lines.index("custom"):]
+            self.assertEqual([line for line in body if not line.startswith(" ")], ["custom", *dict.fromkeys(FAMILIES.values())])
             operators = [line.split("  ")[1] for line in body if line.startswith(" ")]
             self.assertEqual(len(operators), len({row.label for row in self.shown(n) if row.case.dtype == "f32"}))
             self.assertEqual(len(operators), len(set(operators)))
 
-    def test_what_a_row_says(self) -> None:
-        said = answer(self.rows)  # of all lengths, the longest
-        self.assertRegex(said, r"\n  slicing-sort +[0-9.]+x +[0-9.]+x \([0-9.]+ \.\. [0-9.]+\) +[0-9.]+ m?s +[0-9.]+ MB +bit for bit\n")
-        self.assertRegex(said, r"\n  streaming +1 +1 +[0-9.]+ m?s +[0-9.]+ MB +to \de-0\d\n")
-        self.assertRegex(said, r"\n  materialized \(OpenBLAS\) +OOM +OOM\n")
-        self.assertRegex(said, r"\n  my_mixer_of_gat\w*\.\. .* unchecked\n")
+    def test_cells_of_a_row(self) -> None:
+        text = summary(self.rows)  # the longest length
+        self.assertRegex(text, r"\n  slicing-sort +[0-9.]+x +[0-9.]+x \([0-9.]+ \.\. [0-9.]+\) +[0-9.]+ m?s +[0-9.]+ MB +bit for bit\n")
+        self.assertRegex(text, r"\n  streaming +1 +1 +[0-9.]+ m?s +[0-9.]+ MB +to \de-0\d\n")
+        self.assertRegex(text, r"\n  materialized \(OpenBLAS\) +OOM +OOM\n")
+        self.assertRegex(text, r"\n  my_mixer_of_gat\w*\.\. .* unchecked\n")
 
-    def test_what_is_slower_says_why(self) -> None:
-        found = [row for row in rows_of_answer(self.shown(1024)) if row.against and row.against.verdict == "slower"]
+    def test_slower_rows_have_reasons(self) -> None:
+        found = [row for row in summary_rows(self.shown(1024)) if row.speedup and row.speedup.outcome == "slower"]
         labels = list(dict.fromkeys(row.label for row in found))
         self.assertIn("Linear Transformer", labels)
-        said = slower(self.shown(1024))
-        self.assertEqual([line.partition(" is slower: ")[0] for line in said], labels)
-        self.assertTrue(any("the whole map of weights" in line for line in said if line.startswith("softmax, materialized")), said)
-        self.assertTrue(all("%" in line for line in said), said)
+        lines = slower(self.shown(1024))
+        self.assertEqual([line.partition(" is slower: ")[0] for line in lines], labels)
+        self.assertTrue(any("the map of weights" in line for line in lines if line.startswith("softmax, materialized")), lines)
+        self.assertTrue(all("%" in line for line in lines), lines)
 
     def test_every_family_has_a_row_by_default(self) -> None:
-        self.assertEqual({who.family for who in CONTESTANTS if who.main}, set(FAMILIES.values()))
-        self.assertEqual([who.family for who in CONTESTANTS if not who.own],
-                         sorted((who.family for who in CONTESTANTS if not who.own), key=list(FAMILIES.values()).index))
+        self.assertEqual({entry.family for entry in ENTRIES if entry.main}, set(FAMILIES.values()))
+        self.assertEqual([entry.family for entry in ENTRIES if not entry.custom],
+                         sorted((entry.family for entry in ENTRIES if not entry.custom), key=list(FAMILIES.values()).index))
 
-    def test_notices_come_once_and_the_answer_last(self) -> None:
+    def test_notices_come_once_and_the_summary_last(self) -> None:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             notices = report_arena(self.files[:1], self.folder / "none", self.folder / "page.html", with_pictures=False)
@@ -68,28 +67,28 @@ class Answer(InFolder):
         self.assertGreater(out.getvalue().index("How many times as fast"), out.getvalue().index("page.html"))
 
 
-class Hostile(InFolder):
-    """Files that somebody hands in: a message, and no traceback."""
+class InvalidFiles(InFolder):
+    """Invalid files cause an error message instead of a traceback."""
 
     def setUp(self) -> None:
         super().setUp()
         self.path = self.folder / "results.json"
 
     def test_results(self) -> None:
-        name = "csp/host/forward/f32/own/text/B:1/N:2/C:3"
+        name = "csp/host/forward/f32/custom/text/B:1/N:2/C:3"
         for text in ("[" * 200000, '{"a":' * 200000, "", "[]", "{}", "\0", '{"context": [1], "benchmarks": []}', '{"context": {}, "benchmarks": 1}',
                      '{"context": {}, "benchmarks": [1]}', '{"context": {}, "benchmarks": [{"name": 1}]}',
                      json.dumps({"context": {}, "benchmarks": [{"name": name}]}),
                      json.dumps({"context": {}, "benchmarks": [{"name": name, "ns_per_element": []}]})):
             self.path.write_text(text, encoding="utf-8")
-            with self.assertRaises(BadResults, msg=text[:60]) as why:
+            with self.assertRaises(BadResults, msg=text[:60]) as raised:
                 load(str(self.path))
-            self.assertIn("cannot read results", str(why.exception))
+            self.assertIn("cannot read results", str(raised.exception))
             with self.assertRaises(BadResults, msg=text[:60]):
                 compare(str(self.path), str(self.path))
 
-    def test_journal(self) -> None:
+    def test_run_log(self) -> None:
         for text in ("[" * 200000 + "\n", "[]\n", "1\n"):
             self.path.write_text(text, encoding="utf-8")
             with contextlib.redirect_stderr(io.StringIO()):
-                self.assertEqual(Journal(self.path, {"a": 1}, fresh=False).lines, [{"key": {"a": 1}}])
+                self.assertEqual(RunLog(self.path, {"a": 1}, fresh=False).lines, [{"key": {"a": 1}}])

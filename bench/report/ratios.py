@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares two things by repeated times, without assuming how these are distributed."""
+"""Ratios of repeated times with confidence intervals that assume no distribution."""
 import math
 import statistics
 from dataclasses import dataclass
 from functools import lru_cache
 
 CONFIDENCE = 0.95
-ALIKE = 0.03  # speeds this close are the same
+ALIKE = 0.03  # relative difference of speeds that count as the same
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as fast; the interval holds the truth in at least 95 of 100 runs."""
+    """Speedup with its 95 % confidence interval."""
     low: float
     middle: float
     high: float
 
     @property
-    def verdict(self) -> str:
+    def outcome(self) -> str:
         if 1 / (1 + ALIKE) <= self.low and self.high <= 1 + ALIKE:
             return "same"
         if self.low > 1:
@@ -35,11 +35,11 @@ def short(value: float) -> str:
 
 
 def rank_of_median(count: int) -> int | None:
-    """The interval from the k-th smallest to the k-th largest of `count` values holds their median often enough:
-    the largest such k, counted from 1; None if there is none (below 6 values)."""
+    """The largest k for which the interval from the k-th smallest to the k-th largest of `count` values contains the true
+    median with sufficient probability; None if there is none (below 6 values)."""
     tail, best = 0, None
     for k in range(1, count // 2 + 1):
-        tail += math.comb(count, k - 1)  # fewer than k values lie below the median
+        tail += math.comb(count, k - 1)  # fewer than k values below the median
         if 1 - 2 * tail / 2**count < CONFIDENCE:
             break
         best = k
@@ -47,7 +47,7 @@ def rank_of_median(count: int) -> int | None:
 
 
 def paired(slower: list[float], faster: list[float]) -> Ratio:
-    """Times of the same rounds: the median of the ratios, round by round, with its order statistics."""
+    """Speedup from times of the same rounds: the median of the ratios by round, and its order statistics."""
     ratios = sorted(s / f for s, f in zip(slower, faster))
     k = rank_of_median(len(ratios))
     middle = statistics.median(ratios)
@@ -56,7 +56,7 @@ def paired(slower: list[float], faster: list[float]) -> Ratio:
 
 @lru_cache(maxsize=None)
 def ways(first: int, second: int, u: int) -> int:
-    """In how many orders of first + second distinct values `u` pairs have the one of the second group in front."""
+    """Number of orders of first + second distinct values in which `u` pairs have the value of the second group first."""
     if u < 0:
         return 0
     if first == 0 or second == 0:
@@ -65,8 +65,8 @@ def ways(first: int, second: int, u: int) -> int:
 
 
 def rank_of_pairs(first: int, second: int) -> int | None:
-    """The interval from the k-th smallest to the k-th largest of all quotients of two groups holds the quotient of
-    their scales often enough (Mann and Whitney): the largest such k; None if there is none."""
+    """The largest k for which the interval from the k-th smallest to the k-th largest quotient of two groups contains the ratio
+    of their scales with sufficient probability (Mann-Whitney); None if there is none."""
     tail, best = 0, None
     for u in range(first * second // 2):
         tail += ways(first, second, u)
@@ -77,7 +77,7 @@ def rank_of_pairs(first: int, second: int) -> int | None:
 
 
 def unpaired(before: list[float], after: list[float]) -> Ratio:
-    """Times of two runs: how many times as fast the later one is."""
+    """Speedup of the second of two runs."""
     quotients = sorted(b / a for b in before for a in after)
     k = rank_of_pairs(len(before), len(after))
     middle = statistics.median(quotients)

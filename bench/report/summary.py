@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arena's answer, one shape in a table that fits a terminal: a row for each operator, by family, with its ratios of
-forward and of forward + backward."""
+"""Summary of the arena for one shape, as a table that fits a terminal: one row per operator, grouped by family."""
 from .arena_table import Row
-from .contestants import DIRECTIONS, REFERENCE
+from .entries import DIRECTIONS, REFERENCE
 from .results import TYPES, size, table, time_of
 
-WIDTH = 100  # columns of a terminal that the table fits
-BARE = ("These are bare operators, without the projections and MLPs of a model. A training step of a whole model with slicing-sort in "
+WIDTH = 100  # columns of the terminal
+NOTE = ("These are bare operators, without the projections and MLPs of a model. A training step of a whole model with slicing-sort in "
         "place of softmax attention was 1.9, 2.6 and 3.8 times as fast at 1000, 2000 and 4000 rows; docs/learning has these, and what "
         "such models learn.")
 
@@ -19,8 +18,8 @@ def has_one_shape(rows: list[Row]) -> bool:
     return len({shape_of(row) for row in rows}) == 1 and len({row.case.heads for row in rows if row.case.heads}) <= 1
 
 
-def rows_of_answer(rows: list[Row]) -> list[Row]:
-    """The rows of the longest sequences, in float if there are any, with the first number of heads."""
+def summary_rows(rows: list[Row]) -> list[Row]:
+    """Rows of the longest sequences, in float if available, with the first number of heads."""
     dtypes, heads = [row.case.dtype for row in rows], [row.case.heads for row in rows if row.case.heads]
     rows = [row for row in rows if row.case.dtype == ("f32" if "f32" in dtypes else dtypes[0]) and row.case.heads in (0, *heads[:1])]
     longest = max(row.case.n for row in rows)
@@ -28,16 +27,16 @@ def rows_of_answer(rows: list[Row]) -> list[Row]:
     return [row for row in rows if shape_of(row) == shape]
 
 
-def ratio_of(row: Row | None, interval: bool = False) -> str:
+def ratio_text(row: Row | None, interval: bool = False) -> str:
     if row is None:
         return ""
     if row.case.failed:
         return "OOM" if row.case.failed == "out of memory" else "FAILED"
-    if row.who == REFERENCE:
+    if row.entry == REFERENCE:
         return "1"
-    if row.against is None:
+    if row.speedup is None:
         return ""
-    return str(row.against) if interval else str(row.against).partition(" ")[0]
+    return str(row.speedup) if interval else str(row.speedup).partition(" ")[0]
 
 
 def verified(row: Row) -> str:
@@ -49,41 +48,41 @@ def shortened(name: str, width: int) -> str:
     return name if len(name) <= width else name[:width - 2] + ".."
 
 
-def answer(rows: list[Row]) -> str:
-    """Empty where nothing was measured."""
+def summary(rows: list[Row]) -> str:
+    """The table with its title; empty if there are no rows."""
     if not rows:
         return ""
-    rows = rows_of_answer(rows)
+    rows = summary_rows(rows)
     by_operator: dict[str, dict[str, Row]] = {}
     for row in rows:
         by_operator.setdefault(row.label, {})[row.case.direction] = row
     lines, families = [["operator", "forward", "forward + backward", "time", "memory", "verified"]], []
     for label, passes in by_operator.items():
         whole = passes.get("training") or passes["forward_values"]
-        families.append(whole.who.family)
+        families.append(whole.entry.family)
         peak = whole.case.value("peak_bytes")
-        lines.append(["  " + label.removeprefix("softmax, "), ratio_of(passes.get("forward_values")), ratio_of(passes.get("training"), interval=True),
+        lines.append(["  " + label.removeprefix("softmax, "), ratio_text(passes.get("forward_values")), ratio_text(passes.get("training"), interval=True),
                       "" if whole.case.failed else time_of(whole.case.seconds), size(peak) if peak is not None else "", verified(whole)])
-    others = sum(2 + max(len(line[i]) for line in lines) for i in range(1, len(lines[0])))
+    other_columns = sum(2 + max(len(line[i]) for line in lines) for i in range(1, len(lines[0])))
     for line in lines:
-        line[0] = shortened(line[0], WIDTH - others)
+        line[0] = shortened(line[0], WIDTH - other_columns)
     heading, rule, *body = table(lines).split("\n")
-    said = [title_of(rows), "", heading, rule]
+    output = [title_of(rows), "", heading, rule]
     for i, line in enumerate(body):
-        said += [families[i]] * (i == 0 or families[i] != families[i - 1]) + [line]
-    return "\n".join(said)
+        output += [families[i]] * (i == 0 or families[i] != families[i - 1]) + [line]
+    return "\n".join(output)
 
 
 def title_of(rows: list[Row]) -> str:
     case = rows[0].case
     heads = next((f", {row.case.heads} heads" for row in rows if row.case.heads), "")
-    where = "a GPU" if case.backend == "cuda" else "one thread"
+    processor = "a GPU" if case.backend == "cuda" else "one thread"
     return (f"How many times as fast as softmax attention, at {case.n} rows\n"
-            f"{case.b} samples, {case.c} channels{heads}, {TYPES[case.dtype]}, {where}; in brackets a 95 % interval;\n"
+            f"{case.b} samples, {case.c} channels{heads}, {TYPES[case.dtype]}, {processor}; in brackets a 95 % interval;\n"
             f"time and memory (peak, measured) of {DIRECTIONS['training']}")
 
 
 def slower(rows: list[Row]) -> list[str]:
-    """Why some rows of the answer are slower than softmax attention."""
-    reasons = {row.label: row.why for row in rows_of_answer(rows) if row.why} if rows else {}
+    """Reasons why rows of the summary are slower than softmax attention."""
+    reasons = {row.label: row.slower_because for row in summary_rows(rows) if row.slower_because} if rows else {}
     return [f"{label} is slower: {why}." for label, why in reasons.items()]

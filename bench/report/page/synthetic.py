@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up results of an arena, with everything that a page or a picture may meet: two machines, two types, several widths,
-what does not fit in memory, torch, noise, and text that would be markup."""
+"""Synthetic results of an arena for tests of the page and the pictures: two machines, two types, several widths, out of memory, torch,
+noise, and text with markup."""
 import json
 import random
 from pathlib import Path
 
-from ..contestants import DIRECTIONS
-from ..journal import rows_of_result
+from ..entries import DIRECTIONS
+from ..run_log import rows_of_result
 
 LENGTHS = (1024, 2048, 4096, 8192)
 ROUNDS = 8
-# subject, policy, takes part with bfloat16; nanoseconds of an element of forward: at N = 1024, and what each doubling adds or multiplies
+# subject, policy, in bfloat16 too, nanoseconds per element of forward at N = 1024, growth per doubling of N
 OPERATORS = (
-    ("my_mixer_of_gated_and_rotated_windows", "own", True, 2.6, 1.15),
+    ("my_mixer_of_gated_and_rotated_windows", "custom", True, 2.6, 1.15),
     ("slicing_sort", "ascending", True, 1.6, 1.22), ("slicing_sort", "interleave", False, 1.62, 1.22), ("max_exchange", "ascending", False, 0.9, 1.35),
     ("multi_permutation", "ascending", False, 5.7, 1.3), ("csp", "linear-reference-G:2", True, 0.75, 1.1), ("csp", "linear-reference-G:16", False, 1.2, 1.12),
     ("sparse_mix", "chord-per_factor-M:10", True, 4.0, 1.22), ("sparse_mix", "cdil-per_factor-M:10", False, 1.8, 1.2),
@@ -24,10 +24,10 @@ OPERATORS = (
     ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01),
     ("softmax_attention", "streaming-window_globals-H:4", False, 18.5, 1.05), ("softmax_attention", "streaming-strided-H:4", False, 16.0, 1.3),
     ("softmax_attention", "streaming-causal_fixed-H:4", False, 11.0, 1.2), ("softmax_attention", "streaming-bigbird-H:4", False, 19.0, 1.04))
-HOSTILE = "</script><b id=planted>planted</b> & <!--"
-CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A made-up processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",
+MARKUP = "</script><b id=injected>injected</b> & <!--"
+CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A synthetic processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",
            "flags": "-O3 -DNDEBUG", "blas": "OpenBLAS 0.3.21, Haswell kernels",
-           "weak_blas": "they leave this processor's AVX-512 unused", "text": "made_up.txt", "commit": "0000000", "command": "bench/run",
+           "weak_blas": "they leave this processor's AVX-512 unused", "text": "synthetic.txt", "commit": "0000000", "command": "bench/run",
            "rounds": ROUNDS, "batch": 8, "num_cpus": 2}
 
 
@@ -53,31 +53,31 @@ def results_of(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], f
                             "saved_bytes": 2 * elements if direction == "training" else 0, "peak_bytes": 9 * elements * (1 + 0.1 * noise.random()),
                             "workspace_bytes": 0, "traffic_bytes": 8 * elements, "copy_bytes_per_second": 1.6e10 * faster,
                             "flops": 300 * elements if subject == "softmax_attention" else 0, "peak_flops_per_second": 2.2e11 * faster}
-                        if policy != "own":  # which came without an oracle
+                        if policy != "custom":  # has no oracle
                             result["max_error"] = 0.0 if subject in ("slicing_sort", "csp", "max_exchange") else noise.random() * 4e-6
                         rows += rows_of_result(result)
     return rows
 
 
 def results_of_torch(rows: list[dict]) -> list[dict]:
-    """Of the sort and of attention, a few times as slow."""
-    forms = {"slicing_sort": "baseline_torch_stable_sort", "softmax_attention": "baseline_torch_sdpa_flash"}
+    """torch results of the sort and of attention, which are slower."""
+    implementations = {"slicing_sort": "baseline_torch_stable_sort", "softmax_attention": "baseline_torch_sdpa_flash"}
     found = []
     for row in rows:
         subject, _, rest = row["name"].partition("/")
-        if subject in forms and "error_occurred" not in row and ("/ascending/" in rest or "/streaming-full" in rest):
+        if subject in implementations and "error_occurred" not in row and ("/ascending/" in rest or "/streaming-full" in rest):
             times = {key: value for key, value in row.items() if not key.startswith("share_of")}
-            found.append({**times, "name": f"{forms[subject]}/{rest}", "ns_per_element": row["ns_per_element"] * (14 if subject == "slicing_sort" else 1.3)})
+            found.append({**times, "name": f"{implementations[subject]}/{rest}", "ns_per_element": row["ns_per_element"] * (14 if subject == "slicing_sort" else 1.3)})
     return found
 
 
 def write(folder: Path) -> tuple[list[Path], Path]:
-    """Files of results, of a host and of a GPU; and torch's."""
+    """Writes results of a host, a GPU and torch; returns the first two, and torch's."""
     host, cuda, torch = (folder / f"arena{part}.json" for part in ("", "-cuda", "-torch"))
-    of_host = results_of("host", ("f32", "bf16"), (256,), 1.0)
-    of_gpu = results_of("cuda", ("f32",), (256, 512), 150.0)
-    gpu = {**CONTEXT, "gpu": "A made-up GPU", "cuda": "13.0"}
-    for path, context, rows in ((host, {**CONTEXT, "noise": [f"The machine was busy ({HOSTILE})."]}, of_host), (cuda, gpu, of_gpu),
-                                (torch, {"torch": "2.0"}, results_of_torch(of_host))):
+    host_rows = results_of("host", ("f32", "bf16"), (256,), 1.0)
+    gpu_rows = results_of("cuda", ("f32",), (256, 512), 150.0)
+    gpu = {**CONTEXT, "gpu": "A synthetic GPU", "cuda": "13.0"}
+    for path, context, rows in ((host, {**CONTEXT, "noise": [f"The machine was busy ({MARKUP})."]}, host_rows), (cuda, gpu, gpu_rows),
+                                (torch, {"torch": "2.0"}, results_of_torch(host_rows))):
         path.write_text(json.dumps({"context": context, "benchmarks": rows}), encoding="utf-8")
     return [host, cuda], torch

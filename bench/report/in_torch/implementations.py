@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the arena's contestants look like in PyTorch: the forms of the papers' code, and scaled dot-product attention.
-Imported where torch is."""
+"""PyTorch implementations of the arena's entries: those of the papers' code, and scaled dot-product attention. Requires torch."""
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -10,42 +9,42 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..results import Case
-from .linear_attention import FORMS as LINEAR_FORMS, linear_attention, rows_of_w
+from .linear_attention import IMPLEMENTATIONS as LINEAR_IMPLEMENTATIONS, linear_attention, rows_of_w
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
 @dataclass
-class Form:
-    """`call` makes the output of `leaves`, whose gradients training wants."""
+class Implementation:
+    """`call` computes the output from `leaves`, the tensors with gradients."""
     name: str
     leaves: list
     call: Callable
 
 
-def signed_sort(case: Case, x) -> Form:
-    """A quarter of the channels descends, as order::interleave{1, 3} has it."""
+def signed_sort(case: Case, x) -> Implementation:
+    """Sorts a quarter of the channels in descending order, like order::interleave{1, 3}."""
     signs = torch.ones(case.c, dtype=x.dtype, device=x.device)
     signs[::4] = -1
-    return Form("torch_signed_sort", [x], lambda: torch.sort(x * signs, dim=1, stable=True).values * signs)
+    return Implementation("torch_signed_sort", [x], lambda: torch.sort(x * signs, dim=1, stable=True).values * signs)
 
 
-def exchanged(x) -> Form:
+def exchanged(x) -> Implementation:
     def call():
         top, row = x.max(dim=1, keepdim=True)
         return torch.cat([top, x.scatter(1, row, x[:, :1])[:, 1:]], dim=1)
-    return Form("torch_max_scatter", [x], call)
+    return Implementation("torch_max_scatter", [x], call)
 
 
-def sort_and_gather(x) -> Form:
+def sort_and_gather(x) -> Implementation:
     def call():
         values, rows = torch.sort(x, dim=1, stable=True)
         return (values + values.gather(1, rows)) / 2
-    return Form("torch_sort_gather", [x], call)
+    return Implementation("torch_sort_gather", [x], call)
 
 
-def shift_and_sort(case: Case, x) -> Form:
-    """Shift by an index, then groups in the order of the reference channel."""
+def shift_and_sort(case: Case, x) -> Implementation:
+    """Shifts by indexing, then orders groups like the reference channel."""
     step = -(-case.n // case.c)
     shifts = torch.arange(1, case.c + 1, device=x.device) * step % case.n
     shifts[0] = 0
@@ -57,11 +56,11 @@ def shift_and_sort(case: Case, x) -> Form:
         groups = x.gather(1, rows)[:, :whole].reshape(case.b, whole // group, group, case.c)
         ranks = groups[..., :1].argsort(dim=2, stable=True).argsort(dim=2)
         return torch.sort(groups, dim=2, stable=True).values.gather(2, ranks.expand_as(groups)).reshape(case.b, whole, case.c)
-    return Form("torch_gather_sort", [x], call)
+    return Implementation("torch_gather_sort", [x], call)
 
 
-def mixes(case: Case, x) -> Iterator[Form]:
-    """A chain of sparse factors with residuals, as rolled copies of x and as rows gathered for every link."""
+def mixes(case: Case, x) -> Iterator[Implementation]:
+    """A chain of sparse factors with residuals, by torch.roll and by gathered rows."""
     topology, _, count = case.policy.partition("-per_factor-M:")
     factors = int(count)
 
@@ -85,12 +84,12 @@ def mixes(case: Case, x) -> Iterator[Form]:
             v = v + torch.einsum("bnk,bnkc->bnc", w[m], v[:, columns[m]])
         return v
 
-    yield Form("torch_roll", [x, w], rolled)
-    yield Form("torch_gather", [x, w], gathered)
+    yield Implementation("torch_roll", [x, w], rolled)
+    yield Implementation("torch_gather", [x, w], gathered)
 
 
-def looks_of(mask: str, i):
-    """Which keys (columns) the queries (rows) look at, as bench/cases/attention_masks.hpp has it."""
+def dense_mask(mask: str, i):
+    """Boolean mask [queries, keys], as in bench/cases/attention_masks.hpp."""
     query, key = i[:, None], i[None, :]
     window = (key >= query - 255) & (key <= query + 256)
     blocks = key // 50 == query // 50
@@ -99,36 +98,36 @@ def looks_of(mask: str, i):
             "strided": (query - key) % -(-len(i) // 50) == 0, "fixed": fixed, "causal_fixed": (key <= query) & (fixed | (key % 50 == 0))}[mask]
 
 
-def attention(case: Case) -> Iterator[Form]:
-    """Nothing for BigBird, whose blocks the library draws, nor for a relative bias and dropout."""
+def attention(case: Case) -> Iterator[Implementation]:
+    """No implementation for BigBird, whose blocks the library draws, relative bias and dropout."""
     algorithm, mask, heads = case.policy.replace("-H:", "-").split("-")
     heads = int(heads)
     if mask in ("bigbird", "relative", "dropout"):
         return
     q, k, v = (tensor(case).view(case.b, case.n, heads, case.c // heads).transpose(1, 2) for _ in range(3))
-    looks = looks_of(mask, torch.arange(case.n, device=q.device)) if mask not in ("full", "causal") else None
+    attn_mask = dense_mask(mask, torch.arange(case.n, device=q.device)) if mask not in ("full", "causal") else None
 
     def call(*backends):
         with sdpa_kernel(list(backends)):
-            return scaled_dot_product_attention(q, k, v, attn_mask=looks, is_causal=mask == "causal")
+            return scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, is_causal=mask == "causal")
     if mask == "causal":
-        yield Form("torch_sdpa_causal", [q, k, v], lambda: call(SDPBackend.FLASH_ATTENTION))
-    elif looks is not None:
+        yield Implementation("torch_sdpa_causal", [q, k, v], lambda: call(SDPBackend.FLASH_ATTENTION))
+    elif attn_mask is not None:
         fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-        yield Form("torch_sdpa_masked", [q, k, v], lambda: call(*fused))
+        yield Implementation("torch_sdpa_masked", [q, k, v], lambda: call(*fused))
     elif algorithm in ("streaming", "native"):
-        yield Form("torch_sdpa_flash", [q, k, v], lambda: call(SDPBackend.FLASH_ATTENTION))
+        yield Implementation("torch_sdpa_flash", [q, k, v], lambda: call(SDPBackend.FLASH_ATTENTION))
     else:
-        yield Form("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))
+        yield Implementation("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))
 
 
-def linear(case: Case) -> Iterator[Form]:
+def linear(case: Case) -> Iterator[Implementation]:
     feature, direction, heads = case.policy.replace("-H:", "-").split("-")
     d = case.c // int(heads)
     q, k, v = (tensor(case).view(case.b, case.n, int(heads), d).transpose(1, 2) for _ in range(3))
     w = torch.randn((rows_of_w(feature, d), d), device=q.device).to(q.dtype)
-    for name, sums_of in LINEAR_FORMS[direction].items():
-        yield Form(name, [q, k, v], partial(linear_attention, sums_of, feature, q, k, v, w))
+    for name, sums_of in LINEAR_IMPLEMENTATIONS[direction].items():
+        yield Implementation(name, [q, k, v], partial(linear_attention, sums_of, feature, q, k, v, w))
 
 
 def tensor(case: Case):
@@ -136,7 +135,7 @@ def tensor(case: Case):
     return torch.randn((case.b, case.n, case.c), device=device).to(DTYPES[case.dtype])
 
 
-def forms_of(case: Case) -> Iterator[Form]:
+def implementations_of(case: Case) -> Iterator[Implementation]:
     if case.subject == "softmax_attention":
         yield from attention(case)
         return
@@ -155,6 +154,6 @@ def forms_of(case: Case) -> Iterator[Form]:
     elif case.policy == "interleave":
         yield signed_sort(case, x)
     else:
-        yield Form("torch_stable_sort", [x], lambda: torch.sort(x, dim=1, stable=True).values)
-        yield Form("torch_sort", [x], lambda: torch.sort(x, dim=1).values)
+        yield Implementation("torch_stable_sort", [x], lambda: torch.sort(x, dim=1, stable=True).values)
+        yield Implementation("torch_sort", [x], lambda: torch.sort(x, dim=1).values)
 

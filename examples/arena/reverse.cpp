@@ -31,5 +31,5 @@ struct reverse {  // y[n] = x[N - 1 - n]
   }
   static constexpr double tolerance = 0;  // values are moved, not computed
 };
-ss::bench::contestant<float, ss::bfloat16> const entry("reverse", reverse{});
+ss::bench::entry<float, ss::bfloat16> const registration("reverse", reverse{});
 // [/snippet]

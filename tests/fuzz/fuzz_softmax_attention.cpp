@@ -54,7 +54,7 @@ void run_type(byte_reader& reader) {
   share(p, (flags & 128) != 0, (flags & 256) != 0);
   if ((flags & 512) != 0) p.lengths = read_lengths(reader, {size.batch, size.keys, 1});
   if ((flags & 1024) != 0) p.query_lengths = read_lengths(reader, {size.batch, size.queries, 1});
-  p.wanted = static_cast<unsigned>(reader.take() % 16);
+  p.requested = static_cast<unsigned>(reader.take() % 16);
   p.mode = (flags & 2048) != 0 ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
   memory_layout const layout{static_cast<int>(reader.take() % memory_layout::count)};
   bool const any_bits = (flags & 4096) != 0, streaming = (flags & 8192) != 0;

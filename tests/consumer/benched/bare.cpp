@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry that has only a forward pass: timed, but not checked.
+// An operator with only forward: timed, not verified.
 #include <slicesort/bench.hpp>
 
 #include <algorithm>

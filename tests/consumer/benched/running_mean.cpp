@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry for both element types of the arena. Its rounding errors are within the tolerance.
+// Sums within the default tolerance, in both element types of the arena.
 #include <slicesort/bench.hpp>
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry with the inputs q, k and v, heads, a state that only training saves, a backward pass
-// that reads the inputs, and the operation counts of the roofline.
+// An operator with q, k, v and heads, state saved only for training, a backward that reads the
+// inputs, and flops for the roofline.
 #include <slicesort/bench.hpp>
 
 #include <algorithm>

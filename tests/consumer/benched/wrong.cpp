@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faulty entries that the arena must report: a wrong value of forward, another of backward, and an
-// exception.
+// Faulty entries: a wrong value of forward, one of backward, and a call that throws.
 #include <slicesort/bench.hpp>
 
 #include <algorithm>
@@ -17,17 +16,17 @@ void copy(ss::tensor3<From const> x, ss::tensor3<To> y, double error = 0.0) {
   if (x.extents().size() > 0) y.data()[x.extents().size() - 1] += static_cast<To>(error);
 }
 
-enum class fault { forward, backward, exception };
-struct faulty_copy {
-  fault injected;
+enum class fault { forward, backward, throws };
+struct faulty {
+  fault kind;
   static constexpr double tolerance = 1e-3;
 
   void forward(ss::exec::host, ss::tensor3<float const> x, ss::tensor3<float> y) const {
-    if (injected == fault::exception) throw std::runtime_error("deliberate");
-    copy(x, y, injected == fault::forward ? 0.1 : 0.0);
+    if (kind == fault::throws) throw std::runtime_error("injected");
+    copy(x, y, kind == fault::forward ? 0.1 : 0.0);
   }
   void backward(ss::exec::host, ss::tensor3<float const> dy, ss::tensor3<float> dx) const {
-    copy(dy, dx, injected == fault::backward ? 0.1 : 0.0);
+    copy(dy, dx, kind == fault::backward ? 0.1 : 0.0);
   }
   void expected(ss::tensor3<double const> x, ss::tensor3<double> y) const { copy(x, y); }
   void expected_backward(ss::tensor3<double const> dy, ss::tensor3<double const>,
@@ -35,8 +34,8 @@ struct faulty_copy {
     copy(dy, dx);
   }
 };
-slicesort::bench::entry const forward("wrong_forward", faulty_copy{fault::forward});
-slicesort::bench::entry const backward("wrong_backward", faulty_copy{fault::backward});
-slicesort::bench::entry const throws("throws", faulty_copy{fault::exception});
+slicesort::bench::entry const forward("wrong_forward", faulty{fault::forward});
+slicesort::bench::entry const backward("wrong_backward", faulty{fault::backward});
+slicesort::bench::entry const throws("throws", faulty{fault::throws});
 
 }  // namespace

@@ -51,9 +51,9 @@ TEST_CASE_TEMPLATE("products in every layout", T, float, double, float16, bfloat
   for (index_t rows : {1, 4})
     for (index_t columns : {1, 4})
       for (index_t depth : {1, 4})
-        for (lie layout : {lie::rows, lie::columns_apart})
-          CHECK(multiplies<T>(ss::cublas{&handle}, rows, columns, depth, layout, layout, lie::rows,
-                              1, 0));
+        for (matrix_layout layout : {matrix_layout::rows, matrix_layout::columns_apart})
+          CHECK(multiplies<T>(ss::cublas{&handle}, rows, columns, depth, layout, layout,
+                              matrix_layout::rows, 1, 0));
 }
 
 TEST_CASE("layouts and types that cuBLAS does not support are declined") {

@@ -72,7 +72,7 @@ class attention_map_task : attention_map_products<T> {
                valid_rows(in_.v).transposed());
       for (index_t query = 0; query < queries; query += attention_queries)
         dscores(state, out, query, memory_.map + query * pitch);
-      matrix const map = matrix::of_sums(memory_.map, pitch, 1);
+      matrix const map = matrix::from_sums(memory_.map, pitch, 1);
       if (grads.dq.data() != nullptr)
         into_rows(grads.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys}, map,
                   valid_rows(in_.k));
@@ -95,7 +95,7 @@ class attention_map_task : attention_map_products<T> {
       io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
                memory_.map + i * shape_.keys, 0);
     drop(0, head_.queries, memory_.map);
-    return matrix::of_sums(memory_.map, shape_.keys, 1);
+    return matrix::from_sums(memory_.map, shape_.keys, 1);
   }
   // Rows of the map per pass: about four megabytes, which a shared cache holds, in slabs of equal
   // size and whole tiles. Fewer rows do not pay for loading k and v again.

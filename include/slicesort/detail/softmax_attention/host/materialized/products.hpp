@@ -53,13 +53,13 @@ class attention_map_products {
   void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
                 matrix const& b) const {
     if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
-    memory_.product.form(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                         [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                             index_t column, index_t columns) {
-                           for (index_t i = 0; i < rows; ++i)
-                             std::copy_n(tile + i * tile_pitch, columns,
-                                         map + (row + i) * pitch + column);
-                         });
+    memory_.product.multiply(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                             [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                                 index_t column, index_t columns) {
+                               for (index_t i = 0; i < rows; ++i)
+                                 std::copy_n(tile + i * tile_pitch, columns,
+                                             map + (row + i) * pitch + column);
+                             });
   }
   void into_rows(tensor4<T> out, index_t first, double scale, grad_mode mode, size n,
                  matrix const& a, matrix const& b) const {
@@ -67,13 +67,13 @@ class attention_map_products {
     if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(out, first),
                  row_step, step))
       return;
-    memory_.product.form(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                         [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                             index_t column, index_t columns) {
-                           io_.store(tile, tile_pitch, rows, columns,
-                                     head_.at(out, first + row) + column * step, row_step, step,
-                                     mode);
-                         });
+    memory_.product.multiply(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                             [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                                 index_t column, index_t columns) {
+                               io_.store(tile, tile_pitch, rows, columns,
+                                         head_.at(out, first + row) + column * step, row_step, step,
+                                         mode);
+                             });
   }
 
   // Sets dropped weights of the queries from `query` on to 0.

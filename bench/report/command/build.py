@@ -90,13 +90,13 @@ def configuration(options: argparse.Namespace) -> tuple[Path, list[str]]:
         cmake_options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O0", f"-DCMAKE_CUDA_FLAGS_RELEASE={'-O1' if options.capability else '-O0 -G'}"]
     subjects = ([REFERENCE.subject] if options.only else FAMILIES) if options.mode == "arena" else ()
     cmake_options += [f"-DSLICESORT_BENCH_DTYPES={';'.join(DTYPES[name] for name in options.shapes.built_dtypes())}",
-                f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
+                      f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
     if cuda:
         # Without a GPU, one type suffices to test the build.
         measured = options.shapes.built_dtypes() if options.mode == "arena" else DTYPES
         cmake_options += [f"-DSLICESORT_BENCH_CUDA_DTYPES={';'.join(DTYPES[name] for name in measured) if options.capability else 'float'}",
-                    f"-DCMAKE_CUDA_COMPILER={options.nvcc}",
-                    f"-DCMAKE_CUDA_ARCHITECTURES={os.environ.get('CUDAARCHS') or options.capability or '90'}"]
+                          f"-DCMAKE_CUDA_COMPILER={options.nvcc}",
+                          f"-DCMAKE_CUDA_ARCHITECTURES={os.environ.get('CUDAARCHS') or options.capability or '90'}"]
     return options.build_folder / name, cmake_options
 
 

@@ -25,15 +25,15 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def commands_of(p: Programs, group: CaseGroup) -> dict[str, list[str]]:
-    rounds = ["--arena", str(p.o.rounds), *(["--round-seconds", p.o.round_seconds] if p.o.round_seconds else [])]
-    commands = {group.part: p.command(group.part) + rounds}
-    if group.part in p.base:
-        commands[f"against-{group.part}"] = p.base_command(group.part) + rounds
+def commands_of(programs: Programs, group: CaseGroup) -> dict[str, list[str]]:
+    rounds = ["--arena", str(programs.options.rounds), *(["--round-seconds", programs.options.round_seconds] if programs.options.round_seconds else [])]
+    commands = {group.part: programs.command(group.part) + rounds}
+    if group.part in programs.base:
+        commands[f"against-{group.part}"] = programs.base_command(group.part) + rounds
     return commands
 
 
-def run_groups(p: Programs, groups: list[CaseGroup], run_log: RunLog) -> bool:
+def run_groups(programs: Programs, groups: list[CaseGroup], run_log: RunLog) -> bool:
     """Times the unfinished groups; false if a program failed or a result was wrong."""
     todo = [group for group in groups if not finished(group, run_log)]
     progress = Progress(sum(group.weight for group in groups), sum(group.weight for group in groups if group not in todo))
@@ -41,13 +41,13 @@ def run_groups(p: Programs, groups: list[CaseGroup], run_log: RunLog) -> bool:
         print(f"  resuming: {len(groups) - len(todo)} of {len(groups)} groups of cases are finished (--fresh starts over)", file=sys.stderr)
     correct, torch, missing, watch = True, None, set(), Watch()
     try:
-        if p.o.peers:
-            torch = TorchTimer(python_with_torch(p.o.build_folder / "torch-venv"))
+        if programs.options.peers:
+            torch = TorchTimer(python_with_torch(programs.options.build_folder / "torch-venv"))
         for group in todo:
             progress.begin(group.weight)
             try:
                 if group.part not in missing:
-                    correct = run_group(group, commands_of(p, group), run_log, progress, torch) and correct
+                    correct = run_group(group, commands_of(programs, group), run_log, progress, torch) and correct
             except NothingMeasured as reason:
                 missing.add(group.part)
                 progress.clear()
@@ -64,32 +64,35 @@ def run_groups(p: Programs, groups: list[CaseGroup], run_log: RunLog) -> bool:
     return correct
 
 
-def run_arena(p: Programs) -> int:
+def run_arena(programs: Programs) -> int:
     """Times the unfinished groups and reports all results. Returns the exit status."""
-    o = p.o
-    groups = [group for part in p.paths for group in case_groups(part, p.names(part, "/(forward_values|training)/"), o.shapes)]
+    options = programs.options
+    groups = [group for part in programs.paths for group in case_groups(part, programs.names(part, "/(forward_values|training)/"), options.shapes)]
     if not groups:
         raise BadResults("no case takes part in the arena")
-    key = {"programs": {part: digest(path) for part, path in p.paths.items()}, "text": digest(o.text), **o.shapes.key(), "rounds": o.rounds, "round_seconds": o.round_seconds,
-           "commit": p.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": o.peers, "against": {part: digest(path) for part, path in p.base.items()}}
-    run_log = RunLog(o.json.with_suffix(".partial.jsonl"), key, o.fresh)
+    key = {"programs": {part: digest(path) for part, path in programs.paths.items()}, "text": digest(options.text), **options.shapes.key(),
+           "rounds": options.rounds, "round_seconds": options.round_seconds, "commit": programs.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": options.peers,
+           "against": {part: digest(path) for part, path in programs.base.items()}}
+    run_log = RunLog(options.json.with_suffix(".partial.jsonl"), key, options.fresh)
     try:
-        correct = run_groups(p, groups, run_log)
+        correct = run_groups(programs, groups, run_log)
     except KeyboardInterrupt:
         count = sum(finished(group, run_log) for group in groups)
         print(f"interrupted: {count} of {len(groups)} groups of cases are finished; the same command resumes", file=sys.stderr)
         return 130
-    context = {"command": o.command, "batch": o.batch, "rounds": o.rounds, "reference": REFERENCE.label}
+    context = {"command": options.command, "batch": options.batch, "rounds": options.rounds, "reference": REFERENCE.label}
     noise = [notice for line in run_log.lines for notice in line.get("noise", [])]
-    files = {**{part: p.results[part] for part in p.paths}, "torch": p.torch, **{f"against-{part}": path for part, path in p.base_results.items()}}
+    files = {**{part: programs.results[part] for part in programs.paths}, "torch": programs.torch,
+             **{f"against-{part}": path for part, path in programs.base_results.items()}}
     for part, path in files.items():
         path.unlink(missing_ok=True)
         write_results(path, run_log, part, context)
         note(path, noise)
-    o.notices += report_arena([path for path in p.measured_here() if path.exists()], p.torch, o.json.with_suffix(".html"), o.pictures)
-    for part, path in p.base_results.items():
+    options.notices += report_arena([path for path in programs.measured_here() if path.exists()], programs.torch,
+                                    options.json.with_suffix(".html"), options.pictures)
+    for part, path in programs.base_results.items():
         if path.exists():
-            compare_rounds(path, p.results[part])
+            compare_rounds(path, programs.results[part])
     if correct or all(finished(group, run_log) for group in groups):
         run_log.path.unlink()
     return 0 if correct else 1

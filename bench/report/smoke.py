@@ -74,22 +74,22 @@ def check_compare(path: Path, results: dict) -> None:
     assert len(slower) == 1 and " 0 faster, 1 slower" in output, output
 
 
-def check_custom(p: Programs, output: str, results: list[dict]) -> None:
+def check_custom(programs: Programs, output: str, results: list[dict]) -> None:
     """Operators of --with are in the table, compared with softmax attention in every pass."""
     names = {row["name"] for part in results for row in part["benchmarks"] if case_named(row["name"]).policy == CUSTOM_POLICY}
-    assert bool(names) == bool(p.o.custom), f"{p.o.custom} has the cases {names}"
+    assert bool(names) == bool(programs.options.custom), f"{programs.options.custom} has the cases {names}"
     for case in map(case_named, names):
         assert not torch_implementations_of(case), f"{case.name} has torch implementations"
         lines = [line for line in output.splitlines() if line.startswith(case.subject + " ") and f" {case.dtype} " in line]
         assert lines and all(re.search(r"\dx", line) for line in lines), f"{case.name} is not compared in\n{output}"
 
 
-def check_targets(p: Programs) -> None:
+def check_targets(programs: Programs) -> None:
     """The programs have the targets' cases of the built element types. A CPU may lack a forced instruction set."""
     for part, part_targets in (("host", targets()), ("cuda", gpu_targets())):
-        if part not in p.paths:
+        if part not in programs.paths:
             continue
-        known = set(p.names(part, ""))
+        known = set(programs.names(part, ""))
         built = {case_named(name).dtype for name in known}
         for case in (case_named(name) for target in part_targets for name in target.cases()):
             missing = case.name not in known and case.dtype in built
@@ -113,11 +113,11 @@ def check_targets_table(folder: Path) -> None:
     assert "failed: injected" in judge(1)
 
 
-def check_sweep(p: Programs) -> None:
+def check_sweep(programs: Programs) -> None:
     """The sweep has every operator of the host in every direction and built element type, and finds an injected cliff."""
-    if "host" not in p.paths:
+    if "host" not in programs.paths:
         return
-    known = p.names("host", "")
+    known = programs.names("host", "")
     swept = [name for name in known if any(re.search(expression, name) for expression in expressions())]
     directions = {(case.subject, case.direction, case.dtype, case.n) for case in map(case_named, swept)}
     for case in map(case_named, known):
@@ -125,7 +125,7 @@ def check_sweep(p: Programs) -> None:
             missing = [n for n in LENGTHS if (case.subject, case.direction, case.dtype, n) not in directions]
             assert not missing, f"the sweep lacks {case.subject} {case.direction} {case.dtype} at N = {missing}"
     rows = [{"name": name, "run_type": "iteration", "ns_per_element": 1} for name in swept]
-    synthetic = p.scratch / "sweep.json"
+    synthetic = programs.scratch / "sweep.json"
 
     def judge(status: int) -> str:
         synthetic.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
@@ -140,19 +140,19 @@ def check_sweep(p: Programs) -> None:
     judge(2)
 
 
-def run_tests(p: Programs) -> None:
-    program = {"SLICESORT_BENCH_PROGRAM": str(p.paths["host"])} if "host" in p.paths else {}
+def run_tests(programs: Programs) -> None:
+    program = {"SLICESORT_BENCH_PROGRAM": str(programs.paths["host"])} if "host" in programs.paths else {}
     done = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", ROOT / "bench/report/tests", "-t", ROOT / "bench"],
                           env={**os.environ, **program}, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def check(p: Programs) -> None:
+def check(programs: Programs) -> None:
     """Tests the arena, and everything that uses its results, with the programs of this call."""
-    path = p.scratch / "arena.json"
+    path = programs.scratch / "arena.json"
     drawing = importlib.util.find_spec("matplotlib") is not None
-    flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in p.paths.items()]
-    flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--round-seconds", "0.002", "--text", str(p.o.text)]
+    flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in programs.paths.items()]
+    flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--round-seconds", "0.002", "--text", str(programs.options.text)]
     gpu_path = path.with_name("arena-cuda.json")
     output = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, gpu_path], flags)
     files = [file for file in (path, gpu_path) if file.exists()]
@@ -162,13 +162,13 @@ def check(p: Programs) -> None:
         assert drawn == [8] * 2 * len(files), drawn
         run("pictures.check")
     check_page(path.with_suffix(".html"), results)
-    check_custom(p, output, results)
+    check_custom(programs, output, results)
     check_compare(files[0], results[0])
-    check_targets(p)
-    check_sweep(p)
-    check_targets_table(p.scratch)
-    run_tests(p)
+    check_targets(programs)
+    check_sweep(programs)
+    check_targets_table(programs.scratch)
+    run_tests(programs)
     if path in files:
-        output = run("show", str(p.o.json))
-        assert not drawing or (p.o.json.with_suffix("") / "csp_group_size-dark.png").exists(), output
+        output = run("show", str(programs.options.json))
+        assert not drawing or (programs.options.json.with_suffix("") / "csp_group_size-dark.png").exists(), output
     print("the arena resumes after an interruption and is drawn; an injected change is found")

@@ -11,56 +11,56 @@ from pathlib import Path
 from .options import Refused, parse
 
 
-def compare_alone(o: argparse.Namespace) -> int:
+def compare_alone(options: argparse.Namespace) -> int:
     from .. import compare
     from .programs import newest_results
-    new = o.json or newest_results(o)
+    new = options.json or newest_results(options)
     if not new.is_file():
         raise Refused(f"there are no results {new} to compare with")
-    return compare.compare(str(o.compare), str(new))
+    return compare.compare(str(options.compare), str(new))
 
 
 def run(argv: list[str]) -> int:
-    o = parse(argv)
-    if o.only_compares:
-        return compare_alone(o)
+    options = parse(argv)
+    if options.only_compares:
+        return compare_alone(options)
     # Imported late, so that --help and errors are fast.
     from . import build, modes
     from .programs import Programs
-    built = {part: path for part, path in (("host", o.host_program), ("cuda", o.cuda_program)) if path}
+    built = {part: path for part, path in (("host", options.host_program), ("cuda", options.cuda_program)) if path}
     if not built:
-        build.prepare(o)
-    if o.pictures:
+        build.prepare(options)
+    if options.pictures:
         build.restart_with_matplotlib(argv)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        if o.compare:  # the run may overwrite these results
-            o.compare = Path(shutil.copy(o.compare, scratch / "old.json"))
-        base = {"host": o.against_program} if o.against_program else build.build_base(o) if o.against else {}
-        p = Programs(o, built or build.build(o), base, scratch)
+        if options.compare:  # the run may overwrite these results
+            options.compare = Path(shutil.copy(options.compare, scratch / "old.json"))
+        base = {"host": options.against_program} if options.against_program else build.build_base(options) if options.against else {}
+        programs = Programs(options, built or build.build(options), base, scratch)
         try:
-            if o.mode not in ("arena", "list"):
-                p.forget_results()
-            status = modes.RUN[o.mode](p)
+            if options.mode not in ("arena", "list"):
+                programs.forget_results()
+            status = modes.RUN[options.mode](programs)
         finally:
-            o.notices += p.earlier.keep_larger() if o.mode != "list" else []
-        if o.csv and any(map(p.measured, p.paths)):
+            options.notices += programs.earlier.keep_larger() if options.mode != "list" else []
+        if options.csv and any(map(programs.measured, programs.paths)):
             from ..page.rows import write_csv
-            path = o.json.with_suffix(".csv") if o.csv == Path() else o.csv
-            write_csv(path, list(p.results.values()))
+            path = options.json.with_suffix(".csv") if options.csv == Path() else options.csv
+            write_csv(path, list(programs.results.values()))
             print(f"a row per case: {path}")
-        if o.compare:
+        if options.compare:
             from .. import compare
-            found = [p.results[part] for part in ("host", "cuda") if p.measured(part)]
-            status = max(status, compare.compare(str(o.compare), str(found[0]))) if found else status
-        print_notices(o)
+            found = [programs.results[part] for part in ("host", "cuda") if programs.measured(part)]
+            status = max(status, compare.compare(str(options.compare), str(found[0]))) if found else status
+        print_notices(options)
         return status
 
 
-def print_notices(o: argparse.Namespace) -> None:
+def print_notices(options: argparse.Namespace) -> None:
     """Prints each notice once, after everything else."""
     sys.stdout.flush()
-    for notice in dict.fromkeys(o.notices):
+    for notice in dict.fromkeys(options.notices):
         print(notice if notice.startswith(("NOISE:", "WARNING:")) else f"note: {notice}", file=sys.stderr)
 
 

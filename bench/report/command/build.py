@@ -36,22 +36,22 @@ def gpu_capability() -> str:
     return found if found.isdigit() else ""
 
 
-def choose_parts(o: argparse.Namespace) -> None:
+def choose_parts(options: argparse.Namespace) -> None:
     """Selects host, GPU or both. By default the GPU part requires nvcc and a GPU."""
-    o.nvcc = os.environ.get("CUDACXX") or shutil.which("nvcc") or next(iter(glob.glob("/usr/local/cuda/bin/nvcc")), "")
-    o.capability = gpu_capability()
-    o.parts = ["host"] if o.cuda != "only-cuda" else []
-    if o.cuda == "no-cuda":
+    options.nvcc = os.environ.get("CUDACXX") or shutil.which("nvcc") or next(iter(glob.glob("/usr/local/cuda/bin/nvcc")), "")
+    options.capability = gpu_capability()
+    options.parts = ["host"] if options.cuda != "only-cuda" else []
+    if options.cuda == "no-cuda":
         return
-    if not o.nvcc:
-        if o.cuda != "auto":
+    if not options.nvcc:
+        if options.cuda != "auto":
             raise Refused("there is no nvcc (CUDACXX can name one)")
-        o.notices.append("This machine has a GPU but no nvcc, so only the host was measured (CUDACXX can name an nvcc)." if o.capability else
+        options.notices.append("This machine has a GPU but no nvcc, so only the host was measured (CUDACXX can name an nvcc)." if options.capability else
                          "This machine has no GPU, so only the host was measured.")
-    elif not o.capability and o.cuda == "auto" and o.mode != "smoke":
-        o.notices.append("This machine has no GPU, so only the host was measured.")
+    elif not options.capability and options.cuda == "auto" and options.mode != "smoke":
+        options.notices.append("This machine has no GPU, so only the host was measured.")
     else:
-        o.parts.append("cuda")
+        options.parts.append("cuda")
 
 
 def install(*packages: str, needed: bool = True) -> None:
@@ -78,31 +78,32 @@ def python_with(module: str) -> str:
     return debian if importlib.util.find_spec(module) is None and output_of(debian, "-c", test) == "True" else sys.executable
 
 
-def configuration(o: argparse.Namespace) -> tuple[Path, list[str]]:
+def configuration(options: argparse.Namespace) -> tuple[Path, list[str]]:
     """Build folder, and options for CMake."""
-    name, cuda = "bench", "cuda" in o.parts
-    options = [f"-DSLICESORT_CUDA={'ON' if cuda else 'OFF'}", f"-DSLICESORT_BENCH_HOST={'ON' if 'host' in o.parts else 'OFF'}"]
-    name += "-cuda" * cuda + "-only" * ("host" not in o.parts)
-    if o.mode == "smoke":
+    name, cuda = "bench", "cuda" in options.parts
+    cmake_options = [f"-DSLICESORT_CUDA={'ON' if cuda else 'OFF'}", f"-DSLICESORT_BENCH_HOST={'ON' if 'host' in options.parts else 'OFF'}"]
+    name += "-cuda" * cuda + "-only" * ("host" not in options.parts)
+    if options.mode == "smoke":
         name += "-smoke"
         # Compiles without optimization, because times do not matter; -G disables nvcc's. On a GPU, unoptimized kernels would need
         # more registers than a block has.
-        options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O0", f"-DCMAKE_CUDA_FLAGS_RELEASE={'-O1' if o.capability else '-O0 -G'}"]
-    subjects = ([REFERENCE.subject] if o.only else FAMILIES) if o.mode == "arena" else ()
-    options += [f"-DSLICESORT_BENCH_DTYPES={';'.join(DTYPES[name] for name in o.shapes.built_dtypes())}",
-                f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
+        cmake_options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O0", f"-DCMAKE_CUDA_FLAGS_RELEASE={'-O1' if options.capability else '-O0 -G'}"]
+    subjects = ([REFERENCE.subject] if options.only else FAMILIES) if options.mode == "arena" else ()
+    cmake_options += [f"-DSLICESORT_BENCH_DTYPES={';'.join(DTYPES[name] for name in options.shapes.built_dtypes())}",
+                      f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
     if cuda:
         # Without a GPU, one type suffices to test the build.
-        measured = o.shapes.built_dtypes() if o.mode == "arena" else DTYPES
-        options += [f"-DSLICESORT_BENCH_CUDA_DTYPES={';'.join(DTYPES[name] for name in measured) if o.capability else 'float'}", f"-DCMAKE_CUDA_COMPILER={o.nvcc}",
-                    f"-DCMAKE_CUDA_ARCHITECTURES={os.environ.get('CUDAARCHS') or o.capability or '90'}"]
-    return o.build_folder / name, options
+        measured = options.shapes.built_dtypes() if options.mode == "arena" else DTYPES
+        cmake_options += [f"-DSLICESORT_BENCH_CUDA_DTYPES={';'.join(DTYPES[name] for name in measured) if options.capability else 'float'}",
+                          f"-DCMAKE_CUDA_COMPILER={options.nvcc}",
+                          f"-DCMAKE_CUDA_ARCHITECTURES={os.environ.get('CUDAARCHS') or options.capability or '90'}"]
+    return options.build_folder / name, cmake_options
 
 
-def prepare(o: argparse.Namespace) -> None:
+def prepare(options: argparse.Namespace) -> None:
     """Selects the parts and installs their dependencies."""
-    choose_parts(o)
-    o.prefix = install_dependencies()
+    choose_parts(options)
+    options.prefix = install_dependencies()
 
 
 def restart_with_matplotlib(argv: list[str]) -> None:
@@ -112,16 +113,16 @@ def restart_with_matplotlib(argv: list[str]) -> None:
         os.execv(python, [python, "-m", "report.command", *argv])
 
 
-def build(o: argparse.Namespace) -> dict[str, Path]:
+def build(options: argparse.Namespace) -> dict[str, Path]:
     """Builds and returns the programs by part."""
-    folder, options = configuration(o)
-    options.append(f"-DSLICESORT_BENCH_WITH={';'.join(map(str, o.custom))}")
-    if not o.custom:
-        return build_from(o, ROOT, folder, options)
+    folder, cmake_options = configuration(options)
+    cmake_options.append(f"-DSLICESORT_BENCH_WITH={';'.join(map(str, options.custom))}")
+    if not options.custom:
+        return build_from(options, ROOT, folder, cmake_options)
     # Finds errors in the file and its names before building the library's operators.
-    build_targets(o, ROOT, folder, options, ["slicesort_bench_custom"], ["slicesort_bench_names"])
+    build_targets(options, ROOT, folder, cmake_options, ["slicesort_bench_custom"], ["slicesort_bench_names"])
     check_names(folder / "bench/slicesort_bench_names")
-    return build_from(o, ROOT, folder, options, "slicesort_bench_with")
+    return build_from(options, ROOT, folder, cmake_options, "slicesort_bench_with")
 
 
 def check_names(program: Path) -> None:
@@ -136,14 +137,14 @@ def check_names(program: Path) -> None:
         raise Refused(f"--with: two entries are named {name}: one is the library's")
 
 
-def build_base(o: argparse.Namespace) -> dict[str, Path]:
+def build_base(options: argparse.Namespace) -> dict[str, Path]:
     """Builds the programs of --against from a copy of that commit's files."""
-    commit = output_of("git", "-C", str(ROOT), "rev-parse", "--short", "--verify", "--end-of-options", f"{o.against}^{{commit}}")
+    commit = output_of("git", "-C", str(ROOT), "rev-parse", "--short", "--verify", "--end-of-options", f"{options.against}^{{commit}}")
     if not commit:
-        raise Refused(f"--against: there is no commit {o.against}")
-    o.against = commit
-    folder, options = configuration(o)
-    folder = o.build_folder / f"{folder.name}-at-{commit}"
+        raise Refused(f"--against: there is no commit {options.against}")
+    options.against = commit
+    folder, cmake_options = configuration(options)
+    folder = options.build_folder / f"{folder.name}-at-{commit}"
     source = folder / "source"
     if not source.exists():
         # A git worktree would write to the checkout, which may be read-only.
@@ -153,26 +154,26 @@ def build_base(o: argparse.Namespace) -> dict[str, Path]:
             subprocess.run(["tar", "-x", "-C", str(unpacked)], stdin=files.stdout, check=True)
         unpacked.rename(source)
     print(f"{commit}: ", end="", file=sys.stderr)
-    return build_from(o, source, folder / "build", options)
+    return build_from(options, source, folder / "build", cmake_options)
 
 
-def build_from(o: argparse.Namespace, source: Path, folder: Path, options: list[str], host_target: str = "slicesort_bench") -> dict[str, Path]:
+def build_from(options: argparse.Namespace, source: Path, folder: Path, cmake_options: list[str], host_target: str = "slicesort_bench") -> dict[str, Path]:
     names = {"host": host_target, "cuda": "slicesort_bench_cuda"}
-    programs = {part: folder / "bench" / names[part] for part in o.parts}
+    programs = {part: folder / "bench" / names[part] for part in options.parts}
     start = time.monotonic()
-    build_targets(o, source, folder, options, [program.name for program in programs.values()])
-    if "cuda" in o.parts:
+    build_targets(options, source, folder, cmake_options, [program.name for program in programs.values()])
+    if "cuda" in options.parts:
         print(f"built in {time.monotonic() - start:.0f} s", file=sys.stderr)
     return programs
 
 
-def build_targets(o: argparse.Namespace, source: Path, folder: Path, options: list[str], *targets: list[str]) -> None:
+def build_targets(options: argparse.Namespace, source: Path, folder: Path, cmake_options: list[str], *targets: list[str]) -> None:
     """Builds the targets in order, up to the first failure."""
-    print(f"building {', '.join(name for names in targets for name in names)} (Release, {'-O0' if o.mode == 'smoke' else 'default flags'})",
+    print(f"building {', '.join(name for names in targets for name in names)} (Release, {'-O0' if options.mode == 'smoke' else 'default flags'})",
           file=sys.stderr, flush=True)
     progress = Build()
     configure = ["cmake", "-S", str(source), "-B", str(folder), "-G", "Ninja", "--no-warn-unused-cli", "-DCMAKE_BUILD_TYPE=Release", "-DSLICESORT_BUILD_BENCH=ON",
-                 "-DSLICESORT_BUILD_TESTS=OFF", "-DSLICESORT_BUILD_EXAMPLES=OFF", *options, *o.prefix]
+                 "-DSLICESORT_BUILD_TESTS=OFF", "-DSLICESORT_BUILD_EXAMPLES=OFF", *cmake_options, *options.prefix]
     steps = [configure] + [["cmake", "--build", str(folder), "--target", *names] for names in targets]
     if not all(progress.run(step) for step in steps):
         print("\n".join(progress.last_lines), file=sys.stderr)

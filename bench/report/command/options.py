@@ -156,41 +156,41 @@ def joined(argv: list[str], options: argparse.ArgumentParser) -> list[str]:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Parses the options of bench/run; raises Refused."""
-    options = parser()
-    o, unknown = options.parse_known_args(joined(argv, options))
-    o.flags = [word for word in unknown if word.startswith("--benchmark_")]
+    cli = parser()
+    options, unknown = cli.parse_known_args(joined(argv, cli))
+    options.flags = [word for word in unknown if word.startswith("--benchmark_")]
     for word in unknown:
-        if word not in o.flags:
+        if word not in options.flags:
             raise Refused(f"unknown option {word} (see --help)")
-    o.command = " ".join(["bench/run", *argv])
+    options.command = " ".join(["bench/run", *argv])
     # --compare without options of a run runs nothing.
-    given = {action.dest for action in options._actions for word in joined(argv, options) if word.partition("=")[0] in action.option_strings}
+    given = {action.dest for action in cli._actions for word in joined(argv, cli) if word.partition("=")[0] in action.option_strings}
     without_run = {"compare", "json", "build", "host_program", "cuda_program", "pictures"}
-    o.only_compares = o.compare is not None and not o.flags and given <= without_run
-    if o.list is not None:
-        o.mode, o.filter = "list", o.list
-    elif o.filter is not None:
-        o.mode = "filter"
-    o.mode = o.mode or "arena"
-    if o.mode == "arena" and o.flags:
-        raise Refused(f"{o.flags[0]}: the arena has rounds instead; see --rounds, or --filter")
-    if o.mode == "sweep":
-        if o.cuda == "only-cuda":
+    options.only_compares = options.compare is not None and not options.flags and given <= without_run
+    if options.list is not None:
+        options.mode, options.filter = "list", options.list
+    elif options.filter is not None:
+        options.mode = "filter"
+    options.mode = options.mode or "arena"
+    if options.mode == "arena" and options.flags:
+        raise Refused(f"{options.flags[0]}: the arena has rounds instead; see --rounds, or --filter")
+    if options.mode == "sweep":
+        if options.cuda == "only-cuda":
             raise Refused("--sweep runs only on the host")
-        o.cuda = "no-cuda"
+        options.cuda = "no-cuda"
     for option in ("all", "only"):
-        if getattr(o, option) and o.mode != "arena":
-            raise Refused(f"--{option} is for --arena; --{o.mode} has fixed cases")
-    if o.only and not (o.custom or o.host_program):
+        if getattr(options, option) and options.mode != "arena":
+            raise Refused(f"--{option} is for --arena; --{options.mode} has fixed cases")
+    if options.only and not (options.custom or options.host_program):
         raise Refused("--only requires user-defined operators: --with FILE or --program PROGRAM")
-    if o.custom and (o.host_program or o.cuda == "only-cuda"):
-        raise Refused(f"--with requires the host's program, which {'--program' if o.host_program else '--only-cuda'} excludes")
-    o.notices = []  # printed last
-    o.build = o.build.resolve() if o.build else None
-    o.build_folder = o.build or ROOT / "build"
-    o.shapes = Shapes(o)
-    if o.shapes.refusal():
-        raise Refused(o.shapes.refusal())
-    if o.against and (o.mode != "arena" or o.peers):
-        raise Refused("--against is for the arena" + (", without --peers" if o.peers else ""))
-    return o
+    if options.custom and (options.host_program or options.cuda == "only-cuda"):
+        raise Refused(f"--with requires the host's program, which {'--program' if options.host_program else '--only-cuda'} excludes")
+    options.notices = []  # printed last
+    options.build = options.build.resolve() if options.build else None
+    options.build_folder = options.build or ROOT / "build"
+    options.shapes = Shapes(options)
+    if options.shapes.refusal():
+        raise Refused(options.shapes.refusal())
+    if options.against and (options.mode != "arena" or options.peers):
+        raise Refused("--against is for the arena" + (", without --peers" if options.peers else ""))
+    return options

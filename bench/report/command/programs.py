@@ -17,19 +17,19 @@ ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS",
 SECONDARY = re.compile(r".*-(cuda|torch|against|before\d*)")  # results that are not the host's
 
 
-def folder_of_results(o: argparse.Namespace) -> Path:
+def folder_of_results(options: argparse.Namespace) -> Path:
     """The folder of --build; with --program, the current folder; else the checkout."""
-    return (o.build or (Path.cwd() if o.host_program else ROOT)) / "bench-results"
+    return (options.build or (Path.cwd() if options.host_program else ROOT)) / "bench-results"
 
 
-def default_results(o: argparse.Namespace) -> Path:
-    return folder_of_results(o) / f"{o.mode}{o.shapes.suffix()}.json"
+def default_results(options: argparse.Namespace) -> Path:
+    return folder_of_results(options) / f"{options.mode}{options.shapes.suffix()}.json"
 
 
-def newest_results(o: argparse.Namespace) -> Path:
+def newest_results(options: argparse.Namespace) -> Path:
     """Newest results of the host in that mode, of any settings."""
-    found = [path for path in folder_of_results(o).glob(f"{o.mode}*.json") if not SECONDARY.fullmatch(path.stem)]
-    return max(found, key=lambda path: path.stat().st_mtime, default=default_results(o))
+    found = [path for path in folder_of_results(options).glob(f"{options.mode}*.json") if not SECONDARY.fullmatch(path.stem)]
+    return max(found, key=lambda path: path.stat().st_mtime, default=default_results(options))
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -70,16 +70,16 @@ class EarlierResults:
 class Programs:
     """Programs by part (host, cuda); `base` are those of the commit of --against."""
 
-    def __init__(self, o: argparse.Namespace, paths: dict[str, Path], base: dict[str, Path], scratch: Path) -> None:
+    def __init__(self, options: argparse.Namespace, paths: dict[str, Path], base: dict[str, Path], scratch: Path) -> None:
         os.environ.update(ONE_THREAD)
-        self.o, self.paths, self.base, self.scratch = o, paths, base, scratch
+        self.options, self.paths, self.base, self.scratch = options, paths, base, scratch
         self.commit = commit_of(ROOT)
-        if o.json is None:
-            o.json = scratch / "smoke.json" if o.mode == "smoke" else default_results(o)
-        o.json.parent.mkdir(parents=True, exist_ok=True)
-        self.results = {"host": o.json, "cuda": beside(o.json, "-cuda")}
+        if options.json is None:
+            options.json = scratch / "smoke.json" if options.mode == "smoke" else default_results(options)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        self.results = {"host": options.json, "cuda": beside(options.json, "-cuda")}
         self.base_results = {part: beside(self.results[part], "-against") for part in base}
-        self.torch = beside(o.json, "-torch")
+        self.torch = beside(options.json, "-torch")
         self.earlier = EarlierResults([*self.measured_here(), self.torch], scratch)
         self.nothing_measured = False  # true if this machine lacks a requirement
 
@@ -92,10 +92,10 @@ class Programs:
         return self._command(self.paths[part], self.commit)
 
     def base_command(self, part: str) -> list[str]:
-        return self._command(self.base[part], self.o.against)
+        return self._command(self.base[part], self.options.against)
 
     def _command(self, program: Path, commit: str) -> list[str]:
-        return [str(program), "--text", str(self.o.text), *self.o.shapes.flags(), f"--benchmark_context=commit={commit}"]
+        return [str(program), "--text", str(self.options.text), *self.options.shapes.flags(), f"--benchmark_context=commit={commit}"]
 
     def names(self, part: str, regex: str) -> list[str]:
         """Names of the matching cases."""
@@ -117,7 +117,7 @@ class Programs:
         """Times the matching cases without printing Google Benchmark's table. False if the program failed."""
         try:
             done = subprocess.run(self.command(part) + [f"--benchmark_out={results}", "--benchmark_out_format=json", "--progress",
-                                                        f"--benchmark_filter={regex}", *flags, *self.o.flags],
+                                                        f"--benchmark_filter={regex}", *flags, *self.options.flags],
                                   stdout=subprocess.PIPE, encoding="utf-8", timeout=limit, check=False)
             status, output = f"status {done.returncode}", done.stdout
         except subprocess.TimeoutExpired as timeout:

@@ -18,14 +18,14 @@ MODES = ("arena", "filter", "list")  # modes with shapes
 class Shapes:
     """The options of a call, by default those of the papers' text task."""
 
-    def __init__(self, o: argparse.Namespace) -> None:
-        self.options = o
-        self.lengths: list[int] = o.lengths or ((ALL_LENGTHS if o.all else DEFAULT_LENGTHS) if o.mode == "arena" else [])
-        self.channels: list[int] = o.channels or DEFAULT_CHANNELS
-        self.dtypes: list[str] = o.dtypes or []
-        self.batch: int = o.batch
-        self.input: str = o.input
-        self.text_bytes: int = o.text.stat().st_size
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.lengths: list[int] = options.lengths or ((ALL_LENGTHS if options.all else DEFAULT_LENGTHS) if options.mode == "arena" else [])
+        self.channels: list[int] = options.channels or DEFAULT_CHANNELS
+        self.dtypes: list[str] = options.dtypes or []
+        self.batch: int = options.batch
+        self.input: str = options.input
+        self.text_bytes: int = options.text.stat().st_size
 
     def heads_of(self, channels: int) -> list[int]:
         """Numbers of heads for attention with that many channels."""
@@ -39,26 +39,26 @@ class Shapes:
 
     def refusal(self) -> str:
         """The error in the options, or empty."""
-        o = self.options
+        options = self.options
         for option in ("channels", "heads", "dtypes", "input", "lengths"):
-            value = getattr(o, option)
-            if value and (option, value) != ("input", "text") and o.mode not in MODES:
-                return f"--{option} is for --arena, --filter and --list; --{o.mode} has fixed shapes"
+            value = getattr(options, option)
+            if value and (option, value) != ("input", "text") and options.mode not in MODES:
+                return f"--{option} is for --arena, --filter and --list; --{options.mode} has fixed shapes"
         listed = ",".join(map(str, self.channels))
         for channels in self.channels:
             if not self.heads_of(channels):
-                return f"heads must divide the channels: none of --heads {','.join(map(str, o.heads))} divides {channels} channels"
-        for heads in o.heads or []:
+                return f"heads must divide the channels: none of --heads {','.join(map(str, options.heads))} divides {channels} channels"
+        for heads in options.heads or []:
             if all(channels % heads for channels in self.channels):
                 return f"heads must divide the channels: --heads {heads} divides none of the channels {listed}"
         return ""
 
     def flags(self) -> list[str]:
         """Flags of a bench program: only non-default ones, so that programs of earlier commits accept them."""
-        o, flags = self.options, ["--batch", str(self.batch)]
+        options, flags = self.options, ["--batch", str(self.batch)]
         heads = sorted({heads for channels in self.channels for heads in self.heads_of(channels)})
-        for option, values in (("lengths", self.lengths), ("channels", o.channels), ("heads", heads if heads != [4] else None),
-                               ("dtypes", o.dtypes)):
+        for option, values in (("lengths", self.lengths), ("channels", options.channels), ("heads", heads if heads != [4] else None),
+                               ("dtypes", options.dtypes)):
             if values:
                 flags += [f"--{option}", ",".join(map(str, values))]
         return flags + (["--input", self.input] if self.input != "text" else [])
@@ -70,17 +70,17 @@ class Shapes:
 
     def built_dtypes(self) -> list[str]:
         """Element types of the host's program."""
-        o = self.options
-        default = ["f32"] if o.mode == "arena" and not o.all else ["f32", "bf16"] if o.mode in ("arena", "smoke") else list(DTYPES)
+        options = self.options
+        default = ["f32"] if options.mode == "arena" and not options.all else ["f32", "bf16"] if options.mode in ("arena", "smoke") else list(DTYPES)
         return self.dtypes or default
 
     def suffix(self) -> str:
         """Suffix of the results' names with all settings that are not the default."""
-        o = self.options
-        parts = [flag for flag in ("all", "peers", "only") if getattr(o, flag)]
-        parts += ["with", *(path.stem for path in o.custom)] if o.custom else []
-        parts += [letter + ".".join(map(str, values)) for letter, values in (("N", o.lengths), ("C", o.channels), ("H", o.heads), ("", o.dtypes)) if values]
-        for letter, value, default in (("B", o.batch, BATCH), ("R", o.rounds, ROUNDS), ("", o.input, INPUTS[0]), ("", o.text, TEXT)):
+        options = self.options
+        parts = [flag for flag in ("all", "peers", "only") if getattr(options, flag)]
+        parts += ["with", *(path.stem for path in options.custom)] if options.custom else []
+        parts += [letter + ".".join(map(str, values)) for letter, values in (("N", options.lengths), ("C", options.channels), ("H", options.heads), ("", options.dtypes)) if values]
+        for letter, value, default in (("B", options.batch, BATCH), ("R", options.rounds, ROUNDS), ("", options.input, INPUTS[0]), ("", options.text, TEXT)):
             parts += [letter + (value.stem if isinstance(value, Path) else str(value))] if value != default else []
-        parts += ["against", o.against] if o.against else []
+        parts += ["against", options.against] if options.against else []
         return re.sub(r"[^\w.-]", "_", "".join(f"-{part}" for part in parts))

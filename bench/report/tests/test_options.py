@@ -74,14 +74,14 @@ class Options(unittest.TestCase):
 
     def test_the_newest_results_are_compared(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            o = parse(["--build", folder])
-            self.assertEqual(newest_results(o).name, "arena.json")
+            options = parse(["--build", folder])
+            self.assertEqual(newest_results(options).name, "arena.json")
             (Path(folder) / "bench-results").mkdir()
             for i, name in enumerate(("arena", "arena-all", "arena-all-cuda", "arena-torch", "arena-before", "filter")):
                 path = Path(folder).resolve() / "bench-results" / f"{name}.json"
                 path.touch()
                 os.utime(path, (i, i))
-            self.assertEqual(newest_results(o).name, "arena-all.json")
+            self.assertEqual(newest_results(options).name, "arena-all.json")
 
     def test_larger_results_are_kept(self) -> None:
         def write(path: Path, cases: int) -> None:

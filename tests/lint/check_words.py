@@ -59,7 +59,8 @@ def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
             continue
         if not typed or after not in (";", ",", "=", ")", "{", "[", "(", ":"):
             continue
-        if word in ("at", "what") and after == "(" or word in ("from", "to") and {"from", "to"} <= words:
+        pair = {"from": "to", "to": "from", "left": "right"}.get(word)
+        if word in ("at", "what") and after == "(" or pair in words:
             continue
         if word == "in" and any("input" in token[1] for token in code[max(i - 12, 0):i]):
             continue

@@ -50,9 +50,9 @@ struct csp_layout {
         descending(memory.take<bool>(shape.extents.empty() ? 0 : shape.extents.channels)),
         aligned(aligned_groups),
         destinations(memory.take<std::uint16_t>(
-            aligned && !is_long_group(shape.group) ? rows_of(shape.extents) : 0)),
+            aligned && !is_long_group(shape.group) ? row_count(shape.extents) : 0)),
         long_destinations(memory.take<std::uint32_t>(
-            aligned && is_long_group(shape.group) ? rows_of(shape.extents) : 0)),
+            aligned && is_long_group(shape.group) ? row_count(shape.extents) : 0)),
         tasks(memory, exec.threads, tasks_of(shape.extents), shape.extents.length, shape.group,
               aligned) {}
 

@@ -26,7 +26,7 @@ struct linear_causal : causal_tiles<T> {
   static void sum_keys(interleaved_heads<linear_causal>&) {}
 
   void compute_outputs(tensor4<T> y, index_t first) {
-    causal_rows const rows = base::valid_rows(first, head.queries);
+    causal_rows const rows = base::rows_of(first, head.queries);
     map_tile(rows, false);
     auto const values = base::load_values(first, rows.keys, rows.keys);
     A const* const weighted = base::rescaled_queries(running_, rows);
@@ -78,7 +78,7 @@ struct linear_causal : causal_tiles<T> {
   }
   void compute_key_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
                              grad_mode mode, index_t first) const {
-    causal_rows const rows = base::valid_rows(first, head.queries);
+    causal_rows const rows = base::rows_of(first, head.queries);
     auto const& k = memory.keys;
     causal_maxima<A> const running = base::maxima_of(rows);
     std::copy_n(memory.saved_inverse + first, rows.queries, memory.inverse);

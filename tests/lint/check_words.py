@@ -23,7 +23,7 @@ RETIRED = {
     r"lend|lends|lent": "provide; workspace",
     r"contestants?": "entry, entries",
     r"peers": "reference frameworks",
-    r"journal": "run log",
+    r"(?-i:journal)": "run log",
     r"planted|hostile": "negative test; macro conflict",
     r"urn": "candidates",
     r"own_feature|own_\w*thread_pool": "custom_feature, custom_thread_pool",

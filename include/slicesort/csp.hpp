@@ -129,20 +129,15 @@ class csp {
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const views = detail::transfer_of(x, y);
-    detail::csp_forward<typename decltype(views)::element> params{};
-    params.config = config_of(views.in.extents());
-    params.x = views.in;
-    params.y = views.out;
+    auto params = detail::make_forward_params<op>(x, y, options);
+    params.config = config_of(params.x.extents());
     params.order = state.view;
     params.saving = state.saving;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const input = detail::describe("x", views.in, false),
-                 output = detail::describe("y", views.out, true);
-      detail::check_transfer(c, input, output, options.lengths);
-      check_policies(c, input, params.config.reference);
-      if (state.saving) check_order(c, detail::describe("order", state.view, true), input, output);
+      auto const [source, target] = detail::check_transfer(c, params);
+      check_policies(c, source, params.config.reference);
+      if (params.saving)
+        check_order(c, detail::describe("order", params.order, true), source, target);
     });
   }
 
@@ -151,20 +146,13 @@ class csp {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const views = detail::transfer_of(dy, dx);
-    detail::csp_backward<typename decltype(views)::element> params{};
-    params.config = config_of(views.in.extents());
-    params.dy = views.in;
+    auto params = detail::make_backward_params<op>(dy, dx, options);
+    params.config = config_of(params.dy.extents());
     params.order = state.view;
-    params.dx = views.out;
-    params.mode = options.mode;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const input = detail::describe("dy", views.in, false),
-                 output = detail::describe("dx", views.out, true);
-      detail::check_transfer(c, input, output, options.lengths);
-      check_policies(c, input, params.config.reference);
-      check_order(c, detail::describe("order", state.view, false), input, output);
+      auto const [source, target] = detail::check_transfer(c, params);
+      check_policies(c, source, params.config.reference);
+      check_order(c, detail::describe("order", params.order, false), source, target);
     });
   }
 

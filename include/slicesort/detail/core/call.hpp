@@ -107,20 +107,6 @@ tensor4<T> output_heads(Y const& y) {
     return {};
 }
 
-// Input and output of a call that moves rows.
-template <class T>
-struct transfer {
-  using element = T;
-  tensor3<T const> in;
-  tensor3<T> out;
-};
-template <class X, class Y>
-auto transfer_of(X const& x, Y const& y) {
-  auto const view = input(x);
-  using T = typename decltype(view)::value_type;
-  return transfer<T>{view, output<T>(y)};
-}
-
 // Checks the input and output of a call that moves rows: one shape, no partial overlap.
 inline void check_transfer(checker& c, view_info const& source, view_info const& target,
                            tensor1<index_t const> lengths) {

@@ -120,10 +120,10 @@ struct product_tile : product_slices<product_tile<A>, A> {
         A const* const lhs_list = lhs + (k + d) * stride;
         A const* const rhs_list = memory.rhs + d * stride;
         if (row <= k + d && k + d < end_row)
-          multiply_list(block, lhs_list, rhs_list,
-                        [&](int i) { return later ? row + i <= k + d : k + d <= row + i; });
+          multiply(block, lhs_list, rhs_list,
+                   [&](int i) { return later ? row + i <= k + d : k + d <= row + i; });
         else if (later == (end_row <= k + d))
-          multiply_list(block, lhs_list, rhs_list, [](int) { return true; });
+          multiply(block, lhs_list, rhs_list, [](int) { return true; });
       }
     });
   }
@@ -170,7 +170,7 @@ struct product_tile : product_slices<product_tile<A>, A> {
   SLICESORT_HD_INLINE void multiply(Block& block, A const* lhs, A const* rhs, int slice_depth) {
     SLICESORT_UNROLL_2
     for (int d = 0; d < slice_depth; ++d)
-      multiply_list(block, lhs + d * stride, rhs + d * stride, [](int) { return true; });
+      multiply(block, lhs + d * stride, rhs + d * stride, [](int) { return true; });
   }
 
  private:
@@ -198,8 +198,8 @@ struct product_tile : product_slices<product_tile<A>, A> {
 
   // Adds one list's products to the rows i of the thread for which active(i).
   template <class Block, class Active>
-  SLICESORT_HD_INLINE void multiply_list(Block& block, A const* lhs, A const* rhs,
-                                         Active const& active) {
+  SLICESORT_HD_INLINE void multiply(Block& block, A const* lhs, A const* rhs,
+                                    Active const& active) {
     A a[static_cast<std::size_t>(thread_rows)], b[static_cast<std::size_t>(thread_columns)];
     read<thread_rows>(lhs + first_row(block.rank()), a);
     read<thread_columns>(rhs + first_column(block.rank()), b);

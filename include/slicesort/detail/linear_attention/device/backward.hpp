@@ -111,24 +111,27 @@ struct times_w_kernel : row_tiles {
 // Computes and stores the gradients of rows: the last step of random features, the only one of
 // others.
 template <class Feature, class T>
-struct row_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
+struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using kind = feature_kind;
 
   Feature custom_feature;
   feature_config config{};
-  linear_side other{};  // as in feature_rows_kernel
+  linear_pairs pairs{};
+  linear_side side{}, other{};  // as in feature_rows_kernel
   linear_operand<T> x{};
   linear_features<A> features{};
   linear_gradients<A> grads{};
   tensor4<T> out{};
   grad_mode mode{};
 
+  index_t blocks() const { return pairs.count * side.tiles(); }
+
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     row_sums<A> const sums = this->shared(block);
-    tile_position const position = position_of(block.index());
+    tile_position const position(pairs, side, block.index(), 1);
     int const rows = position.rows;
     index_t const first = position.first;
     index_t const valid = side.valid(position.sample), other_valid = other.valid(position.sample);

@@ -124,7 +124,9 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
         run(times_w_kernel<T, Kind>{{pairs, side}, params.feature, params.in.w, gradients});
     }
     if (out.data() == nullptr) return;
-    row_gradients_kernel<Feature, T> kernel{{pairs, side}, {}, params.custom_feature};
+    row_gradients_kernel<Feature, T> kernel{{}, params.custom_feature};
+    kernel.pairs = pairs;
+    kernel.side = side;
     kernel.config = params.feature;
     kernel.other = other;
     kernel.x = base::tensor_operand(x);

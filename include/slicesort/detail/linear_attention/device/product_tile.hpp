@@ -17,8 +17,61 @@ struct no_visitor {
   SLICESORT_HD_INLINE void operator()(index_t, int) const {}
 };
 
+// Slices of both operands and weights of the pairs of a tile in shared memory: the loops over k that
+// `Tile` has in common, which loads and multiplies a slice.
+template <class Tile, class Element>
+struct product_slices {
+  struct operands {
+    Element *lhs, *rhs;
+  };
+  using weights = Element*;  // lhs operand of add_triangle
+
+  template <class SharedAllocator>
+  static SLICESORT_HD operands shared(SharedAllocator& allocator) {
+    operands memory;
+    memory.lhs = allocator.template allocate<Element>(std::size_t{Tile::operand_size});
+    memory.rhs = allocator.template allocate<Element>(std::size_t{Tile::operand_size});
+    return memory;
+  }
+  template <class SharedAllocator>
+  static SLICESORT_HD weights shared_weights(SharedAllocator& allocator) {
+    return allocator.template allocate<Element>(std::size_t{Tile::weights_size});
+  }
+
+  // Adds the products of `lhs` and `rhs` for all k below `end`, in order. Calls visit(k, count) for
+  // each slice while it is in shared memory.
+  template <class Block, class Left, class Right, class Visit = no_visitor>
+  SLICESORT_HD_INLINE void add(Block& block, operands const& memory, index_t end, Left const& lhs,
+                               Right const& rhs, Visit const& visit = {}) {
+    bool const lhs_fours = lhs.aligned_fours(), rhs_fours = rhs.aligned_fours();
+    SLICESORT_NO_UNROLL
+    for (index_t k = 0; k < end; k += Tile::depth) {
+      int const count = end - k < Tile::depth ? static_cast<int>(end - k) : Tile::depth;
+      block.sync();
+      Tile::load(block, memory.lhs, k, end, lhs, lhs_fours);
+      Tile::load(block, memory.rhs, k, end, rhs, rhs_fours);
+      block.sync();
+      visit(k, count);
+      static_cast<Tile&>(*this).multiply(block, memory.lhs, memory.rhs, count);
+    }
+  }
+  // Loads each slice of `rhs` and calls f(k, count).
+  template <class Block, class Right, class F>
+  static SLICESORT_HD_INLINE void for_each_slice(Block& block, operands const& memory, int end,
+                                                 Right const& rhs, F const& f) {
+    bool const fours = rhs.aligned_fours();
+    SLICESORT_NO_UNROLL
+    for (int k = 0; k < end; k += Tile::depth) {
+      block.sync();
+      Tile::load(block, memory.rhs, k, end, rhs, fours);
+      block.sync();
+      f(k, end - k < Tile::depth ? end - k : Tile::depth);
+    }
+  }
+};
+
 template <class A>
-struct product_tile {
+struct product_tile : product_slices<product_tile<A>, A> {
   static constexpr int size = linear_tile;
   static constexpr int depth = 64 / static_cast<int>(sizeof(A));  // lists per slice
   static constexpr int thread_rows = 8, thread_columns = 4;
@@ -29,47 +82,18 @@ struct product_tile {
   static constexpr int in_piece = 16 / static_cast<int>(sizeof(A));
   static constexpr int stride = size + in_piece;
 
-  // A slice of both operands: `depth` lists of 64 numbers, one list per k.
-  struct operands {
-    A *lhs, *rhs;
-  };
-  // Weights of the tile's pairs in the same form, the lhs operand of add_triangle.
-  using weights = A*;
+  // A slice has `depth` lists of 64 numbers, one list per k; weights have one list per partner.
+  static constexpr int operand_size = depth * stride, weights_size = size * stride;
+  using slices = product_slices<product_tile, A>;
+  using typename slices::operands, typename slices::weights;
 
   A sums[static_cast<std::size_t>(count)];
-
-  template <class SharedAllocator>
-  static SLICESORT_HD operands shared(SharedAllocator& allocator) {
-    operands memory;
-    memory.lhs = allocator.template allocate<A>(static_cast<std::size_t>(depth * stride));
-    memory.rhs = allocator.template allocate<A>(static_cast<std::size_t>(depth * stride));
-    return memory;
-  }
 
   SLICESORT_HD_INLINE void clear() {
     SLICESORT_UNROLL
     for (A& sum : sums) sum = A(0);
   }
 
-  // Adds the products of `lhs` and `rhs` for all k below `end`, in order. Calls visit(k, count)
-  // for each slice while it is in shared memory.
-  template <class Block, class Left, class Right, class Visit = no_visitor>
-  SLICESORT_HD_INLINE void add(Block& block, operands const& memory, index_t end, Left const& lhs,
-                               Right const& rhs, Visit const& visit = {}) {
-    bool const lhs_fours = lhs.aligned_fours(), rhs_fours = rhs.aligned_fours();
-    SLICESORT_NO_UNROLL
-    for (index_t k = 0; k < end; k += depth) {
-      int const steps = end - k < depth ? static_cast<int>(end - k) : depth;
-      block.sync();
-      load(block, memory.lhs, k, end, lhs, lhs_fours);
-      load(block, memory.rhs, k, end, rhs, rhs_fours);
-      block.sync();
-      visit(k, steps);
-      SLICESORT_UNROLL_2
-      for (int d = 0; d < steps; ++d)
-        multiply(block, memory.lhs + d * stride, memory.rhs + d * stride, [](int) { return true; });
-    }
-  }
   // Calls f(d, number) with the lhs numbers of a line, for the lists first .. first + 7 below
   // `count`.
   template <class F>
@@ -80,10 +104,6 @@ struct product_tile {
       if (first + d < count) f(d, memory.lhs[(first + d) * stride + line]);
   }
 
-  template <class SharedAllocator>
-  static SLICESORT_HD weights shared_weights(SharedAllocator& memory) {
-    return memory.template allocate<A>(std::size_t{size} * stride);
-  }
   static SLICESORT_HD_INLINE A& weight(weights matrix, int row, int partner) {
     return matrix[partner * stride + row];
   }
@@ -93,16 +113,10 @@ struct product_tile {
   template <class Block, class Right>
   SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& memory, weights lhs, int end,
                                         bool later, Right const& rhs) {
-    bool const fours = rhs.aligned_fours();
     int const row = first_row(block.rank()), end_row = row + thread_rows;
-    SLICESORT_NO_UNROLL
-    for (int k = 0; k < end; k += depth) {
-      int const steps = end - k < depth ? end - k : depth;
-      block.sync();
-      load(block, memory.rhs, k, end, rhs, fours);
-      block.sync();
+    slices::for_each_slice(block, memory, end, rhs, [&](int k, int slice_depth) {
       SLICESORT_NO_UNROLL
-      for (int d = 0; d < steps; ++d) {
+      for (int d = 0; d < slice_depth; ++d) {
         A const* const lhs_list = lhs + (k + d) * stride;
         A const* const rhs_list = memory.rhs + d * stride;
         if (row <= k + d && k + d < end_row)
@@ -111,7 +125,7 @@ struct product_tile {
         else if (later == (end_row <= k + d))
           multiply(block, lhs_list, rhs_list, [](int) { return true; });
       }
-    }
+    });
   }
 
   // Calls f(row, column, sum) for the sums of the thread.
@@ -123,18 +137,6 @@ struct product_tile {
       for (int j = 0; j < thread_columns; ++j)
         f(first_row(rank) + i, first_column(rank) + j, sums[i * thread_columns + j]);
     }
-  }
-
- private:
-  struct alignas(16) piece {
-    A elements[static_cast<std::size_t>(in_piece)];
-  };
-
-  static SLICESORT_HD_INLINE int first_row(int rank) {
-    return rank / (size / thread_columns) * thread_rows;
-  }
-  static SLICESORT_HD_INLINE int first_column(int rank) {
-    return rank % (size / thread_columns) * thread_columns;
   }
 
   // Loads `depth` lists of an operand, from k on; zeros from `end` on.
@@ -162,6 +164,25 @@ struct product_tile {
         }
       }
     }
+  }
+  // Adds the products of a slice.
+  template <class Block>
+  SLICESORT_HD_INLINE void multiply(Block& block, A const* lhs, A const* rhs, int slice_depth) {
+    SLICESORT_UNROLL_2
+    for (int d = 0; d < slice_depth; ++d)
+      multiply(block, lhs + d * stride, rhs + d * stride, [](int) { return true; });
+  }
+
+ private:
+  struct alignas(16) piece {
+    A elements[static_cast<std::size_t>(in_piece)];
+  };
+
+  static SLICESORT_HD_INLINE int first_row(int rank) {
+    return rank / (size / thread_columns) * thread_rows;
+  }
+  static SLICESORT_HD_INLINE int first_column(int rank) {
+    return rank % (size / thread_columns) * thread_columns;
   }
 
   template <int Count>

@@ -20,7 +20,7 @@ SLICESORT_DETAIL_BEGIN
 
 // Both operands are tiles of 64 rows of device/warp_mma.hpp, contiguous in k. A warp computes 32 x
 // 32 of the 64 x 64 sums.
-struct tensor_product_tile {
+struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32>> {
   using A = float;
   using piece = tile_piece<tf32>;
   static constexpr int size = linear_tile;
@@ -32,40 +32,13 @@ struct tensor_product_tile {
   static_assert(linear_threads / warp_threads * warp_rows * warp_columns == size * size,
                 "every sum has a warp");
 
-  struct operands {
-    piece *lhs, *rhs;
-  };
-  // Two tiles, with the first and the last 32 partners of the rows.
-  using weights = piece*;
+  // Weights are two tiles, with the first and the last 32 partners of the rows.
+  static constexpr int operand_size = size * pieces, weights_size = size / depth * operand_size;
 
   register_tile<float, warp_rows / 16, warp_columns / 8> sums;
 
-  template <class SharedAllocator>
-  static SLICESORT_HD operands shared(SharedAllocator& allocator) {
-    operands memory;
-    memory.lhs = allocator.template allocate<piece>(std::size_t{size} * pieces);
-    memory.rhs = allocator.template allocate<piece>(std::size_t{size} * pieces);
-    return memory;
-  }
-
   SLICESORT_HD_INLINE void clear() { sums.clear(); }
 
-  // The same as in product_tile, except for the order of the sums.
-  template <class Block, class Left, class Right, class Visit = no_visitor>
-  SLICESORT_HD_INLINE void add(Block& block, operands const& memory, index_t end, Left const& lhs,
-                               Right const& rhs, Visit const& visit = {}) {
-    bool const lhs_fours = lhs.aligned_fours(), rhs_fours = rhs.aligned_fours();
-    SLICESORT_NO_UNROLL
-    for (index_t k = 0; k < end; k += depth) {
-      int const count = end - k < depth ? static_cast<int>(end - k) : depth;
-      block.sync();
-      load(block, memory.lhs, k, end, lhs, lhs_fours);
-      load(block, memory.rhs, k, end, rhs, rhs_fours);
-      block.sync();
-      visit(k, count);
-      multiply(block, memory.lhs, memory.rhs, count);
-    }
-  }
   template <class F>
   static SLICESORT_HD_INLINE void for_each_lhs(operands const& memory, int line, int first,
                                                int count, F const& f) {
@@ -78,30 +51,20 @@ struct tensor_product_tile {
     }
   }
 
-  template <class SharedAllocator>
-  static SLICESORT_HD weights shared_weights(SharedAllocator& memory) {
-    return memory.template allocate<piece>(std::size_t{size} * pieces * (size / depth));
-  }
   static SLICESORT_HD_INLINE tf32& weight(weights matrix, int row, int partner) {
     piece& slice =
-        matrix[partner / depth * (size * pieces) + layout::offset(row, partner % depth / 4)];
+        matrix[partner / depth * operand_size + layout::offset(row, partner % depth / 4)];
     return slice.value[partner % 4];
   }
   // Requires weights of 0 for masked pairs.
   template <class Block, class Right>
   SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& memory, weights lhs, int end,
                                         bool later, Right const& rhs) {
-    bool const fours = rhs.aligned_fours();
-    SLICESORT_NO_UNROLL
-    for (int k = 0; k < end; k += depth) {
-      int const count = end - k < depth ? end - k : depth;
-      block.sync();
-      load(block, memory.rhs, k, end, rhs, fours);
-      block.sync();
+    for_each_slice(block, memory, end, rhs, [&](int k, int count) {
       int const row = first_row(block.rank());
       if (later ? row <= k : k <= row)
-        multiply(block, lhs + k / depth * (size * pieces), memory.rhs, count);
-    }
+        multiply(block, lhs + k / depth * operand_size, memory.rhs, count);
+    });
   }
 
   template <class F>
@@ -110,14 +73,6 @@ struct tensor_product_tile {
     SLICESORT_UNROLL
     for (int i = 0; i < sums.count; ++i)
       f(first_row(rank) + sums.row(i, lane), first_column(rank) + sums.column(i, lane), sums[i]);
-  }
-
- private:
-  static SLICESORT_HD_INLINE int first_row(int rank) {
-    return rank / warp_threads / (size / warp_columns) * warp_rows;
-  }
-  static SLICESORT_HD_INLINE int first_column(int rank) {
-    return rank / warp_threads % (size / warp_columns) * warp_columns;
   }
 
   // Loads `depth` numbers of 64 lines of an operand, from k on; zeros from `end` on. A thread loads
@@ -154,6 +109,14 @@ struct tensor_product_tile {
   SLICESORT_HD_INLINE void multiply(Block& block, piece const* lhs, piece const* rhs, int count) {
     block.template mma_abt<depth>(sums, lhs + first_row(block.rank()) * pieces,
                                   rhs + first_column(block.rank()) * pieces, count);
+  }
+
+ private:
+  static SLICESORT_HD_INLINE int first_row(int rank) {
+    return rank / warp_threads / (size / warp_columns) * warp_rows;
+  }
+  static SLICESORT_HD_INLINE int first_column(int rank) {
+    return rank / warp_threads % (size / warp_columns) * warp_columns;
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Channel-wise sample permutation: channels are shifted along the sequence by different steps,
-/// then the rows of every group are put in order.
+/// Channel-wise sample permutation: shifts channels along the sequence by different steps, then
+/// orders the rows of every group.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
@@ -24,7 +24,7 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// The state that `csp` saves, as small as the groups allow; its shape and width are
+/// State that `csp` saves, as small as the groups allow; its shape and width are
 /// `csp::saved_extents` and `csp::saved_width`. Groups of two rows: a bit for every pair,
 /// `[batch, ceil(length / 16), channels]` of `std::uint8_t`; bit `p % 8` of row `p / 8` says
 /// whether the rows of pair `p` were exchanged. Larger groups: `order[b, n, c]`, the row of its
@@ -32,15 +32,15 @@ SLICESORT_TYPES_BEGIN
 /// rows), `std::uint16_t` (65536), or a 32-bit type. Groups of one row have no state.
 using saved_order = saved_argument<index_tensor3>;
 
-/// The state of `csp` as `backward` reads it.
+/// State of `csp` as `backward` reads it.
 using const_saved_order = const_saved_argument<const_index_tensor3>;
 
 SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// Shifts every channel `c` of every sample circularly down by `J_c` rows, and then puts the rows
-/// of each group of `G` consecutive rows in order (CSP, eq. 3 to 5):
+/// Shifts every channel `c` of every sample circularly down by `J_c` rows, then orders the rows of
+/// each group of `G` consecutive rows (CSP, eq. 3 to 5):
 /// `w[n] = x[(n - J_c) mod length]`, `y[n] = w[g + order[n]]` with `g` the first row of n's group.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
@@ -50,20 +50,20 @@ SLICESORT_OPERATORS_BEGIN
 ///   lower row of `w` first. Values move bit for bit.
 /// - **Groups** `group_size{G}` or `group_count{K}`, which is `G = ceil(length / K)`; the last may
 ///   be shorter. G = 1: shift only; G = 2: exchanges within pairs; K = 1: a complete sort.
-/// - **Lengths** only the n valid rows of a sample take part: shifts are modulo n, and groups are
-///   cut from its first n rows. The other rows are copied through.
+/// - **Lengths** shifts are modulo n, the number of valid rows, and groups are cut from the first n
+///   rows. The other rows are copied through.
 /// - **Saved** `order`, one bit a pair, or 8, 16 or 32 bits a row; or `no_saved`.
 /// - **Gradient** the transpose of the composed permutation. None flows into a reference channel
 ///   through its ranks.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch.
 /// - **Cost** one pass over the tensor; O(log^2 G) comparators an element. Backward one pass.
 ///
-/// @tparam Shift by how many rows channels are shifted: `shift::linear`, .. or a type of yours
-///         (`shift.hpp`).
-/// @tparam Alignment the order that groups are put in: `reference`, `ascending`, .. or a type of
-///         yours (`alignment.hpp`).
+/// @tparam Shift number of rows by which channels are shifted: `shift::linear`, .. or a
+///         user-defined type (`shift.hpp`).
+/// @tparam Alignment order of groups: `reference`, `ascending`, .. or a user-defined type
+///         (`alignment.hpp`).
 template <class Shift = shift::linear, class Alignment = reference>
 class csp {
   static constexpr bool aligned = detail::follows_reference<Alignment>;
@@ -75,8 +75,7 @@ class csp {
   using saved = saved_order;
   using const_saved = const_saved_order;
 
-  /// Takes the groups, and then a shift and an alignment, in any order, each where its default will
-  /// not do.
+  /// Takes the groups, then optionally a shift and an alignment in any order.
   template <class... Policies>
   constexpr explicit csp(grouping groups, Policies const&... policies)
       : groups_(groups),
@@ -92,7 +91,7 @@ class csp {
   /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
   constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
 
-  /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
+  /// Shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
   /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
     if (channel == reference_of(extents.channels)) return 0;
@@ -107,19 +106,19 @@ class csp {
     return detail::saved_order_width(group(extents));
   }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape, or policies, that `forward` refuses are refused here.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
+  /// Rejects shapes and policies that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
     detail::require_dtype<T>();
     return detail::workspace_bytes<op, T>(exec, "csp.workspace_bytes", {x, group(x)},
                                           [&](detail::checker& c) {
-                                            auto const in = detail::describe_shape("x", x);
-                                            detail::check_extents(c, in);
-                                            check_policies(c, in, reference_of(x.channels));
+                                            auto const input = detail::describe_shape("x", x);
+                                            detail::check_extents(c, input);
+                                            check_policies(c, input, reference_of(x.channels));
                                           });
   }
-  /// The same for the view of an x of this element type and shape.
+  /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
@@ -130,41 +129,42 @@ class csp {
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    detail::csp_forward<typename decltype(v)::element> params{};
-    params.config = config(v.in.extents());
-    params.x = v.in;
-    params.y = v.out;
+    auto const views = detail::transfer_of(x, y);
+    detail::csp_forward<typename decltype(views)::element> params{};
+    params.config = config_of(views.in.extents());
+    params.x = views.in;
+    params.y = views.out;
     params.order = state.view;
     params.saving = state.saving;
     params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
-      detail::check_transfer(c, in, out, options.lengths);
-      check_policies(c, in, params.config.reference);
-      if (state.saving) check_order(c, detail::describe("order", state.view, true), in, out);
+      auto const input = detail::describe("x", views.in, false),
+                 output = detail::describe("y", views.out, true);
+      detail::check_transfer(c, input, output, options.lengths);
+      check_policies(c, input, params.config.reference);
+      if (state.saving) check_order(c, detail::describe("order", state.view, true), input, output);
     });
   }
 
-  /// Writes each row of `dy` to where the row of `x` came from, or adds it with
-  /// `grad_mode::accumulate`. `state` is what forward wrote; its indices are trusted, not checked.
+  /// Writes each row of `dy` to the source row in `x`, or adds it with `grad_mode::accumulate`.
+  /// `state` is the output of forward; its indices are trusted, not checked.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const v = detail::transfer_of(dy, dx);
-    detail::csp_backward<typename decltype(v)::element> params{};
-    params.config = config(v.in.extents());
-    params.dy = v.in;
+    auto const views = detail::transfer_of(dy, dx);
+    detail::csp_backward<typename decltype(views)::element> params{};
+    params.config = config_of(views.in.extents());
+    params.dy = views.in;
     params.order = state.view;
-    params.dx = v.out;
+    params.dx = views.out;
     params.mode = options.mode;
     params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("dy", v.in, false),
-                 out = detail::describe("dx", v.out, true);
-      detail::check_transfer(c, in, out, options.lengths);
-      check_policies(c, in, params.config.reference);
-      check_order(c, detail::describe("order", state.view, false), in, out);
+      auto const input = detail::describe("dy", views.in, false),
+                 output = detail::describe("dx", views.out, true);
+      detail::check_transfer(c, input, output, options.lengths);
+      check_policies(c, input, params.config.reference);
+      check_order(c, detail::describe("order", state.view, false), input, output);
     });
   }
 
@@ -180,52 +180,54 @@ class csp {
     else
       return -1;
   }
-  constexpr bool descends(index_t channel, extents3 e) const {
+  constexpr bool descends(index_t channel, extents3 extents) const {
     if constexpr (aligned)
-      return (void)channel, (void)e, false;
+      return (void)channel, (void)extents, false;
     else
-      return !detail::ascends(alignment_, channel, e.channels);
+      return !detail::ascends(alignment_, channel, extents.channels);
   }
-  detail::csp_config config(extents3 e) const {
-    detail::csp_config r{};
-    r.group = group(e);
-    r.reference = reference_of(e.channels);
-    r.policies = this;
-    r.shift_by = [](void const* policies, index_t channel, extents3 extents) {
+  detail::csp_config config_of(extents3 extents) const {
+    detail::csp_config config{};
+    config.group = group(extents);
+    config.reference = reference_of(extents.channels);
+    config.policies = this;
+    config.shift_by = [](void const* policies, index_t channel, extents3 extents) {
       return static_cast<csp const*>(policies)->shift_.shift(channel, extents.channels,
                                                              extents.length);
     };
-    r.is_descending = [](void const* policies, index_t channel, extents3 extents) {
+    config.is_descending = [](void const* policies, index_t channel, extents3 extents) {
       return static_cast<csp const*>(policies)->descends(channel, extents);
     };
-    return r;
+    return config;
   }
 
-  // Rules of the policies in a call with a tensor of this shape. The alignment is asked for its
-  // channel once: the call uses the number that is checked here.
-  void check_policies(detail::checker& c, detail::view_info const& in, index_t reference) const {
-    if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
-    c.policy("shift", shift_, in.extents.channels);
-    c.policy("alignment", alignment_, in.extents.channels);
+  // Checks the policies for a tensor of this shape. The alignment returns its channel only once, so
+  // that the call uses the checked one.
+  void check_policies(detail::checker& c, detail::view_info const& input, index_t reference) const {
+    if (char const* problem = groups_.validate())
+      c.fail(error_kind::argument, "groups %s", problem);
+    c.policy("shift", shift_, input.extents.channels);
+    c.policy("alignment", alignment_, input.extents.channels);
     if constexpr (aligned) {
-      if (in.extents.channels > 0 && (reference < 0 || reference >= in.extents.channels))
+      if (input.extents.channels > 0 && (reference < 0 || reference >= input.extents.channels))
         c.fail(error_kind::argument, "alignment: the reference is channel %lld, must be in 0..%lld",
-               static_cast<long long>(reference), static_cast<long long>(in.extents.channels - 1));
+               static_cast<long long>(reference),
+               static_cast<long long>(input.extents.channels - 1));
     }
   }
-  void check_order(detail::checker& c, detail::view_info const& order, detail::view_info const& in,
-                   detail::view_info const& out) const {
-    if (!c.ok() || group(in.extents.each()) == 1) return;
+  void check_order(detail::checker& c, detail::view_info const& order,
+                   detail::view_info const& input, detail::view_info const& output) const {
+    if (!c.ok() || group(input.extents.each()) == 1) return;
     c.view(order);
-    c.same_extents(order, "saved_extents()", saved_extents(in.extents.each()));
-    auto const bytes = static_cast<index_t>(saved_width(in.extents.each()));
+    c.same_extents(order, "saved_extents()", saved_extents(input.extents.each()));
+    auto const bytes = static_cast<index_t>(saved_width(input.extents.each()));
     if (order.element_bytes != bytes)
       c.fail(error_kind::argument,
              "%s has %lld-bit elements, must have %lld-bit ones (groups of %lld rows)", order.name,
              static_cast<long long>(8 * order.element_bytes), static_cast<long long>(8 * bytes),
-             static_cast<long long>(group(in.extents.each())));
-    c.no_overlap(order, in);
-    c.no_overlap(order, out);
+             static_cast<long long>(group(input.extents.each())));
+    c.no_overlap(order, input);
+    c.no_overlap(order, output);
   }
 
   grouping groups_;

@@ -33,11 +33,11 @@ SLICESORT_OPERATORS_BEGIN
 ///   the one that was sorted. Values move bit for bit.
 /// - **Indices** `perm`, 16-bit (length <= 65536) or 32-bit. They are trusted, not checked: every
 ///   one that is read must be in 0..length - 1, or the call is undefined behavior. If they are no
-///   permutation, forward still gathers the rows that they name; after backward the elements of
-///   such a column of dx are unspecified (two rows claim one place, and another is left over).
+///   permutation, forward still gathers the indexed rows, but backward leaves the elements of such
+///   a column of dx unspecified (two rows map to one place, and none to another).
 /// - **Lengths** the valid rows are permuted among themselves; the others are copied through, and
-///   what `perm` says of them is not read.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+///   their indices are ignored.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
 /// - **Cost** O(N) per column, one pass: reads x and perm, writes y.
@@ -47,8 +47,8 @@ class permute {
 
   constexpr permute() = default;
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape that every call refuses is refused here.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
+  /// Rejects shapes that every call rejects.
   template <class T, class Exec>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
     detail::require_dtype<T>();
@@ -56,7 +56,7 @@ class permute {
         exec, "permute.workspace_bytes", x,
         [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
   }
-  /// The same for the view of an x of this element type and shape.
+  /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
@@ -67,11 +67,11 @@ class permute {
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, const_saved state, Y const& y,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    detail::permute_forward<T> const params{v.in, state.view, v.out, options.lengths};
+    auto const views = detail::transfer_of(x, y);
+    using T = typename decltype(views)::element;
+    detail::permute_forward<T> const params{views.in, state.view, views.out, options.lengths};
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_permuting(c, "x", v.in, "y", v.out, state.view, options.lengths);
+      detail::check_permuting(c, "x", views.in, "y", views.out, state.view, options.lengths);
     });
   }
 
@@ -80,12 +80,12 @@ class permute {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    detail::permute_backward<T> const params{v.in, state.view, v.out, options.mode,
+    auto const views = detail::transfer_of(dy, dx);
+    using T = typename decltype(views)::element;
+    detail::permute_backward<T> const params{views.in, state.view, views.out, options.mode,
                                              options.lengths};
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_permuting(c, "dy", v.in, "dx", v.out, state.view, options.lengths);
+      detail::check_permuting(c, "dy", views.in, "dx", views.out, state.view, options.lengths);
     });
   }
 

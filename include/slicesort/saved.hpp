@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Saved state: what `forward` leaves for `backward`. The caller owns it. An index view accepts a
-/// `tensor3` (or mdspan of rank 3) of 8-bit, 16-bit or 32-bit integers; `no_saved` asks for
+/// Saved state, which `forward` writes for `backward`. The caller owns it. An index view accepts a
+/// `tensor3` (or mdspan of rank 3) of 8-bit, 16-bit or 32-bit integers; `no_saved` selects
 /// inference.
 #pragma once
 
@@ -16,7 +16,7 @@ SLICESORT_TYPES_BEGIN
   "slicesort: the saved state must be a view of std::uint16_t, std::int32_t or std::uint32_t (of " \
   "csp also std::uint8_t), not const where it is written."
 
-/// Pass in place of the saved state when no backward will follow.
+/// Pass in place of the saved state if no backward follows.
 struct no_saved_t {
   SLICESORT_ABI_TAG explicit no_saved_t() = default;
 };
@@ -83,7 +83,7 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-// Which views are no state for a view type, but were probably meant as one.
+// True if S is no state for View, but was probably meant as one.
 template <class View, class S>
 inline constexpr bool is_wrong_state = false;
 template <bool Const, class Index>
@@ -99,16 +99,15 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// The state as an argument of `forward`: a view to write it to, with or without braces, or
-/// `no_saved`. A flag says that nothing is saved, because the view of an empty tensor may have a
-/// null pointer too.
+/// State argument of `forward`: an output view, with or without braces, or `no_saved`. `saving`
+/// tells them apart, because the view of an empty tensor may also have a null pointer.
 template <class View>
 struct saved_argument {
   View view;
   bool saving = true;
 
   template <class S, detail::if_state<View, S> = 0>
-  SLICESORT_ABI_TAG constexpr saved_argument(S const& to) : view(to) {}
+  SLICESORT_ABI_TAG constexpr saved_argument(S const& output) : view(output) {}
   SLICESORT_ABI_TAG constexpr saved_argument(no_saved_t) : view(), saving(false) {}
   template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
   SLICESORT_ABI_TAG constexpr saved_argument(saved_argument<Other> other)
@@ -117,13 +116,13 @@ struct saved_argument {
   SLICESORT_REFUSED_CONSTRUCTOR(saved_argument, S, SLICESORT_NEEDS_INDEX);
 };
 
-/// The state as an argument of `backward`.
+/// State argument of `backward`.
 template <class View>
 struct const_saved_argument {
   View view;
 
   template <class S, detail::if_state<View, S> = 0>
-  SLICESORT_ABI_TAG constexpr const_saved_argument(S const& from) : view(from) {}
+  SLICESORT_ABI_TAG constexpr const_saved_argument(S const& state) : view(state) {}
   template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
   SLICESORT_ABI_TAG constexpr const_saved_argument(saved_argument<Other> saved)
       : view(saved.view) {}
@@ -131,12 +130,12 @@ struct const_saved_argument {
   SLICESORT_REFUSED_CONSTRUCTOR(const_saved_argument, S, SLICESORT_NEEDS_INDEX);
 };
 
-/// The state of a sort. `perm[b, n, c]` is the row of the input that became row `n` of the output.
+/// State of a sort. `perm[b, n, c]` is the row of the input that became row `n` of the output.
 /// 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`, `std::uint32_t`). Or
 /// `no_saved`.
 using saved_permutation = saved_argument<index_tensor3>;
 
-/// The state of a sort as `backward` reads it.
+/// State of a sort as `backward` reads it.
 using const_saved_permutation = const_saved_argument<const_index_tensor3>;
 
 SLICESORT_TYPES_END

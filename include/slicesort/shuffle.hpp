@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shuffle, the ablation of slicing-sort: a seeded permutation that does not look at the values.
+/// Shuffle, the ablation of slicing-sort: a seeded permutation that ignores the values.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
@@ -21,7 +21,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Saved** nothing: backward computes the permutation again.
 /// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
 ///   copied through.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** a pure function of seed, form, length and channel: the same on every backend,
 ///   for any thread count, instruction set and split of the batch.

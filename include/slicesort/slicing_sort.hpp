@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Slicing-sort, the operator of Sliceformer: every channel of every sample is sorted along the
+/// Slicing-sort, the operator of Sliceformer: sorts every channel of every sample along the
 /// sequence.
 #pragma once
 
@@ -32,13 +32,13 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the
 ///   lower source row first, ascending and descending alike. Values move bit for bit.
 /// - **Saved** `perm`, 16-bit (length <= 65536) or 32-bit; or `no_saved`.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
 /// - **Cost** O(N log^2 N) comparators up to 65536 rows, O(N) radix passes beyond; backward O(N).
 ///
-/// @tparam Order which channels ascend: `ascending`, `descending`, `half_half`, `interleave`,
-///         `haar_interleave`, or a type of yours (see `order.hpp`).
+/// @tparam Order selects the channels that ascend: `ascending`, `descending`, `half_half`,
+///         `interleave`, `haar_interleave`, or a user-defined type (see `order.hpp`).
 template <class Order = ascending>
 class slicing_sort {
  public:
@@ -50,9 +50,9 @@ class slicing_sort {
 
   constexpr Order const& order() const { return order_; }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape that every call refuses is refused here. The size does not always grow with the length:
-  /// past 65536 rows another algorithm needs less.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
+  /// Rejects shapes that every call rejects. The size does not always grow with the length: past
+  /// 65536 rows another algorithm needs less.
   template <class T, class Exec>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
     detail::require_dtype<T>();
@@ -60,7 +60,7 @@ class slicing_sort {
         exec, "slicing_sort.workspace_bytes", x,
         [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
   }
-  /// The same for the view of an x of this element type and shape.
+  /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
@@ -71,33 +71,34 @@ class slicing_sort {
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const v = detail::transfer_of(x, y);
-    detail::slicing_sort_forward<Order, typename decltype(v)::element> params{order_};
-    params.x = v.in;
-    params.y = v.out;
+    auto const views = detail::transfer_of(x, y);
+    detail::slicing_sort_forward<Order, typename decltype(views)::element> params{order_};
+    params.x = views.in;
+    params.y = views.out;
     params.perm = state.view;
     params.saving = state.saving;
     params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
-      detail::check_transfer(c, in, out, options.lengths);
+      auto const input = detail::describe("x", views.in, false),
+                 output = detail::describe("y", views.out, true);
+      detail::check_transfer(c, input, output, options.lengths);
       if (state.saving)
-        detail::check_permutation(c, detail::describe("perm", state.view, true), in, out);
-      c.policy("order", order_, in.extents.channels);
+        detail::check_permutation(c, detail::describe("perm", state.view, true), input, output);
+      c.policy("order", order_, input.extents.channels);
     });
   }
 
-  /// `dx[b, perm[b, n, c], c] = dy[b, n, c]`, or `+=` with `grad_mode::accumulate`. `state` is what
-  /// forward wrote; its indices are trusted, not checked.
+  /// `dx[b, perm[b, n, c], c] = dy[b, n, c]`, or `+=` with `grad_mode::accumulate`. `state` is the
+  /// output of forward; its indices are trusted, not checked.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    detail::slicing_sort_backward<T> const params{v.in, v.out, state.view, options.mode,
+    auto const views = detail::transfer_of(dy, dx);
+    using T = typename decltype(views)::element;
+    detail::slicing_sort_backward<T> const params{views.in, views.out, state.view, options.mode,
                                                   options.lengths};
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_permuting(c, "dy", v.in, "dx", v.out, state.view, options.lengths);
+      detail::check_permuting(c, "dy", views.in, "dx", views.out, state.view, options.lengths);
     });
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP, the ground: golden values, every way of calling it, its policies, and what it saves.
+// CSP, basics: golden values, every way to call it, its policies, and its saved state.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -15,7 +15,8 @@ namespace {
 
 using doubles = std::vector<double>;
 
-// A problem of one sample with given shifts, whose answer the oracle must know.
+// Checks a problem of one sample with given shifts against the golden values, which the oracle must
+// reproduce, too.
 template <class T>
 void check_golden(index_t group, index_t reference, std::uint64_t order,
                   std::vector<doubles> const& x, std::vector<std::int32_t> const& shifts,
@@ -36,7 +37,7 @@ void check_golden(index_t group, index_t reference, std::uint64_t order,
   for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_csp(p, exec) == ""); });
 }
 
-// Any problem, with the operator that has these policies.
+// Checks a problem with a given operator.
 template <class Op, class T>
 void check_operator(Op const& op, csp_problem<T> const& p) {
   for_each_backend_once(p.number(), [&](any_exec const& exec) {
@@ -59,14 +60,14 @@ void check_operator(Op const& op, csp_problem<T> const& p) {
 TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
   doubles const c0{3, 0, 2, 7, 1, 6, 5, 4}, c1{1, 5, 4, 2, 9, 0, 8, 3};
   row_order const stays{0, 1, 2, 3, 4, 5, 6, 7};
-  check_golden<T>(2, nobody, up, {c0, c1}, {0, 2},
+  check_golden<T>(2, no_reference, up, {c0, c1}, {0, 2},
                   {{0, 3, 2, 7, 1, 6, 4, 5}, {3, 8, 1, 5, 2, 4, 0, 9}}, {{9}, {13}});
   check_golden<T>(2, 0, up, {c0, c1}, {0, 2}, {c0, {8, 3, 1, 5, 2, 4, 9, 0}}, {{0}, {4}});
   check_golden<T>(8, 0, up, {c0, c1}, {0, 0}, {c0, {3, 0, 2, 9, 1, 8, 5, 4}},
                   {stays, {7, 5, 3, 4, 0, 6, 1, 2}});
-  check_golden<T>(1, nobody, up, {c0, c0}, {3, -5},
+  check_golden<T>(1, no_reference, up, {c0, c0}, {3, -5},
                   {{6, 5, 4, 3, 0, 2, 7, 1}, {6, 5, 4, 3, 0, 2, 7, 1}}, {{}, {}});
-  check_golden<T>(3, nobody, down, {c1, {1, 1, 0, 0, 1, 1, 1, 0}}, {1, 8},
+  check_golden<T>(3, no_reference, down, {c1, {1, 1, 0, 0, 1, 1, 1, 0}}, {1, 8},
                   {{5, 3, 1, 9, 4, 2, 8, 0}, {1, 1, 0, 1, 1, 0, 1, 0}},
                   {{2, 0, 1, 2, 0, 1, 1, 0}, {0, 1, 2, 1, 2, 0, 0, 1}});
 }
@@ -80,7 +81,7 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
       index_t const last = e.channels - 1;
       auto const lengths = cut ? mixed_lengths(e) : std::vector<index_t>();
       auto const sorted =
-          mixed_csp<T>(e, groups[seed % 6] + (e.length == 0), nobody, seed, lengths);
+          mixed_csp<T>(e, groups[seed % 6] + (e.length == 0), no_reference, seed, lengths);
       check_every_way(sorted, csp_runner(sorted));
       auto const aligned = mixed_csp<T>(e, groups[(seed + 2) % 6] + (e.length == 0),
                                         seed % 2 == 0 || last < 0 ? 0 : last, seed, lengths);
@@ -96,7 +97,7 @@ TEST_CASE("every shift policy, with every alignment") {
       any_shift shifts;
       for (index_t c = 0; c < e.channels; ++c)
         shifts.table.push_back(policy.shift(c, e.channels, e.length));
-      csp_problem<float> p = mixed_csp<float>(e, group, nobody, 4, lengths);
+      csp_problem<float> p = mixed_csp<float>(e, group, no_reference, 4, lengths);
       p.order = up;
       p.shifts = shifts;
       solve(p);
@@ -127,7 +128,8 @@ TEST_CASE("orders and references, the library's and the caller's") {
     ss::grouping const groups = ss::group_size{group};
     std::vector<index_t> const lengths{50, 31, 1};
     auto const sorted = [&](std::uint64_t order) {
-      return csp_of<float>(mixed_tensor<float>(e, all_kinds, 3), group, nobody, order, 5, lengths);
+      return csp_of<float>(mixed_tensor<float>(e, all_kinds, 3), group, no_reference, order, 5,
+                           lengths);
     };
     any_shift const shifts{5};
     check_operator(ss::csp{groups, shifts, ss::ascending{}}, sorted(up));
@@ -151,7 +153,7 @@ TEST_CASE("group_count is the group_size of its rows") {
   for (index_t n : {1, 2, 5, 30, 31})
     for (index_t count : {1, 2, 3, 4, 30, 31, 100}) {
       index_t const group = (n + count - 1) / count;
-      auto const p = mixed_csp<float>({2, n, 5}, group, count % 2 == 0 ? nobody : 1, 8);
+      auto const p = mixed_csp<float>({2, n, 5}, group, count % 2 == 0 ? no_reference : 1, 8);
       if (p.aligned())
         check_operator(ss::csp{ss::group_count{count}, p.shifts, ss::reference{1}}, p);
       else
@@ -159,7 +161,7 @@ TEST_CASE("group_count is the group_size of its rows") {
     }
 }
 
-TEST_CASE("the form of what is saved") {
+TEST_CASE("the form of the saved state") {
   auto const form = [](index_t group, extents3 e) {
     ss::csp<> const op{ss::group_size{group}};
     extents3 const s = op.saved_extents(e);

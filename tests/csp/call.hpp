@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of CSP, for tests that spoil one argument and read the refusal.
+// Valid call of CSP, for tests that spoil one argument and check the error.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -16,7 +16,7 @@
 
 namespace support {
 
-// Views are over separate memory; the order has room for any width.
+// Views use separate memory; the order has room for any width.
 template <class Shift = ss::shift::linear, class Alignment = ss::reference>
 struct csp_call {
   static constexpr extents3 e{2, 5, 3};
@@ -66,17 +66,17 @@ struct csp_call {
                      [&] { op().backward(exec, from, saved, to, scratch, options); });
     });
   }
-  // The message of all three, which must be the same but for the name they begin with.
+  // Returns the message of all three calls, which must only differ in the name at its start.
   std::string everywhere() {
-    std::string const one = forward(), two = backward(), three = forward_not_saved();
-    CHECK(one == three);
+    std::string const first = forward(), second = backward(), not_saved = forward_not_saved();
+    CHECK(first == not_saved);
     auto const rest = [](std::string const& message) {
       return message.substr(std::min(message.size(), message.find(": ")));
     };
-    CHECK(rest(one) == rest(two));
-    CHECK(one.find("csp.forward: ") == 0);
-    CHECK(two.find("csp.backward: ") == 0);
-    return one.size() > 13 ? one.substr(13) : one;
+    CHECK(rest(first) == rest(second));
+    CHECK(first.find("csp.forward: ") == 0);
+    CHECK(second.find("csp.backward: ") == 0);
+    return first.size() > 13 ? first.substr(13) : first;
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of CSP: every rule refuses with its message, `check` says what the call throws, and a
-// refused call has written nothing.
+// Argument checks of CSP: every rule reports its message, a dry run returns the same as the call
+// throws, and a failed call writes nothing.
 #include "call.hpp"
 
 #include <doctest/doctest.h>
@@ -39,10 +39,10 @@ TEST_CASE("groups") {
     c.groups = ss::group_count{wrong};
     CHECK(c.everywhere() == "groups must be at least 1");
   }
-  index_t const most = std::numeric_limits<index_t>::max();
-  c.groups = ss::group_size{most};
+  index_t const largest = std::numeric_limits<index_t>::max();
+  c.groups = ss::group_size{largest};
   CHECK(c.forward() == "");
-  c.groups = ss::group_count{most};  // no state
+  c.groups = ss::group_count{largest};  // no state
   CHECK(c.forward() == "");
 }
 
@@ -89,28 +89,28 @@ TEST_CASE("policies") {
             "alignment reference: channel must be one of the channels (channels is 3)");
     }
   }
-  SUBCASE("a reference of the caller's that is no channel") {
-    struct own {
+  SUBCASE("a custom reference that is no channel") {
+    struct custom_reference {
       index_t channel = 0;
       index_t reference_channel(index_t) const { return channel; }
     };
-    csp_call<ss::shift::linear, own> c;
+    csp_call<ss::shift::linear, custom_reference> c;
     CHECK(c.forward() == "");
     c.alignment.channel = 3;
     CHECK(c.everywhere() == "alignment: the reference is channel 3, must be in 0..2");
     c.alignment.channel = -1;
     CHECK(c.everywhere() == "alignment: the reference is channel -1, must be in 0..2");
   }
-  SUBCASE("a reference of the caller's that varies is asked for once a call") {
-    struct own {
-      index_t* asked = nullptr;
-      index_t reference_channel(index_t) const { return asked == nullptr ? 0 : 2 + (*asked)++; }
+  SUBCASE("a custom reference that varies is evaluated once per call") {
+    struct custom_reference {
+      index_t* calls = nullptr;
+      index_t reference_channel(index_t) const { return calls == nullptr ? 0 : 2 + (*calls)++; }
     };
-    csp_call<ss::shift::linear, own> c;
-    index_t asked = 0;
-    ss::csp const op{c.groups, c.shift, own{&asked}};
+    csp_call<ss::shift::linear, custom_reference> c;
+    index_t calls = 0;
+    ss::csp const op{c.groups, c.shift, custom_reference{&calls}};
     op.forward(c.exec, c.from, c.to, ss::no_saved, c.scratch);
-    CHECK(asked == 1);
+    CHECK(calls == 1);
     CHECK(says(refusal([&] { op.forward(c.exec, c.from, c.to, ss::no_saved, c.scratch); }),
                "alignment: the reference is channel 3, must be in 0..2"));
   }
@@ -158,7 +158,7 @@ TEST_CASE("order") {
     CHECK(c.backward() == "csp.backward: order.data is null, must point to [2, 5, 3]");
     c.order = tensor3<std::uint8_t>(bytes, c.e, {15, 0, 1});
     CHECK(c.forward() == "csp.forward: order.stride.length is 0, must be positive");
-    CHECK(c.backward() == "");  // which only reads it
+    CHECK(c.backward() == "");  // read-only in backward
     c.order = tensor3<std::uint8_t>(bytes, c.e, {15, 1, 1});
     CHECK(says(c.forward(), "csp.forward: order.strides are [15, 1, 1] for extents [2, 5, 3]"));
   }
@@ -170,7 +170,7 @@ TEST_CASE("order") {
     CHECK(says(c.forward(), "csp.forward: order overlaps y ("));
     CHECK(says(c.backward(), "csp.backward: order overlaps dx ("));
   }
-  SUBCASE("groups of one row have none: it is not looked at") {
+  SUBCASE("groups of one row have none: it is ignored") {
     c.groups = ss::group_size{1};
     c.order = {};
     CHECK(c.forward() == "");
@@ -209,7 +209,7 @@ TEST_CASE("the rules of every operator that moves rows") {
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
     c.from = {c.y.view().data(), {1, length, 1}, {0, 0, 0}};
-    c.to = {c.y.view().data() + 1, {1, length, 1}};  // reaches up, not to `from`
+    c.to = {c.y.view().data() + 1, {1, length, 1}};  // does not overlap `from`
     CHECK(std::string(
               c.op().forward(ss::exec::dry_run{c.exec}, c.from, c.to, ss::no_saved).message) ==
           "csp.forward: x.length is 2147483649, must be at most 2147483648");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSP gives the same bits for any number of threads, any executor, any instruction set and any
-// split of the batch; its workspace may lie anywhere and hold anything. And its long groups.
+// split of the batch; its workspace may lie anywhere and hold anything. Also tests long groups.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -15,7 +15,7 @@ using namespace support;
 TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
   std::vector<index_t> const lengths{90, 0, 5, 89, 64};
   for (index_t group : {1, 2, 7, 90})
-    for (index_t reference : {nobody, index_t{36}}) {
+    for (index_t reference : {no_reference, index_t{36}}) {
       auto const p = mixed_csp<T>({5, 90, 37}, group, reference, 1);
       auto const cut = mixed_csp<T>({5, 90, 37}, group, reference, 2, lengths);
       for (ss::isa set : {ss::isa::portable, ss::isa::best})
@@ -26,13 +26,13 @@ TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
     }
 }
 
-TEST_CASE("the caller's executor, in any order of its slots") {
-  for (index_t reference : {nobody, index_t{3}}) {
+TEST_CASE("the caller's executor, in any order of its threads") {
+  for (index_t reference : {no_reference, index_t{3}}) {
     auto const p = mixed_csp<float>({3, 70, 65}, 5, reference, 2);
-    for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
+    for (auto way : {test_executor::way::forwards, test_executor::way::backwards,
                      test_executor::way::scattered, test_executor::way::threads})
       for (unsigned parts : {1u, 2u, 3u, 16u}) {
-        test_executor executor{how};
+        test_executor executor{way};
         CHECK(check_csp(p, any_exec(executor, parts)) == "");
       }
   }
@@ -42,19 +42,19 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   index_t const n = 45, c = 13;
   std::vector<index_t> const lengths = {45, 7, 0, 44, 45, 30};
   for (index_t group : {2, 8})
-    for (index_t reference : {nobody, index_t{0}}) {
+    for (index_t reference : {no_reference, index_t{0}}) {
       auto const p = mixed_csp<T>({6, n, c}, group, reference, 12, lengths);
       for (index_t part : {1, 2, 5})
         for_each_backend_once(static_cast<std::uint64_t>(part), [&](any_exec const& exec) {
           tensor<T> y(p.extents()), dx(p.extents());
-          for (index_t from = 0; from < 6; from += part) {
-            extents3 const e{std::min(part, 6 - from), n, c};
+          for (index_t first = 0; first < 6; first += part) {
+            extents3 const e{std::min(part, 6 - first), n, c};
             auto const slice_of = [&](auto& t) {
               auto const view = t.view();
-              return tensor3<typename decltype(view)::element_type>(view.data() + from * n * c, e);
+              return tensor3<typename decltype(view)::element_type>(view.data() + first * n * c, e);
             };
             csp_runner(p)(exec, slice_of(p.x), slice_of(y), slice_of(p.dy), slice_of(dx),
-                          ss::tensor1<index_t const>(lengths.data() + from, e.batch));
+                          ss::tensor1<index_t const>(lengths.data() + first, e.batch));
           }
           CHECK(difference("y", y, p.y) == "");
           CHECK(difference("dx", dx, p.dx) == "");
@@ -70,7 +70,7 @@ TEST_CASE("every tuning of the kernels") {
       index_t const groups[] = {2, 5, 33, n, 1};
       ++seed;
       auto const lengths = std::vector<index_t>{n, n / 2};
-      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[seed % 5], nobody, seed, lengths),
+      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[seed % 5], no_reference, seed, lengths),
                       exec) == "");
       CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[(seed + 2) % 5], 3, seed, lengths),
                       exec) == "");
@@ -79,7 +79,7 @@ TEST_CASE("every tuning of the kernels") {
 
 TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, float16) {
   for (index_t group : {1, 2, 3, 64, 300})
-    for (index_t reference : {nobody, index_t{1}}) {
+    for (index_t reference : {no_reference, index_t{1}}) {
       auto const p = mixed_csp<T>({2, 300, 33}, group, reference, 3);
       with_csp(p, [&](auto const& op) {
         auto const anywhere = [&](any_exec const& exec, std::size_t step) {
@@ -121,7 +121,7 @@ TEST_CASE("workspace grows with threads, and empty tensors need none") {
 TEST_CASE_TEMPLATE("long groups, saved in 16 bits", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 3;
   for (index_t group : {257, 1000, 4096, 4097})
-    for (index_t reference : {nobody, index_t{1}}) {
+    for (index_t reference : {no_reference, index_t{1}}) {
       ++seed;
       if (!full_suite() && (seed + sizeof(T)) % 3 == 0) continue;
       CHECK(check_everywhere(mixed_csp<T>({2, 5000, 3}, group, reference, seed, {5000, 4093})) ==
@@ -129,11 +129,11 @@ TEST_CASE_TEMPLATE("long groups, saved in 16 bits", T, float, double, float16, b
     }
 }
 
-// Through radix sort on the host; 65537 rows and more are saved in 32 bits.
+// Radix sort on the host; 65537 rows and more are saved in 32 bits.
 TEST_CASE_TEMPLATE("a group of more than 65536 rows", T, float, bfloat16) {
   for (index_t n : {index_t{65536}, index_t{65541}})
-    for (index_t reference : {nobody, index_t{1}}) {
-      if (!full_suite() && n == 65536 && reference == nobody) continue;
+    for (index_t reference : {no_reference, index_t{1}}) {
+      if (!full_suite() && n == 65536 && reference == no_reference) continue;
       auto const seed = static_cast<std::uint64_t>(n + reference);
       auto const p = mixed_csp<T>({1, n, 2}, n, reference, seed);
       if (testing(backend_kind::host)) CHECK(check_csp(p, ss::exec::host{2}) == "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with shifts of any 64 bits: they are taken modulo the sample's length without being rounded,
-// doubled or negated on the way, whatever else is remembered of a channel.
+// CSP with shifts of any 64 bits: they are taken modulo the sample's length without rounding or
+// overflow.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -16,21 +16,21 @@ namespace {
 
 __extension__ typedef __int128 wide;
 
-constexpr index_t most = std::numeric_limits<index_t>::max(),
-                  least = std::numeric_limits<index_t>::min();
+constexpr index_t largest = std::numeric_limits<index_t>::max(),
+                  smallest = std::numeric_limits<index_t>::min();
 
-// Numbers at every edge of 64, 63, 62 and 32 bits, then any.
+// Numbers at every edge of 64, 63, 62 and 32 bits, then random ones.
 std::vector<index_t> far_shifts(index_t count, std::uint64_t seed) {
-  std::vector<index_t> edges{most, most - 1, least, least + 1, 0, 1, -1};
+  std::vector<index_t> edges{largest, largest - 1, smallest, smallest + 1, 0, 1, -1};
   for (int bit : {31, 32, 60, 61, 62})
     for (index_t near : {-1, 0, 1})
       for (index_t sign : {-1, 1}) edges.push_back(sign * (index_t{1} << bit) + near);
   random_stream random(seed);
   std::vector<index_t> shifts;
   for (index_t i = 0; i < count; ++i) {
-    std::uint64_t const any = random.bits();
-    shifts.push_back(any % 3 == 0 ? static_cast<index_t>(random.bits())
-                                  : edges[any / 3 % edges.size()]);
+    std::uint64_t const bits = random.bits();
+    shifts.push_back(bits % 3 == 0 ? static_cast<index_t>(random.bits())
+                                   : edges[bits / 3 % edges.size()]);
   }
   return shifts;
 }
@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("every group, order and length", T, float, double, float16) {
       for (bool ragged : {false, true}) {
         extents3 const e{3, group == 200 ? 201 : 47, channels};
         ++seed;
-        auto p = mixed_csp<T>(e, group, nobody, seed);
+        auto p = mixed_csp<T>(e, group, no_reference, seed);
         if (ragged) p.lengths = {e.length, 0, e.length - 8};
         p.shifts.table = far_shifts(channels, seed);
         for (std::uint64_t order : {up, down, irregular}) {
@@ -90,7 +90,6 @@ TEST_CASE_TEMPLATE("every group, order and length", T, float, double, float16) {
           solve(p);
           CHECK(check_everywhere(p) == "");
         }
-        // One far shift for all.
         p.shifts.table.assign(static_cast<std::size_t>(channels), p.shifts.table[0]);
         p.title = "one far shift, seed=" + std::to_string(seed);
         solve(p);

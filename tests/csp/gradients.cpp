@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP's gradients: they accumulate with one rounding, and an order that the tests wrote is read as
-// one that forward wrote.
+// CSP's gradients: they accumulate with one rounding, and backward accepts an order that the test
+// wrote.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -29,7 +29,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double,
   std::uint64_t seed = 0;
   for (index_t n : {1, 2, 9, 64, 100, 300})
     for (index_t group : {1, 2, 5, 300})
-      for (index_t reference : {nobody, index_t{3}}) {
+      for (index_t reference : {no_reference, index_t{3}}) {
         ++seed;
         extents3 const e{2, n, 35};
         std::vector<index_t> lengths;
@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double,
 TEST_CASE_TEMPLATE("a gradient that overwrites keeps every bit", T, float, double, float16,
                    bfloat16) {
   for (index_t group : {1, 2, 4, 100}) {
-    auto p = mixed_csp<T>({1, 90, 34}, group, nobody, 5);
+    auto p = mixed_csp<T>({1, 90, 34}, group, no_reference, 5);
     p.dy = mixed_tensor<T>(p.extents(), all_kinds, 77);  // NaN payloads, zeros, denormals
     solve(p);
     for_each_backend(p.number(), [&](any_exec const& exec) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with groups of every size, columns of every kind, and shapes around every tile.
+// CSP with groups of every size, columns of every kind, and shapes around the tile sizes.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -15,8 +15,8 @@ namespace {
 constexpr index_t group_sizes[] = {1,  2,  3,  4,  5,   7,   8,   15,  16,  17,  31,  32,
                                    33, 63, 64, 65, 100, 127, 128, 129, 130, 256, 257, 300};
 
-// Every third case in the fast suite, of which AddressSanitizer takes every third: over the cases
-// all are tried with something.
+// Selects every third case in the fast suite, and every third of those with AddressSanitizer. Each
+// parameter is still tested with some others.
 bool sampled(std::uint64_t number) {
   return full_suite() || number % (SLICESORT_TEST_ASAN != 0 ? 9 : 3) == 0;
 }
@@ -29,7 +29,7 @@ TEST_CASE_TEMPLATE("every group size, whole groups and a tail, each kind of inpu
   for (index_t group : group_sizes)
     for (index_t n : {group - 1, group, group + 1, 2 * group, 3 * group - 1, 3 * group + 2}) {
       if (n < 1) continue;
-      for (index_t reference : {nobody, index_t{5}}) {
+      for (index_t reference : {no_reference, index_t{5}}) {
         ++seed;
         if (!sampled(seed)) continue;
         CHECK(check_everywhere(mixed_csp<T>({1, n, 23}, group, reference, seed)) == "");
@@ -43,7 +43,7 @@ TEST_CASE_TEMPLATE("each kind of input alone", T, float, double, float16, bfloat
   std::uint64_t seed = sizeof(T);
   for (int k = 0; k < all_kinds; ++k)
     for (index_t group : {2, 3, 8, 16, 33, 64, 100, 300}) {
-      // One kind in a tile and its tail: a fast path sees it undisturbed.
+      // One kind fills a tile and its tail, so that a fast path sees no other.
       ++seed;
       if (!sampled(seed + static_cast<std::uint64_t>(k))) continue;
       index_t const n = 300 - static_cast<index_t>(seed % 7);
@@ -52,7 +52,7 @@ TEST_CASE_TEMPLATE("each kind of input alone", T, float, double, float16, bfloat
                               seed + column);
       });
       constexpr std::uint64_t orders[] = {up, down, irregular};
-      auto sorted = csp_of<T>(x, group, nobody, orders[seed % 3], seed);
+      auto sorted = csp_of<T>(x, group, no_reference, orders[seed % 3], seed);
       auto aligned = csp_of<T>(x, group, static_cast<index_t>(seed % 34), up, seed);
       sorted.title = aligned.title = kind_name(static_cast<input_kind>(k));
       CHECK(check_everywhere(sorted) == "");
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("every length to 70 with every group to 9", T, float, float16
     for (index_t group = 1; group <= 9; ++group) {
       auto const seed = static_cast<std::uint64_t>(n * 9 + group);
       if (!sampled(seed / 2)) continue;
-      CHECK(check_everywhere(mixed_csp<T>({2, n, 7}, group, nobody, seed)) == "");
+      CHECK(check_everywhere(mixed_csp<T>({2, n, 7}, group, no_reference, seed)) == "");
       CHECK(check_everywhere(mixed_csp<T>({2, n, 7}, group, 6, seed)) == "");
     }
 }
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("lengths at which groups, bytes of bits and tiles end", T, fl
       ++seed;
       if (group < 1 || !sampled(seed)) continue;
       index_t const channels = n > 600 ? 5 : 33;
-      CHECK(check_everywhere(mixed_csp<T>({1, n, channels}, group, nobody, seed)) == "");
+      CHECK(check_everywhere(mixed_csp<T>({1, n, channels}, group, no_reference, seed)) == "");
       CHECK(check_everywhere(mixed_csp<T>({1, n, channels}, group, 0, seed)) == "");
     }
 }
@@ -88,7 +88,7 @@ TEST_CASE_TEMPLATE("channel counts around the tile width", T, float, double, flo
   for (index_t c : {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70, 97, 131})
     for (index_t group : {2, 5, 40}) {
       auto const seed = static_cast<std::uint64_t>(c * 3 + group);
-      CHECK(check_everywhere(mixed_csp<T>({1, 40, c}, group, nobody, seed)) == "");
+      CHECK(check_everywhere(mixed_csp<T>({1, 40, c}, group, no_reference, seed)) == "");
       CHECK(check_everywhere(mixed_csp<T>({1, 40, c}, group, c - 1, seed)) == "");
       CHECK(check_everywhere(mixed_csp<T>({1, 41, c}, group, c / 2, seed)) == "");
     }
@@ -100,13 +100,13 @@ TEST_CASE_TEMPLATE("batches: the columns of a tile may belong to several samples
     for (index_t c : {0, 1, 3, 8, 11, 16, 31, 32, 33}) {
       auto const seed = static_cast<std::uint64_t>(b * 100 + c);
       if (!sampled(seed)) continue;
-      CHECK(check_everywhere(mixed_csp<T>({b, 21, c}, 4, nobody, seed)) == "");
+      CHECK(check_everywhere(mixed_csp<T>({b, 21, c}, 4, no_reference, seed)) == "");
       CHECK(check_everywhere(mixed_csp<T>({b, 21, c}, 2, 0, seed)) == "");
       CHECK(check_everywhere(mixed_csp<T>({b, 30, c}, 30, std::max<index_t>(c - 1, 0), seed)) ==
             "");
     }
   CHECK(check_everywhere(mixed_csp<T>({70, 19, 1}, 3, 0, 8)) == "");
-  CHECK(check_everywhere(mixed_csp<T>({70, 19, 1}, 3, nobody, 8)) == "");
+  CHECK(check_everywhere(mixed_csp<T>({70, 19, 1}, 3, no_reference, 8)) == "");
 }
 
 // Without shifts whole rows of pairs lie side by side, in one direction or in both.
@@ -121,7 +121,7 @@ TEST_CASE_TEMPLATE("pairs that nothing shifts", T, float, double, float16, bfloa
         if (seed % 2 == 0) lengths = {n, n / 2, n - 1};
         int const kinds = seed % 4 < 2 ? all_kinds : ordinary_kinds;
         auto const x = mixed_tensor<T>({3, n, c}, kinds, seed);
-        CHECK(check_everywhere(csp_of<T>(x, 2, nobody, order, 0, lengths)) == "");
+        CHECK(check_everywhere(csp_of<T>(x, 2, no_reference, order, 0, lengths)) == "");
         CHECK(check_everywhere(csp_of<T>(x, 2, c / 2, up, 0, lengths)) == "");
       }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSP through strided views: any axis order, gaps, odd alignment, repeated inputs, slices of one
-// packed tensor, in place; and gradients that accumulate.
+// packed tensor, in place.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -22,18 +22,21 @@ constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 struct layout {
   std::array<int, 3> axes;
   index_t padding, shift;
-  strides3 of(extents3 e) const { return strides_in_order(e, axes, padding); }
+  strides3 strides(extents3 e) const { return strides_in_order(e, axes, padding); }
 };
 
-// Forward and backward with every tensor of its own layout; gaps stay as they were.
+// Runs forward and backward with a separate layout for every tensor, and checks that gaps are
+// untouched.
 template <class T>
-void check_strided(csp_problem<T> const& p, layout in, layout out, layout saved) {
+void check_strided(csp_problem<T> const& p, layout input, layout output, layout saved) {
   with_csp(p, [&](auto const& op) {
     for_each_backend_once(p.number(), [&](any_exec const& exec) {
       extents3 const e = p.extents(), s = op.saved_extents(e);
-      strided_tensor<T> const x(p.x, in.of(e), in.shift), dy(p.dy, out.of(e), in.shift);
-      strided_tensor<T> y(e, out.of(e), out.shift), dx(e, in.of(e), out.shift);
-      order_memory order(s, op.saved_width(e), saved.of(s), saved.shift);
+      strided_tensor<T> const x(p.x, input.strides(e), input.shift),
+          dy(p.dy, output.strides(e), input.shift);
+      strided_tensor<T> y(e, output.strides(e), output.shift),
+          dx(e, input.strides(e), output.shift);
+      order_memory order(s, op.saved_width(e), saved.strides(s), saved.shift);
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       auto const lengths = view_of(p.lengths);
       op.forward(exec, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
@@ -41,8 +44,8 @@ void check_strided(csp_problem<T> const& p, layout in, layout out, layout saved)
                   {ss::grad_mode::overwrite, lengths});
       CAPTURE(p.describe());
       CAPTURE(describe_exec(exec));
-      CAPTURE(in.of(e).length);
-      CAPTURE(out.of(e).length);
+      CAPTURE(input.strides(e).length);
+      CAPTURE(output.strides(e).length);
       CHECK(difference("y", y.contents(), p.y) == "");
       CHECK(difference("order", order.contents(), p.saved) == "");
       CHECK(difference("dx", dx.contents(), p.dx) == "");
@@ -61,31 +64,34 @@ TEST_CASE_TEMPLATE("every axis order, dense and padded, of every tensor", T, flo
       for (index_t padding : {0, 3}) {
         ++seed;
         index_t const groups[] = {2, 1, 3, 16, e.length, 7, 64};
-        layout const in{axis_orders[i], padding, 0}, out{axis_orders[(i + 2) % 6], 3 - padding, 1},
+        layout const input{axis_orders[i], padding, 0},
+            output{axis_orders[(i + 2) % 6], 3 - padding, 1},
             saved{axis_orders[(i + 5) % 6], padding, 2};
         auto const lengths = seed % 3 == 0 ? mixed_lengths(e) : std::vector<index_t>();
-        check_strided(mixed_csp<T>(e, groups[seed % 7], nobody, seed, lengths), in, out, saved);
-        check_strided(mixed_csp<T>(e, groups[(seed + 1) % 7], 4, seed, lengths), out, in, in);
+        check_strided(mixed_csp<T>(e, groups[seed % 7], no_reference, seed, lengths), input, output,
+                      saved);
+        check_strided(mixed_csp<T>(e, groups[(seed + 1) % 7], 4, seed, lengths), output, input,
+                      input);
       }
 }
 
 TEST_CASE_TEMPLATE("every alignment of the first element", T, float, float16) {
   for (index_t shift = 0; shift <= 17; ++shift) {
     auto const seed = static_cast<std::uint64_t>(shift);
-    layout const at{axis_orders[0], 0, shift};
+    layout const shifted{axis_orders[0], 0, shift};
     for (index_t group : {1, 2, 8})
-      check_strided(mixed_csp<T>({2, 33, 32}, group, shift % 2 == 0 ? nobody : 31, seed), at, at,
-                    at);
+      check_strided(mixed_csp<T>({2, 33, 32}, group, shift % 2 == 0 ? no_reference : 31, seed),
+                    shifted, shifted, shifted);
   }
 }
 
 TEST_CASE_TEMPLATE("columns that lie one after the other", T, float, double, bfloat16) {
-  // The length is the fastest axis; of wide groups, narrow ones, pairs and none.
+  // The length is the fastest axis; for wide groups, narrow ones, pairs and none.
   for (index_t n : {1, 2, 63, 64, 65, 500})
     for (index_t group : {1, 2, 9, 100}) {
       auto const seed = static_cast<std::uint64_t>(n + group);
       layout const turned{{0, 2, 1}, 0, 0}, plain{{0, 1, 2}, 0, 0};
-      check_strided(mixed_csp<T>({2, n, 6}, group, nobody, seed), turned, turned, turned);
+      check_strided(mixed_csp<T>({2, n, 6}, group, no_reference, seed), turned, turned, turned);
       check_strided(mixed_csp<T>({2, n, 6}, group, 0, seed), turned, plain, turned);
     }
 }
@@ -96,12 +102,12 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
     for (index_t group : {1, 2, 6}) {
       strides3 s = row_major(e);
       (axis == 0 ? s.batch : axis == 1 ? s.length : s.channels) = 0;
-      auto p = mixed_csp<T>(e, group, axis == 1 ? 33 : nobody, 9);
+      auto p = mixed_csp<T>(e, group, axis == 1 ? 33 : no_reference, 9);
       auto const source = p.x, gradient = p.dy;
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
-        auto const at = static_cast<std::size_t>(b * s.batch + n * s.length + c * s.channels);
-        p.x(b, n, c) = source.elements()[at];
-        p.dy(b, n, c) = gradient.elements()[at];
+        auto const offset = static_cast<std::size_t>(b * s.batch + n * s.length + c * s.channels);
+        p.x(b, n, c) = source.elements()[offset];
+        p.dy(b, n, c) = gradient.elements()[offset];
       });
       solve(p);
       for_each_backend_once(static_cast<std::uint64_t>(axis), [&](any_exec const& exec) {
@@ -119,15 +125,15 @@ TEST_CASE("slices of one packed tensor, side by side") {
   strides3 const s = row_major(both);
   for (index_t group : {1, 2, 5})
     for (index_t first : {0, 33}) {
-      auto const p = mixed_csp<float>(e, group, first == 0 ? nobody : 2, 4);
+      auto const p = mixed_csp<float>(e, group, first == 0 ? no_reference : 2, 4);
       for_each_backend_once(p.number(), [&](any_exec const& exec) {
         tensor<float> packed(both), gradients(both);
         for_each_position(e, [&](index_t b, index_t n, index_t c) {
           packed(b, n, c + first) = p.x(b, n, c);
           gradients(b, n, c + first) = p.dy(b, n, c);
         });
-        auto const part = [&](tensor<float>& t, index_t from) {
-          return tensor3<float>(t.elements().data() + from, e, s);
+        auto const part = [&](tensor<float>& t, index_t offset) {
+          return tensor3<float>(t.elements().data() + offset, e, s);
         };
         csp_runner(p)(exec, part(packed, first), part(packed, 33 - first), part(gradients, first),
                       part(gradients, 33 - first), view_of({}));
@@ -154,7 +160,7 @@ TEST_CASE("the stride of an axis of one is never used") {
       strides3 s = row_major(e);
       (axis == 0 ? s.batch : axis == 1 ? s.length : s.channels) = stride;
       for (index_t group : {1, 2, 3})
-        for (index_t reference : {nobody, index_t{0}}) {
+        for (index_t reference : {no_reference, index_t{0}}) {
           auto p = mixed_csp<float>(e, group, reference, 1);
           tensor<float> y(e), dx(e);
           for_each_backend_once(p.number(), [&](any_exec const& exec) {
@@ -174,7 +180,7 @@ TEST_CASE("the stride of an axis of one is never used") {
 TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16, bfloat16) {
   for (index_t n : {1, 2, 17, 64, 131, 700})
     for (index_t group : {1, 2, 3, 32, 300})
-      for (index_t reference : {nobody, index_t{0}, index_t{4}}) {
+      for (index_t reference : {no_reference, index_t{0}, index_t{4}}) {
         auto const seed = static_cast<std::uint64_t>(n * 10 + group + reference);
         if (!full_suite() && seed % 2 == 1 && n > 17) continue;
         std::vector<index_t> lengths;
@@ -197,10 +203,10 @@ TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16,
       }
 }
 
-// Columns that are too long for shared memory are sorted, and moved, from a copy.
+// Columns too long for shared memory are sorted and moved from a copy.
 TEST_CASE("longer columns in place") {
   for (index_t group : {1, 2, 3}) {
-    auto const p = mixed_csp<float>({1, 60000, 2}, group, nobody, 3);
+    auto const p = mixed_csp<float>({1, 60000, 2}, group, no_reference, 3);
     for_each_grid(p.number(), [&](auto const& exec) {
       auto x = p.x, dy = p.dy;
       csp_runner(p)(exec, x.view(), x.view(), dy.view(), dy.view(), view_of({}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with a length per sample: shifts are modulo it, groups are cut from the valid rows, the
-// others stay and influence nothing.
+// CSP with a length per sample: shifts are modulo it, groups are cut from the valid rows, and
+// padding influences nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -13,7 +13,7 @@ using namespace support;
 
 namespace {
 
-// Puts what would sort first, last, or beside anything into the rows past the lengths.
+// Fills the padding with special values, which would sort first, last or among the others.
 template <class T>
 void poison_padding(csp_problem<T>& p, std::uint64_t seed) {
   random_stream random(seed);
@@ -31,7 +31,7 @@ TEST_CASE_TEMPLATE("every length of a short tensor", T, float, double, float16, 
       for (index_t group : {1, 2, 3, 8, 33}) {
         auto const seed = static_cast<std::uint64_t>(100 * n + 7 * valid + group);
         if (!full_suite() && n > 5 && seed % 3 != 0) continue;
-        auto p = mixed_csp<T>({1, n, 9}, group, nobody, seed, {valid});
+        auto p = mixed_csp<T>({1, n, 9}, group, no_reference, seed, {valid});
         poison_padding(p, seed);
         CHECK(check_everywhere(p) == "");
         p = mixed_csp<T>({1, n, 9}, group, 8, seed, {valid});
@@ -46,7 +46,7 @@ TEST_CASE_TEMPLATE("unequal lengths in one tile", T, float, double, float16, bfl
       auto const seed = static_cast<std::uint64_t>(n * 50 + c);
       std::vector<index_t> const lengths = {n, 0, 1, n - 1, n / 2, 2, n};
       index_t const groups[] = {2, 3, 17, 1, n};
-      auto p = mixed_csp<T>({7, n, c}, groups[seed % 5], nobody, seed, lengths);
+      auto p = mixed_csp<T>({7, n, c}, groups[seed % 5], no_reference, seed, lengths);
       poison_padding(p, seed);
       CHECK(check_everywhere(p) == "");
       p = mixed_csp<T>({7, n, c}, groups[(seed + 2) % 5], c / 2, seed, lengths);
@@ -83,7 +83,7 @@ TEST_CASE("bits of the rows past a length, and of a last row without a partner, 
   std::vector<index_t> const lengths{37, 20, 7, 0};
   tensor<float> x(e);  // falling: every pair changes places
   for (float& value : x.elements()) value = static_cast<float>(x.elements().data() - &value);
-  auto const p = csp_of<float>(x, 2, nobody, up, 0, lengths);
+  auto const p = csp_of<float>(x, 2, no_reference, up, 0, lengths);
   for (index_t c = 0; c < 34; ++c) {  // the oracle, by hand
     REQUIRE(p.saved.column(0, c) == row_order{255, 255, 3});
     REQUIRE(p.saved.column(1, c) == row_order{255, 3, 0});

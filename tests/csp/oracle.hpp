@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three answers to what CSP does with a column, written from the definition alone: ranks by
-// counting, std::stable_sort, and dense matrices. `rows` of a column are valid; `leader` is the
-// column whose order the groups take, or null where they are sorted.
+// Three oracles for one column of CSP, from the definition alone: ranks by counting,
+// std::stable_sort, and dense matrices. `leader` is the column whose order the groups take, or null
+// if they are sorted.
 #pragma once
 
 #include "slicing_sort/oracle.hpp"
@@ -21,20 +21,20 @@ struct csp_rows {
   row_order order, source;
 };
 
-// What one column is put through; the shift may be any integer.
+// Shift, group and direction of one column; the shift may be any integer.
 struct csp_column {
   index_t shift = 0;
   index_t group = 1;
   bool ascending = true;
 };
 
-// A shift seen as one of 0..rows-1.
+// Returns the shift modulo the rows, in 0..rows-1.
 inline std::size_t steps_down(index_t shift, std::size_t rows) {
   auto const n = static_cast<index_t>(rows);
   return n == 0 ? 0 : static_cast<std::size_t>((shift % n + n) % n);
 }
 
-// f(first, end) for every group.
+// Calls f(first, end) for every group.
 template <class F>
 void for_each_group(std::size_t rows, index_t group, F const& f) {
   auto const step = static_cast<std::size_t>(group);
@@ -48,8 +48,8 @@ std::vector<T> slice(std::vector<T> const& v, std::size_t first, std::size_t end
           v.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// Oracle 1: `w[n] = v[(n - shift) mod rows]` as it is written, ranks by counting, and the row of
-// rank r among the leader's gets the row of rank r.
+// Oracle 1: shifts as defined, `w[n] = v[(n - shift) mod rows]`, and counts ranks. The row of rank
+// r in the leader's group gets the row of rank r.
 template <class T>
 csp_rows csp_by_ranks(csp_column const& c, std::vector<T> const& v, std::vector<T> const* leader) {
   std::size_t const rows = v.size();
@@ -75,8 +75,8 @@ csp_rows csp_by_ranks(csp_column const& c, std::vector<T> const& v, std::vector<
   return result;
 }
 
-// Oracle 2: every row walks down by the shift, groups are stably sorted, and the k-th row of the
-// sorted group goes to where the leader's k-th row is.
+// Oracle 2: moves every row down by the shift and sorts groups stably. The k-th row of the sorted
+// group goes to the place of the leader's k-th row.
 template <class T>
 csp_rows csp_by_sorting(csp_column const& c, std::vector<T> const& v,
                         std::vector<T> const* leader) {
@@ -118,7 +118,7 @@ inline permutation_matrix transpose(permutation_matrix const& a) {
   return result;
 }
 
-// The matrices that sort the groups of a column, on the diagonal.
+// Block-diagonal matrix that sorts the groups of a column.
 template <class T>
 permutation_matrix group_sorting_matrix(std::vector<T> const& v, index_t group, bool ascending) {
   permutation_matrix t(v.size());
@@ -130,8 +130,9 @@ permutation_matrix group_sorting_matrix(std::vector<T> const& v, index_t group, 
   return t;
 }
 
-// Oracle 3: the whole permutation, `T S` where groups are sorted and `R' T S` where R sorts the
-// leader's groups; S is the circular shift, column j one place below the diagonal for every row.
+// Oracle 3: the whole permutation as a matrix, `T S` for sorted groups and `R' T S` for aligned
+// ones, where R sorts the leader's groups. S is the circular shift: a matrix that moves every row
+// down by one, to the power of the shift.
 template <class T>
 permutation_matrix csp_matrix(csp_column const& c, std::vector<T> const& v,
                               std::vector<T> const* leader) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP against the oracle: solve a problem once, then run it on every path. A comparison returns an
-// empty string, or one line that says how to repeat the failure.
+// CSP against the oracle: solves a problem once and runs it on every path. A comparison returns an
+// empty string, or one line that tells how to repeat the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -22,8 +22,8 @@
 
 namespace support {
 
-// A shift policy of the tests' own: integers of any sign, many beyond the length. Seed 0 is no
-// shift. Or a table's.
+// Shift policy: a table, or else random integers of any sign, many beyond the length. Seed 0 is no
+// shift.
 struct any_shift {
   std::uint64_t seed = 0;
   std::vector<index_t> table = {};
@@ -38,25 +38,25 @@ struct any_shift {
     return static_cast<index_t>((r / 4) % static_cast<std::uint64_t>(5 * length + 7)) - 2 * length;
   }
 };
-// An alignment of the tests' own.
+// Custom alignment.
 struct follow {
   index_t channel = 0;
   index_t reference_channel(index_t) const { return channel; }
 };
 
-inline constexpr index_t nobody = -1;
+inline constexpr index_t no_reference = -1;
 
-// Everything that determines a case, and its answer.
+// Parameters and answer of a case.
 template <class T>
 struct csp_problem : variant_problem<T> {
-  index_t group = 2;           // rows of a group, clamped to the length
-  index_t reference = nobody;  // the channel that groups follow, or nobody: they are sorted
+  index_t group = 2;                 // rows of a group, clamped to the length
+  index_t reference = no_reference;  // channel that groups follow, or none: groups are sorted
   std::uint64_t order = up;
   any_shift shifts;
   std::string title;
-  tensor<std::uint32_t> saved;  // by the oracle, in the documented form
+  tensor<std::uint32_t> saved;  // oracle's saved state, in the documented form
 
-  bool aligned() const { return reference != nobody; }
+  bool aligned() const { return reference != no_reference; }
   extents3 extents() const { return this->x.extents(); }
   std::string describe() const {
     extents3 const e = extents();
@@ -76,7 +76,7 @@ struct csp_problem : variant_problem<T> {
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
 };
 
-// f(op) with the operator of a problem.
+// Calls f(op) with the operator of a problem.
 template <class T, class F>
 void with_csp(csp_problem<T> const& p, F const& f) {
   if (p.aligned())
@@ -92,16 +92,16 @@ csp_column column_of(csp_problem<T> const& p, index_t channel) {
           p.aligned() || pattern_order{p.order}.ascending(channel, e.channels)};
 }
 
-// What is saved of one column, by the words of saved_order: groups of one row nothing, of two a bit
-// for every pair, else the row of its group for every row; rows past the length stay where they
-// are.
+// Stores the saved state of one column as saved_order documents it: nothing for groups of one row,
+// a bit for every pair, else the source of every row in its group. Padding maps to itself.
 template <class T>
 void put_saved(csp_problem<T>& p, index_t b, index_t c, row_order const& order) {
   index_t const group = std::min(p.group, p.extents().length);
   if (group == 1) return;
   for (index_t n = 0; n < p.extents().length; ++n) {
-    auto const in = static_cast<std::size_t>(n);
-    std::uint32_t const row = in < order.size() ? order[in] : static_cast<std::uint32_t>(n % group);
+    auto const row_index = static_cast<std::size_t>(n);
+    std::uint32_t const row =
+        row_index < order.size() ? order[row_index] : static_cast<std::uint32_t>(n % group);
     if (group > 2) {
       p.saved(b, n, c) = row;
     } else if (n % 2 == 0) {
@@ -110,7 +110,7 @@ void put_saved(csp_problem<T>& p, index_t b, index_t c, row_order const& order) 
   }
 }
 
-// Fills in the answer.
+// Computes the answer.
 template <class T>
 void solve(csp_problem<T>& p) {
   extents3 const e = p.extents();
@@ -129,9 +129,9 @@ void solve(csp_problem<T>& p) {
       std::vector<T> const leader = p.aligned() ? p.x.column(b, p.reference, rows) : v;
       csp_rows const r = csp_by_sorting(column_of(p, c), v, p.aligned() ? &leader : nullptr);
       for (index_t n = 0; n < rows; ++n) {
-        index_t const from = r.source[static_cast<std::size_t>(n)];
-        p.y(b, n, c) = p.x(b, from, c);
-        p.dx(b, from, c) = p.dy(b, n, c);
+        index_t const source = r.source[static_cast<std::size_t>(n)];
+        p.y(b, n, c) = p.x(b, source, c);
+        p.dx(b, source, c) = p.dy(b, n, c);
       }
       put_saved(p, b, c, r.order);
     }
@@ -145,7 +145,7 @@ tensor<T> random_bits_tensor(extents3 e, std::uint64_t seed) {
   });
 }
 
-// A problem over given values.
+// Problem with given values.
 template <class T>
 csp_problem<T> csp_of(tensor<T> x, index_t group, index_t reference, std::uint64_t order,
                       std::uint64_t shifts, std::vector<index_t> lengths = {}) {
@@ -160,7 +160,7 @@ csp_problem<T> csp_of(tensor<T> x, index_t group, index_t reference, std::uint64
   solve(p);
   return p;
 }
-// The kinds of input side by side.
+// Problem with all kinds of input side by side.
 template <class T>
 csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint64_t seed,
                          std::vector<index_t> lengths = {}, int kinds = all_kinds) {
@@ -171,7 +171,7 @@ csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint
   return p;
 }
 
-// Forward with saved state, backward with it, forward without.
+// Runs forward with saved state, backward with it, and forward without.
 template <class T>
 std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
   std::string wrong;
@@ -206,8 +206,8 @@ std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
   return wrong;
 }
 
-// On every backend; "" when all agree. Kernels on the block executor are slow: of large problems
-// the fast suite leaves most to the host.
+// Checks every backend; returns "" if all agree. Kernels on the block executor are slow: the fast
+// suite leaves most of the large problems to the host.
 template <class T>
 std::string check_everywhere(csp_problem<T> const& p) {
   std::string wrong;

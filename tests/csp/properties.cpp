@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP against three oracles that share no algorithm, and what its definition promises:
-// permutations, a reference that stays, the best of all matchings, the exact transpose.
+// CSP against three oracles that share no algorithm, and its promises: permutations, an unchanged
+// reference, the best of all matchings, the exact transpose.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -28,14 +28,14 @@ TEST_CASE_TEMPLATE("the three oracles agree with each other", T, float, double, 
       csp_column const c{any_shift{seed}.shift(k, 1, rows), groups[seed % 6], seed % 3 != 0};
       csp_column const upwards{c.shift, c.group, true};
       for (bool aligned : {false, true}) {
-        csp_column const& how = aligned ? upwards : c;
+        csp_column const& config = aligned ? upwards : c;
         std::vector<T> const* const leader = aligned ? &other : nullptr;
-        csp_rows const sorted = csp_by_sorting(how, column, leader);
-        csp_rows const ranked = csp_by_ranks(how, column, leader);
-        permutation_matrix const p = csp_matrix(how, column, leader);
+        csp_rows const sorted = csp_by_sorting(config, column, leader);
+        csp_rows const ranked = csp_by_ranks(config, column, leader);
+        permutation_matrix const p = csp_matrix(config, column, leader);
         CAPTURE(n);
-        CAPTURE(how.group);
-        CAPTURE(how.shift);
+        CAPTURE(config.group);
+        CAPTURE(config.shift);
         CHECK(sorted.order == ranked.order);
         CHECK(sorted.source == ranked.source);
         for (std::size_t i = 0; i < n; ++i) CHECK(p(i, sorted.source[i]) == 1);
@@ -56,7 +56,7 @@ outcome<T> run(csp_problem<T> const& p, any_exec const& exec) {
   return r;
 }
 
-// Row by row a number of its own in every column: y then says which row came where.
+// Distinct numbers in every column, so that y tells the source of every row.
 tensor<float> numbered_rows(extents3 e, std::uint64_t seed) {
   random_stream random(seed);
   return tensor_of_columns<float>(e, [&](std::uint64_t) {
@@ -71,7 +71,7 @@ tensor<float> numbered_rows(extents3 e, std::uint64_t seed) {
 
 TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, float, bfloat16) {
   for (index_t n : {1, 2, 3, 8, 17, 31, 64})
-    for (index_t reference : {nobody, index_t{2}}) {
+    for (index_t reference : {no_reference, index_t{2}}) {
       auto const seed = static_cast<std::uint64_t>(3 * n + reference);
       index_t const groups[] = {2, 3, 5, n, 16};
       auto const p = mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
@@ -94,7 +94,7 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
 TEST_CASE("every column is permuted within its valid rows, and the reference stays") {
   for (index_t n : {1, 2, 9, 64, 130, 400})
     for (index_t group : {1, 2, 5, 64, 400})
-      for (index_t reference : {nobody, index_t{0}, index_t{34}}) {
+      for (index_t reference : {no_reference, index_t{0}, index_t{34}}) {
         std::vector<index_t> const lengths{n, n / 2};
         auto const seed = static_cast<std::uint64_t>(n + group);
         auto const p = csp_of<float>(numbered_rows({2, n, 35}, seed), group, reference, irregular,
@@ -120,8 +120,8 @@ TEST_CASE("every column is permuted within its valid rows, and the reference sta
       }
 }
 
-// The order of a group's rows that has the greatest inner product with the reference's (CSP,
-// section 3.1), found by trying all orders in exact integers.
+// Compares with the order that has the greatest inner product with the reference (CSP, section
+// 3.1), found by trying all orders in exact integers.
 TEST_CASE("the matching is the best of all") {
   std::uint64_t seed = 100;
   for (index_t group = 1; group <= 7; ++group)
@@ -153,34 +153,35 @@ TEST_CASE("the matching is the best of all") {
 
 TEST_CASE("the transpose, exactly: <dy, P v> = <P' dy, v>") {
   for (index_t group : {1, 2, 5, 50})
-    for (index_t reference : {nobody, index_t{3}}) {
+    for (index_t reference : {no_reference, index_t{3}}) {
       extents3 const e{2, 50, 37};
       auto p = csp_of<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
       p.dy = integer_tensor<float>(e, 100, 9);
       for_each_backend_once(static_cast<std::uint64_t>(group), [&](any_exec const& exec) {
         auto const got = run(p, exec);
-        std::int64_t left = 0, right = 0, weight = 0;
+        std::int64_t forward_product = 0, backward_product = 0, weight = 0;
         for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
-          left += static_cast<std::int64_t>(p.dy.elements()[i] * got.y.elements()[i]);
-          right += static_cast<std::int64_t>(got.dx.elements()[i] * p.x.elements()[i]);
+          forward_product += static_cast<std::int64_t>(p.dy.elements()[i] * got.y.elements()[i]);
+          backward_product += static_cast<std::int64_t>(got.dx.elements()[i] * p.x.elements()[i]);
           weight += static_cast<std::int64_t>(p.dy.elements()[i] * p.x.elements()[i]);
         }
-        CHECK(left == right);
-        CHECK(left != weight);  // else nothing moved
+        CHECK(forward_product == backward_product);
+        CHECK(forward_product != weight);  // else nothing moved
       });
     }
 }
 
-// Away from ties the order does not change with a small step, so the difference quotient is the
-// derivative up to rounding; in the reference's channel too, which gets nothing through its ranks.
+// Without ties a small step does not change the order, so the difference quotient is the derivative
+// up to rounding. This holds for the reference's channel, too, to which no gradient flows through
+// its ranks.
 TEST_CASE("the gradient by finite differences") {
   extents3 const e{1, 23, 4};
   constexpr double step = 1e-3;
   for (index_t group : {2, 5, 23})
-    for (index_t reference : {nobody, index_t{0}}) {
+    for (index_t reference : {no_reference, index_t{0}}) {
       auto x = tensor_of_columns<double>(e, [&](std::uint64_t column) {
         std::vector<double> v(23);
-        std::iota(v.begin(), v.end(), -11.0);  // 1 apart, a thousand steps
+        std::iota(v.begin(), v.end(), -11.0);  // 1 apart: a thousand steps
         random_stream random(column + 5);
         shuffle_rows(v, random);
         return v;
@@ -198,12 +199,12 @@ TEST_CASE("the gradient by finite differences") {
             auto const dx = run(p, exec).dx;
             double worst = 0;
             for (std::size_t i = 0; i < p.x.elements().size(); i += 3) {
-              double const here = p.x.elements()[i];
-              p.x.elements()[i] = here + step;
+              double const value = p.x.elements()[i];
+              p.x.elements()[i] = value + step;
               double const above = loss();
-              p.x.elements()[i] = here - step;
+              p.x.elements()[i] = value - step;
               double const below = loss();
-              p.x.elements()[i] = here;
+              p.x.elements()[i] = value;
               worst = std::max(worst, std::fabs((above - below) / (2 * step) - dx.elements()[i]));
             }
             // 92 products below 12 summed: an error of some 92 * 12 * 92 * 2^-53 / step at most.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with large outputs, whose rows start on cache lines or do not: they may be written around the
-// cache, and the bits are the same.
+// CSP with large outputs whose rows start on cache lines or not: streaming stores may write them,
+// with the same bits.
 #include "check.hpp"
 #include "support/on_line.hpp"
 
@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("rows on cache lines, and off them", T, float, double, float1
   extents3 const e{2, 1025, 64 * wide};
   std::uint64_t seed = 8 / sizeof(T);
   for (index_t group : {1, 2, 3, 64, 300})
-    for (index_t reference : {nobody, index_t{1}})
+    for (index_t reference : {no_reference, index_t{1}})
       for (int i = 0; i < 8; ++i) {
         ++seed;
         if (!full_suite() && seed % 17 != 0) continue;
@@ -81,8 +81,8 @@ TEST_CASE_TEMPLATE("a tail after the whole tiles, and gaps between the rows", T,
   extents3 const e{1, 2200, 60 * wide};
   index_t const pitch = 64 * wide + 64;  // rows stay on lines
   for (index_t group : {1, 2, 5})
-    for (index_t reference : {nobody, index_t{0}})
-      if (full_suite() || group == 2 || (reference == nobody && sizeof(T) == 4))
+    for (index_t reference : {no_reference, index_t{0}})
+      if (full_suite() || group == 2 || (reference == no_reference && sizeof(T) == 4))
         check_large<T>(e, group, reference, static_cast<std::uint64_t>(group + 3),
                        {2200 * pitch, pitch, 1}, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP where the shifts of neighboring channels are similar: kernels stage a window of rows then.
+// CSP with similar shifts of neighboring channels, for which kernels stage a window of rows.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -34,12 +34,12 @@ constexpr pattern patterns[] = {
 template <class T>
 csp_problem<T> problem(pattern const& p, index_t group, index_t reference,
                        std::vector<index_t> lengths) {
-  csp_problem<T> one = mixed_csp<T>(shape, group, reference, 3, std::move(lengths));
-  one.shifts.table.clear();
-  for (index_t c = 0; c < shape.channels; ++c) one.shifts.table.push_back(p.shift(c));
-  one.title += std::string(", ") + p.name;
-  solve(one);
-  return one;
+  csp_problem<T> shifted = mixed_csp<T>(shape, group, reference, 3, std::move(lengths));
+  shifted.shifts.table.clear();
+  for (index_t c = 0; c < shape.channels; ++c) shifted.shifts.table.push_back(p.shift(c));
+  shifted.title += std::string(", ") + p.name;
+  solve(shifted);
+  return shifted;
 }
 
 slicesort::detail::shift_spread spread(index_t (*shift)(index_t), bool lengths, index_t limit) {
@@ -55,15 +55,17 @@ slicesort::detail::shift_spread spread(index_t (*shift)(index_t), bool lengths, 
 
 TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
   index_t const groups[] = {2, 16, 5, 2, 7};
-  std::size_t i = sizeof(T);  // so that types differ in what they combine
+  std::size_t i = sizeof(T);  // types test different combinations
   for (pattern const& p : patterns)
     for (bool cut : {false, true}) {
       ++i;
       auto const lengths = cut ? std::vector<index_t>{shape.length - 13, i % 2 == 0 ? 29 : 600}
                                : std::vector<index_t>();
-      auto const one = problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : nobody, lengths);
-      for_each_backend_untuned([&](any_exec const& exec) { CHECK(check_csp(one, exec) == ""); });
-      for_each_grid(one.number(), [&](any_exec const& exec) { CHECK(check_csp(one, exec) == ""); });
+      auto const shifted = problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : no_reference, lengths);
+      for_each_backend_untuned(
+          [&](any_exec const& exec) { CHECK(check_csp(shifted, exec) == ""); });
+      for_each_grid(shifted.number(),
+                    [&](any_exec const& exec) { CHECK(check_csp(shifted, exec) == ""); });
     }
 }
 
@@ -75,7 +77,7 @@ TEST_CASE("how far the shifts of eight neighbors are apart") {
   CHECK(same(spread(patterns[0].shift, false, 100), 21, 0));
   CHECK(same(spread(patterns[1].shift, false, 100), 0, 35));
   CHECK(same(spread(patterns[1].shift, true, 100), 0, 35));
-  // In the circle of 1100 rows 1099 and 0 are neighbors; with lengths it is another circle.
+  // Modulo 1100 rows, 1099 and 0 are neighbors; lengths change the modulus.
   CHECK(same(spread(patterns[2].shift, false, 100), 7, 0));
   CHECK(same(spread(patterns[2].shift, true, 100), 7, 0));
   CHECK(same(spread(patterns[3].shift, false, 100), 4, 1));

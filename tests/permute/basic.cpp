@@ -23,8 +23,8 @@ void check_permuted(permute_problem<T> const& p, std::uint64_t layout) {
   check_policies(p, permuter<Index>(p.perm, layout));
   check_layouts(p, permuter<Index>(p.perm, layout));
   for (index_t b = 0; b < p.x.extents().batch; ++b) {
-    permute_problem<T> const one = p.sample(b);
-    check_policies(one, permuter<Index>(one.perm, layout));
+    permute_problem<T> const sample = p.sample(b);
+    check_policies(sample, permuter<Index>(sample.perm, layout));
   }
 }
 
@@ -41,8 +41,8 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
   }
 }
 
-// Several tiles of a task, the last one alone or narrow; rows on and off cache lines, stored around
-// the cache where the output is large.
+// Tasks with several tiles, the last one alone or narrow; rows on and off cache lines; large
+// outputs with streaming stores.
 TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16) {
   auto const check = [](extents3 e, std::size_t off, std::vector<index_t> const& lengths) {
     auto const p = permuted_at_random<T>(e, 5, lengths);
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
   check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 1, {699, 350});
 }
 
-// Columns that fit into no tile of a GPU, and the last row that 16 bits can name.
+// Columns too long for the tiles of a GPU, and the last row that 16 bits can number.
 TEST_CASE_TEMPLATE("long columns, on every grid, in place too", T, float, double, bfloat16) {
   auto const check = [](extents3 e, std::vector<index_t> const& lengths, auto index) {
     using Index = decltype(index);
@@ -108,9 +108,9 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
     op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), scratch.get(), accumulate);
     op.backward(exec, twice.view(), {perm.view()}, twice.view(), scratch.get(), accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-      CHECK(of(dx) == of(before) + of(p.dx));
-      CHECK(of(twice) == of(p.dy) + of(p.dx));
+      auto const value = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(value(dx) == value(before) + value(p.dx));
+      CHECK(value(twice) == value(p.dy) + value(p.dx));
     });
   });
 }
@@ -124,12 +124,12 @@ TEST_CASE_TEMPLATE("each direction undoes the other, bit for bit", T, float, dou
       CAPTURE(describe_exec(exec));
       ss::permute const op;
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-      tensor<T> there(e), back(e);
-      op.forward(exec, p.x.view(), {perm.view()}, there.view(), scratch.get());
-      op.backward(exec, there.view(), {perm.view()}, back.view(), scratch.get());
+      tensor<T> moved(e), back(e);
+      op.forward(exec, p.x.view(), {perm.view()}, moved.view(), scratch.get());
+      op.backward(exec, moved.view(), {perm.view()}, back.view(), scratch.get());
       CHECK(same_bits(back.elements(), p.x.elements()));
-      op.backward(exec, p.x.view(), {perm.view()}, there.view(), scratch.get());
-      op.forward(exec, there.view(), {perm.view()}, back.view(), scratch.get());
+      op.backward(exec, p.x.view(), {perm.view()}, moved.view(), scratch.get());
+      op.forward(exec, moved.view(), {perm.view()}, back.view(), scratch.get());
       CHECK(same_bits(back.elements(), p.x.elements()));
     });
   }
@@ -144,17 +144,17 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   for_each_backend_once(3, [&](any_exec const& exec) {
     permuter<std::uint16_t>(p.perm)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(),
                                     view_of(p.lengths));
-    std::int64_t left = 0, right = 0;
+    std::int64_t forward_product = 0, backward_product = 0;
     for (std::size_t i = 0; i < y.elements().size(); ++i) {
-      left += static_cast<std::int64_t>(p.dy.elements()[i] * y.elements()[i]);
-      right += static_cast<std::int64_t>(dx.elements()[i] * p.x.elements()[i]);
+      forward_product += static_cast<std::int64_t>(p.dy.elements()[i] * y.elements()[i]);
+      backward_product += static_cast<std::int64_t>(dx.elements()[i] * p.x.elements()[i]);
     }
-    CHECK(left == right);
+    CHECK(forward_product == backward_product);
   });
 }
 
-// Rows that are named twice are gathered twice: forward does not need a permutation.
-TEST_CASE_TEMPLATE("forward gathers whatever rows are named", T, float, bfloat16) {
+// Forward accepts repeated indices: it does not need a permutation.
+TEST_CASE_TEMPLATE("forward gathers repeated rows", T, float, bfloat16) {
   for (extents3 e : {extents3{2, 60, 35}, extents3{1, 30000, 2}}) {
     auto p = permuted_at_random<T>(e, 6, {});
     random_stream random(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the door of permute refuses, in which words.
+// Error messages of permute's argument checks.
 #include "support/buffers.hpp"
 #include "support/problems.hpp"
 #include "support/refusal.hpp"
@@ -70,7 +70,7 @@ TEST_CASE("shapes") {
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(call.x.elements().data(), {1, length, 1}, {0, 0, 0});
-    tensor3<float> const far(call.x.elements().data() + 1, {1, length, 1});  // reaches up
+    tensor3<float> const far(call.x.elements().data() + 1, {1, length, 1});  // no overlap
     CHECK(
         std::string(
             ss::permute().forward(ss::exec::dry_run{call.exec}, from, {call.perm}, far).message) ==

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute with a random permutation of every column, and the answer, which two loops give.
+// Problem of permute: a random permutation of every column, solved by two loops.
 #pragma once
 
 #include "support/variants.hpp"
@@ -18,9 +18,9 @@ namespace support {
 
 template <class T>
 struct permute_problem : variant_problem<T> {
-  tensor<std::uint32_t> perm;  // no rows past a length: nobody may read there
+  tensor<std::uint32_t> perm;  // garbage past a length, which must not be read
 
-  // y and dx of these x, dy and perm.
+  // Computes y and dx.
   void solve() {
     extents3 const e = this->x.extents();
     this->y = this->x;
@@ -33,12 +33,12 @@ struct permute_problem : variant_problem<T> {
     });
   }
   permute_problem sample(index_t b) const {
-    permute_problem one;
-    one.x = sample_of(this->x, b), one.dy = sample_of(this->dy, b);
-    one.y = sample_of(this->y, b), one.dx = sample_of(this->dx, b);
-    one.perm = sample_of(perm, b);
-    if (!this->lengths.empty()) one.lengths = {this->rows(b)};
-    return one;
+    permute_problem result;
+    result.x = sample_of(this->x, b), result.dy = sample_of(this->dy, b);
+    result.y = sample_of(this->y, b), result.dx = sample_of(this->dx, b);
+    result.perm = sample_of(perm, b);
+    if (!this->lengths.empty()) result.lengths = {this->rows(b)};
+    return result;
   }
 };
 
@@ -69,7 +69,7 @@ permute_problem<T> permuted_at_random(extents3 e, std::uint64_t seed,
   return p;
 }
 
-// The permutation in a layout: row by row, or any other.
+// Returns the permutation in one of three layouts.
 template <class Index>
 strided_tensor<Index> saved_as(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
   extents3 const e = perm.extents();

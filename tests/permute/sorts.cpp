@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute with the permutations that sorts save: it gives their results and gradients again, and
-// what differentiates them forward, or twice.
+// permute with permutations that sorts saved: it reproduces their results and gradients, and
+// differentiates them forward or twice.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
@@ -26,7 +26,7 @@ namespace {
 using sort = ss::slicing_sort<pattern_order>;
 constexpr pattern_order order{irregular};
 
-// The calls of one policy, each with a workspace of its own.
+// Calls with one execution policy, each with a separate workspace.
 template <class T>
 struct calls {
   any_exec const& exec;
@@ -64,7 +64,7 @@ struct calls {
     return dx;
   }
 };
-// f(calls) for every backend.
+// Calls f(calls) for every backend.
 template <class T, class F>
 void for_each_caller(std::uint64_t number, std::vector<index_t> const& lengths, F const& f) {
   for_each_backend(number, [&](any_exec const& exec) {
@@ -128,7 +128,7 @@ TEST_CASE("multi_permutation saves the same permutation") {
   });
 }
 
-// x moves along t by so little that the order of its rows stays. All numbers are dyadic, so that
+// x moves along t by a step too small to change the order of its rows. All numbers are dyadic, so
 // the difference quotient is exact.
 TEST_CASE("forward of a tangent is the tangent of the sort") {
   extents3 const e{2, 101, 34};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffle against std::stable_sort of the hashes, and the hash against published numbers.
+// Shuffle against std::stable_sort of the hashes, and the hash against published values.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/numbers.hpp"
 #include "support/refusal.hpp"
@@ -74,7 +74,7 @@ auto runner(std::uint64_t seed) {
   };
 }
 
-// Row i of the result of shuffling the numbers 0 .. n-1.
+// Shuffles the numbers 0 .. n-1.
 template <class Form>
 tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels,
                                any_exec const& exec = ss::exec::host{}) {
@@ -97,9 +97,9 @@ TEST_CASE("golden permutations") {
     auto const shared = shuffled_numbers<ss::shared_by_channels>(7, 10, 2, exec);
     CHECK(shared.column(0, 0) == first);
     CHECK(shared.column(0, 1) == first);
-    auto const own = shuffled_numbers<ss::per_channel>(7, 10, 2, exec);
-    CHECK(own.column(0, 0) == first);
-    CHECK(own.column(0, 1) == second);
+    auto const separate = shuffled_numbers<ss::per_channel>(7, 10, 2, exec);
+    CHECK(separate.column(0, 0) == first);
+    CHECK(separate.column(0, 1) == second);
   });
 }
 
@@ -136,9 +136,9 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", Form, ss::shared_by_chann
     op.backward(exec, dy.view(), dx.view(), scratch.get(), accumulate);
     op.backward(exec, twice.view(), twice.view(), scratch.get(), accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-      CHECK(of(dx) == of(before) + of(moved));
-      CHECK(of(twice) == of(dy) + of(moved));
+      auto const value = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(value(dx) == value(before) + value(moved));
+      CHECK(value(twice) == value(dy) + value(moved));
     });
   });
 }
@@ -150,17 +150,18 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", Form, ss::s
   tensor<float> y(e), dx(e);
   for_each_backend_once(3, [&](any_exec const& exec) {
     runner<Form>(3)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
-    std::int64_t left = 0, right = 0;
+    std::int64_t forward_product = 0, backward_product = 0;
     for (std::size_t i = 0; i < x.elements().size(); ++i) {
-      left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
-      right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
+      forward_product += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
+      backward_product += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
     }
-    CHECK(left == right);
+    CHECK(forward_product == backward_product);
   });
 }
 
-// Row i of seeds 0, 1, 2, ... lands everywhere equally often. Rows and columns of the table of
-// counts are tied, so the statistic has (n-1)^2 = 49 degrees of freedom: mean 49, deviation 9.9.
+// Row i of seeds 0, 1, 2, .. goes to every place equally often. Rows and columns of the table of
+// counts are dependent, so the statistic has (n-1)^2 = 49 degrees of freedom: mean 49, deviation
+// 9.9.
 TEST_CASE_TEMPLATE("uniform over places", Form, ss::shared_by_channels, ss::per_channel) {
   constexpr index_t n = 8, draws = 8000;
   std::vector<double> count(n * n);
@@ -188,7 +189,7 @@ TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::sh
   }
 }
 
-// Columns that are too long for shared memory move through a copy.
+// Columns too long for shared memory move through a copy.
 TEST_CASE_TEMPLATE("longer columns in place", Form, ss::shared_by_channels, ss::per_channel) {
   constexpr index_t n = 60000;
   auto const shuffled = shuffled_numbers<Form>(6, n, 2);
@@ -219,7 +220,7 @@ TEST_CASE("seeds and channels differ; long columns are permutations") {
   for (std::size_t i = 0; i < column.size(); ++i) CHECK(column[i] == static_cast<float>(i));
 }
 
-TEST_CASE("the door") {
+TEST_CASE("argument checks") {
   extents3 const e{2, 5, 3};
   tensor<float> x(e), y(e);
   ss::shuffle<> const op{3};
@@ -271,7 +272,7 @@ TEST_CASE("the door") {
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(y.view().data(), {1, length, 1}, {0, 0, 0});
-    tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // reaches up
+    tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // no overlap
     CHECK(std::string(op.forward(ss::exec::dry_run{exec}, from, far).message) ==
           "shuffle.forward: x.length is 2147483649, must be at most 2147483648");
   }

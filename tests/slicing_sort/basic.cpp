@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort, the ground: every length to 130 with every kind of input, on every backend.
+// Slicing-sort, basics: every length to 130 with every kind of input, on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -19,11 +19,11 @@ TEST_CASE_TEMPLATE("golden permutations", T, float, double, float16, bfloat16) {
     std::vector<double> x;
     row_order ascending, descending;
   };
-  golden const all[] = {{{3, 1, 2, 0}, {3, 1, 2, 0}, {0, 2, 1, 3}},
-                        {{.5, 2, -1, 1, 0}, {2, 4, 0, 3, 1}, {1, 3, 0, 4, 2}},
-                        {{1, 1, 0, 0, 1}, {2, 3, 0, 1, 4}, {0, 1, 4, 2, 3}},
-                        {{0, -0.0, 0, -0.0}, {0, 1, 2, 3}, {0, 1, 2, 3}}};
-  for (golden const& g : all)
+  golden const cases[] = {{{3, 1, 2, 0}, {3, 1, 2, 0}, {0, 2, 1, 3}},
+                          {{.5, 2, -1, 1, 0}, {2, 4, 0, 3, 1}, {1, 3, 0, 4, 2}},
+                          {{1, 1, 0, 0, 1}, {2, 3, 0, 1, 4}, {0, 1, 4, 2, 3}},
+                          {{0, -0.0, 0, -0.0}, {0, 1, 2, 3}, {0, 1, 2, 3}}};
+  for (golden const& g : cases)
     for (bool ascends : {true, false}) {
       auto const n = static_cast<index_t>(g.x.size());
       tensor<T> x({1, n, 1}), y({1, n, 1});
@@ -43,11 +43,11 @@ TEST_CASE_TEMPLATE("golden permutations", T, float, double, float16, bfloat16) {
 
 TEST_CASE_TEMPLATE("every length to 130, each kind of input alone", T, float, double, float16,
                    bfloat16) {
-  // Half of the kinds at each length, the others at the next lengths of its parity.
+  // Tests half of the kinds at each length, the others at the next length of the same parity.
   for (index_t n = 0; n <= 130; ++n)
     for (int k = 0; k < all_kinds; ++k) {
       if (!full_suite() && (n / 2 + k + static_cast<int>(sizeof(T))) % 2 != 0) continue;
-      // One kind in a tile and its tail: a fast path sees it undisturbed.
+      // One kind fills a tile and its tail, so that a fast path sees no other.
       auto const kind = static_cast<input_kind>(k);
       std::uint64_t const order = (n + k) % 3 == 0 ? up : (n + k) % 3 == 1 ? down : irregular;
       auto const p = make_problem<T>({1, n, (n + k) % 2 == 0 ? 34 : 5}, kind,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of slicing-sort, for tests that spoil one argument and read the refusal.
+// Valid call of slicing-sort, for tests that spoil one argument and check the error.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -16,7 +16,7 @@ namespace support {
 
 namespace ss = slicesort;
 
-// A valid call; each test spoils one argument. Views are over separate pieces of one buffer.
+// Views use separate pieces of one buffer.
 template <class Order = ss::ascending>
 struct call_of {
   static constexpr extents3 shape{2, 5, 3};
@@ -38,7 +38,7 @@ struct call_of {
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
 
-  // The message of the refusal ("" when accepted); forward and backward, called and checked.
+  // Return the error message ("" if accepted), and check that a dry run agrees.
   std::string forward() {
     ss::slicing_sort<Order> const op(order);
     return agree(op.forward(ss::exec::dry_run{exec}, x, y, {perm}, scratch, {lengths_view()}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort against the oracle: solve a problem once, then run it on every path. A comparison
-// returns an empty string, or one line that says how to repeat the failure.
+// Slicing-sort against the oracle: solves a problem once and runs it on every path. A comparison
+// returns an empty string, or one line that tells how to repeat the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -22,14 +22,14 @@ namespace support {
 
 namespace ss = slicesort;
 
-// Everything that determines a case, and its answer.
+// Parameters and answer of a case.
 template <class T>
 struct sort_problem {
   std::string title;  // kind of input and seed
   std::uint64_t order = up;
   tensor<T> x, dy;
-  std::vector<index_t> lengths;  // empty: none given
-  // The answers of the oracle.
+  std::vector<index_t> lengths;  // may be empty
+  // Results of the oracle.
   tensor<T> y, dx;
   tensor<std::uint32_t> perm;
 
@@ -40,7 +40,7 @@ struct sort_problem {
     if (lengths.empty()) return {};
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
-  // Chooses among the backends: always the same of one problem.
+  // Seed for choosing backends, constant for a problem.
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
   std::string describe() const {
     extents3 const e = x.extents();
@@ -55,7 +55,7 @@ struct sort_problem {
   }
 };
 
-// Fills in the answer: rows past the length stay where they are.
+// Computes the answer: padding stays in place.
 template <class T>
 void solve(sort_problem<T>& p) {
   extents3 const e = p.x.extents();
@@ -77,7 +77,7 @@ void solve(sort_problem<T>& p) {
     }
 }
 
-// `kind_of(column number)` chooses the input of each column, so that a tile can mix them.
+// Builds a problem whose input kinds are kind_of(column number), so that a tile can mix them.
 template <class T, class KindOf>
 sort_problem<T> make_problem_of(extents3 e, KindOf kind_of, std::uint64_t seed, std::uint64_t order,
                                 std::vector<index_t> lengths = {}) {
@@ -105,7 +105,7 @@ sort_problem<T> make_problem(extents3 e, input_kind kind, std::uint64_t seed, st
   p.title = std::string(kind_name(kind)) + " " + p.title;
   return p;
 }
-// Every column another kind, among the first `kinds`.
+// Builds a problem that cycles through the first `kinds` input kinds.
 template <class T>
 sort_problem<T> make_mixed_problem(extents3 e, int kinds, std::uint64_t seed, std::uint64_t order,
                                    std::vector<index_t> lengths = {}) {
@@ -117,24 +117,24 @@ sort_problem<T> make_mixed_problem(extents3 e, int kinds, std::uint64_t seed, st
   return p;
 }
 
-// The first element that differs, or "".
+// Describes the first element that differs; "" if none does.
 template <class Got, class Want>
-std::string difference(char const* what, tensor<Got> const& got, tensor<Want> const& want) {
+std::string difference(char const* name, tensor<Got> const& got, tensor<Want> const& want) {
   for (std::size_t i = 0; i < want.elements().size(); ++i) {
     std::uint64_t const is = bits_of(got.elements()[i]), must = bits_of(want.elements()[i]);
     if (is == must) continue;
     extents3 const e = want.extents();
-    auto const at = static_cast<index_t>(i);
+    auto const position = static_cast<index_t>(i);
     std::ostringstream out;
-    out << what << "[" << at / (e.length * e.channels) << "," << at / e.channels % e.length << ","
-        << at % e.channels << "] is 0x" << std::hex << is << ", must be 0x" << must;
+    out << name << "[" << position / (e.length * e.channels) << ","
+        << position / e.channels % e.length << "," << position % e.channels << "] is 0x" << std::hex
+        << is << ", must be 0x" << must;
     return out.str();
   }
   return "";
 }
 
-// Outputs start as garbage and the workspace is exact, so nothing may be left unwritten or read
-// unset.
+// Initial outputs, so that elements that are not written or read unset are found.
 template <class Element>
 tensor<Element> garbage(extents3 e) {
   tensor<Element> t(e);
@@ -175,8 +175,8 @@ std::string check_not_saved(sort_problem<T> const& p, any_exec const& exec, Orde
   return wrong.empty() ? wrong : wrong + ": " + p.describe() + describe_exec(exec) + " no_saved";
 }
 
-// Every backend, every saved form that the length allows; "" when all agree. Kernels on the block
-// executor are slow: of large problems the fast suite takes one form there.
+// Checks every backend and every saved form that the length allows; returns "" if all agree.
+// Kernels on the block executor are slow: the fast suite tests large problems there with one form.
 template <class T>
 std::string check_all_paths(sort_problem<T> const& p) {
   pattern_order const order{p.order};
@@ -185,9 +185,9 @@ std::string check_all_paths(sort_problem<T> const& p) {
   for_each_backend(number, [&](any_exec const& exec) {
     bool const slow = exec.kind == backend_kind::blocks;
     if (slow && p.x.extents().size() > 700000) return;  // minutes
-    bool const all = !slow || full_suite() || p.x.extents().size() <= 4096;
+    bool const all_forms = !slow || full_suite() || p.x.extents().size() <= 4096;
     auto const takes = [&](std::uint64_t form) {
-      return wrong.empty() && (all || number / 1000 % 3 == form);
+      return wrong.empty() && (all_forms || number / 1000 % 3 == form);
     };
     if (takes(0)) wrong = check_not_saved(p, exec, order);
     if (takes(1)) wrong = check_saved<T, std::uint32_t>(p, exec, order);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of slicing-sort: every rule refuses with its message, `check` says what the call
-// throws, and a refused call has written nothing.
+// Argument checks of slicing-sort: every rule reports its message, a dry run returns the same as
+// the call throws, and a failed call writes nothing.
 #include "call.hpp"
 
 #include <slicesort/detail/host/isa.hpp>
@@ -103,7 +103,7 @@ TEST_CASE("overlap") {
       CHECK(says(c.forward(), "slicing_sort.forward: y overlaps x ("));
       CHECK(says(c.forward(), "), must be the very same view or share no element"));
     }
-    c.y = {c.memory.data() + 30, c.shape};  // right behind: no overlap
+    c.y = {c.memory.data() + 30, c.shape};  // adjacent: no overlap
     CHECK(c.forward() == "");
   }
   SUBCASE("y on x with other strides") {

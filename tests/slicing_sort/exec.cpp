@@ -29,12 +29,12 @@ TEST_CASE("any number of threads, past the radix threshold") {
                                             pattern_order{p.order}) == "");
 }
 
-TEST_CASE("the caller's executor, in any order of its slots") {
+TEST_CASE("the caller's executor, in any order of its threads") {
   auto const p = make_mixed_problem<float>({3, 70, 65}, all_kinds, 2, irregular);
-  for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
+  for (auto way : {test_executor::way::forwards, test_executor::way::backwards,
                    test_executor::way::scattered, test_executor::way::threads})
     for (unsigned parts : {1u, 2u, 3u, 16u}) {
-      test_executor executor{how};
+      test_executor executor{way};
       any_exec const exec(executor, parts);
       CHECK(check_saved<float, std::uint32_t>(p, exec, pattern_order{p.order}) == "");
     }
@@ -48,11 +48,11 @@ TEST_CASE("an executor's own concurrency is the default number of parts") {
         std::max(1u, std::thread::hardware_concurrency()));
 }
 
-TEST_CASE("every slot of exec::host runs once") {
-  for (unsigned slots : {0u, 1u, 2u, 9u}) {
-    std::vector<int> runs(slots);
-    ss::exec::host{}.parallel_for(slots, [&](unsigned slot) { ++runs[slot]; });
-    CHECK(runs == std::vector<int>(slots, 1));
+TEST_CASE("every thread of exec::host runs once") {
+  for (unsigned threads : {0u, 1u, 2u, 9u}) {
+    std::vector<int> runs(threads);
+    ss::exec::host{}.parallel_for(threads, [&](unsigned thread) { ++runs[thread]; });
+    CHECK(runs == std::vector<int>(threads, 1));
   }
 }
 
@@ -64,13 +64,13 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   auto const in_parts = [&](any_exec const& exec, index_t part) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
     tensor<std::uint16_t> perm(p.x.extents());
-    for (index_t from = 0; from < 6; from += part) {
-      extents3 const e{std::min(part, 6 - from), n, c};
+    for (index_t first = 0; first < 6; first += part) {
+      extents3 const e{std::min(part, 6 - first), n, c};
       auto const slice = [&](auto& t) {
         auto const view = t.view();
-        return tensor3<typename decltype(view)::element_type>(view.data() + from * n * c, e);
+        return tensor3<typename decltype(view)::element_type>(view.data() + first * n * c, e);
       };
-      ss::tensor1<index_t const> const l(lengths.data() + from, e.batch);
+      ss::tensor1<index_t const> const l(lengths.data() + first, e.batch);
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       op.forward(exec, slice(p.x), slice(y), {slice(perm)}, scratch.get(), {l});
       op.backward(exec, slice(p.dy), {slice(perm)}, slice(dx), scratch.get(),
@@ -97,7 +97,7 @@ TEST_CASE("every tuning of the kernels") {
 }
 
 TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, float16) {
-  // Lengths on both sides of whatever makes the operator want scratch memory.
+  // Lengths with and without scratch memory.
   for (index_t n : {2, 65, 300, 65540}) {
     extents3 const e{1, n, n > 1000 ? 1 : 33};
     auto const p = make_mixed_problem<T>(e, all_kinds, 3, irregular);

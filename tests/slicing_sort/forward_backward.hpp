@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of slicing-sort over views of the caller's choice, with exactly the workspace it asks
-// for.
+// Calls of slicing-sort with given views and a workspace of exactly the required size.
 #pragma once
 
 #include "check.hpp"

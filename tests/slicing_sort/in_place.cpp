@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE("gradients accumulate", T, float, double, float16, bfloat16) 
         CHECK(difference("dx", dx.contents(), want) == "");
         CHECK(dx.gaps_untouched());
 
-        auto doubled = p.dy, sums = p.dy;  // in place: dx += P^T dx, for whoever asks
+        auto doubled = p.dy, sums = p.dy;  // in place: dx += P^T dx
         for (std::size_t i = 0; i < doubled.elements().size(); ++i)
           sums.elements()[i] = sum_of(p.dy.elements()[i], p.dx.elements()[i]);
         backward(p, exec, doubled.view(), p.perm.view(), doubled.view(), ss::grad_mode::accumulate);

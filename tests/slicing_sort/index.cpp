@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort with offsets beyond 2^31 and 2^32 elements: views over address space that is
-// reserved, not filled, of which only the touched pages cost memory. A GPU would get a copy of all
-// that lies between; for it there is tests/cuda/test_large.cpp.
+// Slicing-sort with offsets beyond 2^31 and 2^32 elements. Views use reserved address space, of
+// which only touched pages cost memory. A GPU would copy everything in between, so its test is
+// tests/cuda/test_large.cpp.
 #include "check.hpp"
 
 #include <doctest/doctest.h>
@@ -50,7 +50,7 @@ tensor<T> contents(tensor3<T> from) {
   return t;
 }
 
-// f(policy) for all that works on the views where they lie.
+// Calls f(policy) for backends that work on the views in place.
 template <class F>
 void for_each_in_place(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host))
@@ -64,12 +64,13 @@ void check_far(extents3 e, strides3 s) {
       (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
   REQUIRE(span > (index_t{1} << 32));  // else the test is not one
   auto const count = static_cast<std::size_t>(span);
-  reserved_space const in(count * sizeof(T)), out(count * sizeof(T)), saved(count * sizeof(Index));
-  if (in.data() == nullptr || out.data() == nullptr || saved.data() == nullptr) {
+  reserved_space const input(count * sizeof(T)), output(count * sizeof(T)),
+      saved(count * sizeof(Index));
+  if (input.data() == nullptr || output.data() == nullptr || saved.data() == nullptr) {
     MESSAGE("skipped: this system or sanitizer does not reserve ", count * sizeof(T), " bytes");
     return;
   }
-  tensor3<T> const x(static_cast<T*>(in.data()), e, s), y(static_cast<T*>(out.data()), e, s);
+  tensor3<T> const x(static_cast<T*>(input.data()), e, s), y(static_cast<T*>(output.data()), e, s);
   tensor3<Index> const perm(static_cast<Index*>(saved.data()), e, s);
   auto const p = make_mixed_problem<T>(e, all_kinds, 21, irregular);
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});

@@ -17,21 +17,21 @@ namespace {
 constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                               {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
-// Forward and backward with every tensor of its own strides; the gaps of the outputs stay as they
-// were.
+// Runs forward and backward with separate strides for every tensor, and checks that gaps of the
+// outputs are untouched.
 template <class T, class Index>
-void check_strided(sort_problem<T> const& p, std::uint64_t number, strides3 in, strides3 out,
+void check_strided(sort_problem<T> const& p, std::uint64_t number, strides3 input, strides3 output,
                    strides3 saved, index_t shift) {
   for_each_backend(number, [&](any_exec const& exec) {
     extents3 const e = p.x.extents();
-    strided_tensor<T> const x(p.x, in, shift), dy(p.dy, in, shift + 3);
-    strided_tensor<T> y(e, out, shift + 1), dx(e, out, shift + 5);
+    strided_tensor<T> const x(p.x, input, shift), dy(p.dy, input, shift + 3);
+    strided_tensor<T> y(e, output, shift + 1), dx(e, output, shift + 5);
     strided_tensor<Index> perm(e, saved, shift + 2);
     CAPTURE(p.describe());
     CAPTURE(describe_exec(exec));
-    CAPTURE(out.batch);
-    CAPTURE(out.length);
-    CAPTURE(out.channels);
+    CAPTURE(output.batch);
+    CAPTURE(output.length);
+    CAPTURE(output.channels);
     forward(p, exec, x.view(), y.view(), perm.view());
     CHECK(difference("y", y.contents(), p.y) == "");
     CHECK(difference("perm", perm.contents(), p.perm) == "");
@@ -48,11 +48,11 @@ TEST_CASE_TEMPLATE("every axis order, dense and padded", T, float, double, float
     for (std::size_t i = 0; i < 6; ++i)
       for (index_t padding : {0, 1, 3}) {
         auto const p = make_mixed_problem<T>(e, all_kinds, i, irregular, {});
-        strides3 const in = strides_in_order(e, axis_orders[i], padding);
-        strides3 const out = strides_in_order(e, axis_orders[(i + 2) % 6], 3 - padding);
+        strides3 const input = strides_in_order(e, axis_orders[i], padding);
+        strides3 const output = strides_in_order(e, axis_orders[(i + 2) % 6], 3 - padding);
         strides3 const saved = strides_in_order(e, axis_orders[(i + 5) % 6], padding);
-        check_strided<T, std::uint16_t>(p, 2 * i, in, out, saved, 0);
-        check_strided<T, std::uint32_t>(p, 2 * i + 1, in, in, in, 0);
+        check_strided<T, std::uint16_t>(p, 2 * i, input, output, saved, 0);
+        check_strided<T, std::uint32_t>(p, 2 * i + 1, input, input, input, 0);
       }
 }
 
@@ -60,9 +60,9 @@ TEST_CASE_TEMPLATE("strides and lengths together", T, float, bfloat16) {
   extents3 const e{4, 40, 11};
   for (std::size_t i = 0; i < 6; ++i) {
     auto const p = make_mixed_problem<T>(e, all_kinds, i, zigzag, {40, 0, 13, 39});
-    strides3 const in = strides_in_order(e, axis_orders[i], 2);
-    strides3 const out = strides_in_order(e, axis_orders[5 - i], 0);
-    check_strided<T, std::uint16_t>(p, p.number(), in, out, out, 1);
+    strides3 const input = strides_in_order(e, axis_orders[i], 2);
+    strides3 const output = strides_in_order(e, axis_orders[5 - i], 0);
+    check_strided<T, std::uint16_t>(p, p.number(), input, output, output, 1);
   }
 }
 
@@ -91,9 +91,9 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
     auto p = make_mixed_problem<T>(e, all_kinds, 9, irregular);
     auto const source = p.x, gradient = p.dy;
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      auto const at = static_cast<std::size_t>(b * s.batch + n * s.length + c * s.channels);
-      p.x(b, n, c) = source.elements()[at];
-      p.dy(b, n, c) = gradient.elements()[at];
+      auto const offset = static_cast<std::size_t>(b * s.batch + n * s.length + c * s.channels);
+      p.x(b, n, c) = source.elements()[offset];
+      p.dy(b, n, c) = gradient.elements()[offset];
     });
     solve(p);
     for_each_backend(static_cast<std::uint64_t>(axis), [&](any_exec const& exec) {
@@ -121,8 +121,8 @@ TEST_CASE_TEMPLATE("slices of one packed tensor, side by side", T, float, bfloat
         gradients(b, n, c + first) = p.dy(b, n, c);
       });
       tensor<std::uint16_t> perm(e);
-      auto const slice = [&](tensor<T>& t, index_t from) {
-        return tensor3<T>(t.elements().data() + from, e, s);
+      auto const slice = [&](tensor<T>& t, index_t offset) {
+        return tensor3<T>(t.elements().data() + offset, e, s);
       };
       forward(p, exec, slice(packed, first), slice(packed, 33 - first), perm.view());
       backward(p, exec, slice(gradients, first), perm.view(), slice(gradients, 33 - first));
@@ -169,7 +169,7 @@ TEST_CASE("nor for outputs large enough to be written around the cache") {
   extents3 const e{1, 1, 300000};
   strides3 const s{1, std::numeric_limits<index_t>::max(), 1};
   auto p = make_problem<float>(e, input_kind::random_bits, 1, up);
-  // That way is open only to rows on cache lines.
+  // Streaming stores require rows on cache lines.
   std::vector<float> y(300016), dx(300016);
   std::vector<std::uint32_t> perm(300016);
   auto const on_line = [&](auto& memory) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort with a length per sample: rows past it stay, keep the identity, and influence
+// Slicing-sort with a length per sample: padding stays in place, maps to itself, and influences
 // nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -10,7 +10,7 @@ using namespace support;
 
 namespace {
 
-// Puts what would sort first, last, or beside anything into the rows past the lengths.
+// Fills the padding with special values, which would sort first, last or among the others.
 template <class T>
 void poison_padding(sort_problem<T>& p, std::uint64_t seed) {
   random_stream random(seed);

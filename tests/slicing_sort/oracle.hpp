@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three independent answers to "which row comes n-th": counting ranks, std::stable_sort, and
+// Three independent oracles for the order of a column: counting ranks, std::stable_sort, and
 // selection into a dense permutation matrix. Each returns `p` with `sorted[n] = column[p[n]]`.
 #pragma once
 
@@ -54,7 +54,7 @@ row_order argsort_by_stable_sort(std::vector<T> const& column, bool ascending = 
   return order;
 }
 
-// A dense 0-1 matrix; products move bits as integers, so NaN and infinity pass through.
+// Dense 0-1 matrix; products move bits as integers, so NaN and infinity pass through.
 class permutation_matrix {
  public:
   explicit permutation_matrix(std::size_t size) : size_(size), entries_(size * size) {}
@@ -96,7 +96,7 @@ class permutation_matrix {
   std::vector<unsigned char> entries_;
 };
 
-// Oracle 3: row n of P selects the first of the rows not yet taken that nothing else precedes.
+// Oracle 3: row n of P selects the first remaining row that no other remaining row precedes.
 template <class T>
 permutation_matrix sorting_matrix(std::vector<T> const& column, bool ascending = true) {
   std::vector<number> const v = decode_all(column);

@@ -71,8 +71,9 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
   }
 }
 
-// J is measured, not assumed: integers 4 apart keep their order under a step of -1, 0 or 1, so
-// forward(x + v) - forward(x) is J v without rounding. Then <dy, J v> = <J^T dy, v> must be exact.
+// Measures J instead of assuming it: integers 4 apart keep their order under a step of -1, 0 or 1,
+// so forward(x + v) - forward(x) is J v without rounding. Then <dy, J v> = <J^T dy, v> must hold
+// exactly.
 TEST_CASE_TEMPLATE("the backward is the exact adjoint of the measured Jacobian", T, float, double) {
   for (index_t n : {1, 2, 5, 64, 100, 257}) {
     extents3 const e{2, n, 33};
@@ -94,17 +95,17 @@ TEST_CASE_TEMPLATE("the backward is the exact adjoint of the measured Jacobian",
     for_each_backend(static_cast<std::uint64_t>(n), [&](any_exec const& exec) {
       auto const at_x = run(x, dy, irregular, exec);
       auto const at_shifted = run(shifted, dy, irregular, exec);
-      std::int64_t left = 0, right = 0, weight = 0;
+      std::int64_t forward_product = 0, backward_product = 0, weight = 0;
       for (std::size_t i = 0; i < x.elements().size(); ++i) {
         auto const jv =
             static_cast<std::int64_t>(at_shifted.y.elements()[i] - at_x.y.elements()[i]);
-        left += static_cast<std::int64_t>(dy.elements()[i]) * jv;
-        right += static_cast<std::int64_t>(at_x.dx.elements()[i]) *
-                 static_cast<std::int64_t>(v.elements()[i]);
+        forward_product += static_cast<std::int64_t>(dy.elements()[i]) * jv;
+        backward_product += static_cast<std::int64_t>(at_x.dx.elements()[i]) *
+                            static_cast<std::int64_t>(v.elements()[i]);
         weight += jv != 0;
       }
-      CHECK(left == right);
-      CHECK(weight > 0);  // else the test proves nothing
+      CHECK(forward_product == backward_product);
+      CHECK(weight > 0);  // the test must not be trivial
     });
   }
 }

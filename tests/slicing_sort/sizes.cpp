@@ -14,8 +14,8 @@ template <class T>
 void check_lengths_of(std::vector<index_t> const& lengths, index_t channels, std::uint64_t seed) {
   for (index_t n : lengths) {
     extents3 const e{1, n, channels};
-    // Without special numbers and with, which may take different ways: by turns, and a length that
-    // one type has without, another has with.
+    // Inputs with and without special values may take different paths. They alternate by length,
+    // oppositely for different types.
     bool const without = (seed + sizeof(T) / 2) % 2 == 0;
     if (full_suite() || without)
       CHECK(check_all_paths(make_mixed_problem<T>(e, ordinary_kinds, seed, irregular)) == "");
@@ -51,8 +51,8 @@ TEST_CASE_TEMPLATE("whole tiles of long columns", T, float, bfloat16) {
     }
 }
 
-// Rows of such a tile are shorter than half a sector. The warp that loads the NaN, which its key
-// does not determine, is not the one that stores it, and may be of another block.
+// Rows of such a tile are shorter than half a sector. The NaN, which its key does not determine, is
+// loaded by a warp that does not store it and may be in another block.
 TEST_CASE_TEMPLATE("one NaN in a tile that the blocks of a cluster share", T, float, double,
                    float16, bfloat16) {
   auto const kind_of = [](std::uint64_t column) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large outputs whose rows start on cache lines may be written around the cache, and tiles that lie
-// side by side in turns: the same bits as for outputs that are small or off the lines, from any
-// number of threads, with nothing written beside them.
+// Large outputs whose rows start on cache lines may use streaming stores, and adjacent tiles are
+// interleaved. The bits must equal those of small or unaligned outputs, for any number of threads,
+// with nothing written beside them.
 #include "check.hpp"
 #include "support/on_line.hpp"
 
@@ -77,7 +77,7 @@ TEST_CASE("off the lines") {
   check_large<float, std::uint16_t>(e, {0, 129, 1}, 0, {});
 }
 
-// A tile of the radix sort is a cache line of columns; the second one has fewer, before a gap.
+// A tile of the radix sort has a cache line of columns; the second one has fewer, before a gap.
 TEST_CASE_TEMPLATE("columns that are too long for networks", T, float, bfloat16) {
   constexpr auto columns = 64 / static_cast<index_t>(sizeof(T));
   extents3 const e{1, 65537, columns + 3};
@@ -91,7 +91,7 @@ TEST_CASE_TEMPLATE("two tiles of one task: the last one alone, narrow, or shorte
     REQUIRE(ss::detail::tiles_of_task(e, 1) == 2);
     check_host<T, std::uint16_t>(e, row_major(e), 0, {});
   }
-  // Pairs whose tiles belong to samples of other lengths.
+  // Pairs of tiles whose samples have different lengths.
   extents3 const e{9, 290, 32};
   check_host<T, std::uint16_t>(e, row_major(e), 0, {290, 1, 0, 257, 33, 31, 256, 290, 5});
   check_host<T, std::uint32_t>(e, row_major(e), 0, {0, 0, 290, 290, 64, 0, 0, 17, 290});

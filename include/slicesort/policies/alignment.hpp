@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Alignment policies, which are semantic: the order in which CSP puts the rows of a group. An
-/// alignment is one of two things. An order policy (`order.hpp`) sorts every group: `ascending`
-/// (what the published code does), `descending`, .. or a type of yours. `reference`, or a type of
-/// yours with `index_t reference_channel(index_t channels) const`, gives every group the order of
-/// one channel.
+/// Alignment policies (semantic): order of the rows of a CSP group. An order policy (`order.hpp`)
+/// sorts every group: `ascending` (like the published code), `descending`, .. or a user-defined
+/// type. `reference`, or a user-defined type with
+/// `index_t reference_channel(index_t channels) const`, gives every group the order of one channel.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -33,7 +32,7 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-// Whether an alignment follows a channel: `index_t reference_channel(index_t channels) const`.
+// True if an alignment follows a channel: `index_t reference_channel(index_t channels) const`.
 template <class Alignment, class = void>
 inline constexpr bool follows_reference = false;
 template <class Alignment>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a sequence is cut into groups of consecutive rows: `group_size{G}` or `group_count{K}`.
+/// Policies that cut a sequence into groups of consecutive rows: `group_size{G}`, `group_count{K}`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -17,7 +17,7 @@ struct group_count {
   index_t groups;
 };
 
-/// How a sequence is cut into groups: a `group_size` or a `group_count`.
+/// Division of a sequence into groups: a `group_size` or a `group_count`.
 class grouping {
  public:
   SLICESORT_ABI_TAG constexpr grouping(group_size size) : rows_(size.rows) {}
@@ -25,12 +25,12 @@ class grouping {
 
   /// Rows of a whole group in a sequence of `length` rows: 1..max(length, 1).
   SLICESORT_ABI_TAG constexpr index_t rows(index_t length) const {
-    index_t const wanted = rows_ > 0     ? rows_
-                           : groups_ > 0 ? length / groups_ + (length % groups_ != 0)
-                                         : 1;  // refused
-    return wanted < 1 || length < 1 ? 1 : wanted < length ? wanted : length;
+    index_t const group = rows_ > 0     ? rows_
+                          : groups_ > 0 ? length / groups_ + (length % groups_ != 0)
+                                        : 1;  // refused
+    return group < 1 || length < 1 ? 1 : group < length ? group : length;
   }
-  /// Null, or a sentence that says what is wrong with the parameters.
+  /// Returns null, or the error of the parameters.
   SLICESORT_ABI_TAG constexpr char const* validate() const {
     return rows_ > 0 || groups_ > 0 ? nullptr : "must be at least 1";
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Order policies, which are semantic: which channels the sorting operators sort in ascending
-/// order. A policy of your own is any copyable type with
-/// `bool ascending(index_t channel, index_t channels) const`; it may add
-/// `char const* validate(index_t channels) const`, which returns null or what is wrong with its
-/// parameters. Policies of all kinds must not throw, and must give the same answer throughout a
-/// call.
+/// Order policies (semantic): select the channels that sorting operators sort in ascending order. A
+/// user-defined policy is any copyable type with
+/// `bool ascending(index_t channel, index_t channels) const`. It may add
+/// `char const* validate(index_t channels) const`, which returns null or the error of its
+/// parameters. No policy may throw, and its results must not change during a call.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,7 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// a * b modulo m, for a and b in 0..m-1 and m up to 2^62. No product overflows.
+// Computes a * b modulo m, for a and b in 0..m-1 and m up to 2^62. No product overflows.
 SLICESORT_HD constexpr index_t product_modulo(index_t a, index_t b, index_t m) {
   index_t sum = 0;
   for (; b > 0; b /= 2) {
@@ -25,10 +24,10 @@ SLICESORT_HD constexpr index_t product_modulo(index_t a, index_t b, index_t m) {
   return sum;
 }
 
-// a * 2^k modulo m, for a in 0..m-1, m in 2..2^62 and k >= 0: a few steps for every bit of k.
+// Computes a * 2^k modulo m, for a in 0..m-1, m in 2..2^62 and k >= 0, in a few steps per bit of k.
 SLICESORT_HD constexpr index_t doubled_modulo(index_t a, index_t k, index_t m) {
-  constexpr index_t few = 64;
-  for (; 0 < k && k <= few; --k) a = a >= m - a ? a - (m - a) : a + a;
+  constexpr index_t max_doublings = 64;
+  for (; 0 < k && k <= max_doublings; --k) a = a >= m - a ? a - (m - a) : a + a;
   for (index_t power = 2 % m; k > 0; k /= 2) {
     if (k % 2 == 1) a = product_modulo(a, power, m);
     power = product_modulo(power, power, m);
@@ -92,8 +91,7 @@ struct haar_interleave {
     index_t const width = shifted > 1 ? shifted : 1;
     index_t const pairs = per_head / (2 * width);  // whole (ascending, descending) pairs of blocks
     if (d < pairs * 2 * width) return (d / width) % 2 == 0;
-    // The tail: last descending channel is pairs*2*w - 1, so the tail descends from one width
-    // later.
+    // The last descending channel is pairs * 2 * width - 1; the tail descends from one width later.
     return !(level > 0 && pairs > 0 && d >= pairs * 2 * width - 1 + width);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
@@ -126,8 +124,8 @@ SLICESORT_HD constexpr bool ascends(Order const& order, index_t channel, index_t
   return order.ascending(channel, channels);
 }
 
-// A policy may say which numbers of channels it accepts: `char const* validate(index_t channels)
-// const` returns null, or what is wrong with its parameters.
+// True if a policy validates the number of channels: `char const* validate(index_t channels) const`
+// returns null, or the error of its parameters.
 template <class Order, class = void>
 inline constexpr bool has_validate = false;
 template <class Order>

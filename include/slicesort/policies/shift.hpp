@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shift policies: by how many rows CSP moves each channel down, `w[n] = v[(n - J_c) mod length]`
-/// (CSP, eq. 3; operator page `csp.md` says where paper and published code differ). Semantic
-/// policies. A policy of your own is any copyable type with
-/// `index_t shift(index_t channel, index_t channels, index_t length) const`; it may add
-/// `char const* validate(index_t channels) const`, which returns null or what is wrong with its
-/// parameters. `length` is the tensor's; the result may be any integer, for it is taken modulo the
-/// sample's length. Shifts are computed on the host, once for every call, also for `exec::cuda`.
+/// Shift policies (semantic): number of rows by which CSP moves each channel down,
+/// `w[n] = v[(n - J_c) mod length]` (CSP, eq. 3; page `csp.md` lists where paper and published code
+/// differ). A user-defined policy is any copyable type with
+/// `index_t shift(index_t channel, index_t channels, index_t length) const`. It may add
+/// `char const* validate(index_t channels) const`, which returns null or the error of its
+/// parameters. `length` is the tensor's; the result may be any integer and is taken modulo the
+/// sample's length. Shifts are computed on the host, once per call, also for `exec::cuda`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -18,7 +18,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// base^exponent for base >= 1, or some number above `limit` if it is more.
+// Computes base^exponent for base >= 1, or any number above `limit` if the power exceeds it.
 constexpr index_t bounded_power(index_t base, index_t exponent, index_t limit) {
   if (base == 1) return 1;
   index_t power = 1;
@@ -29,11 +29,11 @@ constexpr index_t bounded_power(index_t base, index_t exponent, index_t limit) {
   return power;
 }
 
-// Whether a * b <= limit, for numbers >= 0.
+// True if a * b <= limit, for numbers >= 0.
 constexpr bool product_at_most(index_t a, index_t b, index_t limit) {
   return b == 0 || a <= limit / b;
 }
-// A double holds every integer up to this one.
+// Largest integer up to which a double is exact.
 inline constexpr index_t exact_in_double = index_t{1} << 53;
 
 SLICESORT_DETAIL_END
@@ -123,11 +123,11 @@ struct power_ceil {
 
   SLICESORT_ABI_TAG index_t shift(index_t channel, index_t channels, index_t length) const {
     if (length == 0) return 0;
-    index_t const t = layer * channels + channel, whole = layers * channels;
-    index_t const common = std::gcd(t, whole), numerator = t / common, root = whole / common;
+    index_t const t = layer * channels + channel, total = layers * channels;
+    index_t const common = std::gcd(t, total), numerator = t / common, root = total / common;
     auto const real = static_cast<double>(length);
-    // The power of an integer is an integer only if `length` is a perfect one, and then rounding
-    // must not lift it to the next.
+    // The result is an integer only if `length` is a perfect power. Then rounding must not lift it
+    // to the next.
     auto const base =
         static_cast<index_t>(std::llround(std::pow(real, 1.0 / static_cast<double>(root))));
     if (detail::bounded_power(base, root, length) == length)
@@ -143,8 +143,8 @@ struct power_ceil {
   }
 };
 
-/// The caller's integers, one for every channel, negative ones too. They lie in host memory, also
-/// for `exec::cuda`, and are read during the call.
+/// User-supplied integers, one per channel, possibly negative. They lie in host memory, also for
+/// `exec::cuda`, and are read during the call.
 struct table {
   tensor1<std::int32_t const> shifts;
 

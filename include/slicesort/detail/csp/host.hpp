@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp on the host: tiles of 32 channels of one sample, shared among threads. Where groups are
-// aligned, the order of every sample's reference is found first.
+// csp on the host: tiles of 32 channels of one sample, shared among threads. With alignment, the
+// order of every sample's reference is computed first.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -27,27 +27,27 @@ SLICESORT_DETAIL_BEGIN
 template <bool Aligned>
 struct host_implementation<csp_op<Aligned>> {
   template <class T>
-  static void plan(host_exec const& exec, csp_shape const& s, arena& a) {
-    (void)csp_layout<T>(a, exec, s, Aligned);
+  static void plan(host_exec const& exec, csp_shape const& s, arena& memory) {
+    (void)csp_layout<T>(memory, exec, s, Aligned);
   }
 
   template <class T>
-  static void forward(host_exec const& exec, csp_forward<T> const& p, workspace w);
+  static void forward(host_exec const& exec, csp_forward<T> const& params, workspace w);
   template <class T>
-  static void backward(host_exec const& exec, csp_backward<T> const& p, workspace w);
+  static void backward(host_exec const& exec, csp_backward<T> const& params, workspace w);
 };
 
-// Saves rows past the valid ones, which stay in place. A byte of bits that also has a valid pair is
-// written already, with zeros for the others.
-inline void save_rest(index_tensor3 order, column_chunk b, index_t valid, index_t length,
-                      index_t group) {
+// Saves the order of rows past the valid ones, which stay in place. A byte that has bits of a valid
+// pair is already written, with zeros for the others.
+inline void save_padding_order(index_tensor3 order, column_chunk chunk, index_t valid,
+                               index_t length, index_t group) {
   if (group == 1) return;
   auto const save = [&](auto view) {
     if (group == 2)
-      for_each_element(view, b, (valid + csp_batch - 1) / csp_batch, order.extents().length,
+      for_each_element(view, chunk, (valid + csp_batch - 1) / csp_batch, order.extents().length,
                        [](index_t, index_t, auto& byte) { byte = 0; });
     else
-      for_each_element(view, b, valid, length, [=](index_t, index_t i, auto& row) {
+      for_each_element(view, chunk, valid, length, [=](index_t, index_t i, auto& row) {
         row = static_cast<std::remove_reference_t<decltype(row)>>(i % group);
       });
   };
@@ -61,51 +61,54 @@ inline void save_rest(index_tensor3 order, column_chunk b, index_t valid, index_
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <bool Aligned>
 template <class T>
-void host_implementation<csp_op<Aligned>>::forward(host_exec const& exec, csp_forward<T> const& p,
-                                                   workspace w) {
-  extents3 const e = p.x.extents();
-  if (e.empty()) return;
-  arena a(w);
-  csp_layout<T> m(a, exec, p.shape(), Aligned);
-  m.ask_policies(p.config, e);
-  csp_kernels<T> const use(chosen_isa(exec.instructions));
-  if constexpr (Aligned) align_groups(exec, p, m, use);
-  index_t const group = p.config.group, unshifted = exchange_unshifted_pairs(exec, p, m, use);
-  for_each_column_chunk(exec, e, [&](unsigned slot, column_chunk b) {
-    csp_task_memory<T> const memory = m.tasks[slot];
-    csp_tile<T> t = m.tile_of(p.x, p.y, b, group, p.lengths, memory.tile, csp_step::forward);
-    if (p.saving) m.add_order(t, p.order, p.order.data(), b);
-    index_t const first = b.batch * e.length;
+void host_implementation<csp_op<Aligned>>::forward(host_exec const& exec,
+                                                   csp_forward<T> const& params, workspace w) {
+  extents3 const extents = params.x.extents();
+  if (extents.empty()) return;
+  arena memory(w);
+  csp_layout<T> layout(memory, exec, params.shape(), Aligned);
+  layout.evaluate_policies(params.config, extents);
+  csp_kernels<T> const kernels(chosen_isa(exec.instructions));
+  if constexpr (Aligned) align_groups(exec, params, layout, kernels);
+  index_t const group = params.config.group,
+                unshifted = exchange_unshifted_pairs(exec, params, layout, kernels);
+  for_each_column_chunk(exec, extents, [&](unsigned thread, column_chunk chunk) {
+    csp_task_memory<T> const scratch = layout.tasks[thread];
+    csp_tile<T> tile = layout.make_tile(params.x, params.y, chunk, group, params.lengths,
+                                        scratch.tile, csp_step::forward);
+    if (params.saving) layout.add_order(tile, params.order, params.order.data(), chunk);
+    index_t const first = chunk.batch * extents.length;
     if (is_long_group(group)) {
-      use.move_csp_tile(t, csp_step::gather_shifted);
-      memory.long_groups.run(t, Aligned ? m.long_destinations + first : nullptr);
+      kernels.move_csp_tile(tile, csp_step::gather_shifted);
+      scratch.long_groups.run(tile, Aligned ? layout.long_destinations + first : nullptr);
     } else {
-      t.destinations = Aligned ? m.destinations + first : nullptr;
-      if (b.channel >= unshifted) use.move_csp_tile(t, csp_step::forward);
+      tile.destinations = Aligned ? layout.destinations + first : nullptr;
+      if (chunk.channel >= unshifted) kernels.move_csp_tile(tile, csp_step::forward);
     }
-    transfer_rows(p.x, p.y, b, t.rows, e.length, grad_mode::overwrite);
-    if (p.saving) save_rest(p.order, b, t.rows, e.length, group);
+    transfer_rows(params.x, params.y, chunk, tile.rows, extents.length, grad_mode::overwrite);
+    if (params.saving) save_padding_order(params.order, chunk, tile.rows, extents.length, group);
   });
 }
 
 template <bool Aligned>
 template <class T>
-void host_implementation<csp_op<Aligned>>::backward(host_exec const& exec, csp_backward<T> const& p,
-                                                    workspace w) {
-  extents3 const e = p.dy.extents();
-  if (e.empty()) return;
-  arena a(w);
-  csp_layout<T> m(a, exec, p.shape(), Aligned);
-  m.ask_policies(p.config, e);
-  csp_kernels<T> const use(chosen_isa(exec.instructions));
-  index_t const unshifted = exchange_unshifted_pairs(exec, p, m, use);
-  for_each_column_chunk(exec, e, [&](unsigned slot, column_chunk b) {
-    csp_tile<T> t =
-        m.tile_of(p.dy, p.dx, b, p.config.group, p.lengths, m.tasks[slot].tile, csp_step::backward);
-    m.add_order(t, p.order, const_cast<void*>(p.order.data()), b);
-    t.mode = p.mode;
-    if (b.channel >= unshifted) use.move_csp_tile(t, csp_step::backward);
-    transfer_rows(p.dy, p.dx, b, t.rows, e.length, p.mode);
+void host_implementation<csp_op<Aligned>>::backward(host_exec const& exec,
+                                                    csp_backward<T> const& params, workspace w) {
+  extents3 const extents = params.dy.extents();
+  if (extents.empty()) return;
+  arena memory(w);
+  csp_layout<T> layout(memory, exec, params.shape(), Aligned);
+  layout.evaluate_policies(params.config, extents);
+  csp_kernels<T> const kernels(chosen_isa(exec.instructions));
+  index_t const unshifted = exchange_unshifted_pairs(exec, params, layout, kernels);
+  for_each_column_chunk(exec, extents, [&](unsigned thread, column_chunk chunk) {
+    csp_tile<T> tile =
+        layout.make_tile(params.dy, params.dx, chunk, params.config.group, params.lengths,
+                         layout.tasks[thread].tile, csp_step::backward);
+    layout.add_order(tile, params.order, const_cast<void*>(params.order.data()), chunk);
+    tile.mode = params.mode;
+    if (chunk.channel >= unshifted) kernels.move_csp_tile(tile, csp_step::backward);
+    transfer_rows(params.dy, params.dx, chunk, tile.rows, extents.length, params.mode);
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel-wise sample permutation: what a call is about. `w[n] = x[(n - shift) mod valid rows]`,
-// groups of `group` consecutive rows; row `n` of the output is the row `order` of its group of `w`.
+// Channel-wise sample permutation: arguments of a call. Shifts each channel, w[n] = x[(n - shift)
+// mod valid rows], and cuts it into groups of `group` consecutive rows. Row n of the output is the
+// row `order` of its group of w.
 #pragma once
 
 #include <slicesort/options.hpp>
@@ -9,28 +10,25 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The policies of a call. They are asked on the host, for every channel: they need not be device
-// code.
+// Policies of a call, evaluated on the host for every channel: they need not be device code.
 struct csp_config {
-  index_t group;           // rows of a group, 1..max(length, 1)
-  index_t reference = -1;  // the channel that groups are aligned to, which is not shifted; -1: they
-                           // are not
+  index_t group;  // rows of a group, 1..max(length, 1)
+  // Channel that groups are aligned to, which is not shifted; -1: no alignment.
+  index_t reference = -1;
   void const* policies;
   index_t (*shift_by)(void const* policies, index_t channel, extents3 extents);
   bool (*is_descending)(void const* policies, index_t channel, extents3 extents);
 
-  // Any integer: rows are counted modulo the valid ones.
   index_t shift(index_t channel, extents3 extents) const {
     return channel == reference ? 0 : shift_by(policies, channel, extents);
   }
-  // Whether the channel's groups descend. Where groups are aligned none does.
   bool descends(index_t channel, extents3 extents) const {
     return is_descending(policies, channel, extents);
   }
 };
 
-// How `order` is saved. Groups of one row need none. For groups of two, a bit says whether the rows
-// are exchanged: bit p % 8 of row p / 8 belongs to pair p.
+// Layout of the saved `order`. Groups of one row need none. Groups of two save a bit that says if
+// the rows are exchanged: bit p % 8 of row p / 8 belongs to pair p.
 constexpr extents3 saved_order_extents(extents3 e, index_t group) {
   if (group == 1) return {e.batch, 0, e.channels};
   if (group == 2) return {e.batch, e.length / 16 + (e.length % 16 != 0), e.channels};
@@ -42,10 +40,10 @@ constexpr index_width saved_order_width(index_t group) {
                           : index_width::bits32;
 }
 
-// What the size of the workspace depends on.
+// Arguments of the workspace size.
 struct csp_shape {
   extents3 extents;
-  index_t group;  // rows of one
+  index_t group;  // rows of a group
 };
 
 template <class T>
@@ -56,7 +54,7 @@ struct csp_forward {
   tensor3<T const> x;
   tensor3<T> y;
   index_tensor3 order;
-  bool saving;  // whether order is written
+  bool saving;  // true if order is written
   tensor1<index_t const> lengths;
 
   csp_shape shape() const { return {x.extents(), config.group}; }
@@ -76,7 +74,7 @@ struct csp_backward {
   csp_shape shape() const { return {dy.extents(), config.group}; }
 };
 
-// Aligned: whether groups take the order of a reference channel; otherwise they are sorted.
+// Aligned: true if groups take the order of a reference channel; otherwise they are sorted.
 template <bool Aligned>
 struct csp_op {
   using shape = csp_shape;

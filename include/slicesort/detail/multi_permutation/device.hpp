@@ -48,12 +48,12 @@ struct device_implementation<multi_permutation_op<Order>> {
       tensor1<index_t const> const lengths = slice_batch(params.lengths, first, chunk);
       tensor3<T> sorted = y;  // rows past a length as well
       if (buffers.sorted != nullptr)
-        sorted = {buffers.sorted, chunk, side_by_side(chunk, adjacent)};
+        sorted = {buffers.sorted, chunk, merged_strides(chunk, adjacent)};
       index_rows perm;
       if (params.saving) {
         perm = slice_batch(index_rows(params.perm), first);
       } else {
-        perm = scratch_rows(buffers.perm, chunk, side_by_side(chunk, adjacent));
+        perm = scratch_rows(buffers.perm, chunk, merged_strides(chunk, adjacent));
       }
       sort_columns(grid,
                    columns_view<T, Order>{params.order, slice_batch(params.x, first, chunk), sorted,
@@ -82,9 +82,9 @@ struct device_implementation<multi_permutation_op<Order>> {
     bool const adjacent = rows_are_adjacent(params.dx.strides());
     for (index_t first = 0; first < e.batch; first += buffers.samples) {
       extents3 const chunk{std::min(buffers.samples, e.batch - first), e.length, e.channels};
-      copy_side_by_side(grid, slice_batch(params.dy, first, chunk), buffers.dy, adjacent);
+      copy_merged(grid, slice_batch(params.dy, first, chunk), buffers.dy, adjacent);
       transpose_powers<false>(
-          grid, params, tensor3<T const>(buffers.dy, chunk, side_by_side(chunk, adjacent)),
+          grid, params, tensor3<T const>(buffers.dy, chunk, merged_strides(chunk, adjacent)),
           slice_batch(params.dx, first, chunk), slice_batch(index_rows(params.perm), first),
           slice_batch(params.lengths, first, chunk));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute on a grid: the engine gathers forward, and scatters backward.
+// permute on a grid: forward gathers, backward scatters.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The permutations of samples with lengths, as the permute kernels read them: rows past a length
-// stay where they are, whatever is stored for them.
+// Permutations of samples with lengths, as the permute kernels read them: rows past a length stay
+// in place, whatever is stored for them.
 template <class Index>
 struct ragged_rows {
   permutation_rows<Index> perm;
@@ -33,40 +33,38 @@ struct ragged_rows {
       return {*this, rows.first, rows.step};
     }
   };
-  SLICESORT_HD_INLINE column open(column_index at) const {
-    return {perm.open(at), rows_of(lengths, at.batch, length)};
+  SLICESORT_HD_INLINE column open(column_index index) const {
+    return {perm.open(index), rows_of(lengths, index.batch, length)};
   }
 };
 
 template <>
 struct device_implementation<permute_op> {
   template <class T, class Grid>
-  static void plan(Grid const& grid, extents3 const& e, arena& a) {
-    (void)permute_layout<T>(a, grid, e);
-  }
-
-  template <class Grid, class T>
-  static void forward(Grid const& grid, permute_forward<T> const& p, workspace w) {
-    run(grid, column_transfer<T>{p.x, p.y, true, grad_mode::overwrite}, index_rows(p.perm),
-        p.lengths, w);
+  static void plan(Grid const& grid, extents3 const& extents, arena& memory) {
+    (void)permute_layout<T>(memory, grid, extents);
   }
   template <class Grid, class T>
-  static void backward(Grid const& grid, permute_backward<T> const& p, workspace w) {
-    run(grid, column_transfer<T>{p.dy, p.dx, false, p.mode}, index_rows(p.perm), p.lengths, w);
+  static void forward(Grid const& grid, permute_forward<T> const& params, workspace w) {
+    run(grid, column_transfer<T>{params.x, params.y, true, grad_mode::overwrite}, params, w);
+  }
+  template <class Grid, class T>
+  static void backward(Grid const& grid, permute_backward<T> const& params, workspace w) {
+    run(grid, column_transfer<T>{params.dy, params.dx, false, params.mode}, params, w);
   }
 
  private:
-  template <class Grid, class T>
-  static void run(Grid const& grid, column_transfer<T> const& transfer, index_rows perm,
-                  tensor1<index_t const> lengths, workspace w) {
-    arena a(w);
-    extents3 const e = transfer.in.extents();
-    permute_layout<T> const m(a, grid, e);
-    with_row_numbers(perm, [&](auto const& rows) {
-      if (lengths.data() == nullptr)
-        permute_columns(grid, transfer, rows, m);
+  template <class Grid, class T, class Params>
+  static void run(Grid const& grid, column_transfer<T> const& transfer, Params const& params,
+                  workspace w) {
+    arena memory(w);
+    extents3 const extents = transfer.x.extents();
+    permute_layout<T> const layout(memory, grid, extents);
+    with_row_numbers(index_rows(params.perm), [&](auto const& rows) {
+      if (params.lengths.data() == nullptr)
+        permute_columns(grid, transfer, rows, layout);
       else
-        permute_columns(grid, transfer, ragged(rows, lengths, e.length), m);
+        permute_columns(grid, transfer, ragged(rows, params.lengths, extents.length), layout);
     });
   }
   template <class Index>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute on the host: the engine gathers forward, and scatters backward.
+// permute on the host: forward gathers, backward scatters.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -16,38 +16,37 @@ SLICESORT_DETAIL_BEGIN
 template <>
 struct host_implementation<permute_op> {
   template <class T>
-  static void plan(host_exec const& exec, extents3 const& e, arena& a) {
-    (void)layout_of<T>(a, exec, e);
-  }
-
-  template <class T>
-  static void forward(host_exec const& exec, permute_forward<T> const& p, workspace w) {
-    columns_to_permute<T> all{p.x, p.y, p.perm};
-    all.gather = true;
-    all.lengths = p.lengths;
-    run(exec, all, w);
+  static void plan(host_exec const& exec, extents3 const& extents, arena& memory) {
+    (void)layout_of<T>(memory, exec, extents);
   }
   template <class T>
-  static void backward(host_exec const& exec, permute_backward<T> const& p, workspace w) {
-    columns_to_permute<T> all{p.dy, p.dx, p.perm};
-    all.mode = p.mode;
-    all.lengths = p.lengths;
-    run(exec, all, w);
+  static void forward(host_exec const& exec, permute_forward<T> const& params, workspace w) {
+    columns_to_permute<T> columns{params.x, params.y, params.perm};
+    columns.gather = true;
+    columns.lengths = params.lengths;
+    run(exec, columns, w);
+  }
+  template <class T>
+  static void backward(host_exec const& exec, permute_backward<T> const& params, workspace w) {
+    columns_to_permute<T> columns{params.dy, params.dx, params.perm};
+    columns.mode = params.mode;
+    columns.lengths = params.lengths;
+    run(exec, columns, w);
   }
 
  private:
   template <class T>
   using layout = per_thread<permute_scratch<T>, extents3, unsigned>;
   template <class T>
-  static layout<T> layout_of(arena& a, host_exec const& exec, extents3 e) {
-    return {a, exec.threads, permute_task<T>(e, exec.threads).count(e), e, exec.threads};
+  static layout<T> layout_of(arena& memory, host_exec const& exec, extents3 extents) {
+    return {memory, exec.threads, permute_task<T>(extents, exec.threads).count(extents), extents,
+            exec.threads};
   }
-
   template <class T>
-  static void run(host_exec const& exec, columns_to_permute<T> const& all, workspace w) {
-    arena a(w);
-    layout<T> const each = layout_of<T>(a, exec, all.in.extents());
-    permute_columns(exec, all, [&](unsigned slot) { return each[slot]; });
+  static void run(host_exec const& exec, columns_to_permute<T> const& columns, workspace w) {
+    arena memory(w);
+    layout<T> const scratch = layout_of<T>(memory, exec, columns.x.extents());
+    permute_columns(exec, columns, [&](unsigned thread) { return scratch[thread]; });
   }
 };
 

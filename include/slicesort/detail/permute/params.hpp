@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses from the door of permute to a backend: checked views and scalars.
+// Validated arguments of a permute call, as a backend receives them.
 #pragma once
 
 #include <slicesort/options.hpp>
@@ -34,7 +34,7 @@ struct permute_backward {
 };
 
 struct permute_op {
-  using shape = extents3;  // what a workspace depends on
+  using shape = extents3;  // arguments of the workspace size
   template <class T>
   using forward = permute_forward<T>;
   template <class T>

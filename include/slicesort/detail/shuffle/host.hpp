@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle on the host: forms the permutations of full columns once, then permutes the rows of every
-// run. A shorter sample's permutation is the full one without the rows past its length.
+// shuffle on the host: computes the permutations of full columns once, then permutes the rows of
+// every chunk of columns. A shorter sample's permutation is the full one without the rows past its
+// length.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -17,7 +18,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// p = the rows in the order of their hashes; `packed` is scratch of the same length.
+// Computes p, the rows in the order of their hashes; `packed` is scratch of the same length.
 inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std::uint64_t* packed,
                            std::uint32_t* p) {
   for (index_t i = 0; i < rows; ++i) {
@@ -32,93 +33,95 @@ inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std
 template <class Form>
 struct host_implementation<shuffle_op<Form>> {
   template <class T>
-  static void plan(host_exec const& exec, extents3 const& e, arena& a) {
-    (void)layout<T>(a, exec, e);
+  static void plan(host_exec const& exec, extents3 const& extents, arena& memory) {
+    (void)layout<T>(memory, exec, extents);
   }
 
   template <class T>
   static void forward(host_exec const& exec, transfer_forward<shuffle_op<Form>, T> const& params,
-                      workspace memory) {
-    run<false>(exec, params, memory);
+                      workspace w) {
+    run<false>(exec, params, w);
   }
   template <class T>
   static void backward(host_exec const& exec, transfer_backward<shuffle_op<Form>, T> const& params,
-                       workspace memory) {
-    run<true>(exec, params, memory);
+                       workspace w) {
+    run<true>(exec, params, w);
   }
 
  private:
-  static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
+  static index_t permutations(extents3 extents) {
+    return extents.empty() ? 0 : Form::shared ? 1 : extents.channels;
+  }
 
   struct hashed_rows {
     std::uint64_t* hashes;
-    hashed_rows(arena& a, index_t length)
-        : hashes(a.take<std::uint64_t>(static_cast<std::size_t>(length))) {}
+    hashed_rows(arena& memory, index_t length)
+        : hashes(memory.take<std::uint64_t>(static_cast<std::size_t>(length))) {}
   };
-  // A run of columns of one sample, before and after.
+  // Chunk of columns of one sample, before and after the permutation.
   template <class T>
   struct moved_columns {
     index_t pitch;
     T *from, *to;
 
-    moved_columns(arena& a, extents3 e) : pitch(column_pitch(e.length)) {
+    moved_columns(arena& memory, extents3 extents) : pitch(column_pitch(extents.length)) {
       auto const elements =
-          static_cast<std::size_t>(column_chunks(e, tile_columns).channels() * pitch);
-      from = a.take<T>(elements);
-      to = a.take<T>(elements);
+          static_cast<std::size_t>(column_chunks(extents, tile_columns).channels() * pitch);
+      from = memory.take<T>(elements);
+      to = memory.take<T>(elements);
     }
   };
   template <class T>
   struct layout {
-    std::uint32_t* permutations;  // one, or one for every channel
+    std::uint32_t* permutations;  // [1 or channels][length]
     per_thread<hashed_rows, index_t> hashing;
     per_thread<moved_columns<T>, extents3> moving;
 
-    layout(arena& a, host_exec const& exec, extents3 e)
-        : permutations(a.take<std::uint32_t>(
-              static_cast<std::size_t>(host_implementation::permutations(e) * e.length))),
-          hashing(a, exec.threads, host_implementation::permutations(e), e.length),
-          moving(a, exec.threads, column_chunks(e, tile_columns).count(), e) {}
+    layout(arena& memory, host_exec const& exec, extents3 extents)
+        : permutations(memory.take<std::uint32_t>(static_cast<std::size_t>(
+              host_implementation::permutations(extents) * extents.length))),
+          hashing(memory, exec.threads, host_implementation::permutations(extents), extents.length),
+          moving(memory, exec.threads, column_chunks(extents, tile_columns).count(), extents) {}
   };
 
-  template <bool Back, class Params>
-  static void run(host_exec const& exec, Params const& params, workspace memory) {
+  template <bool Backward, class Params>
+  static void run(host_exec const& exec, Params const& params, workspace w) {
     using T = typename Params::element;
     tensor3<T const> const from = params.source();
     tensor3<T> const to = params.target();
     tensor1<index_t const> const lengths = params.lengths;
     grad_mode const mode = params.mode;
     std::uint64_t const seed = params.config.seed;
-    extents3 const e = from.extents();
-    arena a(memory);
-    layout<T> const m(a, exec, e);
-    for_each_task(exec, permutations(e), [&](unsigned slot, index_t channel) {
-      argsort_hashes(seed, channel, e.length, m.hashing[slot].hashes,
-                     m.permutations + channel * e.length);
+    extents3 const extents = from.extents();
+    arena memory(w);
+    layout<T> const buffers(memory, exec, extents);
+    for_each_task(exec, permutations(extents), [&](unsigned thread, index_t channel) {
+      argsort_hashes(seed, channel, extents.length, buffers.hashing[thread].hashes,
+                     buffers.permutations + channel * extents.length);
     });
     bool const whole_rows =
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
     if (whole_rows && from.data() != to.data()) {
-      for_each_wide_chunk(exec, e, [&](column_chunk b) {
-        index_t const rows = valid_rows(lengths, b.batch, e.length);
-        move_rows<Back>(m.permutations, rows, from, to, b, mode, static_cast<T*>(nullptr));
-        transfer_rows(from, to, b, rows, e.length, mode);
+      for_each_wide_chunk(exec, extents, [&](column_chunk chunk) {
+        index_t const rows = valid_rows(lengths, chunk.batch, extents.length);
+        move_rows<Backward>(buffers.permutations, rows, from, to, chunk, mode,
+                            static_cast<T*>(nullptr));
+        transfer_rows(from, to, chunk, rows, extents.length, mode);
       });
       return;
     }
-    for_each_column_chunk(exec, e, [&](unsigned slot, column_chunk b) {
-      moved_columns<T> const l = m.moving[slot];
-      index_t const rows = valid_rows(lengths, b.batch, e.length);
+    for_each_column_chunk(exec, extents, [&](unsigned thread, column_chunk chunk) {
+      moved_columns<T> const moved = buffers.moving[thread];
+      index_t const rows = valid_rows(lengths, chunk.batch, extents.length);
       if (whole_rows)
-        move_rows<Back>(m.permutations, rows, from, to, b, mode, l.from);
+        move_rows<Backward>(buffers.permutations, rows, from, to, chunk, mode, moved.from);
       else
-        move_columns<Back>(m.permutations, rows, from, to, b, mode, l);
-      transfer_rows(from, to, b, rows, e.length, mode);
+        move_columns<Backward>(buffers.permutations, rows, from, to, chunk, mode, moved);
+      transfer_rows(from, to, chunk, rows, extents.length, mode);
     });
   }
 
-  // f(n, source) for every valid row n of the shuffled column: `order` without the rows past the
-  // length.
+  // Calls f(n, source) for every valid row n of the shuffled column; skips rows past the length.
   template <class F>
   static void for_each_row(std::uint32_t const* order, index_t rows, F const& f) {
     for (index_t i = 0, n = 0; n < rows; ++i) {
@@ -127,40 +130,40 @@ struct host_implementation<shuffle_op<Form>> {
     }
   }
 
-  // One permutation for all columns, which are adjacent: whole rows are copied, in place from a
-  // copy.
-  template <bool Back, class T>
+  // Copies whole rows, if adjacent columns share one permutation; from a copy if in place.
+  template <bool Backward, class T>
   static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
-                        tensor3<T> to, column_chunk b, grad_mode mode, T* copy) {
-    T const* source = from.data() + from.offset(b.batch, 0, b.channel);
-    T* const target = to.data() + to.offset(b.batch, 0, b.channel);
+                        tensor3<T> to, column_chunk chunk, grad_mode mode, T* copy) {
+    T const* source = from.data() + from.offset(chunk.batch, 0, chunk.channel);
+    T* const target = to.data() + to.offset(chunk.batch, 0, chunk.channel);
     index_t pitch = from.strides().length;
     if (source == target) {
       for (index_t i = 0; i < rows; ++i)
-        std::copy_n(source + i * pitch, b.channels, copy + i * b.channels);
+        std::copy_n(source + i * pitch, chunk.channels, copy + i * chunk.channels);
       source = copy;
-      pitch = b.channels;
+      pitch = chunk.channels;
     }
     with_row_store<T>(mode, [&](auto store) {
       for_each_row(order, rows, [&](index_t n, index_t p) {
-        store(target + (Back ? p : n) * to.strides().length, source + (Back ? n : p) * pitch,
-              b.channels);
+        store(target + (Backward ? p : n) * to.strides().length,
+              source + (Backward ? n : p) * pitch, chunk.channels);
       });
     });
   }
 
-  template <bool Back, class T>
+  template <bool Backward, class T>
   static void move_columns(std::uint32_t const* orders, index_t rows, tensor3<T const> from,
-                           tensor3<T> to, column_chunk b, grad_mode mode,
-                           moved_columns<T> const& l) {
-    load_columns(from, b, 0, rows, l.from, l.pitch);
-    for (index_t c = 0; c < b.channels; ++c) {
-      T const* const in = l.from + c * l.pitch;
-      T* const out = l.to + c * l.pitch;
-      for_each_row(orders + (Form::shared ? 0 : b.channel + c) * from.extents().length, rows,
-                   [=](index_t n, index_t p) { out[Back ? p : n] = in[Back ? n : p]; });
+                           tensor3<T> to, column_chunk chunk, grad_mode mode,
+                           moved_columns<T> const& moved) {
+    load_columns(from, chunk, 0, rows, moved.from, moved.pitch);
+    for (index_t c = 0; c < chunk.channels; ++c) {
+      T const* const source = moved.from + c * moved.pitch;
+      T* const target = moved.to + c * moved.pitch;
+      for_each_row(
+          orders + (Form::shared ? 0 : chunk.channel + c) * from.extents().length, rows,
+          [=](index_t n, index_t p) { target[Backward ? p : n] = source[Backward ? n : p]; });
     }
-    store_gradient(l.to, l.pitch, to, b, 0, rows, mode);
+    store_gradient(moved.to, moved.pitch, to, chunk, 0, rows, mode);
   }
 };
 

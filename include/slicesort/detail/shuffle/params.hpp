@@ -13,7 +13,7 @@ struct shared_by_channels {
   static constexpr bool shared = true;
 };
 
-/// Form of `shuffle`: every channel has a permutation of its own, as in the published code.
+/// Form of `shuffle`: a separate permutation for every channel, as in the published code.
 struct per_channel {
   static constexpr bool shared = false;
 };

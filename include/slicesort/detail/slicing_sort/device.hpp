@@ -16,25 +16,26 @@ SLICESORT_DETAIL_BEGIN
 template <class Order>
 struct device_implementation<slicing_sort_op<Order>> {
   template <class T, class Grid>
-  static void plan(Grid const& grid, extents3 const& e, arena& a) {
-    a.overlap([&](arena& forward) { (void)sort_layout<T>(forward, grid, e); },
-              [&](arena& backward) { (void)permute_layout<T>(backward, grid, e); });
+  static void plan(Grid const& grid, extents3 const& extents, arena& memory) {
+    memory.overlap([&](arena& forward) { (void)sort_layout<T>(forward, grid, extents); },
+                   [&](arena& backward) { (void)permute_layout<T>(backward, grid, extents); });
   }
-
   template <class Grid, class T>
-  static void forward(Grid const& grid, slicing_sort_forward<Order, T> const& p, workspace w) {
-    arena a(w);
-    sort_layout<T> const m(a, grid, p.x.extents());
-    index_rows const perm = p.saving ? index_rows(p.perm) : index_rows();
-    sort_columns(grid, columns_view<T, Order>{p.order, p.x, p.y, perm, p.lengths}, m);
+  static void forward(Grid const& grid, slicing_sort_forward<Order, T> const& params, workspace w) {
+    arena memory(w);
+    sort_layout<T> const layout(memory, grid, params.x.extents());
+    index_rows const perm = params.saving ? index_rows(params.perm) : index_rows();
+    sort_columns(grid,
+                 columns_view<T, Order>{params.order, params.x, params.y, perm, params.lengths},
+                 layout);
   }
-
-  // The permutation holds the rows past a length too: no lengths are needed.
+  // Needs no lengths: the permutation holds the rows past a length, too.
   template <class Grid, class T>
-  static void backward(Grid const& grid, slicing_sort_backward<T> const& p, workspace w) {
-    arena a(w);
-    permute_layout<T> const m(a, grid, p.dy.extents());
-    permute_columns(grid, column_permutation<T>{p.dy, p.dx, p.perm, false, p.mode}, m);
+  static void backward(Grid const& grid, slicing_sort_backward<T> const& params, workspace w) {
+    arena memory(w);
+    permute_layout<T> const layout(memory, grid, params.dy.extents());
+    permute_columns(grid, column_transfer<T>{params.dy, params.dx, false, params.mode},
+                    index_rows(params.perm), layout);
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort on the host: forward sorts columns, backward transposes their permutations.
+// slicing_sort on the host: forward sorts columns, backward applies the transposed permutations.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -17,47 +17,48 @@ SLICESORT_DETAIL_BEGIN
 template <class Order>
 struct host_implementation<slicing_sort_op<Order>> {
   template <class T>
-  static void plan(host_exec const& exec, extents3 const& e, arena& a) {
-    (void)layout_of<T>(a, exec, e);
+  static void plan(host_exec const& exec, extents3 const& extents, arena& memory) {
+    (void)layout_of<T>(memory, exec, extents);
   }
-
   template <class T>
-  static void forward(host_exec const& exec, slicing_sort_forward<Order, T> const& p, workspace w) {
-    arena a(w);
-    extents3 const e = p.x.extents();
-    layout<T> const each = layout_of<T>(a, exec, e);
-    index_tensor3 const perm = p.saving ? p.perm : index_tensor3();
-    sort_columns(exec, columns_to_sort<T, Order>{p.order, p.x, p.y, perm, p.lengths},
-                 [&](unsigned slot) { return each[slot].sort; });
+  static void forward(host_exec const& exec, slicing_sort_forward<Order, T> const& params,
+                      workspace w) {
+    arena memory(w);
+    layout<T> const scratch = layout_of<T>(memory, exec, params.x.extents());
+    index_tensor3 const perm = params.saving ? params.perm : index_tensor3();
+    sort_columns(exec,
+                 columns_to_sort<T, Order>{params.order, params.x, params.y, perm, params.lengths},
+                 [&](unsigned thread) { return scratch[thread].sort; });
   }
-
   template <class T>
-  static void backward(host_exec const& exec, slicing_sort_backward<T> const& p, workspace w) {
-    arena a(w);
-    layout<T> const each = layout_of<T>(a, exec, p.dy.extents());
-    columns_to_permute<T> all{p.dy, p.dx, p.perm};
-    all.mode = p.mode;
-    all.lengths = p.lengths;
-    permute_columns(exec, all, [&](unsigned slot) { return each[slot].permute; });
+  static void backward(host_exec const& exec, slicing_sort_backward<T> const& params, workspace w) {
+    arena memory(w);
+    layout<T> const scratch = layout_of<T>(memory, exec, params.dy.extents());
+    columns_to_permute<T> columns{params.dy, params.dx, params.perm};
+    columns.mode = params.mode;
+    columns.lengths = params.lengths;
+    permute_columns(exec, columns, [&](unsigned thread) { return scratch[thread].permute; });
   }
 
  private:
-  // What forward sorts in, or the tiles that backward scatters into.
+  // Scratch of the sort in forward, or of the tiles that backward scatters into.
   template <class T>
-  struct slot_layout {
+  struct thread_layout {
     sort_scratch<T> sort;
     permute_scratch<T> permute;
 
-    slot_layout(arena& a, extents3 e, unsigned threads) {
-      a.overlap([&](arena& forward) { sort = sort_scratch<T>(forward, e, threads); },
-                [&](arena& backward) { permute = permute_scratch<T>(backward, e, threads); });
+    thread_layout(arena& memory, extents3 extents, unsigned threads) {
+      memory.overlap(
+          [&](arena& forward) { sort = sort_scratch<T>(forward, extents, threads); },
+          [&](arena& backward) { permute = permute_scratch<T>(backward, extents, threads); });
     }
   };
   template <class T>
-  using layout = per_thread<slot_layout<T>, extents3, unsigned>;
+  using layout = per_thread<thread_layout<T>, extents3, unsigned>;
   template <class T>
-  static layout<T> layout_of(arena& a, host_exec const& exec, extents3 e) {
-    return {a, exec.threads, sort_task<T>(e, exec.threads).count(e), e, exec.threads};
+  static layout<T> layout_of(arena& memory, host_exec const& exec, extents3 extents) {
+    return {memory, exec.threads, sort_task<T>(extents, exec.threads).count(extents), extents,
+            exec.threads};
   }
 };
 

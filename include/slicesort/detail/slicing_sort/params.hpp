@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses from the door of slicing_sort to a backend: checked views and scalars.
+// Validated arguments of a slicing_sort call, as a backend receives them.
 #pragma once
 
 #include <slicesort/options.hpp>
@@ -16,7 +16,7 @@ struct slicing_sort_forward {
   tensor3<T const> x{};
   tensor3<T> y{};
   index_tensor3 perm{};
-  bool saving = false;  // whether perm is written
+  bool saving = false;  // true if perm is written
   tensor1<index_t const> lengths{};
 
   extents3 shape() const { return x.extents(); }
@@ -37,7 +37,7 @@ struct slicing_sort_backward {
 
 template <class Order>
 struct slicing_sort_op {
-  using shape = extents3;  // what a workspace depends on
+  using shape = extents3;  // arguments of the workspace size
   template <class T>
   using forward = slicing_sort_forward<Order, T>;
   template <class T>

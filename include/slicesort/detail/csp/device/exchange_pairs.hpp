@@ -37,38 +37,38 @@ struct exchange_pairs_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const here = tile.open(block, view.groups, view.x);
-    if (!here.inside) return;
+    auto const work = tile.open(block, view.groups, view.x);
+    if (!work.inside) return;
     auto const length = static_cast<std::uint32_t>(view.groups.extents.length);
-    for (std::uint32_t unit = here.first; unit < here.last; unit += here.step) {
+    for (std::uint32_t unit = work.first; unit < work.last; unit += work.step) {
       std::uint32_t const first = unit * rows_of_byte;
-      // Pairs whose reference is not in order come out in descending order.
+      // Pairs whose reference is out of order are sorted in descending order.
       unsigned reversed = 0;
       if (view.destinations.present())
-        reversed = group_column<std::uint8_t const>(view.destinations, {here.at.batch, 0})[unit];
-      if (here.contiguous(first, rows_of_byte))
-        exchange<true, Block>(here, unit, reversed, rows_of_byte, length);
+        reversed = group_column<std::uint8_t const>(view.destinations, {work.index.batch, 0})[unit];
+      if (work.contiguous(first, rows_of_byte))
+        exchange<true, Block>(work, unit, reversed, rows_of_byte, length);
       else
-        exchange<false, Block>(here, unit, reversed, here.column.valid, length);
+        exchange<false, Block>(work, unit, reversed, work.column.valid, length);
     }
   }
 
  private:
   // Whole: all rows of the byte are valid and contiguous.
   template <bool Whole, class Block>
-  SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& here, std::uint32_t unit,
+  SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& work, std::uint32_t unit,
                                     unsigned reversed, std::uint32_t valid,
                                     std::uint32_t length) const {
     std::uint32_t const first = unit * rows_of_byte;
     bits value[rows_of_byte];
     if constexpr (Whole)
-      here.read_contiguous(first, rows_of_byte, value);
+      work.read_contiguous(first, rows_of_byte, value);
     else
-      here.read_scattered(first, length, value);
+      work.read_scattered(first, length, value);
     unsigned const ordered =
-        here.column.ascending ? in_order<Block, true>(value) : in_order<Block, false>(value);
+        work.column.ascending ? in_order<Block, true>(value) : in_order<Block, false>(value);
     unsigned exchanged = ~(ordered ^ reversed) & 0xffu;
-    if constexpr (!Whole) {  // pairs with a row past the end stay
+    if constexpr (!Whole) {  // pairs with a row past the end stay in place
       std::uint32_t const pairs = valid > first ? (valid - first) / 2 : 0;
       if (pairs < rows_of_byte / 2) exchanged &= (1u << pairs) - 1u;
     }
@@ -80,86 +80,86 @@ struct exchange_pairs_kernel {
       value[i + 1] = swap ? a : b;
     }
     if (view.needs_rows()) {
-      group_column<std::uint8_t> const order(view.order, here.at);
+      group_column<std::uint8_t> const order(view.order, work.index);
       order.data[static_cast<index_t>(unit) * order.stride] = static_cast<std::uint8_t>(exchanged);
     }
     if (!view.needs_values()) return;
-    column_of<T> const y(view.y, here.at);
-    T* to = y.data + static_cast<index_t>(first) * y.stride;
+    column_of<T> const y(view.y, work.index);
+    T* target = y.data + static_cast<index_t>(first) * y.stride;
     SLICESORT_UNROLL
     for (unsigned i = 0; i < rows_of_byte; ++i)
       if (Whole || first + i < length) {
-        *to = bit_cast<T>(value[i]);
-        if (Whole || first + i + 1 < length) to += y.stride;
+        *target = bit_cast<T>(value[i]);
+        if (Whole || first + i + 1 < length) target += y.stride;
       }
   }
 
-  // Whether the first value of a pair is no later than the second: a bit for each.
+  // Returns a bit for each pair, set if its first value is no later than its second.
   template <class Block, bool Ascending>
   static SLICESORT_HD_INLINE unsigned in_order(bits const (&value)[rows_of_byte]) {
-    unsigned all = 0;
+    unsigned ordered_pairs = 0;
     SLICESORT_UNROLL
     for (int i = 0; i < rows_of_byte; i += 2) {
       bits const a = value[Ascending ? i : i + 1], b = value[Ascending ? i + 1 : i];
-      bool at_most = false;
+      bool ordered = false;
       if constexpr (is_upper_part_of_float<T>)
-        at_most = Block::at_most(upper_part_of_float<T>(a), upper_part_of_float<T>(b));
+        ordered = Block::at_most(upper_part_of_float<T>(a), upper_part_of_float<T>(b));
       else
-        at_most = sortable_key<T>(a) <= sortable_key<T>(b);
-      all |= static_cast<unsigned>(at_most) << (i / 2);
+        ordered = sortable_key<T>(a) <= sortable_key<T>(b);
+      ordered_pairs |= static_cast<unsigned>(ordered) << (i / 2);
     }
-    return all;
+    return ordered_pairs;
   }
 };
 
-// Backward of unshifted pairs: exchanges rows of `in` as the saved bits say.
+// Backward of unshifted pairs: exchanges rows of dy by the saved bits.
 template <class T>
 struct return_pairs_kernel {
   static constexpr int max_threads = 256;
   using tile_type = group_tile<T, 4>;
 
   csp_groups groups;
-  tensor3<T const> in;
-  tensor3<T> out;  // may be in
+  tensor3<T const> dy;
+  tensor3<T> dx;  // may be dy
   group_rows order;
   grad_mode mode;
   tile_type tile;  // a unit is rows_of_byte rows
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const here = tile.open(block, groups, in);
-    if (!here.inside) return;
-    for (std::uint32_t unit = here.first; unit < here.last; unit += here.step)
-      if (here.contiguous(unit * rows_of_byte, rows_of_byte))
-        exchange<true, Block>(here, unit, here.column.valid);
+    auto const work = tile.open(block, groups, dy);
+    if (!work.inside) return;
+    for (std::uint32_t unit = work.first; unit < work.last; unit += work.step)
+      if (work.contiguous(unit * rows_of_byte, rows_of_byte))
+        exchange<true, Block>(work, unit, work.column.valid);
       else
-        exchange<false, Block>(here, unit, here.column.valid);
+        exchange<false, Block>(work, unit, work.column.valid);
   }
 
  private:
   template <bool Whole, class Block>
-  SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& here, std::uint32_t unit,
+  SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& work, std::uint32_t unit,
                                     std::uint32_t valid) const {
     std::uint32_t const first = unit * rows_of_byte;
     auto const length = static_cast<std::uint32_t>(groups.extents.length);
-    unsigned const exchanged = group_column<std::uint8_t const>(order, here.at)[unit];
+    unsigned const exchanged = group_column<std::uint8_t const>(order, work.index)[unit];
     bits_t<T> value[rows_of_byte];
     if constexpr (Whole)
-      here.read_contiguous(first, rows_of_byte, value);
+      work.read_contiguous(first, rows_of_byte, value);
     else
-      here.read_scattered(first, length, value);
-    column_of<T> const to(out, here.at);
+      work.read_scattered(first, length, value);
+    column_of<T> const target(dx, work.index);
     T old[rows_of_byte] = {};
     if (mode == grad_mode::accumulate) {
       SLICESORT_UNROLL
       for (unsigned i = 0; i < rows_of_byte; ++i)
-        if (Whole || first + i < length) old[i] = to[static_cast<index_t>(first) + i];
+        if (Whole || first + i < length) old[i] = target[static_cast<index_t>(first) + i];
     }
     SLICESORT_UNROLL
     for (unsigned i = 0; i < rows_of_byte; ++i) {
       bool const swap = (exchanged >> (i / 2) & 1u) != 0 && (Whole || first + (i | 1u) < valid);
       if (Whole || first + i < length)
-        to[static_cast<index_t>(first) + i] = stored_or_accumulated<Block>(
+        target[static_cast<index_t>(first) + i] = stored_or_accumulated<Block>(
             mode, old[i], bit_cast<T>(swap ? value[i ^ 1u] : value[i]));
     }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns whose groups are sorted by one thread each. Channels with different shifts read different
-// rows at a time, and memory would deliver eight times the bytes that are needed. So rows are
-// staged in shared memory first: a window of those that a block needs, where neighboring channels
-// have similar shifts; else a tile of whole columns. Where nothing is shifted, or a column is too
-// long, groups are read from the tensor.
+// rows at a time, which would load eight times the bytes that are needed. So rows are staged in
+// shared memory: a window of the rows that a block needs, if neighboring channels have similar
+// shifts; else a tile of whole columns. Groups are read from the tensor if nothing is shifted or a
+// column is too long.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,24 +19,24 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A unit is what a thread sorts at a time: a group, or eight pairs. One free row after every 2^Pad
-// rows of a tile keeps threads with neighboring units of a column out of each other's memory banks.
+// A unit is the rows that a thread sorts at a time: a group, or eight pairs. One free row after
+// every 2^Pad rows of a tile avoids bank conflicts between threads with neighboring units.
 template <class T, int Pad>
 struct group_tile {
-  static constexpr int at_once = 8;  // elements that a thread has in flight
+  static constexpr int in_flight = 8;  // elements that a thread has in flight
   static constexpr std::uint32_t run = 1u << Pad;
 
-  int width;  // columns: a power of two that divides the block
+  int width;  // columns: a power of two that divides the block size
   bool staged, windowed;
   bool rows_adjacent;
-  std::uint32_t units, rows_of_unit;  // of a column
-  std::uint32_t units_of_block;       // all, if whole columns are staged
+  std::uint32_t units, rows_of_unit;  // units of a column
+  std::uint32_t units_of_block;       // all units if whole columns are staged
   index_t blocks_of_tile;
-  index_division by_blocks, by_channels;  // of a tile, and of a sample
-  shift_spread spread;                    // if windowed; its width is that of the tile
+  index_division divide_by_blocks, divide_by_channels;  // of a tile, and of a sample
+  shift_spread spread;  // if windowed; its width is that of the tile
 
   SLICESORT_HD static constexpr index_t padded(index_t rows) { return rows + (rows >> Pad); }
-  // Whether every unit of a window begins behind a free row, and so crosses none.
+  // True if every unit of a window begins after a free row, and so crosses none.
   SLICESORT_HD bool aligned() const { return windowed && rows_of_unit == run; }
   SLICESORT_HD index_t staged_rows(extents3 e) const {
     if (!windowed) return e.length;
@@ -51,24 +51,23 @@ struct group_tile {
                                               static_cast<std::size_t>(width));
   }
 
-  // A thread's part of the tile.
   struct thread_work {
     tensor3<T const> const& x;
     bool inside = false;
-    column_index at{};
+    column_index index{};
     csp_column column{};
     std::uint32_t first = 0, last = 0, step = 0;  // units
     bool staged = false, windowed = false, aligned = false;
-    std::uint32_t window = 0;  // row n after the shift is row n + window of the tile, if windowed
-    T const* tile = nullptr;   // its column of the tile
+    std::uint32_t window = 0;  // if windowed, row n after the shift is row n + window of the tile
+    T const* tile = nullptr;   // the thread's column of the tile
     int width = 0;
 
-    // Whether `count` rows from `row` on are valid and come from consecutive rows.
+    // True if `count` rows from `row` on are valid and come from consecutive rows.
     SLICESORT_HD_INLINE bool contiguous(std::uint32_t row, std::uint32_t count) const {
       return row + count <= column.valid &&
              (windowed || column.source(row) + count <= column.valid);
     }
-    // value[k] = the bits of row `row` + k after the shift, for rows below `end`.
+    // Sets value[k] to the bits of row `row` + k after the shift, for rows below `end`.
     template <class Bits, std::size_t Count>
     SLICESORT_HD_INLINE void read(std::uint32_t row, std::uint32_t end,
                                   Bits (&value)[Count]) const {
@@ -84,32 +83,32 @@ struct group_tile {
       for (std::uint32_t k = 0; k < Count; ++k)
         value[k] = row + k < end ? bit_cast<Bits>((*this)[row + k]) : Bits{0};
     }
-    // value[k] = the bits of row `row` + k for k < wanted, of rows that are contiguous.
+    // Sets value[k] to the bits of row `row` + k for k < count; requires contiguous rows.
     template <class Bits, std::size_t Count>
-    SLICESORT_HD_INLINE void read_contiguous(std::uint32_t row, int wanted,
+    SLICESORT_HD_INLINE void read_contiguous(std::uint32_t row, int count,
                                              Bits (&value)[Count]) const {
       static_assert(Count <= run, "they cross one free row at most");
-      std::uint32_t const from = windowed ? row + window : column.source(row);
+      std::uint32_t const source_row = windowed ? row + window : column.source(row);
       if (aligned) {
-        T const* const source = tile + static_cast<int>(padded_row_of(from)) * width;
+        T const* const source = tile + static_cast<int>(padded_row_of(source_row)) * width;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k)
-          value[k] = k < wanted ? bit_cast<Bits>(source[k * width]) : Bits{0};
+          value[k] = k < count ? bit_cast<Bits>(source[k * width]) : Bits{0};
       } else if (staged) {
-        int const before_free = static_cast<int>(run - from % run);
-        T const* source = tile + static_cast<int>(padded_row_of(from)) * width;
+        int const before_free = static_cast<int>(run - source_row % run);
+        T const* source = tile + static_cast<int>(padded_row_of(source_row)) * width;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k) {
           if (k == before_free) source += width;
-          value[k] = k < wanted ? bit_cast<Bits>(*source) : Bits{0};
+          value[k] = k < count ? bit_cast<Bits>(*source) : Bits{0};
           source += width;
         }
       } else {
-        column_of<T const> const values(x, at);
-        T const* source = values.data + static_cast<index_t>(from) * values.stride;
+        column_of<T const> const values(x, index);
+        T const* source = values.data + static_cast<index_t>(source_row) * values.stride;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k) {
-          value[k] = k < wanted ? bit_cast<Bits>(*source) : Bits{0};
+          value[k] = k < count ? bit_cast<Bits>(*source) : Bits{0};
           source += values.stride;
         }
       }
@@ -120,83 +119,87 @@ struct group_tile {
 
    private:
     SLICESORT_HD_INLINE T in_tile(std::uint32_t row) const {
-      std::uint32_t const from = windowed ? row + window : column.source(row);
-      return tile[static_cast<int>(padded_row_of(from)) * width];
+      std::uint32_t const source_row = windowed ? row + window : column.source(row);
+      return tile[static_cast<int>(padded_row_of(source_row)) * width];
     }
     SLICESORT_HD_INLINE T in_tensor(std::uint32_t row) const {
-      return column_of<T const>(x, at)[static_cast<index_t>(column.source(row))];
+      return column_of<T const>(x, index)[static_cast<index_t>(column.source(row))];
     }
   };
   SLICESORT_HD_INLINE static std::uint32_t padded_row_of(std::uint32_t row) {
     return row + (row >> Pad);
   }
 
-  // Finds this thread's work, and stages the tile in shared memory: a barrier.
+  // Computes the thread's work and stages the tile in shared memory; contains a barrier.
   template <class Block>
   SLICESORT_HD_INLINE thread_work open(Block& block, csp_groups const& groups,
                                        tensor3<T const> const& x) const {
     extents3 const e = groups.extents;
     T* const tile = shared(block, e);
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    index_t const of_tile = by_blocks(block.index());
-    auto const part = static_cast<std::uint32_t>(block.index() - of_tile * blocks_of_tile);
-    index_t const number = of_tile * width + walk.column;
+    index_t const tile_index = divide_by_blocks(block.index());
+    auto const part = static_cast<std::uint32_t>(block.index() - tile_index * blocks_of_tile);
+    index_t const number = tile_index * width + walk.column;
     bool const inside = number < e.batch * e.channels;
-    index_t const sample = inside ? by_channels(number) : 0;
-    column_index const at{sample, inside ? number - sample * e.channels : 0};
+    index_t const sample = inside ? divide_by_channels(number) : 0;
+    column_index const index{sample, inside ? number - sample * e.channels : 0};
     std::uint32_t const first = part * units_of_block;
-    std::uint32_t const left = units - first;
+    std::uint32_t const remaining = units - first;
     thread_work work{x};
     work.inside = inside;
-    work.at = at;
-    work.column = groups.column(at);
+    work.index = index;
+    work.column = groups.column(index);
     work.first = first + static_cast<std::uint32_t>(walk.first_row);
-    work.last = first + (left < units_of_block ? left : units_of_block);
+    work.last = first + (remaining < units_of_block ? remaining : units_of_block);
     work.step = static_cast<std::uint32_t>(walk.step);
     work.staged = staged;
     work.windowed = windowed;
     work.tile = tile + walk.column;
     work.width = width;
     std::uint32_t const row = first * rows_of_unit;
-    // All rows of the column, where there is no smaller window.
+    // All rows of the column, unless there is a smaller window.
     csp_window window{static_cast<std::uint32_t>(e.length), 0, 0};
-    std::uint32_t end = staged ? window.valid : 0u, moved = 0;
+    std::uint32_t end = staged ? window.valid : 0u, offset = 0;
     if (windowed) {
-      window = csp_window::of(groups, at, work.column, spread, row);
-      if (aligned()) moved = (0u - row - window.place_of_row_0) % run;
-      work.window = window.place_of_row_0 + moved;
+      window = csp_window::make(groups, index, work.column, spread, row);
+      if (aligned()) offset = (0u - row - window.place_of_row_0) % run;
+      work.window = window.place_of_row_0 + offset;
       work.aligned = aligned();
-      std::uint32_t const all = units_of_block * rows_of_unit, here = window.valid - row;
-      end = row < window.valid ? (here < all ? here : all) + spread.above + spread.below : 0u;
+      std::uint32_t const block_rows = units_of_block * rows_of_unit,
+                          valid_rows = window.valid - row;
+      end = row < window.valid
+                ? (valid_rows < block_rows ? valid_rows : block_rows) + spread.above + spread.below
+                : 0u;
     }
     if (inside)
-      load(column_of<T const>(x, at), window, walk.rows(static_cast<int>(end)), tile + walk.column,
-           width, static_cast<int>(moved));
+      load(column_of<T const>(x, index), window, walk.rows(static_cast<int>(end)),
+           tile + walk.column, width, static_cast<int>(offset));
     if (staged) block.sync();
     return work;
   }
 
  private:
-  // Puts some rows of the window into the rows of the tile that are `moved` further: up to the end
-  // of the column, then from its begin.
-  SLICESORT_HD_INLINE static void load(column_of<T const> from, csp_window window, row_range rows,
-                                       T* tile, int width, int moved) {
+  // Stores rows of the window `offset` rows further in the tile: up to the end of the column, then
+  // from its begin.
+  SLICESORT_HD_INLINE static void load(column_of<T const> x, csp_window window, row_range rows,
+                                       T* tile, int width, int offset) {
     bool const jumps = static_cast<std::uint32_t>(rows.step) % run == 0;
     SLICESORT_NO_UNROLL
     while (rows.first < rows.end) {
-      auto const at = static_cast<int>(window.source(static_cast<std::uint32_t>(rows.first)));
-      int const before_end = rows.first + static_cast<int>(window.valid) - at;
-      row_range const here{rows.first, rows.step, rows.end < before_end ? rows.end : before_end};
-      auto source = from.walk(at - rows.first, here);
+      auto const source_row =
+          static_cast<int>(window.source(static_cast<std::uint32_t>(rows.first)));
+      int const before_end = rows.first + static_cast<int>(window.valid) - source_row;
+      row_range const part{rows.first, rows.step, rows.end < before_end ? rows.end : before_end};
+      auto source = x.walk(source_row - rows.first, part);
       auto const next = [&](int) { return source.next(); };
-      if (jumps) {  // all its rows are as far apart
-        row_walk<T> to{tile + padded(rows.first + moved) * width, padded(rows.step) * width};
-        copy_rows<at_once>(here, next, [&](int, T value) { to.next() = value; });
+      if (jumps) {  // rows at a constant distance
+        row_walk<T> target{tile + padded(rows.first + offset) * width, padded(rows.step) * width};
+        copy_rows<in_flight>(part, next, [&](int, T value) { target.next() = value; });
       } else {
-        copy_rows<at_once>(here, next,
-                           [&](int row, T value) { tile[padded(row + moved) * width] = value; });
+        copy_rows<in_flight>(part, next,
+                             [&](int row, T value) { tile[padded(row + offset) * width] = value; });
       }
-      rows.first += (here.end - rows.first + rows.step - 1) & -rows.step;
+      rows.first += (part.end - rows.first + rows.step - 1) & -rows.step;
     }
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of csp as its kernels see them: columns shifted in a circle and cut into groups.
+// Rows of csp as its kernels see them: columns shifted circularly and cut into groups.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,120 +16,116 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// One shifted column. Rows are numbered in 32 bits: there are at most 2^31.
+// Shifted column. Rows are numbered in 32 bits: there are at most 2^31.
 struct csp_column {
   std::uint32_t valid, shift;  // shift < valid, or both are 0
   bool ascending;
 
-  // The row that row `n` comes from. Rows past the valid ones stay.
+  // Source of row `n`. Rows past the valid ones stay in place.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
-    // One of the two wrapped around or is too large, and that is the larger one.
+    // One of the two wrapped around or is too large, which makes it the larger one.
     std::uint32_t const moved = n - shift, wrapped = moved + valid;
     return n >= valid ? n : moved < wrapped ? moved : wrapped;
   }
 };
 
 struct csp_groups {
-  extents3 extents;  // of the tensor
+  extents3 extents;
   index_t group;
-  row_division by_group;
-  index_t const* shifts;      // of every channel; null where all are equal
-  index_t uniform_shift;      // of every channel, where all are equal
-  index_t const* descending;  // not 0 for every channel that descends; null where all agree
-  bool all_descend;           // then
+  row_division divide_by_group;
+  index_t const* shifts;      // [channels]; null if all are equal
+  index_t uniform_shift;      // shift of all channels, if equal
+  index_t const* descending;  // [channels], nonzero if descending; null if all agree
+  bool all_descend;           // direction of all channels, if they agree
   tensor1<index_t const> lengths;
 
-  // Groups of a sample.
   SLICESORT_HD index_t count() const { return divide_up(extents.length, group); }
 
-  SLICESORT_HD csp_column column(column_index at) const {
-    index_t const valid = rows_of(lengths, at.batch, extents.length);
-    index_t shift = shifts != nullptr ? shifts[at.channel] : uniform_shift;
-    // Divides only where it must: a division costs as much as a dozen elements.
+  SLICESORT_HD csp_column column(column_index column) const {
+    index_t const valid = rows_of(lengths, column.batch, extents.length);
+    index_t shift = shifts != nullptr ? shifts[column.channel] : uniform_shift;
+    // Divides only if it must: a division costs as much as a dozen elements.
     if (shift < 0 || shift >= valid) shift = wrapped(shift, valid);
-    bool const descends = descending != nullptr ? descending[at.channel] != 0 : all_descend;
+    bool const descends = descending != nullptr ? descending[column.channel] != 0 : all_descend;
     return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift), !descends};
   }
-  // The first row of the group of row `n`.
   SLICESORT_HD_INLINE std::uint32_t first_of(std::uint32_t n) const {
-    return by_group(n) * static_cast<std::uint32_t>(group);
+    return divide_by_group(n) * static_cast<std::uint32_t>(group);
   }
 };
 
-// By how much the shifts of channels differ from that of the first of every `width` neighbors, in
-// rows: the largest is larger by `above`, the smallest smaller by `below`. Rows are counted in a
-// circle, so that it does not matter which of the equal shifts a policy names.
+// Differences between the shifts of channels and that of the first of every `width` neighbors, in
+// rows: at most `above` larger and `below` smaller. Rows are counted circularly, so equal shifts
+// may have different numbers.
 struct shift_spread {
   int width = 1;
   std::uint32_t above = 0, below = 0;
 };
 
-// The valid rows of a column that the rows from `row` on may come from, in the column and in all
-// its neighbors: rows of x from `start` on, in a circle. They are the rows of a window.
+// Window of the valid rows from which the rows from `row` on may come, in the column and all its
+// neighbors: rows of x from `start` on, circularly.
 struct csp_window {
   std::uint32_t valid, start;
   std::uint32_t place_of_row_0;  // row n after the shift is row n + place_of_row_0 of the window
 
-  SLICESORT_HD_INLINE static csp_window of(csp_groups const& groups, column_index at,
-                                           csp_column column, shift_spread spread,
-                                           std::uint32_t row) {
+  SLICESORT_HD_INLINE static csp_window make(csp_groups const& groups, column_index index,
+                                             csp_column column, shift_spread spread,
+                                             std::uint32_t row) {
     std::uint32_t const valid = column.valid;
     if (row >= valid) return {valid, 0, 0};
-    index_t const neighbor = at.channel & ~static_cast<index_t>(spread.width - 1);
-    std::uint32_t const shift = groups.column({at.batch, neighbor}).shift;
-    // How much larger this channel's shift is, which is -below .. above in a circle.
-    std::uint32_t const ahead = column.shift - shift + (column.shift < shift ? valid : 0u);
-    std::uint32_t const larger = ahead <= spread.above ? ahead : ahead - valid;
-    std::uint32_t const before = spread.above < valid ? spread.above : spread.above % valid;
-    std::uint32_t const from = row + (row < shift ? valid : 0u) - shift;
-    std::uint32_t const start = from + (from < before ? valid : 0u) - before;
+    index_t const neighbor = index.channel & ~static_cast<index_t>(spread.width - 1);
+    std::uint32_t const shift = groups.column({index.batch, neighbor}).shift;
+    // Circular difference of this channel's shift, in [-below, above].
+    std::uint32_t const difference = column.shift - shift + (column.shift < shift ? valid : 0u);
+    std::uint32_t const larger = difference <= spread.above ? difference : difference - valid;
+    std::uint32_t const above = spread.above < valid ? spread.above : spread.above % valid;
+    std::uint32_t const source_row = row + (row < shift ? valid : 0u) - shift;
+    std::uint32_t const start = source_row + (source_row < above ? valid : 0u) - above;
     return {valid, start, spread.above - larger - row};
   }
-  // Row `n` of the window in x.
+  // Row of x for row `n` of the window.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
     std::uint32_t const row = start + n;
     return row < valid ? row : row - valid < valid ? row - valid : row % valid;
   }
 };
 
-// The saved order of groups (detail/csp/params.hpp), or none.
 struct group_rows {
   void* data = nullptr;
   strides3 strides{};
-  int bytes = 1;  // of an element
+  int bytes = 1;  // bytes of an element
 
   group_rows() = default;
-  group_rows(void* where, strides3 s, int width) : data(where), strides(s), bytes(width) {}
+  group_rows(void* memory, strides3 s, int width) : data(memory), strides(s), bytes(width) {}
   explicit group_rows(index_tensor3 t)
       : group_rows(t.data(), t.strides(), static_cast<int>(t.width())) {}
   explicit group_rows(const_index_tensor3 t)
       : group_rows(const_cast<void*>(t.data()), t.strides(), static_cast<int>(t.width())) {}
 
   SLICESORT_HD bool present() const { return data != nullptr; }
-  SLICESORT_HD index_t offset(column_index at) const {
-    return at.batch * strides.batch + at.channel * strides.channels;
+  SLICESORT_HD index_t offset(column_index column) const {
+    return column.batch * strides.batch + column.channel * strides.channels;
   }
 };
-// A column of a saved order whose element width is known at compile time.
 template <class Index>
 struct group_column {
   Index* data;
   index_t stride;
 
-  SLICESORT_HD group_column(group_rows t, column_index at)
-      : data(static_cast<Index*>(t.data) + t.offset(at)), stride(t.strides.length) {}
+  SLICESORT_HD group_column(group_rows t, column_index column)
+      : data(static_cast<Index*>(t.data) + t.offset(column)), stride(t.strides.length) {}
   SLICESORT_HD_INLINE std::uint32_t operator[](index_t row) const {
     return static_cast<std::uint32_t>(data[row * stride]);
   }
 };
-// A column of a saved order whose element width is known at run time.
-struct any_group_column {
+// Column of a saved order with elements of a run-time width.
+struct untyped_group_column {
   unsigned char* data;
   index_t stride;  // bytes
   int bytes;
 
-  SLICESORT_HD any_group_column(group_rows t, column_index at)
-      : data(static_cast<unsigned char*>(t.data) + t.offset(at) * t.bytes),
+  SLICESORT_HD untyped_group_column(group_rows t, column_index column)
+      : data(static_cast<unsigned char*>(t.data) + t.offset(column) * t.bytes),
         stride(t.strides.length * t.bytes),
         bytes(t.bytes) {}
   SLICESORT_HD_INLINE std::uint32_t operator[](index_t row) const {

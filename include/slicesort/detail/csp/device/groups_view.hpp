@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of csp as columns for the sort kernels (see columns_view.hpp). Every group of every
+// Groups of csp as columns for the sort kernels (see columns_view.hpp). Every group of every
 // channel of every sample is a column, and groups of neighboring channels are neighbors.
 #pragma once
 
@@ -15,18 +15,18 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct groups_view {
   using element = T;
-  static constexpr bool in_registers = false;  // short groups have kernels of their own
+  static constexpr bool in_registers = false;  // short groups have separate kernels
 
   csp_groups groups;
   tensor3<T const> x;
-  tensor3<T> y;      // without data, values are not written
-  group_rows order;  // without data, the order is not written
-  group_rows
-      destinations;  // the order of every sample's reference; without data, groups come out sorted
+  tensor3<T> y;      // not written if null
+  group_rows order;  // not written if null
+  // Order of every sample's reference; if null, groups are stored sorted.
+  group_rows destinations;
 
   struct column_index {
-    detail::column_index of;
-    index_t first;  // row of the group
+    detail::column_index column;
+    index_t first;  // first row of the group
   };
   SLICESORT_HD index_t columns() const {
     return groups.extents.batch * groups.count() * groups.extents.channels;
@@ -37,21 +37,23 @@ struct groups_view {
   SLICESORT_HD bool needs_rows() const { return order.present(); }
 
   SLICESORT_HD column_index locate(index_t number) const {
-    index_t const of_all = number / groups.extents.channels, batch = of_all / groups.count();
-    return {{batch, number - of_all * groups.extents.channels},
-            (of_all - batch * groups.count()) * groups.group};
+    index_t const group = number / groups.extents.channels, batch = group / groups.count();
+    return {{batch, number - group * groups.extents.channels},
+            (group - batch * groups.count()) * groups.group};
   }
-  SLICESORT_HD index_t rows(column_index at) const {
-    index_t const left = groups.extents.length - at.first;
-    return left < groups.group ? left : groups.group;
+  SLICESORT_HD index_t rows(column_index index) const {
+    index_t const remaining = groups.extents.length - index.first;
+    return remaining < groups.group ? remaining : groups.group;
   }
-  SLICESORT_HD index_t valid(column_index at) const {
-    index_t const left = rows_of(groups.lengths, at.of.batch, groups.extents.length) - at.first;
-    return left < 0 ? 0 : left < groups.group ? left : groups.group;
+  SLICESORT_HD index_t valid(column_index index) const {
+    index_t const remaining =
+        rows_of(groups.lengths, index.column.batch, groups.extents.length) - index.first;
+    return remaining < 0 ? 0 : remaining < groups.group ? remaining : groups.group;
   }
-  SLICESORT_HD bool ascending(column_index at) const { return groups.column(at.of).ascending; }
+  SLICESORT_HD bool ascending(column_index index) const {
+    return groups.column(index.column).ascending;
+  }
 
-  // The group's values after the shift.
   struct reader {
     column_of<T const> x;
     csp_column column;
@@ -64,48 +66,50 @@ struct groups_view {
       return {*this, start + rows.first, rows.step};
     }
   };
-  SLICESORT_HD reader values(column_index at) const {
-    return {column_of<T const>(x, at.of), groups.column(at.of),
-            static_cast<std::uint32_t>(at.first)};
+  SLICESORT_HD reader values(column_index index) const {
+    return {column_of<T const>(x, index.column), groups.column(index.column),
+            static_cast<std::uint32_t>(index.first)};
   }
 
-  // The destination of the k-th smallest row of the group. Rows past the valid ones stay in place.
+  // Destination of the k-th smallest row of the group. Rows past the valid ones stay in place.
   struct target {
-    any_group_column destinations;
+    untyped_group_column destinations;
     bool aligned;
     index_t first, valid;
 
-    SLICESORT_HD target(groups_view const& view, column_index at)
-        : destinations(view.destinations, {at.of.batch, 0}),
+    SLICESORT_HD target(groups_view const& view, column_index index)
+        : destinations(view.destinations, {index.column.batch, 0}),
           aligned(view.destinations.present()),
-          first(at.first),
-          valid(view.valid(at)) {}
+          first(index.first),
+          valid(view.valid(index)) {}
     SLICESORT_HD_INLINE index_t operator()(index_t k) const {
       return first + (aligned && k < valid ? static_cast<index_t>(destinations[first + k]) : k);
     }
   };
   struct writer {
     column_of<T> y;
-    target to;
-    SLICESORT_HD_INLINE T& operator[](index_t k) const { return y[to(k)]; }
+    target destination;
+    SLICESORT_HD_INLINE T& operator[](index_t k) const { return y[destination(k)]; }
     SLICESORT_HD_INLINE indexed_walk<writer> walk(index_t start, row_range rows) const {
       return {*this, start + rows.first, rows.step};
     }
   };
-  SLICESORT_HD writer results(column_index at) const {
-    return {column_of<T>(y, at.of), target(*this, at)};
+  SLICESORT_HD writer results(column_index index) const {
+    return {column_of<T>(y, index.column), target(*this, index)};
   }
   struct row_writer {
-    any_group_column order;
-    target to;
-    SLICESORT_HD_INLINE void set(index_t k, std::uint32_t row) const { order.set(to(k), row); }
-    template <int Count, class Number>
-    SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, Number const& number) const {
-      copy_rows<Count>(rows, number, [&](int n, std::uint32_t row) { set(start + n, row); });
+    untyped_group_column order;
+    target destination;
+    SLICESORT_HD_INLINE void set(index_t k, std::uint32_t row) const {
+      order.set(destination(k), row);
+    }
+    template <int Count, class Row>
+    SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, Row const& source) const {
+      copy_rows<Count>(rows, source, [&](int n, std::uint32_t row) { set(start + n, row); });
     }
   };
-  SLICESORT_HD row_writer numbers(column_index at) const {
-    return {any_group_column(order, at.of), target(*this, at)};
+  SLICESORT_HD row_writer source_rows(column_index index) const {
+    return {untyped_group_column(order, index.column), target(*this, index)};
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The permutation of csp for the permute kernels (see permutation_rows.hpp): a saved order of
-// groups, then the shift.
+// Permutation of csp for the permute kernels (see permutation_rows.hpp): a saved order of groups,
+// then the shift.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,10 +12,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The forms of a saved order.
 struct no_order {};        // groups of one row
-struct order_of_pairs {};  // one bit a pair
-struct order_of_bytes {};  // 8 bits a row
+struct order_of_pairs {};  // 1 bit per pair
+struct order_of_bytes {};  // 8 bits per row
 struct order_of_any_size {};
 
 template <class Kind>
@@ -26,29 +25,29 @@ struct csp_rows {
   struct column {
     csp_column rows;
     csp_groups const& groups;
-    std::conditional_t<std::is_same_v<Kind, order_of_any_size>, any_group_column,
+    std::conditional_t<std::is_same_v<Kind, order_of_any_size>, untyped_group_column,
                        group_column<std::uint8_t const>>
         saved;
 
-    // The row of x that becomes row `row` of y. Even a corrupt order stays inside the column.
+    // Source of row `row` of y. Even a corrupt order stays inside the column.
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       auto const n = static_cast<std::uint32_t>(row);
-      std::uint32_t m = n;
+      std::uint32_t source = n;
       if (n < rows.valid) {
         if constexpr (std::is_same_v<Kind, order_of_pairs>)
-          m ^= saved[n / 16] >> (n / 2 % 8) & 1u;
+          source ^= saved[n / 16] >> (n / 2 % 8) & 1u;
         else if constexpr (!std::is_same_v<Kind, no_order>)
-          m = groups.first_of(n) + saved[n];
-        if (m >= rows.valid) m = rows.valid - 1;
+          source = groups.first_of(n) + saved[n];
+        if (source >= rows.valid) source = rows.valid - 1;
       }
-      return static_cast<index_t>(rows.source(m));
+      return static_cast<index_t>(rows.source(source));
     }
-    SLICESORT_HD_INLINE indexed_walk<column> walk(row_range at) const {
-      return {*this, at.first, at.step};
+    SLICESORT_HD_INLINE indexed_walk<column> walk(row_range range) const {
+      return {*this, range.first, range.step};
     }
   };
-  SLICESORT_HD_INLINE column open(column_index at) const {
-    return {groups.column(at), groups, {order, at}};
+  SLICESORT_HD_INLINE column open(column_index index) const {
+    return {groups.column(index), groups, {order, index}};
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shifts and directions of csp's channels in device memory.
+// Shifts and directions of csp's channels in device memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,57 +14,59 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// What the policies say of a call's channels. What differs between them lies in the workspace.
+// Policies of a call, evaluated for all channels. Values that differ between channels lie in the
+// workspace.
 struct csp_shifts {
-  index_t* all = nullptr;         // every channel's shift; null where all are equal
-  index_t first = 0;              // then
-  index_t* descending = nullptr;  // 1 for every channel that descends, else 0; null where all agree
-  bool first_descends = false;    // then
-  bool shifting = false;          // whether any shift is not 0
+  index_t* per_channel = nullptr;  // shift of every channel; null if all are equal
+  index_t uniform = 0;             // shift of all channels, if equal
+  index_t* descending = nullptr;   // [channels], nonzero if descending; null if all agree
+  bool all_descend = false;        // direction of all channels, if they agree
+  bool shifting = false;           // true if some shift is not 0
 };
 
-// Numbers of the workspace that are written for so many channels, at most.
+// Numbers in the workspace for `channels` channels.
 constexpr index_t csp_shift_numbers(index_t channels) { return 2 * channels; }
 
-// Asks the policies for every channel, and uploads what differs to `memory`: the shifts, followed
-// by the directions. A shift can be any 64-bit number, which leaves no bit for the direction.
+// Evaluates the policies for every channel, and uploads values that differ to `memory`: the shifts,
+// then the directions. A shift may be any 64-bit number, which leaves no bit for the direction.
 template <class Grid>
-csp_shifts upload_shifts(Grid const& grid, csp_config const& config, extents3 e, index_t* memory) {
-  csp_shifts m;
+csp_shifts upload_shifts(Grid const& grid, csp_config const& config, extents3 extents,
+                         index_t* memory) {
+  csp_shifts shifts;
   bool mixed = false;
-  m.first_descends = config.descends(0, e);
-  for (index_t c = 1; c < e.channels && !mixed; ++c)
-    mixed = config.descends(c, e) != m.first_descends;
+  shifts.all_descend = config.descends(0, extents);
+  for (index_t c = 1; c < extents.channels && !mixed; ++c)
+    mixed = config.descends(c, extents) != shifts.all_descend;
   auto const number = [&](index_t i) -> index_t {
-    if (i >= e.channels) return config.descends(i - e.channels, e);
-    index_t const shift = config.shift(i, e);
-    m.shifting |= shift != 0;
+    if (i >= extents.channels) return config.descends(i - extents.channels, extents);
+    index_t const shift = config.shift(i, extents);
+    shifts.shifting |= shift != 0;
     return shift;
   };
   uploaded_numbers const uploaded =
-      upload_numbers(grid, mixed ? 2 * e.channels : e.channels, number, memory, mixed);
-  m.first = uploaded.first;
-  if (mixed) m.descending = memory + e.channels;
-  if (mixed || !uploaded.uniform) m.all = memory;
-  return m;
+      upload_numbers(grid, mixed ? 2 * extents.channels : extents.channels, number, memory, mixed);
+  shifts.uniform = uploaded.first;
+  if (mixed) shifts.descending = memory + extents.channels;
+  if (mixed || !uploaded.uniform) shifts.per_channel = memory;
+  return shifts;
 }
 
-// The spread of shifts among `width` neighbors; a width of 0 if it is more than `limit` rows.
-// Shifts are compared in the circle of all rows; as they are where samples have lengths, and so
-// circles of their own.
-inline shift_spread spread_of(csp_config const& config, extents3 e, bool lengths, int width,
+// Computes the spread of shifts among `width` neighbors; its width is 0 if it exceeds `limit` rows.
+// Shifts are compared modulo the length, unless samples have lengths: then each has its own
+// modulus.
+inline shift_spread spread_of(csp_config const& config, extents3 extents, bool lengths, int width,
                               index_t limit) {
   // Differences of smaller numbers cannot overflow.
   constexpr index_t large = index_t{1} << 60;
   index_t first = 0, above = 0, below = 0;
-  for (index_t c = 0; c < e.channels; ++c) {
-    index_t shift = config.shift(c, e);
-    if (!lengths) shift = wrapped(shift, e.length);
+  for (index_t c = 0; c < extents.channels; ++c) {
+    index_t shift = config.shift(c, extents);
+    if (!lengths) shift = wrapped(shift, extents.length);
     if (shift > large || shift < -large) return {0, 0, 0};
     if (c % width == 0) first = shift;
     index_t larger = shift - first;
-    if (!lengths && larger > e.length / 2) larger -= e.length;
-    if (!lengths && larger < -(e.length / 2)) larger += e.length;
+    if (!lengths && larger > extents.length / 2) larger -= extents.length;
+    if (!lengths && larger < -(extents.length / 2)) larger += extents.length;
     above = std::max(above, larger);
     below = std::max(below, -larger);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short groups: one thread shifts, sorts and aligns a group in its registers.
+// Sorts short groups: one thread shifts, sorts and aligns a group in its registers.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/csp/device/group_tile.hpp>
 #include <slicesort/detail/csp/device/groups.hpp>
 #include <slicesort/detail/csp/device/groups_view.hpp>
-#include <slicesort/detail/sort/device/register_rows.hpp>
+#include <slicesort/detail/sort/device/network.hpp>
 #include <slicesort/detail/sort/device/sort_packed_rows.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -16,11 +16,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows: a power of two, at least the group. Orders, also those of the references, have 8 bits a
-// row.
+// Rows: a power of two, at least the group. Orders, including those of the references, have 8 bits
+// a row.
 template <class T, int Rows>
 struct sort_short_groups_kernel {
-  static constexpr int registers = Rows * static_cast<int>(sizeof(T)) / 2;  // of keys, about
+  static constexpr int registers = Rows * static_cast<int>(sizeof(T)) / 2;  // approximate, for keys
   static constexpr int max_threads = registers <= 8 ? 1024 : registers <= 32 ? 512 : 256;
   static constexpr int pad = Rows <= 8 ? 3 : Rows <= 16 ? 4 : Rows <= 32 ? 5 : Rows <= 64 ? 6 : 7;
   using tile_type = group_tile<T, pad>;
@@ -35,57 +35,59 @@ struct sort_short_groups_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const here = tile.open(block, view.groups, view.x);
-    if (!here.inside) return;
-    for (std::uint32_t unit = here.first; unit < here.last; unit += here.step) {
+    auto const work = tile.open(block, view.groups, view.x);
+    if (!work.inside) return;
+    for (std::uint32_t unit = work.first; unit < work.last; unit += work.step) {
       std::uint32_t const first = unit * static_cast<std::uint32_t>(view.groups.group);
-      auto const left = static_cast<std::uint32_t>(view.groups.extents.length) - first;
-      int const length = static_cast<int>(left < view.groups.group ? left : view.groups.group);
-      auto const remaining = static_cast<int>(here.column.valid) - static_cast<int>(first);
+      auto const group_rows = static_cast<std::uint32_t>(view.groups.extents.length) - first;
+      int const length =
+          static_cast<int>(group_rows < view.groups.group ? group_rows : view.groups.group);
+      auto const remaining = static_cast<int>(work.column.valid) - static_cast<int>(first);
       int const valid = remaining < 0 ? 0 : remaining < length ? remaining : length;
-      sort_packed_rows<Block, T, Rows>(rows_of_group{view, here, first, length, valid}, length,
-                                       valid, here.column.ascending);
+      sort_packed_rows<Block, T, Rows>(rows_of_group{view, work, first, length, valid}, length,
+                                       valid, work.column.ascending);
     }
   }
 
  private:
   struct rows_of_group {
     groups_view<T> const& view;
-    typename tile_type::thread_work const& here;
+    typename tile_type::thread_work const& work;
     std::uint32_t first;
     int length, valid;
 
     template <std::size_t Count>
     SLICESORT_HD_INLINE void read(int row, bits_t<T> (&value)[Count]) const {
-      here.read(first + static_cast<std::uint32_t>(row), first + static_cast<std::uint32_t>(length),
+      work.read(first + static_cast<std::uint32_t>(row), first + static_cast<std::uint32_t>(length),
                 value);
     }
     SLICESORT_HD_INLINE T operator[](int row) const {
-      return here[first + static_cast<std::uint32_t>(row)];
+      return work[first + static_cast<std::uint32_t>(row)];
     }
     SLICESORT_HD_INLINE bool needs_values() const { return view.needs_values(); }
-    template <int, class Number>
-    SLICESORT_HD_INLINE void put_numbers(Number const& number) const {
+    template <int, class Row>
+    SLICESORT_HD_INLINE void store_sources(Row const& row) const {
       if (!view.needs_rows()) return;
-      group_column<std::uint8_t> const order(view.order, here.at);
-      put(order.data + static_cast<index_t>(first) * order.stride, order.stride, number);
+      group_column<std::uint8_t> const order(view.order, work.index);
+      store(order.data + static_cast<index_t>(first) * order.stride, order.stride, row);
     }
     template <int, class Value>
-    SLICESORT_HD_INLINE void put_values(Value const& value) const {
-      column_of<T> const y(view.y, here.at);
-      put(y.data + static_cast<index_t>(first) * y.stride, y.stride,
-          [&](int i) { return bit_cast<T>(value(i)); });
+    SLICESORT_HD_INLINE void store_values(Value const& value) const {
+      column_of<T> const y(view.y, work.index);
+      store(y.data + static_cast<index_t>(first) * y.stride, y.stride,
+            [&](int i) { return bit_cast<T>(value(i)); });
     }
 
    private:
     template <class Element, class Value>
-    SLICESORT_HD_INLINE void put(Element* to, index_t stride, Value const& value) const {
-      if (!view.destinations.present()) return store_register_rows<Rows>(to, stride, length, value);
-      group_column<std::uint8_t const> const destinations(view.destinations, {here.at.batch, 0});
+    SLICESORT_HD_INLINE void store(Element* out, index_t stride, Value const& value) const {
+      if (!view.destinations.present())
+        return store_register_rows<Rows>(out, stride, length, value);
+      group_column<std::uint8_t const> const destinations(view.destinations, {work.index.batch, 0});
       for_register_rows<Rows>(length, [&](int i) {
         index_t const offset =
             i < valid ? static_cast<index_t>(destinations[static_cast<index_t>(first) + i]) : i;
-        to[offset * stride] = static_cast<Element>(value(i));
+        out[offset * stride] = static_cast<Element>(value(i));
       });
     }
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligned groups: the order of every sample's reference channel, which the other channels follow.
+// Computes the order of every sample's reference channel, which the other channels follow.
 #pragma once
 
 #include <slicesort/detail/csp/host/layout.hpp>
@@ -26,35 +26,39 @@ void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destina
   }
 }
 
-// Finds the order of every sample's reference. Rows past the valid ones stay in place: a length is
-// read again where the other channels follow, and may have been written to by then.
+// Computes the order of every sample's reference. Padding maps to itself: a length is read again
+// when the other channels follow, and may have changed by then.
 template <class T>
-void align_groups(host_exec const& exec, csp_forward<T> const& p, csp_layout<T> const& m,
-                  csp_kernels<T> const& use) {
-  extents3 const e = p.x.extents();
-  index_t const group = p.config.group;
-  for_each_task(exec, e.batch, [&](unsigned slot, index_t batch) {
-    csp_task_memory<T> const memory = m.tasks[slot];
-    column_chunk const b{batch, p.config.reference, 1};
-    T const* const x = p.x.data() + p.x.offset(batch, 0, p.config.reference);
-    index_t const rows = valid_rows(p.lengths, batch, e.length), first = batch * e.length;
+void align_groups(host_exec const& exec, csp_forward<T> const& params, csp_layout<T> const& layout,
+                  csp_kernels<T> const& kernels) {
+  extents3 const extents = params.x.extents();
+  index_t const group = params.config.group;
+  for_each_task(exec, extents.batch, [&](unsigned thread, index_t batch) {
+    csp_task_memory<T> const scratch = layout.tasks[thread];
+    column_chunk const chunk{batch, params.config.reference, 1};
+    T const* const x = params.x.data() + params.x.offset(batch, 0, params.config.reference);
+    index_t const rows = valid_rows(params.lengths, batch, extents.length),
+                  first = batch * extents.length;
     if (is_long_group(group)) {
-      memory.long_groups.argsort(x, p.x.strides().length, rows, group, m.long_destinations + first);
+      scratch.long_groups.argsort(x, params.x.strides().length, rows, group,
+                                  layout.long_destinations + first);
     } else if (group == 2) {
-      align_pairs(x, p.x.strides().length, rows, m.destinations + first);
+      align_pairs(x, params.x.strides().length, rows, layout.destinations + first);
     } else if (group > 2) {
-      tensor3<T> const sorted(memory.tile.columns, {1, rows, 1});
-      csp_tile<T> t = m.tile_of(p.x, sorted, b, group, p.lengths, memory.tile, csp_step::forward);
-      t.stream = false;
-      t.to_at = m.operand({1, rows, 1}, sorted.strides(), {0, 0, 1});
-      t.order = m.destinations + first, t.order_width = index_width::bits16, t.order_at = t.to_at;
-      use.move_csp_tile(t, csp_step::forward);
+      tensor3<T> const sorted(scratch.tile.columns, {1, rows, 1});
+      csp_tile<T> tile = layout.make_tile(params.x, sorted, chunk, group, params.lengths,
+                                          scratch.tile, csp_step::forward);
+      tile.stream = false;
+      tile.to_layout = layout.operand({1, rows, 1}, sorted.strides(), {0, 0, 1});
+      tile.order = layout.destinations + first, tile.order_width = index_width::bits16,
+      tile.order_layout = tile.to_layout;
+      kernels.move_csp_tile(tile, csp_step::forward);
     }
-    for (index_t i = rows; i < e.length; ++i)
+    for (index_t i = rows; i < extents.length; ++i)
       if (is_long_group(group))
-        m.long_destinations[first + i] = static_cast<std::uint32_t>(i % group);
+        layout.long_destinations[first + i] = static_cast<std::uint32_t>(i % group);
       else
-        m.destinations[first + i] = static_cast<std::uint16_t>(i % group);
+        layout.destinations[first + i] = static_cast<std::uint16_t>(i % group);
   });
 }
 

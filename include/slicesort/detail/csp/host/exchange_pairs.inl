@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of two rows, each of which is exchanged or not; a bit says which. Rows are 32 elements
-// wide, and at most 16 are passed at a time, so that the bits of a channel fill one byte. Included
-// once per instruction set.
+// Groups of two rows, which are exchanged or not; one bit a pair says so. Rows have 32 elements,
+// and at most 16 are passed at a time, so the bits of a channel fill one byte. Included once per
+// instruction set.
 
 template <class T>
 struct pair_exchange {
@@ -10,8 +10,8 @@ struct pair_exchange {
   using V = vec<bits, lanes>;
   using saved_lanes = vec<std::uint8_t, lanes>;
 
-  // Puts every pair in ascending order of its keys, or in descending order where the pair's bit of
-  // `falling` is set. Pairs of equal keys count as ascending. Saves the bits of those exchanged.
+  // Sorts every pair by its keys, in descending order if its bit of `falling` is set. Pairs of
+  // equal keys count as ascending. Saves a bit for each exchanged pair.
   template <bool Stream>
   static void forward(T const* from, index_t from_pitch, int rows, bits const* flip,
                       unsigned falling, T* to, index_t to_pitch, std::uint8_t* saved) {
@@ -19,7 +19,6 @@ struct pair_exchange {
       order_lanes<Stream>(from + c, from_pitch, rows, load_lanes<V>(flip + c), falling, to + c,
                           to_pitch, saved + c);
   }
-  // Exchanges the pairs whose saved bits are set.
   template <bool Stream>
   static void backward(T const* from, index_t from_pitch, int rows, std::uint8_t const* saved,
                        T* to, index_t to_pitch) {
@@ -27,19 +26,18 @@ struct pair_exchange {
       exchange_lanes<Stream>(from + c, from_pitch, rows, saved + c, to + c, to_pitch);
   }
 
-  // Both for unshifted pairs of rows, in the order of memory.
   template <bool Stream>
   static void forward_rows(pair_rows<T> const& r) {
     V const flip = broadcast<V>(r.flip);
     for (index_t i = r.first; i < r.end; i += csp_batch) {
       int const count = r.batch_at(i);
       unsigned const falling = falling_pairs(r.destinations, i, count);
-      alignas(64) std::uint8_t unwanted[static_cast<std::size_t>(lanes)];
+      alignas(64) std::uint8_t unused[static_cast<std::size_t>(lanes)];
       for (index_t c = 0; c < r.channels; c += lanes)
         order_lanes<Stream>(
             r.from + i * r.from_pitch + c, r.from_pitch, count, flip, falling,
             r.to + i * r.to_pitch + c, r.to_pitch,
-            r.order == nullptr ? unwanted : r.order + i / csp_batch * r.order_pitch + c);
+            r.order == nullptr ? unused : r.order + i / csp_batch * r.order_pitch + c);
     }
     finish_streaming<Stream>();
   }
@@ -58,14 +56,14 @@ struct pair_exchange {
   static SLICESORT_INLINE void order_lanes(T const* from, index_t from_pitch, int rows,
                                            V const& flip, unsigned falling, T* to, index_t to_pitch,
                                            std::uint8_t* saved) {
-    V swaps{}, unused{};
+    V swaps{}, changed{};
     for (int p = 0; p < rows / 2; ++p) {
-      T const* const in = from + 2 * p * from_pitch;
-      V const a = load_lanes<V>(in), b = load_lanes<V>(in + from_pitch);
-      V const ka = canonical_keys<T, lanes>(a, unused) ^ flip,
-              kb = canonical_keys<T, lanes>(b, unused) ^ flip;
-      auto const other = static_cast<bits>(bits{0} - static_cast<bits>(falling >> p & 1u));
-      V const swap = greater(ka, kb) ^ broadcast<V>(other);
+      T const* const source = from + 2 * p * from_pitch;
+      V const a = load_lanes<V>(source), b = load_lanes<V>(source + from_pitch);
+      V const ka = canonical_keys<T, lanes>(a, changed) ^ flip,
+              kb = canonical_keys<T, lanes>(b, changed) ^ flip;
+      auto const reversed = static_cast<bits>(bits{0} - static_cast<bits>(falling >> p & 1u));
+      V const swap = greater(ka, kb) ^ broadcast<V>(reversed);
       T* const out = to + 2 * p * to_pitch;
       store_vector<Stream>(out, select(swap, b, a));
       store_vector<Stream>(out + to_pitch, select(swap, a, b));
@@ -79,8 +77,8 @@ struct pair_exchange {
                                               std::uint8_t const* saved, T* to, index_t to_pitch) {
     V const swaps = convert<V>(load_lanes<saved_lanes>(saved));
     for (int p = 0; p < rows / 2; ++p) {
-      T const* const in = from + 2 * p * from_pitch;
-      V const a = load_lanes<V>(in), b = load_lanes<V>(in + from_pitch);
+      T const* const source = from + 2 * p * from_pitch;
+      V const a = load_lanes<V>(source), b = load_lanes<V>(source + from_pitch);
       V const bit = broadcast<V>(static_cast<bits>(1u << p)), swap = equal(swaps & bit, bit);
       T* const out = to + 2 * p * to_pitch;
       store_vector<Stream>(out, select(swap, b, a));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups too long for 16-bit row numbers: their channels, contiguous in scratch, are sorted by
-// radix.
+// Sorts groups too long for 16-bit row numbers: radix sort of their channels, contiguous in
+// scratch.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -15,99 +15,98 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// True if the rows of a group exceed what a 16-bit number can name.
 constexpr bool is_long_group(index_t group) { return group > 65536; }
 
 template <class T>
 class csp_long_groups {
  public:
   csp_long_groups() = default;
-  csp_long_groups(arena& a, index_t group, bool aligned) : radix_(a, group) {
+  csp_long_groups(arena& memory, index_t group, bool aligned) : radix_(memory, group) {
     auto const elements = static_cast<std::size_t>(aligned ? radix_tile<T>::columns * group : 0);
-    values_ = a.take<T>(elements);
-    rows_ = a.take<std::uint32_t>(elements);
+    values_ = memory.take<T>(elements);
+    rows_ = memory.take<std::uint32_t>(elements);
   }
 
-  // Sorts the groups of a tile whose shifted channels are in `t.scratch.columns`. Sorted row k of
-  // the group that begins at row n goes to row destinations[n + k] of the group; to row k where
-  // there are none.
-  void run(csp_tile<T> const& t, std::uint32_t const* destinations) const {
-    for (index_t first = 0; first < t.rows; first += t.group)
-      for (int lane = 0; lane < t.width; lane += radix_tile<T>::columns)
-        run_part(t, first, lane, destinations);
+  // Sorts the groups of a tile whose shifted channels are in `scratch.columns`. Sorted row k of the
+  // group that begins at row n goes to row destinations[n + k] of the group, or to row k without
+  // destinations.
+  void run(csp_tile<T> const& tile, std::uint32_t const* destinations) const {
+    for (index_t first = 0; first < tile.rows; first += tile.group)
+      for (int lane = 0; lane < tile.width; lane += radix_tile<T>::columns)
+        run_part(tile, first, lane, destinations);
   }
 
   // Writes the row numbers of every group of one column, in sorted order, to `rows`.
   void argsort(T const* x, index_t pitch, index_t valid, index_t group, std::uint32_t* rows) const {
     for (index_t first = 0; first < valid; first += group) {
-      column_tile<T> c = part_of(std::min(group, valid - first), 1);
-      c.x = x + first * pitch;
-      c.x_at = contiguous(0, 1);
-      c.x_at.pitch = pitch;
-      c.y = values_, c.y_at = contiguous(c.rows, 1);
-      c.perm = rows + first, c.perm_at = c.y_at;
-      radix_.run(c);
+      column_tile<T> sorted = part_of(std::min(group, valid - first), 1);
+      sorted.x = x + first * pitch;
+      sorted.x_layout = contiguous(0, 1);
+      sorted.x_layout.pitch = pitch;
+      sorted.y = values_, sorted.y_layout = contiguous(sorted.rows, 1);
+      sorted.perm = rows + first, sorted.perm_layout = sorted.y_layout;
+      radix_.run(sorted);
     }
   }
 
  private:
   static tile_operand contiguous(index_t pitch, int width) {
-    tile_operand at;
-    for (int lane = 0; lane < tile_columns; ++lane) at.start[lane] = lane * pitch;
-    at.pitch = 1;
-    at.width = width;
-    at.adjacent = at.dense = false;
-    return at;
+    tile_operand layout;
+    for (int lane = 0; lane < tile_columns; ++lane) layout.start[lane] = lane * pitch;
+    layout.pitch = 1;
+    layout.width = width;
+    layout.adjacent = layout.dense = false;
+    return layout;
   }
-  // The operand of `width` lanes of `all`, from `lane` on.
-  static tile_operand part_of_operand(tile_operand const& all, int lane, int width) {
-    tile_operand at = all;
-    for (int k = 0; k < width; ++k) at.start[k] = all.start[lane + k];
-    at.width = width;
-    at.dense = false;
-    return at;
+  static tile_operand part_of_operand(tile_operand const& operand, int lane, int width) {
+    tile_operand layout = operand;
+    for (int k = 0; k < width; ++k) layout.start[k] = operand.start[lane + k];
+    layout.width = width;
+    layout.dense = false;
+    return layout;
   }
   static column_tile<T> part_of(index_t rows, int width) {
-    column_tile<T> c{};
-    c.perm_width = index_width::bits32;
-    c.width = width, c.rows = rows, c.group = rows;
-    for (index_t& valid : c.valid) valid = rows;
-    return c;
+    column_tile<T> sorted{};
+    sorted.perm_width = index_width::bits32;
+    sorted.width = width, sorted.rows = rows, sorted.group = rows;
+    for (index_t& valid : sorted.valid) valid = rows;
+    return sorted;
   }
 
-  void run_part(csp_tile<T> const& t, index_t first, int lane,
+  void run_part(csp_tile<T> const& tile, index_t first, int lane,
                 std::uint32_t const* destinations) const {
-    int const width = std::min(radix_tile<T>::columns, t.width - lane);
-    column_tile<T> c = part_of(std::min(t.group, t.rows - first), width);
-    c.x = t.scratch.columns + lane * t.scratch.pitch + first;
-    c.x_at = contiguous(t.scratch.pitch, width);
-    for (int k = 0; k < width; ++k) c.flip[k] = t.flip[lane + k];
-    tile_operand const to_at = part_of_operand(t.to_at, lane, width);
-    tile_operand const order_at =
-        t.order == nullptr ? to_at : part_of_operand(t.order_at, lane, width);
-    T* const to = t.to + first * to_at.pitch;
-    auto* const order = t.order == nullptr
+    int const width = std::min(radix_tile<T>::columns, tile.width - lane);
+    column_tile<T> sorted = part_of(std::min(tile.group, tile.rows - first), width);
+    sorted.x = tile.scratch.columns + lane * tile.scratch.pitch + first;
+    sorted.x_layout = contiguous(tile.scratch.pitch, width);
+    for (int k = 0; k < width; ++k) sorted.flip[k] = tile.flip[lane + k];
+    tile_operand const to_layout = part_of_operand(tile.to_layout, lane, width);
+    tile_operand const order_layout =
+        tile.order == nullptr ? to_layout : part_of_operand(tile.order_layout, lane, width);
+    T* const to = tile.to + first * to_layout.pitch;
+    auto* const order = tile.order == nullptr
                             ? nullptr
-                            : static_cast<std::uint32_t*>(t.order) + first * order_at.pitch;
+                            : static_cast<std::uint32_t*>(tile.order) + first * order_layout.pitch;
     if (destinations == nullptr) {
-      c.y = to, c.y_at = to_at;
-      c.perm = order, c.perm_at = order_at;
-      radix_.run(c);
+      sorted.y = to, sorted.y_layout = to_layout;
+      sorted.perm = order, sorted.perm_layout = order_layout;
+      radix_.run(sorted);
       return;
     }
-    c.y = values_, c.y_at = contiguous(c.rows, width);
-    c.perm = rows_, c.perm_at = c.y_at;
-    radix_.run(c);
+    sorted.y = values_, sorted.y_layout = contiguous(sorted.rows, width);
+    sorted.perm = rows_, sorted.perm_layout = sorted.y_layout;
+    radix_.run(sorted);
     for (int k = 0; k < width; ++k)
-      for (index_t i = 0; i < c.rows; ++i) {
-        index_t const destination = destinations[first + i], from = c.y_at.start[k] + i;
-        to[to_at.start[k] + destination * to_at.pitch] = values_[from];
-        if (order != nullptr) order[order_at.start[k] + destination * order_at.pitch] = rows_[from];
+      for (index_t i = 0; i < sorted.rows; ++i) {
+        index_t const destination = destinations[first + i], from = sorted.y_layout.start[k] + i;
+        to[to_layout.start[k] + destination * to_layout.pitch] = values_[from];
+        if (order != nullptr)
+          order[order_layout.start[k] + destination * order_layout.pitch] = rows_[from];
       }
   }
 
-  radix_tile<T> mutable radix_;  // its scratch
-  T* values_ = nullptr;          // [columns][group], where groups are aligned
+  radix_tile<T> mutable radix_;
+  T* values_ = nullptr;  // [columns][group], if groups are aligned
   std::uint32_t* rows_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of csp on every instruction set: one for a tile, one for unshifted pairs of rows.
+// Kernels of csp for every instruction set: one for a tile, one for unshifted pairs of rows.
 #pragma once
 
 #include <slicesort/detail/csp/host/tile.hpp>
@@ -22,12 +22,12 @@ template <class T>
 struct pair_rows {
   T const* from;
   T* to;
-  std::uint8_t* order;  // null when not saved; backward only reads it
+  std::uint8_t* order;  // null if not saved; read-only in backward
   index_t from_pitch, to_pitch, order_pitch;
   index_t first, end;                 // rows; `first` is a multiple of csp_batch
   index_t channels;                   // a multiple of 32
   bits_t<T> flip;                     // all ones where channels descend
-  std::uint16_t const* destinations;  // of all rows of the sample, as in csp_tile
+  std::uint16_t const* destinations;  // [length], as in csp_tile
   bool stream;
 
   int batch_at(index_t i) const {
@@ -35,7 +35,7 @@ struct pair_rows {
   }
 };
 
-// Bit p: whether pair p of the batch at row i is in falling order in the reference channel.
+// Bit p: set if pair p of the batch at row i is falling in the reference channel.
 inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int count) {
   unsigned pairs = 0;
   for (int p = 0; destinations != nullptr && p < count / 2; ++p)
@@ -43,7 +43,6 @@ inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int 
   return pairs;
 }
 
-// The kernels of one set, chosen once for a call.
 template <class T>
 struct csp_kernels {
   void (*move_csp_tile)(csp_tile<T> const&, csp_step);

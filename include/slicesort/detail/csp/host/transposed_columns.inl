@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile whose channels are contiguous, so that each can be shifted by itself. Rows are moved in
-// and out by squares of elements, which are transposed in registers. Included once per instruction
-// set.
+// Tile whose channels are contiguous, so that each is shifted separately. Rows are loaded and
+// stored by squares of elements, transposed in registers. Included once per instruction set.
 
 template <class T>
 class transposed_columns {
  public:
   static constexpr int widest = vector_bytes / static_cast<int>(sizeof(T));
-  static constexpr int side = widest < csp_batch ? widest : csp_batch;  // rows that move at once
+  static constexpr int side =
+      widest < csp_batch ? widest : csp_batch;  // rows and columns of a square
 
   transposed_columns(T* data, index_t pitch, index_t rows)
       : data_(data), pitch_(pitch), rows_(rows) {}
 
   T* column(int lane) const { return data_ + lane * pitch_; }
 
-  // Writes `count` rows of 32. Row k goes to row offset[c] + k of channel c, modulo the number of
-  // rows; the offsets are advanced.
+  // Stores `count` rows of 32. Row k goes to row offset[c] + k of channel c, modulo the number of
+  // rows; advances the offsets.
   void transpose_in(T const* from, index_t from_pitch, int count, index_t* offset) const {
     for (int k = 0; k < count; k += side) {
-      int const some = count - k < side ? count - k : side;
+      int const rows = count - k < side ? count - k : side;
       for (int c = 0; c < tile_columns; c += side)
-        square_in(from + k * from_pitch + c, from_pitch, some, c, offset + c,
+        square_in(from + k * from_pitch + c, from_pitch, rows, c, offset + c,
                   std::make_index_sequence<std::size_t{side}>{});
     }
   }
-  // Reads rows i .. i + csp_batch - 1, as rows of 32; those past the end are arbitrary.
+  // Loads rows i .. i + csp_batch - 1, as rows of 32; rows past the end are undefined.
   void transpose_out(index_t i, T* to) const {
     for (int k = 0; k < csp_batch; k += side)
       for (int c = 0; c < tile_columns; c += side)
@@ -43,7 +43,6 @@ class transposed_columns {
     transpose<side>(x);
     (store_wrapped(x[At], c + static_cast<int>(At), offset[At]), ...);
   }
-  // Fewer rows than a square has.
   void rows_in(T const* from, index_t pitch, int count, int c, index_t* offset) const {
     for (int k = 0; k < count; ++k)
       for (int lane = 0; lane < side; ++lane)

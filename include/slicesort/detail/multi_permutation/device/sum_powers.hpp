@@ -21,9 +21,9 @@ SLICESORT_DETAIL_BEGIN
 // repeat the first one and are not stored.
 template <class Column, class Share, class Row, class A>
 SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& work, Row first, A weight,
-                                      Row (&n)[chained_at_once], A (&sum)[chained_at_once]) {
+                                      Row (&n)[chained_in_flight], A (&sum)[chained_in_flight]) {
   SLICESORT_UNROLL
-  for (int k = 0; k < chained_at_once; ++k) {
+  for (int k = 0; k < chained_in_flight; ++k) {
     n[k] = first + k * work.step;
     if (n[k] >= work.valid) n[k] = first;
     sum[k] = weight * static_cast<A>(column.value(n[k]));
@@ -52,23 +52,23 @@ struct sum_powers_kernel {
     auto const work = sorted.thread_work_of(block);
     auto const column = sorted.open(block, tile, work);
     if (!work.inside) return;
-    column_of<T> const output(y, work.at);
+    column_of<T> const output(y, work.column);
 
     A const first_weight = weights(1);
-    for (row first = work.first; first < work.valid; first += chained_at_once * work.step) {
-      row n[chained_at_once];
-      A sum[chained_at_once];
+    for (row first = work.first; first < work.valid; first += chained_in_flight * work.step) {
+      row n[chained_in_flight];
+      A sum[chained_in_flight];
       begin_chains(column, work, first, first_weight, n, sum);
       for (index_t power = 2; power <= weights.components; ++power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k) {
+        for (int k = 0; k < chained_in_flight; ++k) {
           n[k] = column.next(n[k]);
           sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k)
+      for (int k = 0; k < chained_in_flight; ++k)
         if (first + k * work.step < work.valid) output[first + k * work.step] = rounded<T>(sum[k]);
     }
     for (row n = work.first; n < work.length; n += work.step)
@@ -107,27 +107,27 @@ struct transpose_powers_kernel {
     memory const buffers = shared(block);
     auto const work = gradient.thread_work_of(block);
     auto const column = gradient.open(block, buffers.tile, work);
-    column_of<T> const output(dx, work.at);
+    column_of<T> const output(dx, work.column);
     A* sums = nullptr;
     if constexpr (InShared) sums = buffers.sums + (column.values - buffers.tile.values);
 
     A const last_weight = weights(weights.components);
-    for (row first = work.first; first < work.valid; first += chained_at_once * work.step) {
-      row n[chained_at_once];
-      A sum[chained_at_once];
+    for (row first = work.first; first < work.valid; first += chained_in_flight * work.step) {
+      row n[chained_in_flight];
+      A sum[chained_in_flight];
       begin_chains(column, work, first, last_weight, n, sum);
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k) n[k] = column.next(n[k]);
+      for (int k = 0; k < chained_in_flight; ++k) n[k] = column.next(n[k]);
       for (index_t power = weights.components - 1; power >= 1; --power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k) {
+        for (int k = 0; k < chained_in_flight; ++k) {
           sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
           n[k] = column.next(n[k]);
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k) {
+      for (int k = 0; k < chained_in_flight; ++k) {
         if (first + k * work.step >= work.valid) continue;
         if constexpr (InShared)
           sums[n[k] * column.pitch] = sum[k];
@@ -137,14 +137,14 @@ struct transpose_powers_kernel {
     }
     if constexpr (InShared) {
       block.sync();
-      for (row first = work.first; first < work.valid; first += chained_at_once * work.step) {
-        T old[chained_at_once] = {};
+      for (row first = work.first; first < work.valid; first += chained_in_flight * work.step) {
+        T old[chained_in_flight] = {};
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k)
+        for (int k = 0; k < chained_in_flight; ++k)
           if (mode == grad_mode::accumulate && first + k * work.step < work.valid)
             old[k] = output[first + k * work.step];
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k)
+        for (int k = 0; k < chained_in_flight; ++k)
           if (row const n = first + k * work.step; n < work.valid)
             output[n] = stored_or_accumulated_sum(mode, old[k], sums[n * column.pitch]);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns whose rows a thread follows along their permutation: n, p[n], p[p[n]], .. In shared
-// memory if they fit, else in place.
+// Columns whose rows a thread visits along their permutation: n, p[n], p[p[n]], .. Uses shared
+// memory if they fit.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,7 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A column as one thread sees it. InShared: at most 65536 rows.
+// Column as one thread sees it. InShared: requires at most 65536 rows.
 template <class T, bool InShared>
 struct chained_column;
 
@@ -36,7 +36,7 @@ struct chained_column<T, false> {
   SLICESORT_HD index_t next(index_t n) const { return static_cast<index_t>(rows[n]); }
 };
 
-inline constexpr int chained_at_once = 4;  // rows that a thread has under way
+inline constexpr int chained_in_flight = 4;  // rows that a thread has in flight
 
 template <class T, bool InShared>
 struct chained_columns {
@@ -54,32 +54,32 @@ struct chained_columns {
   };
   template <class SharedAllocator>
   SLICESORT_HD tile shared(SharedAllocator& shared_memory) const {
-    tile t{nullptr, nullptr};
+    tile buffers{nullptr, nullptr};
     if constexpr (InShared) {
       auto const elements =
           static_cast<std::size_t>(values.extents().length) * static_cast<std::size_t>(width);
-      t.values = shared_memory.template allocate<T>(elements);
-      t.rows = shared_memory.template allocate<std::uint16_t>(elements);
+      buffers.values = shared_memory.template allocate<T>(elements);
+      buffers.rows = shared_memory.template allocate<std::uint16_t>(elements);
     }
-    return t;
+    return buffers;
   }
 
-  // A thread's column and rows; no rows if it is outside the tensor.
+  // Column and rows of a thread; no rows outside the tensor.
   struct thread_work {
     bool inside;
-    column_index at;
+    column_index column;
     row length, valid;  // rows of the column
     row first, step;
   };
   template <class Block>
   SLICESORT_HD thread_work thread_work_of(Block& block) const {
-    extents3 const e = values.extents();
-    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
+    extents3 const extents = values.extents();
+    auto const [walk, number, inside, column] = column_work(block, extents, width, rows_adjacent);
     thread_work work{};
     work.inside = inside;
-    work.at = at;
-    work.length = inside ? static_cast<row>(e.length) : row{0};
-    work.valid = inside ? static_cast<row>(rows_of(lengths, at.batch, e.length)) : row{0};
+    work.column = column;
+    work.length = inside ? static_cast<row>(extents.length) : row{0};
+    work.valid = inside ? static_cast<row>(rows_of(lengths, column.batch, extents.length)) : row{0};
     work.first = static_cast<row>(walk.first_row);
     work.step = static_cast<row>(walk.step);
     return work;
@@ -90,36 +90,36 @@ struct chained_columns {
   }
   SLICESORT_HD row pitch() const { return rows_adjacent ? row{1} : static_cast<row>(width); }
 
-  // Loads the tile into shared memory, and ends with a barrier.
+  // Loads the tile into shared memory and ends with a barrier.
   template <class Block>
-  SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& t,
-                                                thread_work const& s) const {
-    column_of<T const> const from(values, s.at);
-    index_column const p(perm, s.at);
+  SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& buffers,
+                                                thread_work const& work) const {
+    column_of<T const> const source(values, work.column);
+    index_column const p(perm, work.column);
     if constexpr (InShared) {
       int const column = tile_walk(block.rank(), block.size(), width, rows_adjacent).column;
-      chained_column<T, true> const c{t.values + offset_in_tile(column),
-                                      t.rows + offset_in_tile(column), pitch()};
-      for (int first = s.first; first < s.length; first += chained_at_once * s.step) {
-        T value[chained_at_once];
-        std::uint16_t next[chained_at_once];
+      chained_column<T, true> const c{buffers.values + offset_in_tile(column),
+                                      buffers.rows + offset_in_tile(column), pitch()};
+      for (int first = work.first; first < work.length; first += chained_in_flight * work.step) {
+        T value[chained_in_flight];
+        std::uint16_t next[chained_in_flight];
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k)
-          if (first + k * s.step < s.length) {
-            value[k] = from[first + k * s.step];
-            next[k] = static_cast<std::uint16_t>(p[first + k * s.step]);
+        for (int k = 0; k < chained_in_flight; ++k)
+          if (first + k * work.step < work.length) {
+            value[k] = source[first + k * work.step];
+            next[k] = static_cast<std::uint16_t>(p[first + k * work.step]);
           }
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_at_once; ++k)
-          if (first + k * s.step < s.length) {
-            c.values[(first + k * s.step) * c.pitch] = value[k];
-            c.rows[(first + k * s.step) * c.pitch] = next[k];
+        for (int k = 0; k < chained_in_flight; ++k)
+          if (first + k * work.step < work.length) {
+            c.values[(first + k * work.step) * c.pitch] = value[k];
+            c.rows[(first + k * work.step) * c.pitch] = next[k];
           }
       }
       block.sync();
       return c;
     } else {
-      return {from, p};
+      return {source, p};
     }
   }
 };

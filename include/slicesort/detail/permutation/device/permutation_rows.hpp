@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A permutation of every column as the permute kernels read it. It is opened at a column, and then
-// gives the number stored at a row, or at one row after the other.
+// Permutation of every column as the permute kernels read it: `open` selects a column, which yields
+// single rows' indices or walks over several.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,17 +23,17 @@ struct permutation_rows {
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       return static_cast<index_t>(data[row * stride]);
     }
-    // The numbers at these rows; there must be one.
+    // Iterates over the indices of these rows; there must be one.
     SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
       return walk_rows(data, stride, 0, rows);
     }
   };
-  SLICESORT_HD_INLINE column open(column_index at) const {
-    return {data + at.batch * strides.batch + at.channel * strides.channels, strides.length};
+  SLICESORT_HD_INLINE column open(column_index index) const {
+    return {data + index.batch * strides.batch + index.channel * strides.channels, strides.length};
   }
 };
 
-// f(permutation) with the type of its numbers.
+// Calls f(permutation) with the type of its indices.
 template <class F>
 void with_row_numbers(index_rows rows, F const& f) {
   if (rows.narrow)

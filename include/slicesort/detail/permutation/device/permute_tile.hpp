@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns that fit in shared memory. A tile is loaded row by row and stored row by row;
-// rows change places only inside it. Every element is moved once; nothing is added up but into
-// `out`.
+// Permutes columns that fit in shared memory. A tile is loaded and stored row by row; rows change
+// places only inside it. Every element is moved once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,23 +14,23 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows: a permutation of every column (permutation_rows.hpp).
 template <class T, class Rows>
 struct permute_tile_kernel {
   static constexpr int max_threads = 1024;
-  static constexpr int at_once = sizeof(T) == 8 ? 4 : 8;  // elements that a thread has under way
+  static constexpr int in_flight = sizeof(T) == 8 ? 4 : 8;  // elements that a thread has in flight
 
-  tensor3<T const> in;
-  tensor3<T> out;
+  tensor3<T const> x;
+  tensor3<T> y;
   Rows perm;
   bool gather = false;
   grad_mode mode = grad_mode::overwrite;
   int width = 1;
-  bool rows_adjacent = false;  // in the tile, and in the tensor on the side that is not scattered
+  // True if rows are adjacent in the tile, and in the tensor on the side that is not scattered.
+  bool rows_adjacent = false;
 
   template <class SharedAllocator>
   SLICESORT_HD T* tile(SharedAllocator& shared_memory) const {
-    return shared_memory.template allocate<T>(static_cast<std::size_t>(in.extents().length) *
+    return shared_memory.template allocate<T>(static_cast<std::size_t>(x.extents().length) *
                                               static_cast<std::size_t>(width));
   }
   template <class SharedAllocator>
@@ -41,15 +40,15 @@ struct permute_tile_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    extents3 const e = in.extents();
-    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
-    auto const p = perm.open(at);
-    int const length = static_cast<int>(e.length);
-    rows_here const rows{tile(block) + (rows_adjacent ? walk.column * length : walk.column),
-                         rows_adjacent ? 1 : width, walk.rows(inside ? length : 0)};
+    extents3 const extents = x.extents();
+    auto const [walk, number, inside, column] = column_work(block, extents, width, rows_adjacent);
+    auto const p = perm.open(column);
+    int const length = static_cast<int>(extents.length);
+    thread_column const rows{tile(block) + (rows_adjacent ? walk.column * length : walk.column),
+                             rows_adjacent ? 1 : width, walk.rows(inside ? length : 0)};
 
-    column_of<T const> const from(in, at);
-    column_of<T> const to(out, at);
+    column_of<T const> const from(x, column);
+    column_of<T> const to(y, column);
     if (gather) {
       load<false>(rows, from, p);
       block.sync();
@@ -62,8 +61,7 @@ struct permute_tile_kernel {
   }
 
  private:
-  // A thread's rows of its column.
-  struct rows_here {
+  struct thread_column {
     T* tile;  // row n lies at tile[n * pitch]
     int pitch;
     row_range rows;
@@ -71,38 +69,38 @@ struct permute_tile_kernel {
     SLICESORT_HD_INLINE T& operator[](int row) const { return tile[row * pitch]; }
   };
 
-  // All loads of a batch come first, so that none waits for another before its first use.
+  // Issues all loads of a batch first, so that none waits for another.
   template <bool Permuted>
-  SLICESORT_HD void load(rows_here const& here, column_of<T const> from,
+  SLICESORT_HD void load(thread_column const& rows_of_thread, column_of<T const> from,
                          typename Rows::column const& p) const {
-    row_range const rows = here.rows;
+    row_range const rows = rows_of_thread.rows;
     if (rows.first >= rows.end) return;
     auto source = from.walk(0, rows);
-    auto there = p.walk(rows);
-    for_row_batches<at_once>(rows, [&](auto batch) {
-      T value[static_cast<std::size_t>(at_once)];
-      int to[static_cast<std::size_t>(at_once)];
+    auto index = p.walk(rows);
+    for_row_batches<in_flight>(rows, [&](auto batch) {
+      T value[static_cast<std::size_t>(in_flight)];
+      int to[static_cast<std::size_t>(in_flight)];
       batch.each([&](int k, int row) {
         value[k] = source.next();
-        to[k] = Permuted ? static_cast<int>(there.next()) : row;
+        to[k] = Permuted ? static_cast<int>(index.next()) : row;
       });
-      batch.each([&](int k, int) { here[to[k]] = value[k]; });
+      batch.each([&](int k, int) { rows_of_thread[to[k]] = value[k]; });
     });
   }
 
   template <bool Permuted, class Block>
-  SLICESORT_HD void store(rows_here const& here, column_of<T> to,
+  SLICESORT_HD void store(thread_column const& rows_of_thread, column_of<T> to,
                           typename Rows::column const& p) const {
-    row_range const rows = here.rows;
+    row_range const rows = rows_of_thread.rows;
     if (rows.first >= rows.end) return;
     auto target = to.walk(0, rows), source = target;
-    auto there = p.walk(rows);
-    for_row_batches<at_once>(rows, [&](auto batch) {
-      constexpr auto count = static_cast<std::size_t>(at_once);
+    auto index = p.walk(rows);
+    for_row_batches<in_flight>(rows, [&](auto batch) {
+      constexpr auto count = static_cast<std::size_t>(in_flight);
       T old[count] = {}, value[count];
       if (mode == grad_mode::accumulate) batch.each([&](int k, int) { old[k] = source.next(); });
       batch.each([&](int k, int row) {
-        value[k] = here[Permuted ? static_cast<int>(there.next()) : row];
+        value[k] = rows_of_thread[Permuted ? static_cast<int>(index.next()) : row];
       });
       batch.each([&](int k, int) {
         target.next() = stored_or_accumulated<Block>(mode, old[k], value[k]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns on the host: in tiles of 32, shared among threads.
+// Permutes columns on the host, in tiles of 32 shared among threads.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -14,70 +14,71 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// out[perm[n]] = in[n], or with `gather` out[n] = in[perm[n]]; or += if `mode` accumulates.
+// Columns to permute: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; accumulated if `mode`
+// says so.
 template <class T>
 struct columns_to_permute {
-  tensor3<T const> in;
-  tensor3<T> out;  // may be in
+  tensor3<T const> x;
+  tensor3<T> y;  // may be x
   const_index_tensor3 perm;
   bool gather = false;
   grad_mode mode = grad_mode::overwrite;
-  tensor1<index_t const> lengths{};  // [batch], or none: rows past them stay where they are
+  tensor1<index_t const> lengths{};  // [batch], or none; rows past them are copied through
 };
 
-// What a task permutes. Two tiles at a time, where both stay in a second-level cache of a megabyte
-// or are narrow.
+// Columns of a task: two tiles if both fit a second-level cache of 1 MB, or have 16-bit elements.
 template <class T>
 struct permute_task {
   int tiles;
 
-  permute_task(extents3 e, unsigned threads)
-      : tiles(sizeof(T) == 2 || e.length <= 4096 ? tiles_of_task(e, threads) : 1) {}
-  // How many tasks a call is.
-  index_t count(extents3 e) const { return e.empty() ? 0 : tiles_of(e, tiles * tile_columns); }
+  permute_task(extents3 extents, unsigned threads)
+      : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_of_task(extents, threads) : 1) {}
+  index_t count(extents3 extents) const {
+    return extents.empty() ? 0 : tiles_of(extents, tiles * tile_columns);
+  }
 };
 
-// The workspace of one task.
 template <class T>
 struct permute_scratch {
   T* tiles[2] = {};
 
   permute_scratch() = default;
-  permute_scratch(arena& a, extents3 e, unsigned threads) {
-    for (int i = 0; i < permute_task<T>(e, threads).tiles; ++i)
-      tiles[i] = a.take<T>(tile_columns * static_cast<std::size_t>(e.length));
+  permute_scratch(arena& memory, extents3 extents, unsigned threads) {
+    for (int i = 0; i < permute_task<T>(extents, threads).tiles; ++i)
+      tiles[i] = memory.take<T>(tile_columns * static_cast<std::size_t>(extents.length));
   }
 };
 
 template <class T>
 void open_tile(columns_to_permute<T> const& params, column_range const& columns, T* scratch,
-               permuted_tile<T>& t) {
-  extents3 const e = params.in.extents();
+               permuted_tile<T>& tile) {
+  extents3 const extents = params.x.extents();
   tile_rows const rows(columns, params.lengths);
-  t.in = params.in.data(), t.in_at = {columns, params.in.strides()};
-  t.out = params.out.data(), t.out_at = {columns, params.out.strides()};
-  t.perm = params.perm.data(), t.perm_at = {columns, params.perm.strides()};
-  t.perm_width = params.perm.width();
-  t.width = columns.width, t.rows = e.length, t.gather = params.gather, t.mode = params.mode;
-  t.ragged = !rows.uniform || rows.longest < e.length;
-  for (int lane = 0; lane < t.width; ++lane) t.valid[lane] = rows.valid[lane];
-  t.scratch = scratch;
-  t.stream = worth_streaming<T>(e) && t.out_at.on_lines(t.out, sizeof(T));
+  tile.x = params.x.data(), tile.x_layout = {columns, params.x.strides()};
+  tile.y = params.y.data(), tile.y_layout = {columns, params.y.strides()};
+  tile.perm = params.perm.data(), tile.perm_layout = {columns, params.perm.strides()};
+  tile.perm_width = params.perm.width();
+  tile.width = columns.width, tile.rows = extents.length, tile.gather = params.gather,
+  tile.mode = params.mode;
+  tile.ragged = !rows.uniform || rows.longest < extents.length;
+  for (int lane = 0; lane < tile.width; ++lane) tile.valid[lane] = rows.valid[lane];
+  tile.scratch = scratch;
+  tile.stream = worth_streaming<T>(extents) && tile.y_layout.on_lines(tile.y, sizeof(T));
 }
 
-// Permutes all columns; scratch_of(slot) is the permute_scratch of a slot.
+// Permutes all columns; scratch_of(thread) is the scratch of a thread of the call.
 template <class T, class ScratchOf>
 void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {
-  extents3 const e = params.in.extents();
-  permute_task<T> const shape(e, exec.threads);
-  for_each_task(exec, shape.count(e), [&](unsigned slot, index_t task) {
-    permute_scratch<T> const scratch = scratch_of(slot);
+  extents3 const extents = params.x.extents();
+  permute_task<T> const shape(extents, exec.threads);
+  for_each_task(exec, shape.count(extents), [&](unsigned thread, index_t task) {
+    permute_scratch<T> const scratch = scratch_of(thread);
     permuted_tile<T> tiles[2];
-    int const count = tiles_in_task(e, task, shape.tiles);
+    int const count = tiles_in_task(extents, task, shape.tiles);
     auto const open = [&](int i) {
-      open_tile(params, columns_of_tile(e, task * shape.tiles + i, tile_columns), scratch.tiles[i],
-                tiles[i]);
+      open_tile(params, columns_of_tile(extents, task * shape.tiles + i, tile_columns),
+                scratch.tiles[i], tiles[i]);
     };
     open(0);
     if (count > 1) open(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of packed keys in shared memory, [width, rows]: the rows of a column are adjacent.
+// Tile of packed keys in shared memory, [width, rows]: the rows of a column are adjacent.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -10,23 +10,22 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Neighboring threads read rows that are a multiple of 2^Levels rows apart. One free row after
-// every 2^Levels rows keeps them out of each other's memory banks.
+// Neighboring threads read rows that are a multiple of 2^Levels apart. One free row after every
+// 2^Levels rows avoids bank conflicts.
 template <int Levels>
 SLICESORT_HD constexpr int padded_row(int row) {
   return row + (row >> Levels);
 }
 
-// Columns have room for a multiple of the rows that one thread holds, 32 or 16.
+// Columns are padded to a multiple of the rows that one thread holds, 32 or 16.
 inline constexpr int tile_unit = 32;
 
-// How far apart two columns of a tile lie, of `width` columns whose rows take `padded` places of
-// `bytes` bytes: so that threads with neighboring rows of all columns are out of each other's
-// memory banks.
+// Distance of two columns in a tile of `width` columns of `padded` rows, of `bytes` bytes a row.
+// Avoids bank conflicts between threads that read neighboring rows of all columns.
 SLICESORT_HD constexpr int column_pitch(int padded, int width, int bytes) {
   if (width == 1) return padded;
-  int const banks = 128 / bytes, wanted = banks / width;
-  return padded + (wanted + banks - padded % banks) % banks;
+  int const banks = 128 / bytes, target_bank = banks / width;
+  return padded + (target_bank + banks - padded % banks) % banks;
 }
 
 template <class Keys, int Levels>
@@ -37,12 +36,12 @@ struct key_tile {
 
   high_type* high;
   std::uint16_t* low;
-  int pitch;  // from one column to the next
+  int pitch;  // distance of two columns
 
   template <class SharedAllocator>
   static SLICESORT_HD key_tile allocate(SharedAllocator& shared_memory, int rows, int width) {
-    int const filled_up = (rows + tile_unit - 1) / tile_unit * tile_unit;
-    int const pitch = column_pitch(padded_row<Levels>(filled_up), width, sizeof(high_type));
+    int const padded_rows = (rows + tile_unit - 1) / tile_unit * tile_unit;
+    int const pitch = column_pitch(padded_row<Levels>(padded_rows), width, sizeof(high_type));
     auto const count = static_cast<std::size_t>(pitch) * static_cast<std::size_t>(width);
     key_tile t{shared_memory.template allocate<high_type>(count), nullptr, pitch};
     if constexpr (Keys::has_low) t.low = shared_memory.template allocate<std::uint16_t>(count);
@@ -63,7 +62,7 @@ struct key_tile {
     if constexpr (Keys::has_low) low[position] = Keys::low(w);
   }
 
-  // After the network: a position holds the bits of a value and its row in place of a packed key.
+  // Replaces a packed key by a value's bits and its row, once the network is done.
   template <class Bits>
   SLICESORT_HD void store_value(int position, Bits value, std::uint32_t row) const {
     if constexpr (Keys::has_low) {

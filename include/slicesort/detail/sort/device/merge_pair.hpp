@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the two sorted halves of a column that the two blocks of a cluster hold. Every thread of
-// both finds where its part of the merge begins (the merge path) and writes it, reading both halves
-// in place.
+// Merges the two sorted halves of a column that the two blocks of a cluster hold. Every thread
+// finds its part of the output by merge path and reads both halves in place.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -14,17 +13,16 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Values and rows of one half, in this block's shared memory or in the other's.
 template <class T, class Tile>
 struct half_column {
   Tile tile;
   bool ascending;
 
   template <class Block>
-  SLICESORT_HD_INLINE half_column(Block& block, Tile mine, int rank, bool up)
-      : tile(mine), ascending(up) {
-    tile.high = block.map_shared_rank(mine.high, rank);
-    if constexpr (Tile::keys::has_low) tile.low = block.map_shared_rank(mine.low, rank);
+  SLICESORT_HD_INLINE half_column(Block& block, Tile own_tile, int rank, bool ascends)
+      : tile(own_tile), ascending(ascends) {
+    tile.high = block.map_shared_rank(own_tile.high, rank);
+    if constexpr (Tile::keys::has_low) tile.low = block.map_shared_rank(own_tile.low, rank);
   }
   SLICESORT_HD_INLINE bits_t<T> value(int row) const {
     return tile.template value<bits_t<T>>(tile.position(row, 0));
@@ -35,31 +33,32 @@ struct half_column {
   }
 };
 
-// `tile` holds values (key_tile::store_value), not packed keys. The first half has `half_rows`
-// rows.
+// Requires a tile of values (key_tile::store_value), not packed keys. The first half has
+// `half_rows` rows.
 template <class Block, class Tile, class View>
 SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, View const& view,
-                                    typename View::column_index at, bool ascending, int half_rows) {
+                                    typename View::column_index column, bool ascending,
+                                    int half_rows) {
   using T = typename View::element;
-  int const valid = static_cast<int>(view.valid(at));
+  int const valid = static_cast<int>(view.valid(column));
   int const a_size = valid < half_rows ? valid : half_rows, b_size = valid - a_size;
   int const threads = 2 * block.size();
-  int const each = divide_up(valid, threads);
-  int const from = (block.cluster_rank() * block.size() + block.rank()) * each;
-  int const to = from + each < valid ? from + each : valid;
-  if (from >= to) return;
+  int const share = divide_up(valid, threads);
+  int const first = (block.cluster_rank() * block.size() + block.rank()) * share;
+  int const last = first + share < valid ? first + share : valid;
+  if (first >= last) return;
 
   half_column<T, Tile> const a(block, tile, 0, ascending), b(block, tile, 1, ascending);
-  auto const y = view.results(at);
-  auto const perm = view.numbers(at);
-  merge_steps<half_column<T, Tile>> next(a, a_size, b, b_size, from);
-  for (int n = from; n < to; ++n) {
-    bool const take_a = next.of_a();
-    int const row = take_a ? next.a_row() : next.b_row();
+  auto const y = view.results(column);
+  auto const perm = view.source_rows(column);
+  merge_steps<half_column<T, Tile>> merge(a, a_size, b, b_size, first);
+  for (int n = first; n < last; ++n) {
+    bool const take_a = merge.from_a();
+    int const row = take_a ? merge.a_row() : merge.b_row();
     if (view.needs_values()) y[n] = bit_cast<T>(take_a ? a.value(row) : b.value(row));
     if (view.needs_rows())
       perm.set(n, take_a ? a.row(row) : static_cast<std::uint32_t>(half_rows) + b.row(row));
-    next.advance(take_a);
+    merge.advance(take_a);
   }
 }
 

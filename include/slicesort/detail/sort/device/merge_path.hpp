@@ -9,8 +9,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// How many of the first `diagonal` elements of the merge of a and b come from a. a(i) and b(i) are
-// keys; of equal keys those of a come first.
+// Number of elements of a among the first `diagonal` elements of the merge. a(i) and b(i) are keys;
+// ties take a first.
 template <class Run>
 SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, index_t b_size,
                                 index_t diagonal) {
@@ -26,7 +26,7 @@ SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, inde
   return low;
 }
 
-// Walks through the merge of a and b from element `diagonal` on. A Run maps a row to its key.
+// Iterates over the merge of a and b from element `diagonal` on. A Run maps a row to its key.
 template <class Run>
 class merge_steps {
   using key = decltype(std::declval<Run const&>()(index_t{}));
@@ -42,16 +42,14 @@ class merge_steps {
         a_key_(i_ < a_size ? a(i_) : key{0}),
         b_key_(j_ < b_size ? b(j_) : key{0}) {}
 
-  // Whether the next element comes from a; also true past the end of both.
-  SLICESORT_HD_INLINE bool of_a() const {
+  // True if the next element comes from a; also true past the end of both.
+  SLICESORT_HD_INLINE bool from_a() const {
     return j_ >= b_size_ || (i_ < a_size_ && a_key_ <= b_key_);
   }
-  // The next element's row in a, and in b.
   SLICESORT_HD_INLINE int a_row() const { return i_; }
   SLICESORT_HD_INLINE int b_row() const { return j_; }
-  // Steps past the next element, which is of_a().
-  SLICESORT_HD_INLINE void advance(bool of_a) {
-    if (of_a) {
+  SLICESORT_HD_INLINE void advance(bool from_a) {
+    if (from_a) {
       ++i_;
       if (i_ < a_size_) a_key_ = a_(i_);
     } else {

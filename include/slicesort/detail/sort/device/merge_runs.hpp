@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges sorted runs of a column, two at a time. Every thread finds by bisection where its part of
-// the output begins in both runs (the merge path), so that the work is even whatever the values
-// are. Ties go to the first run, whose rows come first: the merge is stable without comparing rows.
+// Merges sorted runs of a column pairwise. Every thread finds the start of its part of the output
+// in both runs by bisection (merge path), so the work is even for all values. Ties take the first
+// run, whose rows come first: the merge is stable without comparing rows.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -25,14 +25,13 @@ struct merge_runs_kernel {
   using T = typename View::element;
 
   View view;
-  index_t first_column, columns;  // as in sort_tile
-  index_t run_rows = 0;           // of the input's runs
-  sorted_runs<T> in{}, out{};
-  bool last = false;  // write the view's tensors instead of `out`
-  int threads = 0;    // of a block
+  index_t first_column, columns;  // those of this launch, as in sort_tile
+  index_t run_rows = 0;           // rows of an input run
+  sorted_runs<T> input{}, output{};
+  bool last = false;  // true if the merge writes the view's tensors instead of `output`
+  int threads = 0;    // threads of a block
 
   SLICESORT_HD index_t part_rows() const { return static_cast<index_t>(threads) * items; }
-  // Blocks for a pair of runs.
   SLICESORT_HD index_t parts() const { return divide_up(2 * run_rows, part_rows()); }
   SLICESORT_HD index_t pairs() const { return divide_up(view.length(), 2 * run_rows); }
   index_t blocks() const { return columns * pairs() * parts(); }
@@ -44,57 +43,58 @@ struct merge_runs_kernel {
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const count = static_cast<std::size_t>(part_rows());
-    memory m{shared_memory.template allocate<T>(count), nullptr};
-    if (in.rows != nullptr) m.rows = shared_memory.template allocate<std::uint32_t>(count);
-    return m;
+    memory buffers{shared_memory.template allocate<T>(count), nullptr};
+    if (input.rows != nullptr) buffers.rows = shared_memory.template allocate<std::uint32_t>(count);
+    return buffers;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const m = shared(block);
+    memory const buffers = shared(block);
     // Neighboring blocks write neighboring columns of the same rows.
-    index_t const column = block.index() % columns, part = block.index() / columns;
-    typename View::column_index const at = view.locate(first_column + column);
-    bool const ascending = view.ascending(at);
-    index_t const valid = view.valid(at);
+    index_t const number = block.index() % columns, part = block.index() / columns;
+    typename View::column_index const column = view.locate(first_column + number);
+    bool const ascending = view.ascending(column);
+    index_t const valid = view.valid(column);
 
     index_t const start = part / parts() * 2 * run_rows;
-    index_t const left = valid - start < 0 ? 0 : valid - start;
-    index_t const a_size = left < run_rows ? left : run_rows;
-    index_t const b_size = left - a_size < run_rows ? left - a_size : run_rows;
+    index_t const remaining = valid - start < 0 ? 0 : valid - start;
+    index_t const a_size = remaining < run_rows ? remaining : run_rows;
+    index_t const b_size = remaining - a_size < run_rows ? remaining - a_size : run_rows;
     index_t const total = a_size + b_size;
     index_t const from = part % parts() * part_rows();
-    if (from >= total) return;  // the whole block
+    if (from >= total) return;  // uniform in the block
     index_t const to = from + part_rows() < total ? from + part_rows() : total;
 
-    // The parts of both runs that end up in from .. to.
-    index_t const a_start = in.offset(column) + start, b_start = a_start + a_size;
-    key_at const a_all{in.values + a_start, ascending}, b_all{in.values + b_start, ascending};
-    index_t const a_from = merge_path(a_all, a_size, b_all, b_size, from);
-    index_t const a_to = merge_path(a_all, a_size, b_all, b_size, to);
+    // Parts of both runs that make up [from, to).
+    index_t const a_start = input.offset(number) + start, b_start = a_start + a_size;
+    key_at const a_keys{input.values + a_start, ascending},
+        b_keys{input.values + b_start, ascending};
+    index_t const a_from = merge_path(a_keys, a_size, b_keys, b_size, from);
+    index_t const a_to = merge_path(a_keys, a_size, b_keys, b_size, to);
     index_t const b_from = from - a_from;
     int const a_count = static_cast<int>(a_to - a_from);
     int const count = static_cast<int>(to - from);
     for (int i = block.rank(); i < count; i += block.size()) {
       index_t const source = i < a_count ? a_start + a_from + i : b_start + b_from + (i - a_count);
-      m.values[i] = in.values[source];
-      if (m.rows != nullptr) m.rows[i] = in.rows[source];
+      buffers.values[i] = input.values[source];
+      if (buffers.rows != nullptr) buffers.rows[i] = input.rows[source];
     }
     block.sync();
 
     T value[items];
     std::uint32_t row[items];
     int const begin = block.rank() * items;
-    if (begin < count) merge(m, ascending, a_count, count, begin, value, row);
+    if (begin < count) merge(buffers, ascending, a_count, count, begin, value, row);
     block.sync();
     SLICESORT_UNROLL
     for (int i = 0; i < items; ++i)
       if (begin + i < count) {
-        m.values[begin + i] = value[i];
-        if (m.rows != nullptr) m.rows[begin + i] = row[i];
+        buffers.values[begin + i] = value[i];
+        if (buffers.rows != nullptr) buffers.rows[begin + i] = row[i];
       }
     block.sync();
-    store(m, block, at, column, start + from, count);
+    store(buffers, block, column, number, start + from, count);
   }
 
  private:
@@ -106,40 +106,41 @@ struct merge_runs_kernel {
     SLICESORT_HD bits operator()(index_t i) const { return ordered_key(values[i], ascending); }
   };
 
-  // Elements begin .. begin + items of the merge of [0, a_count) and [a_count, count).
-  SLICESORT_HD static void merge(memory const& m, bool ascending, int a_count, int count, int begin,
-                                 T (&value)[items], std::uint32_t (&row)[items]) {
-    key_at const a{m.values, ascending}, b{m.values + a_count, ascending};
-    merge_steps<key_at> next(a, a_count, b, count - a_count, begin);
+  // Computes elements begin .. begin + items of the merge of [0, a_count) and [a_count, count).
+  SLICESORT_HD static void merge(memory const& buffers, bool ascending, int a_count, int count,
+                                 int begin, T (&value)[items], std::uint32_t (&row)[items]) {
+    key_at const a{buffers.values, ascending}, b{buffers.values + a_count, ascending};
+    merge_steps<key_at> steps(a, a_count, b, count - a_count, begin);
     SLICESORT_UNROLL
     for (int k = 0; k < items; ++k) {
-      bool const take_a = next.of_a();
-      int const from = take_a ? next.a_row() : a_count + next.b_row();
+      bool const take_a = steps.from_a();
+      int const from = take_a ? steps.a_row() : a_count + steps.b_row();
       if (from < count) {
-        value[k] = m.values[from];
-        if (m.rows != nullptr) row[k] = m.rows[from];
+        value[k] = buffers.values[from];
+        if (buffers.rows != nullptr) row[k] = buffers.rows[from];
       }
-      next.advance(take_a);
+      steps.advance(take_a);
     }
   }
 
   template <class Block>
-  SLICESORT_HD void store(memory const& m, Block& block, typename View::column_index at,
-                          index_t column, index_t first, int count) const {
+  SLICESORT_HD void store(memory const& buffers, Block& block, typename View::column_index column,
+                          index_t number, index_t first, int count) const {
     if (last) {
       if (view.needs_values()) {
-        auto const y = view.results(at);
-        for (int i = block.rank(); i < count; i += block.size()) y[first + i] = m.values[i];
+        auto const y = view.results(column);
+        for (int i = block.rank(); i < count; i += block.size()) y[first + i] = buffers.values[i];
       }
       if (view.needs_rows()) {
-        auto const perm = view.numbers(at);
-        for (int i = block.rank(); i < count; i += block.size()) perm.set(first + i, m.rows[i]);
+        auto const perm = view.source_rows(column);
+        for (int i = block.rank(); i < count; i += block.size())
+          perm.set(first + i, buffers.rows[i]);
       }
     } else {
-      index_t const to = out.offset(column) + first;
+      index_t const to = output.offset(number) + first;
       for (int i = block.rank(); i < count; i += block.size()) {
-        out.values[to + i] = m.values[i];
-        if (m.rows != nullptr) out.rows[to + i] = m.rows[i];
+        output.values[to + i] = buffers.values[i];
+        if (buffers.rows != nullptr) output.rows[to + i] = buffers.rows[i];
       }
     }
   }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting networks over packed keys v[0 .. Rows) that one thread holds in registers, with the
-// comparator of math/packed_key.hpp. Everything is unrolled: an array indexed by a run-time number
-// would live in memory.
+// Sorting networks over the packed keys v[0 .. Rows) of one thread, with the comparator of
+// math/packed_key.hpp, and loops over its rows. Everything is unrolled, since an array with
+// run-time indices would live in memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
 
 SLICESORT_DETAIL_BEGIN
 
-// Batcher's odd-even merge of every Step-th element of v[Low .. High] (both included), whose two
+// Batcher's odd-even merge of every Step-th element of v[Low .. High], ends included, whose two
 // halves are sorted.
 template <class Comparator, int Low, int High, int Step, class Key>
 SLICESORT_HD_INLINE void odd_even_merge(Key* v) {
@@ -22,7 +26,7 @@ SLICESORT_HD_INLINE void odd_even_merge(Key* v) {
     Comparator::compare_exchange(v[Low], v[Low + Step]);
   }
 }
-// Batcher's odd-even merge sort of v[Low .. High]; the length is a power of two.
+// Batcher's odd-even merge sort of v[Low .. High], a power of two of elements.
 template <class Comparator, int Low, int High, class Key>
 SLICESORT_HD_INLINE void odd_even_sort(Key* v) {
   if constexpr (Low < High) {
@@ -37,7 +41,7 @@ SLICESORT_HD_INLINE void sort_keys(Key* v) {
   odd_even_sort<Comparator, 0, Rows - 1>(v);
 }
 
-// The half-cleaners of a bitonic merge at distances Distance, Distance / 2, .. 1.
+// Half-cleaners of a bitonic merge at distances Distance, Distance / 2, .. 1.
 template <class Comparator, int Rows, int Distance, class Key>
 SLICESORT_HD_INLINE void half_clean(Key* v) {
   if constexpr (Distance >= 1) {
@@ -46,6 +50,42 @@ SLICESORT_HD_INLINE void half_clean(Key* v) {
       if ((i & Distance) == 0) Comparator::compare_exchange(v[i], v[i + Distance]);
     half_clean<Comparator, Rows, Distance / 2>(v);
   }
+}
+
+// Rows that a thread has in flight. Without the branch between such groups the compiler would keep
+// the addresses of all rows in registers.
+template <int Rows>
+inline constexpr int register_group = Rows < 16 ? Rows : 16;
+
+template <int Rows, class F>
+SLICESORT_HD_INLINE void for_register_rows(int length, F const& f) {
+  SLICESORT_UNROLL
+  for (int first = 0; first < Rows; first += register_group<Rows>) {
+    int const end = first + register_group<Rows>;
+    if (end <= length) {
+      SLICESORT_UNROLL
+      for (int i = first; i < end; ++i) f(i);
+    } else if (first < length) {
+      SLICESORT_UNROLL
+      for (int i = first; i < end; ++i)
+        if (i < length) f(i);
+    }
+  }
+}
+// Sets value[k] to the bits of row first + k, or to 0 past the end.
+template <class Bits, std::size_t Count, class Load>
+SLICESORT_HD_INLINE void read_register_rows(int first, int length, Bits (&value)[Count],
+                                            Load const& load) {
+  SLICESORT_UNROLL
+  for (int k = 0; k < static_cast<int>(Count); ++k)
+    value[k] = first + k < length ? bit_cast<Bits>(load(first + k)) : Bits{0};
+}
+// Stores value(0), value(1), .. to target[0], target[stride], ..
+template <int Rows, class Element, class Value>
+SLICESORT_HD_INLINE void store_register_rows(Element* target, index_t stride, int length,
+                                             Value const& value) {
+  for_register_rows<Rows>(length,
+                          [&](int i) { target[i * stride] = static_cast<Element>(value(i)); });
 }
 
 SLICESORT_DETAIL_END

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of one run in one column, as they are loaded into a tile of packed keys, and stored from
-// it once it is sorted.
+// Rows of one run in one column: loaded into a tile of packed keys, and stored from it once sorted.
 #pragma once
 
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/device/columns_view.hpp>
-#include <slicesort/detail/sort/device/row_words.hpp>
+#include <slicesort/detail/sort/device/sort_row_words.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -15,11 +14,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A thread's rows of a tile, among those that its block loads and stores. It stays in one column.
+// Rows of a thread within a tile, all in one column, among those that its block loads and stores.
 struct thread_rows {
-  int column;       // of the tile, or of the one that blocks share
-  int first, step;  // rows
-  int from, to;     // the block's rows
+  int column;       // number in the tile, which the blocks of a cluster may share
+  int first, step;  // rows of the thread
+  int from, to;     // rows of the block
 
   SLICESORT_HD_INLINE row_range rows(int begin, int end) const {
     return {(begin < from ? from : begin) + first, step, end < to ? end : to};
@@ -30,53 +29,54 @@ template <class View>
 struct run_column {
   using T = typename View::element;
   using bits = bits_t<T>;
-  // Rows that a thread has under way. With more, 16-bit types would take over 64 registers.
-  static constexpr int at_once = 4;
+  // Rows that a thread has in flight. With more, 16-bit types would take over 64 registers.
+  static constexpr int in_flight = 4;
 
-  index_t number, first_row;  // column of the launch
-  typename View::column_index at{};
+  index_t number, first_row;  // number of the column in the launch
+  typename View::column_index column{};
   int rows = 0, valid = 0;
   bool ascending = true;
 
-  // `tiles` is the launch's sort_tile_kernel.
   template <class Tiles>
-  SLICESORT_HD_INLINE run_column(Tiles const& tiles, index_t column, index_t row)
-      : number(column), first_row(row) {
-    if (column >= tiles.columns) return;  // a tile may be wider than the columns that remain
-    at = tiles.view.locate(tiles.first_column + column);
-    ascending = tiles.view.ascending(at);
-    index_t const below = tiles.view.rows(at) - row, valid_below = tiles.view.valid(at) - row;
+  SLICESORT_HD_INLINE run_column(Tiles const& tiles, index_t column_number, index_t row)
+      : number(column_number), first_row(row) {
+    if (column_number >= tiles.columns) return;  // a tile may be wider than the columns that remain
+    column = tiles.view.locate(tiles.first_column + column_number);
+    ascending = tiles.view.ascending(column);
+    index_t const below = tiles.view.rows(column) - row,
+                  valid_below = tiles.view.valid(column) - row;
     rows = static_cast<int>(below < 0 ? 0 : below < tiles.run_rows ? below : tiles.run_rows);
     valid = static_cast<int>(valid_below < 0 ? 0 : valid_below < rows ? valid_below : rows);
   }
 
-  // Returns true if some value cannot be told from its key.
+  // Returns true if some value cannot be decoded from its key.
   template <class Block, class Tiles, class Tile>
-  SLICESORT_HD_INLINE bool load(Tiles const& tiles, Tile tile, thread_rows walk) const {
-    row_range const range = walk.rows(0, valid);
+  SLICESORT_HD_INLINE bool load(Tiles const& tiles, Tile tile, thread_rows rows_of_thread) const {
+    row_range const range = rows_of_thread.rows(0, valid);
     if (range.first >= range.end) return false;
-    auto x = tiles.view.values(at).walk(first_row, range);
-    int const column = walk.column & (tiles.width - 1);
+    auto x = tiles.view.values(column).walk(first_row, range);
+    int const tile_column = rows_of_thread.column & (tiles.width - 1);
     bool lossy = false;
-    copy_rows<at_once>(
+    copy_rows<in_flight>(
         range, [&](int) { return bit_cast<bits>(x.next()); },
         [&](int n, bits value) {
           lossy |= key_alters<T>(value);
-          tile.store(tile.position(n, column),
+          tile.store(tile.position(n, tile_column),
                      key_of<Block, Tile>(value, ascending, static_cast<std::uint32_t>(n)));
         });
     return lossy;
   }
 
-  // Replaces keys by values, so that x, which may be y, is not read any more once y is written.
+  // Replaces keys by values, so that writing y never changes an x that is still to be read.
   template <class Tiles, class Tile>
-  SLICESORT_HD_INLINE void restore(Tiles const& tiles, Tile tile, thread_rows walk) const {
-    row_range const range = walk.rows(0, valid);
+  SLICESORT_HD_INLINE void restore(Tiles const& tiles, Tile tile,
+                                   thread_rows rows_of_thread) const {
+    row_range const range = rows_of_thread.rows(0, valid);
     if (range.first >= range.end) return;
-    auto const x = tiles.view.values(at);
-    int const column = walk.column & (tiles.width - 1);
+    auto const x = tiles.view.values(column);
+    int const tile_column = rows_of_thread.column & (tiles.width - 1);
     for (int n = range.first; n < range.end; n += range.step) {
-      int const offset = tile.position(n, column);
+      int const offset = tile.position(n, tile_column);
       auto const w = tile.load(offset);
       std::uint32_t const row = Tile::keys::row(w);
       bits const value = Tile::keys::value(w, ascending);
@@ -85,59 +85,61 @@ struct run_column {
     }
   }
 
-  // Stores sorted rows in y; of one run among several, in the workspace.
+  // Stores sorted rows to y, or to the workspace if the column has several runs.
   template <class Tiles, class Tile>
-  SLICESORT_HD_INLINE void store(Tiles const& tiles, Tile tile, thread_rows walk,
+  SLICESORT_HD_INLINE void store(Tiles const& tiles, Tile tile, thread_rows rows_of_thread,
                                  bool restored) const {
     if (rows == 0) return;
-    int const column = walk.column & (tiles.width - 1);
+    int const tile_column = rows_of_thread.column & (tiles.width - 1);
     auto const row = [&](int n) {
-      int const offset = tile.position(n, column);
+      int const offset = tile.position(n, tile_column);
       return restored ? tile.row(offset) : Tile::keys::row(tile.load(offset));
     };
     auto const value = [&](int n) {
-      int const offset = tile.position(n, column);
+      int const offset = tile.position(n, tile_column);
       return bit_cast<T>(restored ? tile.template value<bits>(offset)
                                   : Tile::keys::value(tile.load(offset), ascending));
     };
-    row_range const range = walk.rows(0, valid);
+    row_range const range = rows_of_thread.rows(0, valid);
     if (tiles.runs > 1) {
       index_t const offset = tiles.out.offset(number) + first_row;
       auto const start = static_cast<std::uint32_t>(first_row);
       T* const values = tiles.out.values + offset;
-      copy_rows<at_once>(range, value, [&](int n, T element) { values[n] = element; });
+      copy_rows<in_flight>(range, value, [&](int n, T element) { values[n] = element; });
       std::uint32_t* const sources = tiles.out.rows + offset;
       if (tiles.out.rows != nullptr)
-        copy_rows<at_once>(range, row,
-                           [&](int n, std::uint32_t from) { sources[n] = start + from; });
+        copy_rows<in_flight>(range, row,
+                             [&](int n, std::uint32_t from) { sources[n] = start + from; });
       return;
     }
     if (tiles.view.needs_values() && range.first < range.end) {
-      auto y = tiles.view.results(at).walk(0, range);
-      copy_rows<at_once>(range, value, [&](int, T element) { y.next() = element; });
+      auto y = tiles.view.results(column).walk(0, range);
+      copy_rows<in_flight>(range, value, [&](int, T element) { y.next() = element; });
     }
-    if (tiles.view.needs_rows()) tiles.view.numbers(at).template set_rows<at_once>(0, range, row);
+    if (tiles.view.needs_rows())
+      tiles.view.source_rows(column).template set_rows<in_flight>(0, range, row);
   }
 
-  // Copies rows past the sample's length, which stay in place.
   template <class Tiles>
-  SLICESORT_HD_INLINE void copy_tail(Tiles const& tiles, thread_rows walk) const {
-    row_range const range = walk.rows(valid, rows);
+  SLICESORT_HD_INLINE void copy_tail(Tiles const& tiles, thread_rows rows_of_thread) const {
+    row_range const range = rows_of_thread.rows(valid, rows);
     for (int n = range.first; n < range.end; n += range.step) {
       index_t const row = first_row + n;
-      if (tiles.view.needs_values()) tiles.view.results(at)[row] = tiles.view.values(at)[row];
-      if (tiles.view.needs_rows()) tiles.view.numbers(at).set(row, static_cast<std::uint32_t>(row));
+      if (tiles.view.needs_values())
+        tiles.view.results(column)[row] = tiles.view.values(column)[row];
+      if (tiles.view.needs_rows())
+        tiles.view.source_rows(column).set(row, static_cast<std::uint32_t>(row));
     }
   }
 
  private:
-  // Keys of 16 bits are made in the block's own way, which is quicker.
+  // Keys of 16 bits are built in the block's own faster way.
   template <class Block, class Tile>
-  static SLICESORT_HD_INLINE auto key_of(bits value, bool up, std::uint32_t row) {
+  static SLICESORT_HD_INLINE auto key_of(bits value, bool ascends, std::uint32_t row) {
     if constexpr (sizeof(T) == 2)
-      return row_words<T, 65536>::template make<Block>(value, up ? 0u : ~0u, row);
+      return row_words<T, 65536>::template make<Block>(value, ascends ? 0u : ~0u, row);
     else
-      return Tile::keys::make(value, up, row);
+      return Tile::keys::make(value, ascends, row);
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting every column of a tensor on a grid: one algorithm per length, chosen here.
+// Sorts every column of a tensor on a grid. The length selects the algorithm:
 //
 //   rows                                     kernels
 //   up to 64 (16-bit types 128, 64-bit 32)   a column in the registers of one thread
@@ -26,18 +26,17 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// How the columns of one call are sorted.
+// Algorithm and tile shape of one call.
 struct sort_shape {
-  int register_rows = 0;  // not 0: in registers, with networks of this size
+  int register_rows = 0;  // size of the networks in registers, if columns are sorted there, else 0
   int register_threads = 0;
   int width = 0, threads = 0, merge_threads = 0;
   index_t run_rows = 0, runs = 0;
-  bool cluster = false;       // the two runs of a column are sorted by the two blocks of a cluster
+  bool cluster = false;       // true if the two blocks of a cluster sort the two runs of a column
   int sharing = 1;            // blocks of a cluster that share a tile
-  index_t chunk_columns = 0;  // columns whose runs the workspace holds at once, if any
+  index_t chunk_columns = 0;  // columns whose runs the workspace holds, or 0
 };
 
-// Shared memory of a tile.
 template <class T>
 std::size_t sort_tile_bytes(index_t rows, int width) {
   shared_counter counter;
@@ -45,7 +44,7 @@ std::size_t sort_tile_bytes(index_t rows, int width) {
   return counter.bytes();
 }
 
-// The longest run of one column that fits in shared memory, and that the network can sort.
+// Longest run of one column that fits in shared memory and that the network can sort.
 template <class T>
 index_t longest_run(std::size_t shared) {
   index_t fits = tile_unit, large = (index_t{1} << max_tile_levels) + tile_unit;
@@ -56,73 +55,76 @@ index_t longest_run(std::size_t shared) {
   return fits;
 }
 
-// Networks in registers have 16 rows, or 2, 4, .. times as many.
 inline constexpr int smallest_network = 16;
 template <class T>
 inline constexpr int max_register_rows = sizeof(T) == 2   ? 128
                                          : sizeof(T) == 4 ? 64
                                                           : 32;
 
-// How many blocks share a tile, so that its rows are longer: up to 4 where rows are shorter than
-// half a sector of memory. Larger clusters would leave more multiprocessors idle, and longer rows
-// would save less than what passes between the blocks.
+// Number of blocks that share a tile to make its rows longer: up to 4 if rows are shorter than half
+// a sector of memory. Larger clusters would idle more multiprocessors, and longer rows would save
+// less than the blocks exchange.
 template <class T>
-int sharing_of_tile(sort_shape const& s, index_t columns, std::size_t shared_bytes) {
-  constexpr int half_sector = 16 / static_cast<int>(sizeof(T)), most = 4;
-  if (sort_tile_bytes<T>(s.run_rows, s.width) + shared_slice(most * sizeof(int)) > shared_bytes)
+int sharing_of_tile(sort_shape const& shape, index_t columns, std::size_t shared_bytes) {
+  constexpr int half_sector = 16 / static_cast<int>(sizeof(T)), max_sharing = 4;
+  if (sort_tile_bytes<T>(shape.run_rows, shape.width) + shared_slice(max_sharing * sizeof(int)) >
+      shared_bytes)
     return 1;
   int sharing = 1;
-  while (sharing < most && sharing * s.width < std::min<index_t>(half_sector, columns) &&
-         2 * sharing * s.width <= s.threads)
+  while (sharing < max_sharing && sharing * shape.width < std::min<index_t>(half_sector, columns) &&
+         2 * sharing * shape.width <= shape.threads)
     sharing *= 2;
   return sharing;
 }
 
 template <class T, class Grid>
-sort_shape shape_of_sort(Grid const& grid, extents3 e) {
+sort_shape shape_of_sort(Grid const& grid, extents3 extents) {
   device_info const device = grid.info();
-  sort_tuning const t = sort_tuning_of<T>(grid);
-  sort_shape s;
-  if (e.length <= std::min<index_t>(t.register_rows, max_register_rows<T>)) {
-    s.register_rows =
-        static_cast<int>(std::max<index_t>(smallest_network, power_of_two_above(e.length)));
-    s.register_threads = t.register_threads;
-    return s;
+  sort_tuning const tuning = sort_tuning_of<T>(grid);
+  sort_shape shape;
+  if (extents.length <= std::min<index_t>(tuning.register_rows, max_register_rows<T>)) {
+    shape.register_rows =
+        static_cast<int>(std::max<index_t>(smallest_network, power_of_two_above(extents.length)));
+    shape.register_threads = tuning.register_threads;
+    return shape;
   }
 
   index_t const limit =
-      std::clamp<index_t>(t.run_rows, tile_unit, longest_run<T>(device.shared_bytes));
-  s.runs = divide_up(e.length, limit);
-  s.run_rows =
-      s.runs == 1 ? e.length : divide_up(divide_up(e.length, s.runs), tile_unit) * tile_unit;
-  s.runs = divide_up(e.length, s.run_rows);
+      std::clamp<index_t>(tuning.run_rows, tile_unit, longest_run<T>(device.shared_bytes));
+  shape.runs = divide_up(extents.length, limit);
+  shape.run_rows = shape.runs == 1
+                       ? extents.length
+                       : divide_up(divide_up(extents.length, shape.runs), tile_unit) * tile_unit;
+  shape.runs = divide_up(extents.length, shape.run_rows);
 
-  s.cluster = s.runs == 2 && t.clusters && grid.clusters();
+  shape.cluster = shape.runs == 2 && tuning.clusters && grid.clusters();
 
-  // As many columns as the tuning asks for and as fit; more if they are short, so that four warps
-  // have work.
+  // Takes as many columns as the tuning asks for and as fit. Short columns take more, so that four
+  // warps have work.
   auto const fits = [&](int width) {
-    return width <= (s.cluster ? 1 : 32) && sort_tile_bytes<T>(s.run_rows, width) <= t.tile_bytes;
+    return width <= (shape.cluster ? 1 : 32) &&
+           sort_tile_bytes<T>(shape.run_rows, width) <= tuning.tile_bytes;
   };
-  index_t const groups = divide_up(s.run_rows, tile_unit);
-  s.width = 1;
-  while (s.width < e.batch * e.channels && fits(2 * s.width) &&
-         (s.width < t.tile_columns || s.width * groups < 128))
-    s.width *= 2;
-  s.threads = static_cast<int>(
-      std::clamp<index_t>(power_of_two_above(s.width * groups), 32, t.tile_threads));
-  if (s.runs == 1 && t.clusters && grid.clusters())
-    s.sharing = sharing_of_tile<T>(s, e.batch * e.channels, device.shared_bytes);
-  if (s.runs == 1 || s.cluster) return s;
-  // 48 KiB is what any kernel may have, so this matters to small devices and tests alone.
+  index_t const groups = divide_up(shape.run_rows, tile_unit);
+  shape.width = 1;
+  while (shape.width < extents.batch * extents.channels && fits(2 * shape.width) &&
+         (shape.width < tuning.tile_columns || shape.width * groups < 128))
+    shape.width *= 2;
+  shape.threads = static_cast<int>(
+      std::clamp<index_t>(power_of_two_above(shape.width * groups), 32, tuning.tile_threads));
+  if (shape.runs == 1 && tuning.clusters && grid.clusters())
+    shape.sharing =
+        sharing_of_tile<T>(shape, extents.batch * extents.channels, device.shared_bytes);
+  if (shape.runs == 1 || shape.cluster) return shape;
+  // Matters only to small devices and tests, since any kernel may have 48 KiB.
   index_t const merged = static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
-  s.merge_threads = power_of_two_in(std::min<index_t>(t.merge_threads, merged), 32, 512);
-  s.chunk_columns = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / e.length, 1,
-                                        e.batch * e.channels);
-  return s;
+  shape.merge_threads = power_of_two_in(std::min<index_t>(tuning.merge_threads, merged), 32, 512);
+  shape.chunk_columns = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / extents.length,
+                                            1, extents.batch * extents.channels);
+  return shape;
 }
 
-// Workspace: the sorted runs of long columns, and what two of them are merged into.
+// Workspace: the sorted runs of long columns, and the result of merging two.
 template <class T>
 struct sort_layout {
   sort_shape shape;
@@ -131,14 +133,14 @@ struct sort_layout {
 
   sort_layout() = default;
   template <class Grid>
-  sort_layout(arena& a, Grid const& grid, extents3 e) {
-    if (e.empty()) return;
-    shape = shape_of_sort<T>(grid, e);
-    auto const elements = static_cast<std::size_t>(shape.chunk_columns * e.length);
+  sort_layout(arena& memory, Grid const& grid, extents3 extents) {
+    if (extents.empty()) return;
+    shape = shape_of_sort<T>(grid, extents);
+    auto const elements = static_cast<std::size_t>(shape.chunk_columns * extents.length);
     int const copies = shape.chunk_columns == 0 ? 0 : shape.runs > 2 ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
-      values[i] = a.take<T>(elements);
-      rows[i] = a.take<std::uint32_t>(elements);
+      values[i] = memory.take<T>(elements);
+      rows[i] = memory.take<std::uint32_t>(elements);
     }
   }
   template <class View>
@@ -148,61 +150,61 @@ struct sort_layout {
 };
 
 template <int Rows, class Grid, class View>
-void sort_in_registers(Grid const& grid, View const& view, sort_shape const& s) {
+void sort_in_registers(Grid const& grid, View const& view, sort_shape const& shape) {
   if constexpr (Rows <= max_register_rows<typename View::element>) {
-    if (s.register_rows > Rows) return sort_in_registers<2 * Rows>(grid, view, s);
-    grid.run(sort_registers_kernel<View, Rows>{view}, divide_up(view.columns(), s.register_threads),
-             s.register_threads);
+    if (shape.register_rows > Rows) return sort_in_registers<2 * Rows>(grid, view, shape);
+    grid.run(sort_registers_kernel<View, Rows>{view},
+             divide_up(view.columns(), shape.register_threads), shape.register_threads);
   }
 }
 
-// The kernel that sorts some columns, or the runs of which they consist.
 template <class View>
-sort_tile_kernel<View> tile_kernel(View const& view, sort_layout<typename View::element> const& m,
+sort_tile_kernel<View> tile_kernel(View const& view,
+                                   sort_layout<typename View::element> const& layout,
                                    index_t first_column, index_t columns) {
-  sort_shape const& s = m.shape;
+  sort_shape const& shape = layout.shape;
   sort_tile_kernel<View> tile{view, first_column, columns};
-  tile.width = s.width;
-  tile.run_rows = static_cast<int>(s.run_rows);
-  tile.runs = static_cast<int>(s.runs);
-  tile.paired = s.cluster;
-  tile.sharing = s.sharing;
+  tile.width = shape.width;
+  tile.run_rows = static_cast<int>(shape.run_rows);
+  tile.runs = static_cast<int>(shape.runs);
+  tile.paired = shape.cluster;
+  tile.sharing = shape.sharing;
   tile.tiles = divide_up(columns, tile.tile_columns());
-  tile.out = m.runs(view, 0);
+  tile.out = layout.runs(view, 0);
   return tile;
 }
 
-// Merges the runs of some columns, two at a time.
 template <class Grid, class View>
-void merge_columns(Grid const& grid, View const& view, sort_layout<typename View::element> const& m,
-                   index_t first_column, index_t columns) {
-  sort_shape const& s = m.shape;
-  int from = 0;
-  for (index_t run = s.run_rows; run < view.length(); run *= 2, from = 1 - from) {
+void merge_columns(Grid const& grid, View const& view,
+                   sort_layout<typename View::element> const& layout, index_t first_column,
+                   index_t columns) {
+  sort_shape const& shape = layout.shape;
+  int source = 0;
+  for (index_t run = shape.run_rows; run < view.length(); run *= 2, source = 1 - source) {
     merge_runs_kernel<View> merge{view, first_column, columns};
     merge.run_rows = run;
-    merge.in = m.runs(view, from);
-    merge.out = m.runs(view, 1 - from);
+    merge.input = layout.runs(view, source);
+    merge.output = layout.runs(view, 1 - source);
     merge.last = 2 * run >= view.length();
-    merge.threads = s.merge_threads;
-    grid.run(merge, merge.blocks(), s.merge_threads);
+    merge.threads = shape.merge_threads;
+    grid.run(merge, merge.blocks(), shape.merge_threads);
   }
 }
 
 template <class Grid, class View>
 void sort_columns(Grid const& grid, View const& view,
-                  sort_layout<typename View::element> const& m) {
+                  sort_layout<typename View::element> const& layout) {
   if (view.x.extents().empty()) return;
-  sort_shape const& s = m.shape;
+  sort_shape const& shape = layout.shape;
   if constexpr (View::in_registers)
-    if (s.register_rows != 0) return sort_in_registers<smallest_network>(grid, view, s);
+    if (shape.register_rows != 0) return sort_in_registers<smallest_network>(grid, view, shape);
   index_t const columns = view.columns();
-  index_t const chunk = s.chunk_columns == 0 ? columns : s.chunk_columns;
+  index_t const chunk = shape.chunk_columns == 0 ? columns : shape.chunk_columns;
   for (index_t first = 0; first < columns; first += chunk) {
     index_t const count = std::min(chunk, columns - first);
-    sort_tile_kernel<View> const tile = tile_kernel(view, m, first, count);
-    grid.run(tile, tile.blocks(), s.threads, tile.cluster());
-    if (!s.cluster) merge_columns(grid, view, m, first, count);
+    sort_tile_kernel<View> const tile = tile_kernel(view, layout, first, count);
+    grid.run(tile, tile.blocks(), shape.threads, tile.cluster());
+    if (!shape.cluster) merge_columns(grid, view, layout, first, count);
   }
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short columns: one thread sorts one column in its registers. Neighboring threads take neighboring
-// columns, so that every load and store is a row of the tensor. A thread has shared memory of its
-// own, and needs no barrier.
+// Sorts a short column in the registers of one thread. Neighboring threads take neighboring
+// columns, so every load and store is a row of the tensor. Threads use separate shared memory and
+// need no barrier.
 #pragma once
 
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/math/total_order.hpp>
-#include <slicesort/detail/sort/device/register_rows.hpp>
-#include <slicesort/detail/sort/device/row_words.hpp>
+#include <slicesort/detail/sort/device/network.hpp>
 #include <slicesort/detail/sort/device/sort_row_words.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -28,40 +27,40 @@ struct sort_registers_kernel {
   // [Rows, max_threads]
   struct memory {
     T* values;
-    std::uint8_t* order;  // where keys are cut
+    std::uint8_t* order;  // if keys are cut
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     constexpr auto count = static_cast<std::size_t>(Rows * max_threads);
-    memory m{shared_memory.template allocate<T>(count), nullptr};
-    if constexpr (cuts_keys) m.order = shared_memory.template allocate<std::uint8_t>(count);
-    return m;
+    memory buffers{shared_memory.template allocate<T>(count), nullptr};
+    if constexpr (cuts_keys) buffers.order = shared_memory.template allocate<std::uint8_t>(count);
+    return buffers;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const m = shared(block);
-    index_t const column = block.index() * block.size() + block.rank();
-    if (column >= view.columns()) return;
-    column_index const at = view.locate(column);
-    bool const ascending = view.ascending(at);
+    memory const buffers = shared(block);
+    index_t const number = block.index() * block.size() + block.rank();
+    if (number >= view.columns()) return;
+    column_index const column = view.locate(number);
+    bool const ascending = view.ascending(column);
     int const length = static_cast<int>(view.length());
-    int const valid = static_cast<int>(view.valid(at));
+    int const valid = static_cast<int>(view.valid(column));
     sort_row_words<Block, T, Rows>(
-        rows_there{view, at, length, view.values(at), m.values + block.rank()},
-        order_of(m, block.rank()), length, valid, ascending);
+        staged_rows{view, column, length, view.values(column), buffers.values + block.rank()},
+        order_of(buffers, block.rank()), length, valid, ascending);
   }
 
  private:
-  static SLICESORT_HD_INLINE row_bytes order_of(memory const& m, int rank) {
+  static SLICESORT_HD_INLINE row_bytes order_of(memory const& buffers, int rank) {
     if constexpr (cuts_keys)
-      return {m.order + rank, max_threads};
+      return {buffers.order + rank, max_threads};
     else
       return {};
   }
-  struct rows_there {
+  struct staged_rows {
     View const& view;
-    column_index at;
+    column_index column;
     int length;
     column_of<T const> x;
     T* staged;  // [Rows], max_threads apart
@@ -82,7 +81,7 @@ struct sort_registers_kernel {
     template <int, class Row>
     SLICESORT_HD_INLINE void put(Row const& row) const {
       if (view.needs_rows()) {
-        index_column const perm(view.perm, at);
+        index_column const perm(view.perm, column);
         if (perm.narrow)
           store_register_rows<Rows>(static_cast<std::uint16_t*>(perm.data), perm.stride, length,
                                     row);
@@ -91,7 +90,7 @@ struct sort_registers_kernel {
                                     row);
       }
       if (!view.needs_values()) return;
-      column_of<T> const y(view.y, at);
+      column_of<T> const y(view.y, column);
       store_register_rows<Rows>(y.data, y.stride, length,
                                 [&](int i) { return (*this)[static_cast<int>(row(i))]; });
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread sorts the rows of a short column in its registers, as the words of row_words.hpp. It
-// reads values once, puts them where it can find them again by their row, and moves only words: the
-// results are fetched by the rows that the words end with, so that no value is decoded and none
-// loses a bit.
+// Sorts the rows of a short column in the registers of one thread, as 32-bit words that two
+// instructions put in order: the upper bits of the key above the row's number. Values are read once
+// and staged by row; only words move. The results are fetched by the row number in each word, so no
+// value is decoded and none loses a bit.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sort/device/network.hpp>
-#include <slicesort/detail/sort/device/register_rows.hpp>
-#include <slicesort/detail/sort/device/row_words.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cstddef>
@@ -17,49 +17,87 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The numbers of a column's rows, in shared memory: one byte for each row.
-struct row_bytes {
-  std::uint8_t* first;
-  int step;
+// Words hold a 16-bit key as a whole. A longer key is cut off; words whose keys were cut alike are
+// in row order, which an insertion sort repairs. Few columns of random numbers need it.
 
-  SLICESORT_HD_INLINE std::uint8_t& operator[](int i) const { return first[i * step]; }
+// Upper 32 bits of a key, or all 16 bits of a short key above zeros or ones.
+template <class Block, class T>
+SLICESORT_HD_INLINE std::uint32_t upper_key(bits_t<T> value) {
+  if constexpr (is_upper_part_of_float<T>) {
+    float const canonical = Block::canonicalize(upper_part_of_float<T>(value));
+    auto const number = bit_cast<std::uint32_t>(canonical);
+    return number ^ (sign_mask(number) | 0x80000000u);
+  } else if constexpr (sizeof(T) == 2) {
+    return static_cast<std::uint32_t>(sortable_key<T>(value)) << 16;
+  } else if constexpr (sizeof(T) == 4) {
+    return sortable_key<T>(value);
+  } else {
+    return static_cast<std::uint32_t>(sortable_key<T>(value) >> 32);
+  }
+}
+
+// Words of at most Rows rows, a power of two. They compare as unsigned integers.
+template <class T, int Rows>
+struct row_words {
+  using type = std::uint32_t;
+  using bits = bits_t<T>;
+  static constexpr std::uint32_t rows_mask = static_cast<std::uint32_t>(Rows) - 1u;
+  static constexpr bool cuts_keys = sizeof(T) > 2;
+
+  // `flip`: ~0 for a descending column, else 0.
+  template <class Block>
+  static SLICESORT_HD_INLINE type make(bits value, std::uint32_t flip, std::uint32_t row) {
+    return ((upper_key<Block, T>(value) ^ flip) & ~rows_mask) | row;
+  }
+  // Padding, which sorts after all words of smaller row numbers.
+  static SLICESORT_HD_INLINE type behind(std::uint32_t row) { return ~rows_mask | row; }
+  static SLICESORT_HD_INLINE std::uint32_t row(type w) { return w & rows_mask; }
+  // True if two keys may differ only in bits that were cut off; `difference` is the XOR of their
+  // words.
+  static SLICESORT_HD_INLINE bool cut_alike(type difference) { return difference <= rows_mask; }
 };
 
-// Puts rows in order that are in order but for what cut keys hide: an insertion sort, which keeps
-// the order of ties. key(row) is a row's whole key.
+// Row numbers of a column in shared memory, one byte each.
+struct row_bytes {
+  std::uint8_t* rows;
+  int step;
+
+  SLICESORT_HD_INLINE std::uint8_t& operator[](int i) const { return rows[i * step]; }
+};
+
+// Orders rows whose cut keys are sorted by their whole keys, key(row): a stable insertion sort.
 template <class Key>
 SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key) {
   SLICESORT_NO_UNROLL
   for (int i = 1; i < count; ++i) {
     std::uint8_t const row = order[i];
-    auto const of_row = key(row);
-    int to = i;
+    auto const row_key = key(row);
+    int position = i;
     SLICESORT_NO_UNROLL
-    for (; to > 0; --to) {
-      std::uint8_t const before = order[to - 1];
-      if (!(of_row < key(before))) break;
-      order[to] = before;
+    for (; position > 0; --position) {
+      std::uint8_t const before = order[position - 1];
+      if (!(row_key < key(before))) break;
+      order[position] = before;
     }
-    order[to] = row;
+    order[position] = row;
   }
 }
 
-// The least XOR of two neighbors among the first `count` words.
+// Smallest XOR of two neighbors among the first `count` words.
 template <std::size_t Rows>
 SLICESORT_HD_INLINE std::uint32_t least_difference(std::uint32_t const (&v)[Rows], int count) {
-  std::uint32_t least = ~0u;
+  std::uint32_t smallest = ~0u;
   for_register_rows<static_cast<int>(Rows)>(count, [&](int i) {
     if (i == 0) return;
     std::uint32_t const difference = v[i] ^ v[i - 1];
-    least = difference < least ? difference : least;
+    smallest = difference < smallest ? difference : smallest;
   });
-  return least;
+  return smallest;
 }
 
 // Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
-// `rows` gives the values, by read(first, bits) and, once they are read, quickly by rows[i]; and it
-// takes the results, by put<Rows>(row) with row(i) the row that becomes row i. `order` is where
-// `valid` rows can be put in order.
+// `rows` provides the values by read(first, bits) and then cheaply by rows[i]. It takes the results
+// by store<Rows>(source) with source(i) the source of row i. `order` is scratch of `valid` rows.
 template <class Block, class T, int Rows, class Column>
 SLICESORT_HD_INLINE void sort_row_words(Column const& rows, row_bytes order, int length, int valid,
                                         bool ascending) {

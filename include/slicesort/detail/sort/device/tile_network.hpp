@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts the columns of a tile in shared memory: bitonic merges whose first level is mirrored, so
-// that all comparators point one way and those that touch rows past the end can be left out.
-// Between two barriers every thread takes 2^Levels rows into registers and does up to Levels levels
-// on them.
+// Sorts the columns of a tile in shared memory by bitonic merges. The first level of a merge is
+// mirrored, so all comparators point one way, and those with rows past the end are left out.
+// Between two barriers every thread takes 2^Levels rows into registers and applies up to Levels
+// levels.
 //
 // A merge into groups of 2^k rows has k levels. The mirrored pass does the first 1 to Levels of
-// them, and passes of Levels levels each do the rest. The smallest distance in a pass is always a
-// power of 2^Levels, so that there are few kinds of passes; each is compiled for itself, with the
-// addresses of its rows as constants beside that of the first.
+// them, and passes of Levels levels do the rest. The smallest distance in a pass is a power of
+// 2^Levels, so there are few kinds of passes. Each kind is compiled with the offsets of its rows as
+// constants.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,10 +20,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A tile has at most 2^15 rows.
 inline constexpr int max_tile_levels = 15;
 
-// The rows of a pass, 2^Distance apart. `position` is where the first lies in the tile.
+// Rows of a pass, 2^Distance apart. `position` is the place of the first in the tile.
 template <int Levels, int Distance>
 struct spaced_rows {
   static_assert(Distance % Levels == 0);
@@ -35,30 +34,30 @@ struct spaced_rows {
     return position + i * padded_row<Levels>(1 << Distance);
   }
   SLICESORT_HD_INLINE int last() const { return row(count - 1); }
-  // Whether a row is in the column wherever that ends.
+  // True if row i exists in every column that has the first.
   static SLICESORT_HD_INLINE constexpr bool inside(int i) { return i == 0; }
 };
 
-// The rows of a mirrored pass that does the first First levels of the merge into groups of 2^K
-// rows: one group of 2^First, or as many as have `count` rows, since fewer would not be worth a
-// thread's while. Half of a group counts up from `low`, the other half down from `high`.
+// Rows of a mirrored pass that does the first First levels of the merge into groups of 2^K rows:
+// one group of 2^First, or several groups that make up `count` rows, since fewer would not be worth
+// a thread's while. Half of a group counts up from `low`, the other half down from `high`.
 template <int Levels, int K>
 struct mirrored_rows {
   static constexpr int first = (K - 1) % Levels + 1, group = 1 << first;
   static constexpr int count = first < 3 ? 8 : group;
-  // Rows of a group lie 2^distance apart, groups 2^between. Groups that are closer together than
-  // free rows lie between the same two free rows.
+  // Rows of a group lie 2^distance apart, groups 2^between. Groups closer together than the free
+  // rows lie between the same two free rows.
   static constexpr int distance = K - first, between = distance - (first < 3 ? 3 - first : 0);
   int low, high, low_position, high_position;
 
   SLICESORT_HD_INLINE int row(int i) const {
-    int const away = (i / group << between) + (step(i) << distance);
-    return up(i) ? low + away : high - away;
+    int const offset = (i / group << between) + (step(i) << distance);
+    return up(i) ? low + offset : high - offset;
   }
   SLICESORT_HD_INLINE int position_of(int i) const {
-    int const away =
+    int const offset =
         i / group * padded_row<Levels>(1 << between) + step(i) * padded_row<Levels>(1 << distance);
-    return up(i) ? low_position + away : high_position - away;
+    return up(i) ? low_position + offset : high_position - offset;
   }
   SLICESORT_HD_INLINE int last() const { return high; }
   static SLICESORT_HD_INLINE constexpr bool inside(int i) { return up(i); }
@@ -79,8 +78,8 @@ class tile_network {
   using compare = comparator<Block, Keys>;
 
  public:
-  // `limit` rows of this thread's column, the tile's column number `column`, are sorted. A thread
-  // stays in one column: the block's size is a multiple of the tile's width.
+  // Sorts `limit` rows of the thread's column, the number `column` of the tile. A thread stays in
+  // one column: the block's size is a multiple of the tile's width.
   SLICESORT_HD_INLINE tile_network(Block& block, tile_type tile, int width, int limit)
       : block_(block),
         tile_(tile),
@@ -89,8 +88,8 @@ class tile_network {
         first_group_(block.rank() >> log2_of(width)),
         groups_(block.size() >> log2_of(width)) {}
 
-  // Sorts the tile, whose longest column has `rows` rows. Before the call the tile must be visible
-  // to the whole block, and after it the result is.
+  // Sorts the tile, whose longest column has `rows` rows. The tile must be visible to the whole
+  // block before the call; the result is visible to it afterwards.
   SLICESORT_HD_INLINE void sort(int rows) {
     sort_register_groups(rows);
     SLICESORT_NO_UNROLL
@@ -103,77 +102,78 @@ class tile_network {
   }
 
  private:
-  // The rows of a pass; those past the column are `last`.
   template <class Rows>
-  SLICESORT_HD_INLINE void load(key* v, Rows const& at) const {
-    if (at.last() < limit_) return load_whole(v, at);
+  SLICESORT_HD_INLINE void load(key* v, Rows const& pass) const {
+    if (pass.last() < limit_) return load_whole(v, pass);
     SLICESORT_UNROLL
     for (int i = 0; i < Rows::count; ++i)
-      v[i] = Rows::inside(i) || at.row(i) < limit_ ? tile_.load(at.position_of(i)) : Keys::last();
+      v[i] =
+          Rows::inside(i) || pass.row(i) < limit_ ? tile_.load(pass.position_of(i)) : Keys::last();
   }
   template <class Rows>
-  SLICESORT_HD_INLINE void store(key const* v, Rows const& at) const {
-    if (at.last() < limit_) return store_whole(v, at);
+  SLICESORT_HD_INLINE void store(key const* v, Rows const& pass) const {
+    if (pass.last() < limit_) return store_whole(v, pass);
     SLICESORT_UNROLL
     for (int i = 0; i < Rows::count; ++i)
-      if (Rows::inside(i) || at.row(i) < limit_) tile_.store(at.position_of(i), v[i]);
+      if (Rows::inside(i) || pass.row(i) < limit_) tile_.store(pass.position_of(i), v[i]);
   }
   template <class Rows>
-  SLICESORT_HD_INLINE void load_whole(key* v, Rows const& at) const {
+  SLICESORT_HD_INLINE void load_whole(key* v, Rows const& pass) const {
     SLICESORT_UNROLL
-    for (int i = 0; i < Rows::count; ++i) v[i] = tile_.load(at.position_of(i));
+    for (int i = 0; i < Rows::count; ++i) v[i] = tile_.load(pass.position_of(i));
   }
   template <class Rows>
-  SLICESORT_HD_INLINE void store_whole(key const* v, Rows const& at) const {
+  SLICESORT_HD_INLINE void store_whole(key const* v, Rows const& pass) const {
     SLICESORT_UNROLL
-    for (int i = 0; i < Rows::count; ++i) tile_.store(at.position_of(i), v[i]);
+    for (int i = 0; i < Rows::count; ++i) tile_.store(pass.position_of(i), v[i]);
   }
 
-  // Fills the column up to whole groups of 2^Levels rows: what comes after has no less.
+  // Sorts groups of 2^Levels rows. Pads the column to whole groups with keys that sort last.
   SLICESORT_HD_INLINE void sort_register_groups(int rows) {
     for (int g = first_group_; g * pass_rows < rows; g += groups_) {
       int const row = g * pass_rows;
       if (row >= limit_) continue;
-      spaced_rows<Levels, 0> const at{row, tile_.position(row, column_)};
+      spaced_rows<Levels, 0> const pass{row, tile_.position(row, column_)};
       key v[static_cast<std::size_t>(pass_rows)];
-      load(v, at);
+      load(v, pass);
       sort_keys<compare, pass_rows>(v);
-      store_whole(v, at);
+      store_whole(v, pass);
     }
     limit_ = (limit_ + pass_rows - 1) / pass_rows * pass_rows;
     block_.sync();
   }
 
-  // The first levels of the merge into groups of 2^k rows; K or larger.
+  // Applies the first levels of the merge into groups of 2^k rows; k >= K.
   template <int K>
   SLICESORT_HD_INLINE void mirror(int k, int rows) {
     if (k != K) {
       if constexpr (K < max_tile_levels) mirror<K + 1>(k, rows);
       return;
     }
-    using rows_here = mirrored_rows<Levels, K>;
-    constexpr int each = rows_here::between;
-    int const work = (((rows - 1) >> K) + 1) << each;
+    using mirrored = mirrored_rows<Levels, K>;
+    constexpr int log2_items = mirrored::between;
+    int const work = (((rows - 1) >> K) + 1) << log2_items;
     for (int g = first_group_; g < work; g += groups_) {
-      int const start = (g >> each) << K;
-      int const low = start + (g & ((1 << each) - 1));
+      int const start = (g >> log2_items) << K;
+      int const low = start + (g & ((1 << log2_items) - 1));
       int const high = 2 * start + (1 << K) - 1 - low;
       if (low >= limit_ || !merging(start, K)) continue;
-      rows_here const at{low, high, tile_.position(low, column_), tile_.position(high, column_)};
-      key v[static_cast<std::size_t>(rows_here::count)];
-      load(v, at);
-      constexpr int group = rows_here::group;
+      mirrored const pass{low, high, tile_.position(low, column_), tile_.position(high, column_)};
+      key v[static_cast<std::size_t>(mirrored::count)];
+      load(v, pass);
+      constexpr int group = mirrored::group;
       SLICESORT_UNROLL
-      for (int i = 0; i < rows_here::count; ++i)
+      for (int i = 0; i < mirrored::count; ++i)
         if (i % group < group / 2)
           compare::compare_exchange(v[i], v[i / group * group + group - 1 - i % group]);
-      half_clean<compare, rows_here::count, group / 4>(v);
-      store(v, at);
+      half_clean<compare, mirrored::count, group / 4>(v);
+      store(v, pass);
     }
     block_.sync();
   }
 
-  // Levels levels, the last at distance 2^distance, inside groups of 2^k rows; Distance or larger.
+  // Applies Levels levels, the last at distance 2^distance, in groups of 2^k rows; distance >=
+  // Distance.
   template <int Distance>
   SLICESORT_HD_INLINE void clean(int distance, int k, int rows) {
     if (distance != Distance) {
@@ -181,35 +181,35 @@ class tile_network {
         clean<Distance + Levels>(distance, k, rows);
       return;
     }
-    constexpr int span = Distance + Levels;  // 2^span rows are closed under these levels
+    constexpr int span = Distance + Levels;  // these levels stay within 2^span rows
     int const work = (((rows - 1) >> span) + 1) << Distance;
     for (int g = first_group_; g < work; g += groups_) {
       int const row = ((g >> Distance) << span) + (g & ((1 << Distance) - 1));
       if (row >= limit_ || !merging(row, k)) continue;
-      spaced_rows<Levels, Distance> const at{row, tile_.position(row, column_)};
+      spaced_rows<Levels, Distance> const pass{row, tile_.position(row, column_)};
       key v[static_cast<std::size_t>(pass_rows)];
       if constexpr (Distance == 0)
-        load_whole(v, at);
+        load_whole(v, pass);
       else
-        load(v, at);
+        load(v, pass);
       half_clean<compare, pass_rows, pass_rows / 2>(v);
       if constexpr (Distance == 0)
-        store_whole(v, at);
+        store_whole(v, pass);
       else
-        store(v, at);
+        store(v, pass);
     }
     block_.sync();
   }
 
-  // Whether the group of 2^k rows that holds `row` has rows in its second half. Otherwise its first
-  // half is all there is, and is sorted.
+  // True if the group of 2^k rows that holds `row` has rows in its second half; otherwise it is
+  // sorted already.
   SLICESORT_HD_INLINE bool merging(int row, int k) const {
     return ((row >> k) << k) + (1 << (k - 1)) < limit_;
   }
 
   Block& block_;
   tile_type tile_;
-  int limit_;  // rows of this thread's column, with those it was filled up with
+  int limit_;  // rows of this thread's column, including padding
   int column_, first_group_, groups_;
 };
 

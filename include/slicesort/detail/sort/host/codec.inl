@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values become rows of keys, and keys values again. A codec handles `row::lanes` columns at a
-// time: `load` turns values into keys, and sets in `changed` every bit that `decode` could not
-// restore; `decode` turns keys into the bits of the values, and `store_decoded` does so on their
-// way out; `store_values` and `store_indices` write. Included once per instruction set, after
-// rows.inl.
+// Codecs turn values into rows of sortable keys and back, for `row::lanes` columns at a time.
+// `load` makes keys, and sets in `changed` every bit that `decode` could not restore. `decode`
+// turns keys into the bits of the values, `store_decoded` decodes while storing. Included once per
+// instruction set, after rows.inl.
 
-// The keys of detail::sortable_key for a vector of values.
 template <class T, int Count>
 SLICESORT_INLINE vec<bits_t<T>, Count> canonical_keys(vec<bits_t<T>, Count> const& bits,
                                                       vec<bits_t<T>, Count>& changed) {
   using Bits = detail::bits_t<T>;
   using V = vec<Bits, Count>;
-  V const top = broadcast<V>(sign_bit<Bits>), all = broadcast<V>(static_cast<Bits>(~Bits{0}));
+  V const top = broadcast<V>(sign_bit<Bits>), ones = broadcast<V>(static_cast<Bits>(~Bits{0}));
   V const raw = bits ^ (spread_sign<Bits, Count>(bits) | top);
   V const nan = greater(bits & ~top, broadcast<V>(Bits{dtype_traits<T>::infinity}));
-  V key = select(nan, all, raw);
+  V key = select(nan, ones, raw);
   key = select(equal(bits, top), top, key);  // -0 joins +0
   changed = changed | (key ^ raw);
   return key;
@@ -25,15 +23,14 @@ SLICESORT_INLINE vec<Bits, Count> value_bits(vec<Bits, Count> const& key) {
   return key ^ (~spread_sign<Bits, Count>(key) | broadcast<V>(detail::sign_bit<Bits>));
 }
 
-// Whether some key may stand for a value that canonicalization changed: NaN (the first or the last
-// key, depending on the direction), zero, or a row past a column's end.
+// True if some key may stand for a value that canonicalization changed: NaN (the first or the last
+// key, by direction), zero, or padding past a column's end.
 template <class V, class Bits>
-SLICESORT_INLINE bool any_special(V const& key, Bits const* flip) {
+SLICESORT_INLINE bool may_be_special(V const& key, Bits const* flip) {
   return any(equal(key, V{}) | equal(key, ~V{}) |
              equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
 }
 
-// Keys without indices: for a sort whose permutation is not wanted.
 template <class T>
 struct values_codec {
   using bits = detail::bits_t<T>;
@@ -58,7 +55,8 @@ struct values_codec {
   }
 };
 
-// 16-bit values: the key above a 16-bit index in one 32-bit lane, so the sort is stable at no cost.
+// Codec of 16-bit values: key above a 16-bit index in one 32-bit lane, which makes the sort stable
+// at no cost.
 template <class T>
 struct packed_codec {
   using bits = std::uint16_t;
@@ -93,7 +91,7 @@ struct packed_codec {
     store_vector<Stream>(to, convert<vec<Index, row::lanes>>(r.key & broadcast<V>(0xffffu)));
   }
   static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
-    return any_special(convert<flags>(r.key >> 16), flip);
+    return may_be_special(convert<flags>(r.key >> 16), flip);
   }
   static bits key_of(row const& r, int lane) { return static_cast<bits>(r.key[lane] >> 16); }
   static index_t index_of(row const& r, int lane) {
@@ -104,7 +102,7 @@ struct packed_codec {
   }
 };
 
-// Wider values: keys and indices in separate vectors, in lanes of the value's width.
+// Codec of wider values: keys and indices in separate vectors, in lanes of the value's width.
 template <class T>
 struct pairs_codec {
   using bits = detail::bits_t<T>;
@@ -133,25 +131,79 @@ struct pairs_codec {
     store_vector<Stream>(to, convert<vec<Index, row::lanes>>(r.index));
   }
   static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
-    return any_special(r.key, flip);
+    return may_be_special(r.key, flip);
   }
   static bits key_of(row const& r, int lane) { return r.key[lane]; }
   static index_t index_of(row const& r, int lane) { return static_cast<index_t>(r.index[lane]); }
   static void set_key(row& r, int lane, bits key) { r.key[lane] = key; }
 };
 
-// clang-format off
 #if SLICESORT_VECTOR_BYTES == 64
-#  include <slicesort/detail/sort/host/wide_codec.inl>
+// Codec of 32-bit values on AVX-512: 32 columns a row, with 16-bit indices.
+template <class T>
+struct wide_codec {
+  static_assert(sizeof(T) == 4, "32-bit values");
+  using bits = std::uint32_t;
+  using row = wide_pairs;
+  using flags = wide_pairs::vector;
+  using index_lanes = vec<std::uint16_t, 32>;
+  static constexpr bool has_index = true, needs_repair = true;
+
+  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
+    return {
+        canonical_keys<T, 16>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
+        canonical_keys<T, 16>(load_lanes<flags>(from + 16), changed) ^ load_lanes<flags>(flip + 16),
+        broadcast<index_lanes>(static_cast<std::uint16_t>(i))};
+  }
+  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
+    return {value_bits<bits, 16>(r.key ^ load_lanes<flags>(flip)),
+            value_bits<bits, 16>(r.key_high ^ load_lanes<flags>(flip + 16)), r.index};
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
+    store_vector<Stream>(to, r.key);
+    store_vector<Stream>(to + 16, r.key_high);
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
+    store_values<Stream>(decode(r, flip), to);
+  }
+  template <bool Stream, class Index>
+  static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
+    if constexpr (sizeof(Index) == 2) {
+      store_vector<Stream>(to, r.index);
+    } else {
+      store_vector<Stream>(to, index_half(r, 0));
+      store_vector<Stream>(to + 16, index_half(r, 1));
+    }
+  }
+  static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
+    return may_be_special(r.key, flip) || may_be_special(r.key_high, flip + 16);
+  }
+  static bits key_of(row const& r, int lane) {
+    return lane < 16 ? r.key[lane] : r.key_high[lane - 16];
+  }
+  static index_t index_of(row const& r, int lane) { return r.index[lane]; }
+  static void set_key(row& r, int lane, bits key) {
+    if (lane < 16)
+      r.key[lane] = key;
+    else
+      r.key_high[lane - 16] = key;
+  }
+  // Indices of 16 columns, widened. Read through memory, where half of a vector has an address.
+  static SLICESORT_INLINE flags index_half(row const& r, int half) {
+    return convert<flags>(
+        load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&r.index) + 32 * half));
+  }
+};
 template <class T>
 using codec_of_32_bits = wide_codec<T>;
 #else
 template <class T>
 using codec_of_32_bits = pairs_codec<T>;
 #endif
-// clang-format on
 
-// The codec that also keeps indices: where a permutation is wanted, or values are restored by it.
+// Codec with indices, which the permutation and the repair of NaN and zeros need.
 template <class T>
 using indexed_codec =
     std::conditional_t<sizeof(T) == 2, packed_codec<T>,

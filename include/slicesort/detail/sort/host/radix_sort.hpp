@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts columns that are too long for 16-bit indices: a stable radix sort, column by column. A tile
-// is as many columns as fill a cache line, so every line of the tensor is read and written once.
+// Stable radix sort, column by column, for columns too long for 16-bit indices. A tile is as many
+// columns as fill a cache line, so every line of the tensor is read and written once.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -23,21 +23,20 @@ class radix_tile {
   static constexpr int columns = radix_columns<T>;
 
   radix_tile() = default;
-  // Takes the scratch memory of one tile of `rows` rows.
-  radix_tile(arena& a, index_t rows)
+  radix_tile(arena& memory, index_t rows)
       : pitch_(radix_pitch<T>(rows)),
-        keys_(a.take<bits>(static_cast<std::size_t>(pitch_ * columns))),
-        rows_(a.take<std::uint32_t>(static_cast<std::size_t>(pitch_ * columns))),
-        front_(a.take<item>(static_cast<std::size_t>(rows))),
-        back_(a.take<item>(static_cast<std::size_t>(rows))) {}
+        keys_(memory.take<bits>(static_cast<std::size_t>(pitch_ * columns))),
+        rows_(memory.take<std::uint32_t>(static_cast<std::size_t>(pitch_ * columns))),
+        entries_(memory.take<entry>(static_cast<std::size_t>(rows))),
+        spare_entries_(memory.take<entry>(static_cast<std::size_t>(rows))) {}
 
-  void run(column_tile<T> const& t) {
+  void run(column_tile<T> const& tile) {
     bits changed[static_cast<std::size_t>(columns)] = {};
-    load_columns(t, keys_, pitch_, changed);
-    for (int c = 0; c < t.width; ++c) sort_column(t, c, changed[c] != 0);
-    store_columns(keys_, pitch_, t, t.y_at, t.y);
-    if (t.perm != nullptr)
-      store_columns(rows_, pitch_, t, t.perm_at, static_cast<std::uint32_t*>(t.perm));
+    load_columns(tile, keys_, pitch_, changed);
+    for (int c = 0; c < tile.width; ++c) sort_column(tile, c, changed[c] != 0);
+    store_columns(keys_, pitch_, tile, tile.y_layout, tile.y);
+    if (tile.perm != nullptr)
+      store_columns(rows_, pitch_, tile, tile.perm_layout, static_cast<std::uint32_t*>(tile.perm));
   }
 
  private:
@@ -45,7 +44,7 @@ class radix_tile {
   static constexpr int high_bits = key_bits == 16 ? 8 : 11;
   static constexpr std::size_t buckets = std::size_t{1} << high_bits;
 
-  struct item {
+  struct entry {
     bits key;
     std::uint32_t row;
   };
@@ -54,20 +53,20 @@ class radix_tile {
     return static_cast<std::size_t>(key >> (key_bits - high_bits));
   }
 
-  // The output of one column: the bits of its sorted values take the place of its keys.
+  // Output of one column: sorted values overwrite its keys.
   struct column {
     bits* keys;
     std::uint32_t* rows;
     T const* x;
     index_t x_pitch;
     bits flip;
-    bool lossy;  // some key has lost bits of its value
+    bool lossy;  // true if some key has lost bits of its value
 
-    void put(std::size_t i, item from) const {
-      bits const key = static_cast<bits>(from.key ^ flip);
-      rows[i] = from.row;
+    void put(std::size_t i, entry source) const {
+      bits const key = static_cast<bits>(source.key ^ flip);
+      rows[i] = source.row;
       if (lossy && (key == sign_bit<bits> || key == static_cast<bits>(~bits{0})))
-        fetch(i, from.row);  // zero or NaN
+        fetch(i, source.row);  // zero or NaN
       else
         keys[i] = unsortable_bits(key);
     }
@@ -80,16 +79,16 @@ class radix_tile {
     }
   };
 
-  // Turns a column of keys into the sorted values and the rows that they came from. One pass over
-  // memory distributes the keys by their highest digit; all other passes stay within one bucket of
-  // it, in cache.
-  void sort_column(column_tile<T> const& t, int c, bool lossy) {
+  // Turns a column of keys into sorted values and source rows. One pass over memory distributes the
+  // keys by their highest digit; the other passes stay within one bucket, in cache.
+  void sort_column(column_tile<T> const& tile, int c, bool lossy) {
     column out;
     out.keys = keys_ + pitch_ * c, out.rows = rows_ + pitch_ * c;
-    out.x = t.x + t.x_at.start[c], out.x_pitch = t.x_at.pitch;
-    out.flip = t.flip[c], out.lossy = lossy;
-    std::size_t const n = static_cast<std::size_t>(t.valid[c]);
-    for (index_t i = t.valid[c]; i < t.rows; ++i) out.copy_through(static_cast<std::uint32_t>(i));
+    out.x = tile.x + tile.x_layout.start[c], out.x_pitch = tile.x_layout.pitch;
+    out.flip = tile.flip[c], out.lossy = lossy;
+    std::size_t const n = static_cast<std::size_t>(tile.valid[c]);
+    for (index_t i = tile.valid[c]; i < tile.rows; ++i)
+      out.copy_through(static_cast<std::uint32_t>(i));
 
     std::uint32_t starts[buckets + 1] = {};
     bool sorted = true;
@@ -105,7 +104,7 @@ class radix_tile {
     }
     for (std::size_t b = 0; b < buckets; ++b) starts[b + 1] += starts[b];
     for (std::size_t i = 0; i < n; ++i)
-      front_[starts[high_digit(out.keys[i])]++] = {out.keys[i], static_cast<std::uint32_t>(i)};
+      entries_[starts[high_digit(out.keys[i])]++] = {out.keys[i], static_cast<std::uint32_t>(i)};
     std::size_t first = 0;
     for (std::size_t b = 0; b < buckets; ++b) {  // each start has moved to its bucket's end
       sort_bucket(first, starts[b], out);
@@ -113,15 +112,15 @@ class radix_tile {
     }
   }
 
-  // Sorts a few items by insertion, more by their low digits. Up to some thousands of items the
-  // digits are short, since counting long ones would cost more than moving the items.
+  // Sorts few entries by insertion, more by their low digits. Below 8192 entries the digits are
+  // short: counting long ones would cost more than moving the entries.
   void sort_bucket(std::size_t first, std::size_t last, column const& out) {
     std::size_t const n = last - first;
     if (n <= 24) {
       for (std::size_t i = first + 1; i < last; ++i)
-        for (std::size_t j = i; j > first && front_[j].key < front_[j - 1].key; --j)
-          std::swap(front_[j], front_[j - 1]);
-      for (std::size_t i = first; i < last; ++i) out.put(i, front_[i]);
+        for (std::size_t j = i; j > first && entries_[j].key < entries_[j - 1].key; --j)
+          std::swap(entries_[j], entries_[j - 1]);
+      for (std::size_t i = first; i < last; ++i) out.put(i, entries_[i]);
     } else if (n < 8192) {
       sort_low_digits<7>(first, n, out);
     } else {
@@ -129,8 +128,8 @@ class radix_tile {
     }
   }
 
-  // Stable passes from the lowest digit to the highest; a digit that is the same in all keys needs
-  // none. The last pass writes the column.
+  // Makes stable passes from the lowest digit to the highest and skips a digit that all keys share.
+  // The last pass writes the column.
   template <int Width>
   void sort_low_digits(std::size_t first, std::size_t n, column const& out) {
     constexpr int low_bits = key_bits - high_bits, digits = (low_bits + Width - 1) / Width;
@@ -139,33 +138,34 @@ class radix_tile {
     auto const digit = [](bits key, int d) {
       return static_cast<std::size_t>(key >> (d * Width)) & (values - 1);
     };
-    item *from = front_ + first, *to = back_ + first;
+    entry *source = entries_ + first, *target = spare_entries_ + first;
     std::uint32_t starts[static_cast<std::size_t>(digits)][values] = {};
     for (std::size_t i = 0; i < n; ++i)
-      for (int d = 0; d < digits; ++d) ++starts[d][digit(from[i].key, d)];
+      for (int d = 0; d < digits; ++d) ++starts[d][digit(source[i].key, d)];
     int last = -1;
     for (int d = 0; d < digits; ++d)
-      if (starts[d][digit(from[0].key, d)] != n) last = d;
+      if (starts[d][digit(source[0].key, d)] != n) last = d;
     if (last < 0)
-      for (std::size_t i = 0; i < n; ++i) out.put(first + i, from[i]);
+      for (std::size_t i = 0; i < n; ++i) out.put(first + i, source[i]);
     for (int d = 0; d <= last; ++d) {
-      if (starts[d][digit(from[0].key, d)] == n) continue;
+      if (starts[d][digit(source[0].key, d)] == n) continue;
       std::uint32_t start = 0;
       for (std::uint32_t& count : starts[d]) start += std::exchange(count, start);
       if (d == last) {
         for (std::size_t i = 0; i < n; ++i)
-          out.put(first + starts[d][digit(from[i].key, d)]++, from[i]);
+          out.put(first + starts[d][digit(source[i].key, d)]++, source[i]);
       } else {
-        for (std::size_t i = 0; i < n; ++i) to[starts[d][digit(from[i].key, d)]++] = from[i];
-        std::swap(from, to);
+        for (std::size_t i = 0; i < n; ++i)
+          target[starts[d][digit(source[i].key, d)]++] = source[i];
+        std::swap(source, target);
       }
     }
   }
 
   index_t pitch_ = 0;
-  bits* keys_ = nullptr;                     // [columns][pitch], then the sorted values
-  std::uint32_t* rows_ = nullptr;            // [columns][pitch]
-  item *front_ = nullptr, *back_ = nullptr;  // [rows] each: one column, and where a pass moves it
+  bits* keys_ = nullptr;                                 // [columns][pitch], then the sorted values
+  std::uint32_t* rows_ = nullptr;                        // [columns][pitch]
+  entry *entries_ = nullptr, *spare_entries_ = nullptr;  // [rows] each: input and output of a pass
 };
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a tensor to the contiguous columns of a tile of the radix sort, and back: a batch of rows
-// is staged, and squares of elements are transposed in registers.
+// Loads rows of a tensor as contiguous columns of a radix tile, and stores them back: stages a
+// batch of rows and transposes squares of elements in registers.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -13,21 +13,18 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns of a tile: a cache line.
 template <class T>
 inline constexpr int radix_columns = 64 / static_cast<int>(sizeof(T));
 
-// Rows that are staged at a time.
 inline constexpr int radix_batch = 16;
 
-// Elements from one column to the next: room for the last batch, and not a power of two.
+// Distance of two columns: has room for the last batch and is not a power of two.
 template <class T>
 constexpr index_t radix_pitch(index_t rows) {
   return (rows + radix_batch - 1) / radix_batch * radix_batch +
          96 / static_cast<index_t>(sizeof(T));
 }
 
-// Rows x Columns elements, in squares.
 template <int Rows, int Columns, class Lane>
 SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane* to,
                                       index_t to_pitch) {
@@ -38,20 +35,20 @@ SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane
                                                             to + c * to_pitch + r, to_pitch);
 }
 
-// Loads the tile as keys. Sets bits of changed[c] where some key of the column has lost them.
+// Loads the tile as keys. Sets bits of changed[c] if some key of column c has lost them.
 template <class T>
-void load_columns(column_tile<T> const& t, bits_t<T>* keys, index_t pitch, bits_t<T>* changed) {
+void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch, bits_t<T>* changed) {
   using bits = bits_t<T>;
   constexpr int columns = radix_columns<T>,
                 lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
   using V = portable::vec<bits, lanes>;
   alignas(64) bits stage[static_cast<std::size_t>(radix_batch * columns)] = {};
-  for (index_t i = 0; i < t.rows; i += radix_batch) {
-    int const count = t.rows - i < radix_batch ? static_cast<int>(t.rows - i) : radix_batch;
-    gather_rows(t.x, t.x_at, 0, t.width, i, count, stage, columns);
+  for (index_t i = 0; i < tile.rows; i += radix_batch) {
+    int const count = tile.rows - i < radix_batch ? static_cast<int>(tile.rows - i) : radix_batch;
+    gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, stage, columns);
     for (int c = 0; c < columns; c += lanes) {
       V lost = portable::load_lanes<V>(changed + c);
-      V const flip = portable::load_lanes<V>(t.flip + c);
+      V const flip = portable::load_lanes<V>(tile.flip + c);
       for (bits* row = stage + c; row < stage + count * columns; row += columns)
         portable::store_lanes(
             row, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row), lost) ^ flip);
@@ -61,20 +58,20 @@ void load_columns(column_tile<T> const& t, bits_t<T>* keys, index_t pitch, bits_
   }
 }
 
-// Stores the columns `from` of the tile; streamed, as whole lines.
+// Stores the tile's columns; streaming stores write whole lines.
 template <class T, class From, class To>
-void store_columns(From const* from, index_t pitch, column_tile<T> const& t,
+void store_columns(From const* from, index_t pitch, column_tile<T> const& tile,
                    tile_operand const& to_at, To* to) {
   constexpr int columns = radix_columns<T>;
   alignas(64) From stage[static_cast<std::size_t>(radix_batch * columns)];
-  for (index_t i = 0; i < t.rows; i += radix_batch) {
-    int const count = t.rows - i < radix_batch ? static_cast<int>(t.rows - i) : radix_batch;
+  for (index_t i = 0; i < tile.rows; i += radix_batch) {
+    int const count = tile.rows - i < radix_batch ? static_cast<int>(tile.rows - i) : radix_batch;
     transpose_block<columns, radix_batch>(from + i, pitch, stage, columns);
-    if (t.stream)
+    if (tile.stream)
       for (int k = 0; k < count; ++k)
         copy_row<true, columns>(stage + k * columns, to + to_at.start[0] + (i + k) * to_at.pitch);
     else
-      scatter_rows(stage, columns, t.width, i, count, to_at, to);
+      scatter_rows(stage, columns, tile.width, i, count, to_at, to);
   }
   portable::finish_streaming<true>();
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a tile: one element of each of `lanes` neighboring columns, held in one to three
-// vectors. A column is a lane, so all columns are sorted at once by comparing whole rows, and
-// nothing is ever transposed. Included once per instruction set, after vectors.inl.
+// One row of a tile: an element of each of `lanes` neighboring columns, in one to three vectors.
+// Comparing whole rows sorts all columns at once without a transpose. Included once per instruction
+// set, after vectors.inl.
 
-// Keys alone: a sort of values, or of any composite that carries its index in the low bits.
+// Row of keys alone, or of composites with the index in the low bits.
 template <class Lane>
 struct keys {
   using lane = Lane;
   static constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Lane));
-  // Levels of the network that one pass does: 2^fused rows are in registers.
+  // Levels of the network per pass: 2^fused rows are in registers.
   static constexpr int fused = register_count >= 32 ? 4 : 3;
   using vector = vec<Lane, lanes>;
 
   vector key;
 
-  // Sorts after every element; stands in for rows past the end.
+  // Padding row, which sorts after every element.
   static SLICESORT_INLINE keys last() { return {broadcast<vector>(static_cast<Lane>(~Lane{0}))}; }
   static SLICESORT_INLINE void compare_exchange(keys& a, keys& b) {
     vector const low = lower(a.key, b.key);
@@ -23,9 +23,8 @@ struct keys {
   }
 };
 
-// Keys and source rows in lanes of one width. Rows are exchanged only where a key is strictly
-// smaller, so a padding row never moves in front of an element; the sort is not stable (see
-// ties.inl).
+// Row of keys and source rows in lanes of one width. Rows are exchanged only if a key is strictly
+// smaller, so padding never moves in front of an element. The sort is not stable (see ties.inl).
 template <class Lane>
 struct pairs {
   using lane = Lane;
@@ -48,21 +47,31 @@ struct pairs {
     b.index = select(keep, b.index, a.index);
     a.index = index;
   }
+
+  // Nonzero in the lanes where the keys are equal and the indices inverted.
+  static SLICESORT_INLINE vector inverted(pairs const& a, pairs const& b) {
+    return equal(a.key, b.key) & greater(a.index, b.index);
+  }
+  static SLICESORT_INLINE void swap_indices(vector const& swap, pairs& a, pairs& b) {
+    vector const index = select(swap, b.index, a.index);
+    b.index = select(swap, a.index, b.index);
+    a.index = index;
+  }
 };
 
-// Where row i of a part lies, in rows. After each run of rows one is left out, since rows that lie
-// a power of two apart would share a few sets of the cache. The distance of two rows is constant
-// where both are in one run, or whole runs apart: all that a pass of the network asks for.
+// Memory position of row i, in rows. A gap of one row follows each group of contiguous rows, since
+// rows a power of two apart would share a few cache sets. The distance of two rows is constant
+// within one group and across whole groups, which is all that a pass of the network needs.
 template <class Row>
-inline constexpr std::size_t rows_of_run = Row::fused == 3 ? 512 : 256;
+inline constexpr std::size_t contiguous_rows = Row::fused == 3 ? 512 : 256;
 template <class Row>
 constexpr std::size_t row_at(std::size_t i) {
-  return i + i / rows_of_run<Row>;
+  return i + i / contiguous_rows<Row>;
 }
 
-// Finds out whether the keys of the rows that it is shown ever decrease in some column. Where they
-// do not, the rows are sorted already, and a stable sort would change nothing. `broken` tells of
-// the rows seen since it was asked last, and whether one is below any that came before.
+// Detects whether keys ever decrease in some column. If not, the rows are sorted already and a
+// stable sort changes nothing. `broken` reports a decrease among the rows passed to `see` since the
+// last call.
 template <class Row>
 struct ascent {
   typename Row::vector top{}, fell{};
@@ -78,9 +87,95 @@ struct ascent {
   }
 };
 
-// AVX-512 has a row of its own for 32-bit keys.
-// clang-format off
 #if SLICESORT_VECTOR_BYTES == 64
-#  include <slicesort/detail/sort/host/wide_rows.inl>
+using mask16 = unsigned short;
+using mask32 = unsigned int;
+using int16_lanes = vec<short, 32>;
+using int32_lanes = vec<int, 16>;
+
+SLICESORT_INLINE bool any(mask32 m) { return m != 0; }
+
+template <class V>
+SLICESORT_INLINE int32_lanes signed_lanes(V const& v) {
+  return reinterpret_cast<int32_lanes>(v);
+}
+// Bit per column: set where a compares to b as Code says (0 equal, 1 less, 6 greater).
+template <int Code>
+SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
+                                     vec<std::uint32_t, 16> const& a1,
+                                     vec<std::uint32_t, 16> const& b0,
+                                     vec<std::uint32_t, 16> const& b1) {
+  mask16 const m0 = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
+      signed_lanes(a0), signed_lanes(b0), Code, static_cast<mask16>(-1)));
+  mask16 const m1 = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
+      signed_lanes(a1), signed_lanes(b1), Code, static_cast<mask16>(-1)));
+  return static_cast<mask32>(__builtin_ia32_kunpcksi(m1, m0));
+}
+SLICESORT_INLINE vec<std::uint16_t, 32> blend(mask32 m, vec<std::uint16_t, 32> const& a,
+                                              vec<std::uint16_t, 32> const& b) {
+#  if defined(__clang__)
+  return reinterpret_cast<vec<std::uint16_t, 32>>(__builtin_ia32_selectw_512(
+      m, reinterpret_cast<int16_lanes>(b), reinterpret_cast<int16_lanes>(a)));
+#  else
+  return reinterpret_cast<vec<std::uint16_t, 32>>(__builtin_ia32_blendmw_512_mask(
+      reinterpret_cast<int16_lanes>(a), reinterpret_cast<int16_lanes>(b), m));
+#  endif
+}
+
+// Row of 32-bit keys on AVX-512: 32 columns in two vectors of keys and one vector of 16-bit source
+// rows. It takes a quarter less memory than two rows of `pairs`, and one blend moves the indices of
+// 32 columns. Builtins join the masks of two comparisons to steer a blend of narrower lanes, which
+// no vector operator does.
+struct wide_pairs {
+  using lane = std::uint32_t;
+  static constexpr int lanes = 32;
+  static constexpr int fused = 3;
+  using vector = vec<std::uint32_t, 16>;
+
+  vector key, key_high;  // columns 0..15 and 16..31
+  vec<std::uint16_t, 32> index;
+
+  static SLICESORT_INLINE wide_pairs last() {
+    return {broadcast<vector>(~0u), broadcast<vector>(~0u),
+            broadcast<vec<std::uint16_t, 32>>(static_cast<std::uint16_t>(~0u))};
+  }
+  static SLICESORT_INLINE void compare_exchange(wide_pairs& a, wide_pairs& b) {
+    mask32 const swap = compare_keys<1>(b.key, b.key_high, a.key, a.key_high);
+    vector const low = lower(a.key, b.key), low_high = lower(a.key_high, b.key_high);
+    b.key = higher(a.key, b.key);
+    b.key_high = higher(a.key_high, b.key_high);
+    a.key = low;
+    a.key_high = low_high;
+    swap_indices(swap, a, b);
+  }
+
+  // Bit per column: set where the keys are equal and the indices inverted.
+  static SLICESORT_INLINE mask32 inverted(wide_pairs const& a, wide_pairs const& b) {
+    return compare_keys<0>(a.key, a.key_high, b.key, b.key_high) &
+           static_cast<mask32>(__builtin_ia32_ucmpw512_mask(reinterpret_cast<int16_lanes>(a.index),
+                                                            reinterpret_cast<int16_lanes>(b.index),
+                                                            6, static_cast<mask32>(-1)));
+  }
+  static SLICESORT_INLINE void swap_indices(mask32 m, wide_pairs& a, wide_pairs& b) {
+    vec<std::uint16_t, 32> const index = blend(m, a.index, b.index);
+    b.index = blend(m, b.index, a.index);
+    a.index = index;
+  }
+};
+
+template <>
+struct ascent<wide_pairs> {
+  wide_pairs::vector top{}, top_high{}, fell{};
+
+  SLICESORT_INLINE void see(wide_pairs const& r) {
+    top = higher(top, r.key);
+    top_high = higher(top_high, r.key_high);
+    fell = fell | (top ^ r.key) | (top_high ^ r.key_high);
+  }
+  SLICESORT_INLINE bool broken() {
+    bool const was = any(fell);
+    fell = wide_pairs::vector{};
+    return was;
+  }
+};
 #endif
-// clang-format on

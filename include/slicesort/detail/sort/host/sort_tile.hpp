@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile to sort, and its SIMD sorter on every instruction set. The set is chosen at run time, so
-// that a binary built for the baseline processor is fast on newer ones.
+// Tile to sort, and its SIMD sorter for every instruction set. The set is chosen at run time, so a
+// binary built for the baseline processor is fast on newer ones.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -19,36 +19,34 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The most rows of a tile that has several groups.
 inline constexpr int tile_rows_of_groups = 256;
 
-// A tile to sort, each group of its rows by itself.
 template <class T>
 struct column_tile {
   T const* x;
   T* y;
   void* perm;  // null when not saved
   index_width perm_width;
-  tile_operand x_at, y_at, perm_at;
+  tile_operand x_layout, y_layout, perm_layout;
   int width;                     // columns in use
   index_t rows;                  // rows to sort: the longest column
-  index_t valid[tile_columns];   // rows of each column that take part
-  bool ragged;                   // some column is shorter than `rows`
+  index_t valid[tile_columns];   // valid rows of each column
+  bool ragged;                   // true if some column is shorter than `rows`
   bits_t<T> flip[tile_columns];  // all ones where the column descends
-  bool stream;                   // store y around the cache
-  bool stream_perm;              // store perm around the cache
+  bool stream;                   // store y with streaming stores
+  bool stream_perm;              // store perm with streaming stores
   index_t group;                 // rows that are sorted together; perm numbers them from 0
-  // Destination of each sorted row in its group; null: row k goes to k.
+  // Destination of each sorted row within its group; null: row k goes to k.
   std::uint16_t const* destinations;
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };
 
-// Rows of scratch between the parts of a tile. At a power-of-two length neither the parts nor the
-// rows within one may fall on the same cache sets: a row is left out after every 256 or more.
+// Distance of the parts of a tile, in rows of scratch. A gap follows every 256 rows or more, so
+// that at a power-of-two length neither parts nor rows fall on the same cache sets.
 constexpr std::size_t tile_pitch(std::size_t rows) { return rows + rows / 256 + 4; }
 
-// Scratch bytes per row of a tile, the most that any instruction set takes: keys and indices of 32
-// columns, and the composites of one part, by which ties are put in order.
+// Scratch bytes per row of a tile, the maximum over instruction sets: keys and indices of 32
+// columns, and the composites of one part for ordering ties.
 template <class T>
 inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
                                                              : 2 * sizeof(T) * tile_columns +
@@ -62,8 +60,8 @@ constexpr std::size_t tile_scratch_bytes(index_t rows) {
 #define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/tile_sorter.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-// The sorter of one tile or two whose rows fit 16-bit indices. Two should lie side by side.
-// `with_indices`: their permutation is wanted.
+// Sorter of one tile, or of two adjacent ones, whose rows fit 16-bit indices. `with_indices`: the
+// permutation is saved.
 template <class T>
 using tile_sort = void (*)(column_tile<T> const* tiles, int count);
 template <class T>

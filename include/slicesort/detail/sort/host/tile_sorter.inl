@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile sorter for one instruction set. It sorts each group of a tile's rows by itself: loads
-// keys, sorts every part, makes the order of equal keys stable, restores what the keys had lost of
-// the values, and stores. A part is the `row::lanes` columns that one row of keys holds.
+// Tile sorter for one instruction set. For each group of a tile's rows it loads keys, sorts every
+// part, orders ties, restores the bits that keys have lost, and stores. A part is the `row::lanes`
+// columns that one row of keys holds.
 
 // clang-format off
 #include <slicesort/detail/sort/host/rows.inl>
@@ -17,37 +17,39 @@ class tile_sorter {
   using bits = detail::bits_t<T>;
   using row = typename Codec::row;
   static constexpr int lanes = row::lanes, parts = tile_columns / lanes;
-  static constexpr int batch = 8;  // rows moved at a time: few enough to stay in cache at any pitch
+  // Rows loaded or stored at a time: they stay in cache at any pitch.
+  static constexpr int batch = 8;
 
   using codec = Codec;
 
   explicit tile_sorter(column_tile<T> const& tile)
-      : t_(tile),
-        n_(static_cast<std::size_t>(tile.rows)),
-        pitch_(tile_pitch(n_)),
+      : tile_(tile),
+        row_count_(static_cast<std::size_t>(tile.rows)),
+        pitch_(tile_pitch(row_count_)),
         rows_(reinterpret_cast<row*>(tile.scratch)),
-        spare_(tile.scratch + sizeof(row) * static_cast<std::size_t>(parts) * pitch_) {
-    if (!t_.x_at.dense) std::memset(stage_, 0, sizeof stage_);  // of lanes without a column
+        tie_scratch_(tile.scratch + sizeof(row) * static_cast<std::size_t>(parts) * pitch_) {
+    if (!tile_.x_layout.dense) std::memset(stage_, 0, sizeof stage_);  // lanes without a column
   }
 
-  // Returns false where some value cannot be restored without its index and the codec keeps none.
+  // Returns false if some value cannot be restored without its index, which this codec does not
+  // keep.
   bool sort() {
-    if (!Codec::has_index && t_.ragged) return false;
-    for (std::size_t first = 0; first < n_; first += run_rows) {
-      std::size_t const rows = least(run_rows, n_ - first);
+    if (!Codec::has_index && tile_.ragged) return false;
+    for (std::size_t first = 0; first < row_count_; first += run_rows) {
+      std::size_t const rows = least(run_rows, row_count_ - first);
       for (int p = 0; p < used_parts(); ++p) load_rows(p, first, rows);
       if constexpr (Codec::has_index)
-        if (t_.ragged) pad_columns(first, rows);
+        if (tile_.ragged) pad_columns(first, rows);
       for (int p = 0; p < used_parts(); ++p) {
         if (!Codec::has_index && changed_[p]) return false;
-        if (!order_[p].broken() && !t_.ragged) continue;
+        if (!order_[p].broken() && !tile_.ragged) continue;
         unsorted_[p] = true;
         row* const w = part(p) + row_at<row>(first);
-        if (n_ > run_rows) {
+        if (row_count_ > run_rows) {
           bitonic<row>::sort(w, rows);
           continue;
         }
-        std::size_t const group = static_cast<std::size_t>(t_.group);
+        std::size_t const group = static_cast<std::size_t>(tile_.group);
         for (std::size_t i = 0; i < rows; i += group) {
           bitonic<row>::sort(w + i, least(group, rows - i));
           repair(w + i, least(group, rows - i));
@@ -55,62 +57,61 @@ class tile_sorter {
       }
     }
     for (int p = 0; p < used_parts(); ++p)
-      if (unsorted_[p] && n_ > run_rows) {
-        bitonic<row>::sort(part(p), n_, run_rows);
-        repair(part(p), n_);
+      if (unsorted_[p] && row_count_ > run_rows) {
+        bitonic<row>::sort(part(p), row_count_, run_rows);
+        repair(part(p), row_count_);
       }
     return true;
   }
 
-  // Whether some key has lost bits of its value, so that `restore` must come before rows are read.
+  // True if some key has lost bits of its value: then `restore` must precede reading rows.
   bool lossy() const {
     bool any_part = false;
     for (int p = 0; p < used_parts(); ++p) any_part |= changed_[p];
     return any_part;
   }
-  // Turns keys into the bits of the values.
   void restore() {
     for (int p = 0; p < used_parts(); ++p) restore_part(p);
   }
 
-  column_tile<T> const& tile() const { return t_; }
-  std::size_t rows() const { return n_; }
-  int used_parts() const { return (t_.width + lanes - 1) / lanes; }
+  column_tile<T> const& tile() const { return tile_; }
+  std::size_t rows() const { return row_count_; }
+  int used_parts() const { return (tile_.width + lanes - 1) / lanes; }
   row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * pitch_; }
   std::size_t pitch() const { return pitch_; }
 
  private:
-  // Rows that are loaded and sorted while they are in the nearest cache. A tile of several groups
-  // has no more.
+  // Rows that are loaded and sorted while in the L1 cache; the maximum of a tile of several groups.
   static constexpr std::size_t run_rows = tile_rows_of_groups;
 
   static std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
   int used_lanes(int p) const {
-    return t_.width - p * lanes < lanes ? t_.width - p * lanes : lanes;
+    return tile_.width - p * lanes < lanes ? tile_.width - p * lanes : lanes;
   }
 
   void load_rows(int p, std::size_t first_row, std::size_t rows) {
     typename Codec::flags changed{};
     ascent<row> order = order_[p];
-    row* const w = part(p) + row_at<row>(first_row);  // a run lies together
+    row* const w = part(p) + row_at<row>(first_row);  // contiguous
     index_t in_group = static_cast<index_t>(first_row);
     int const first = p * lanes;
-    bits const* const flip = t_.flip + first;
+    bits const* const flip = tile_.flip + first;
     for (std::size_t done = 0; done < rows; done += batch) {
       int const count = static_cast<int>(least(rows - done, batch));
       index_t const i = static_cast<index_t>(first_row + done);
-      bits const* from = stage_;
+      bits const* source = stage_;
       index_t pitch = lanes;
-      if (t_.x_at.dense) {
-        from = reinterpret_cast<bits const*>(t_.x + t_.x_at.start[first] + i * t_.x_at.pitch);
-        pitch = t_.x_at.pitch;
+      if (tile_.x_layout.dense) {
+        source = reinterpret_cast<bits const*>(tile_.x + tile_.x_layout.start[first] +
+                                               i * tile_.x_layout.pitch);
+        pitch = tile_.x_layout.pitch;
       } else {
-        gather_rows(t_.x, t_.x_at, first, used_lanes(p), i, count, stage_, lanes);
+        gather_rows(tile_.x, tile_.x_layout, first, used_lanes(p), i, count, stage_, lanes);
       }
       for (int k = 0; k < count; ++k) {
-        if (t_.x_at.dense && p == 0) prefetch_after(from + k * pitch, pitch);
-        row const r = Codec::load(from + k * pitch, flip, in_group, changed);
-        if (++in_group == t_.group) in_group = 0;
+        if (tile_.x_layout.dense && p == 0) prefetch_after(source + k * pitch, pitch);
+        row const r = Codec::load(source + k * pitch, flip, in_group, changed);
+        if (++in_group == tile_.group) in_group = 0;
         order.see(r);
         w[done + static_cast<std::size_t>(k)] = r;
       }
@@ -119,31 +120,30 @@ class tile_sorter {
     order_[p] = order;
   }
 
-  // Gives rows past a column's own length the last key, so that they stay where they are: a NaN may
-  // tie with them, but comes first by its index.
+  // Gives padding past a column's end the last key. A NaN may tie with padding, but its smaller
+  // index puts it first.
   void pad_columns(std::size_t first, std::size_t rows) {
-    for (int c = 0; c < t_.width; ++c)
+    for (int c = 0; c < tile_.width; ++c)
       for (std::size_t i = first; i < first + rows; ++i)
-        if (static_cast<index_t>(i) >= t_.valid[c]) {
+        if (static_cast<index_t>(i) >= tile_.valid[c]) {
           Codec::set_key(part(c / lanes)[row_at<row>(i)], c % lanes, static_cast<bits>(~bits{0}));
           changed_[c / lanes] = true;
         }
   }
 
   void repair(row* w, std::size_t rows) {
-    if constexpr (Codec::needs_repair) repair_ties(w, rows, spare_);
+    if constexpr (Codec::needs_repair) repair_ties(w, rows, tie_scratch_);
     (void)w, (void)rows;
   }
 
-  // NaN, zeros and rows past a column's end, whose keys have lost bits, are read again from the row
-  // that they came from.
+  // Reads NaN, zeros and padding, whose keys have lost bits, again from their source rows.
   void restore_part(int p) {
     int const first = p * lanes;
-    bits const* const flip = t_.flip + first;
-    index_t in_group = 0, group_row = 0;  // of row i; the first of its group
-    for (std::size_t i = 0; i < n_; ++i, ++in_group) {
-      if (in_group == t_.group) {
-        group_row += t_.group;
+    bits const* const flip = tile_.flip + first;
+    index_t in_group = 0, group_row = 0;  // index of row i in its group; the group's first row
+    for (std::size_t i = 0; i < row_count_; ++i, ++in_group) {
+      if (in_group == tile_.group) {
+        group_row += tile_.group;
         in_group = 0;
       }
       row* const w = part(p) + row_at<row>(i);
@@ -157,26 +157,26 @@ class tile_sorter {
         if (!special) continue;
         bits value;
         std::memcpy(&value,
-                    t_.x + t_.x_at.start[first + lane] +
-                        (group_row + Codec::index_of(sorted, lane)) * t_.x_at.pitch,
+                    tile_.x + tile_.x_layout.start[first + lane] +
+                        (group_row + Codec::index_of(sorted, lane)) * tile_.x_layout.pitch,
                     sizeof value);
         Codec::set_key(*w, lane, value);
       }
     }
   }
 
-  column_tile<T> const& t_;
-  std::size_t n_, pitch_;  // rows; the distance of parts
+  column_tile<T> const& tile_;
+  std::size_t row_count_, pitch_;  // distance of parts
   row* rows_;
-  unsigned char* spare_;
-  alignas(64) bits stage_[static_cast<std::size_t>(batch * lanes)];  // rows not read as they are
+  unsigned char* tie_scratch_;
+  alignas(64) bits stage_[static_cast<std::size_t>(batch * lanes)];  // rows gathered from memory
   ascent<row> order_[static_cast<std::size_t>(parts)] = {};
   bool changed_[static_cast<std::size_t>(parts)] = {},
        unsorted_[static_cast<std::size_t>(parts)] = {};
 };
 
-// Sorts one tile or two. A codec that keeps no indices gives up, having stored nothing, if values
-// must be restored by them.
+// Sorts one or two tiles. A codec without indices stores nothing if values must be restored by
+// them; the indexed codec then sorts again.
 template <class T, class Codec>
 void sort_tiles(column_tile<T> const* tiles, int count) {
   using sorter = tile_sorter<T, Codec>;

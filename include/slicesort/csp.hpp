@@ -4,23 +4,15 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/csp/host.hpp>
 #include <slicesort/detail/csp/params.hpp>
 #include <slicesort/detail/math/row_division.hpp>
-#include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/grouping.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/policies/shift.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
-
-#include <cstddef>
 
 SLICESORT_TYPES_BEGIN
 
@@ -110,7 +102,6 @@ class csp {
   /// Rejects shapes and policies that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
-    detail::require_dtype<T>();
     return detail::workspace_bytes<op, T>(exec, "csp.workspace_bytes", {x, group(x)},
                                           [&](detail::checker& c) {
                                             auto const input = detail::describe_shape("x", x);
@@ -121,28 +112,21 @@ class csp {
   /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
+    return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x));
   }
 
   /// Permutes `x` into `y` and writes the order, unless `state` is `no_saved`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const views = detail::transfer_of(x, y);
-    detail::csp_forward<typename decltype(views)::element> params{};
-    params.config = config_of(views.in.extents());
-    params.x = views.in;
-    params.y = views.out;
+    auto params = detail::make_forward_params<op>(x, y, options);
+    params.config = config_of(params.x.extents());
     params.order = state.view;
     params.saving = state.saving;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const input = detail::describe("x", views.in, false),
-                 output = detail::describe("y", views.out, true);
-      detail::check_transfer(c, input, output, options.lengths);
-      check_policies(c, input, params.config.reference);
-      if (state.saving) check_order(c, detail::describe("order", state.view, true), input, output);
+      auto const [source, target] = detail::check_transfer(c, params);
+      check_policies(c, source, params.config.reference);
+      if (state.saving) check_order(c, detail::describe("order", state.view, true), source, target);
     });
   }
 
@@ -151,20 +135,13 @@ class csp {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const views = detail::transfer_of(dy, dx);
-    detail::csp_backward<typename decltype(views)::element> params{};
-    params.config = config_of(views.in.extents());
-    params.dy = views.in;
+    auto params = detail::make_backward_params<op>(dy, dx, options);
+    params.config = config_of(params.dy.extents());
     params.order = state.view;
-    params.dx = views.out;
-    params.mode = options.mode;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const input = detail::describe("dy", views.in, false),
-                 output = detail::describe("dx", views.out, true);
-      detail::check_transfer(c, input, output, options.lengths);
-      check_policies(c, input, params.config.reference);
-      check_order(c, detail::describe("order", state.view, false), input, output);
+      auto const [source, target] = detail::check_transfer(c, params);
+      check_policies(c, source, params.config.reference);
+      check_order(c, detail::describe("order", state.view, false), source, target);
     });
   }
 

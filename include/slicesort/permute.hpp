@@ -3,18 +3,9 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/permute/host.hpp>
 #include <slicesort/detail/permute/params.hpp>
-#include <slicesort/dtype.hpp>
-#include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
-
-#include <cstddef>
 
 SLICESORT_OPERATORS_BEGIN
 
@@ -41,38 +32,20 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
 /// - **Cost** O(N) per column, one pass: reads x and perm, writes y.
-class permute {
+class permute : public detail::sized_by_shape<detail::permute_op> {
  public:
   using const_saved = const_saved_permutation;
 
   constexpr permute() = default;
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
-  /// Rejects shapes that every call rejects.
-  template <class T, class Exec>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
-    detail::require_dtype<T>();
-    return detail::workspace_bytes<op, T>(
-        exec, "permute.workspace_bytes", x,
-        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
-  }
-  /// Overload that takes element type and shape from a view.
-  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
-  }
-
   /// Writes row `perm[b, n, c]` of every column of `x` to row `n` of `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, const_saved state, Y const& y,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const views = detail::transfer_of(x, y);
-    using T = typename decltype(views)::element;
-    detail::permute_forward<T> const params{views.in, state.view, views.out, options.lengths};
-    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_permuting(c, "x", views.in, "y", views.out, state.view, options.lengths);
-    });
+    auto params = detail::make_forward_params<op>(x, y, options);
+    params.perm = state.view;
+    return detail::call<op>(exec, params, memory,
+                            [&](detail::checker& c) { detail::check_permuting(c, params); });
   }
 
   /// Writes row `n` of every column of `dy` to row `perm[b, n, c]` of `dx`, or adds it with
@@ -80,17 +53,14 @@ class permute {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const views = detail::transfer_of(dy, dx);
-    using T = typename decltype(views)::element;
-    detail::permute_backward<T> const params{views.in, state.view, views.out, options.mode,
-                                             options.lengths};
-    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_permuting(c, "dy", views.in, "dx", views.out, state.view, options.lengths);
-    });
+    auto params = detail::make_backward_params<op>(dy, dx, options);
+    params.perm = state.view;
+    return detail::call<op>(exec, params, memory,
+                            [&](detail::checker& c) { detail::check_permuting(c, params); });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, perm, y, workspace, options)",
-                               "(exec, dy, perm, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_TRANSFERS("(exec, x, perm, y, workspace, options)",
+                                   "(exec, dy, perm, dx, workspace, options)");
 
  private:
   using op = detail::permute_op;

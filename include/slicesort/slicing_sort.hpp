@@ -4,20 +4,10 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/slicing_sort/host.hpp>
 #include <slicesort/detail/slicing_sort/params.hpp>
-#include <slicesort/dtype.hpp>
-#include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
-
-#include <cstddef>
-#include <type_traits>
 
 SLICESORT_OPERATORS_BEGIN
 
@@ -40,7 +30,7 @@ SLICESORT_OPERATORS_BEGIN
 /// @tparam Order selects the channels that ascend: `ascending`, `descending`, `half_half`,
 ///         `interleave`, `haar_interleave`, or a user-defined type (see `order.hpp`).
 template <class Order = ascending>
-class slicing_sort {
+class slicing_sort : public detail::sized_by_shape<detail::slicing_sort_op<Order>> {
  public:
   using saved = saved_permutation;
   using const_saved = const_saved_permutation;
@@ -50,41 +40,18 @@ class slicing_sort {
 
   constexpr Order const& order() const { return order_; }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
-  /// Rejects shapes that every call rejects. The size does not always grow with the length: past
-  /// 65536 rows another algorithm needs less.
-  template <class T, class Exec>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
-    detail::require_dtype<T>();
-    return detail::workspace_bytes<op, T>(
-        exec, "slicing_sort.workspace_bytes", x,
-        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
-  }
-  /// Overload that takes element type and shape from a view.
-  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
-  }
-
   /// Sorts `x` into `y` and writes the permutation, unless `state` is `no_saved`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
                                 workspace memory = {}, forward_options options = {}) const {
-    auto const views = detail::transfer_of(x, y);
-    detail::slicing_sort_forward<Order, typename decltype(views)::element> params{order_};
-    params.x = views.in;
-    params.y = views.out;
+    auto params = detail::make_forward_params<op>(x, y, options, order_);
     params.perm = state.view;
     params.saving = state.saving;
-    params.lengths = options.lengths;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const input = detail::describe("x", views.in, false),
-                 output = detail::describe("y", views.out, true);
-      detail::check_transfer(c, input, output, options.lengths);
+      auto const [source, target] = detail::check_transfer(c, params);
       if (state.saving)
-        detail::check_permutation(c, detail::describe("perm", state.view, true), input, output);
-      c.policy("order", order_, input.extents.channels);
+        detail::check_permutation(c, detail::describe("perm", state.view, true), source, target);
+      c.policy("order", order_, source.extents.channels);
     });
   }
 
@@ -93,17 +60,14 @@ class slicing_sort {
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
-    auto const views = detail::transfer_of(dy, dx);
-    using T = typename decltype(views)::element;
-    detail::slicing_sort_backward<T> const params{views.in, views.out, state.view, options.mode,
-                                                  options.lengths};
-    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_permuting(c, "dy", views.in, "dx", views.out, state.view, options.lengths);
-    });
+    auto params = detail::make_backward_params<op>(dy, dx, options);
+    params.perm = state.view;
+    return detail::call<op>(exec, params, memory,
+                            [&](detail::checker& c) { detail::check_permuting(c, params); });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, perm or slicesort::no_saved, workspace, options)",
-                               "(exec, dy, perm, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_TRANSFERS("(exec, x, y, perm or slicesort::no_saved, workspace, options)",
+                                   "(exec, dy, perm, dx, workspace, options)");
 
  private:
   using op = detail::slicing_sort_op<Order>;

@@ -107,20 +107,6 @@ tensor4<T> output_heads(Y const& y) {
     return {};
 }
 
-// Input and output of a call that moves rows.
-template <class T>
-struct transfer {
-  using element = T;
-  tensor3<T const> in;
-  tensor3<T> out;
-};
-template <class X, class Y>
-auto transfer_of(X const& x, Y const& y) {
-  auto const view = input(x);
-  using T = typename decltype(view)::value_type;
-  return transfer<T>{view, output<T>(y)};
-}
-
 // Checks the input and output of a call that moves rows: one shape, no partial overlap.
 inline void check_transfer(checker& c, view_info const& source, view_info const& target,
                            tensor1<index_t const> lengths) {
@@ -140,15 +126,6 @@ inline void check_permutation(checker& c, view_info const& perm, view_info const
   c.index_holds(perm, source.extents.length);
   c.no_overlap(perm, source);
   c.no_overlap(perm, target);
-}
-
-// Checks a call that moves rows by a saved permutation.
-template <class T>
-void check_permuting(checker& c, char const* in_name, tensor3<T const> in, char const* out_name,
-                     tensor3<T> out, const_index_tensor3 perm, tensor1<index_t const> lengths) {
-  auto const from = describe(in_name, in, false), to = describe(out_name, out, true);
-  check_transfer(c, from, to, lengths);
-  check_permutation(c, describe("perm", perm, false), from, to);
 }
 
 // Parameters of a forward call of x -> y; `config` initializes the leading members.
@@ -195,6 +172,13 @@ transfer_info check_transfer(checker& c, Params const& params) {
   transfer_info const info = describe_transfer(params);
   check_transfer(c, info.source, info.target, params.lengths);
   return info;
+}
+
+// Checks a call that moves rows by a saved permutation.
+template <class Params>
+void check_permuting(checker& c, Params const& params) {
+  auto const [source, target] = check_transfer(c, params);
+  check_permutation(c, describe("perm", params.perm, false), source, target);
 }
 
 // Checks a shape without a tensor.

@@ -34,6 +34,7 @@ struct permute_backward {
 };
 
 struct permute_op {
+  static constexpr char const* workspace_bytes_name = "permute.workspace_bytes";
   using shape = extents3;  // arguments of the workspace size
   template <class T>
   using forward = permute_forward<T>;

@@ -37,6 +37,7 @@ struct slicing_sort_backward {
 
 template <class Order>
 struct slicing_sort_op {
+  static constexpr char const* workspace_bytes_name = "slicing_sort.workspace_bytes";
   using shape = extents3;  // arguments of the workspace size
   template <class T>
   using forward = slicing_sort_forward<Order, T>;

@@ -4,23 +4,15 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/csp/host.hpp>
 #include <slicesort/detail/csp/params.hpp>
 #include <slicesort/detail/math/row_division.hpp>
-#include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
-#include <slicesort/exec.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/grouping.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/policies/shift.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
-
-#include <cstddef>
 
 SLICESORT_TYPES_BEGIN
 
@@ -110,7 +102,6 @@ class csp {
   /// Rejects shapes and policies that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
-    detail::require_dtype<T>();
     return detail::workspace_bytes<op, T>(exec, "csp.workspace_bytes", {x, group(x)},
                                           [&](detail::checker& c) {
                                             auto const input = detail::describe_shape("x", x);
@@ -121,8 +112,7 @@ class csp {
   /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
-    return workspace_bytes<detail::element_of_rank3<X>>(exec,
-                                                        detail::view_of_rank3_t<X>(x).extents());
+    return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x));
   }
 
   /// Permutes `x` into `y` and writes the order, unless `state` is `no_saved`.

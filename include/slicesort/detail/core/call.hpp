@@ -177,8 +177,8 @@ transfer_info check_transfer(checker& c, Params const& params) {
 // Checks a call that moves rows by a saved permutation.
 template <class Params>
 void check_permuting(checker& c, Params const& params) {
-  transfer_info const info = check_transfer(c, params);
-  check_permutation(c, describe("perm", params.state, false), info.source, info.target);
+  auto const [source, target] = check_transfer(c, params);
+  check_permutation(c, describe("perm", params.perm, false), source, target);
 }
 
 // Checks a shape without a tensor.

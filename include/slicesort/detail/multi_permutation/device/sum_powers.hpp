@@ -52,7 +52,7 @@ struct sum_powers_kernel {
     auto const work = sorted.thread_work_of(block);
     auto const column = sorted.open(block, tile, work);
     if (!work.inside) return;
-    column_of<T> const output(y, work.at);
+    column_of<T> const output(y, work.column);
 
     A const first_weight = weights(1);
     for (row first = work.first; first < work.valid; first += chained_in_flight * work.step) {
@@ -107,7 +107,7 @@ struct transpose_powers_kernel {
     memory const buffers = shared(block);
     auto const work = gradient.thread_work_of(block);
     auto const column = gradient.open(block, buffers.tile, work);
-    column_of<T> const output(dx, work.at);
+    column_of<T> const output(dx, work.column);
     A* sums = nullptr;
     if constexpr (InShared) sums = buffers.sums + (column.values - buffers.tile.values);
 

@@ -67,7 +67,7 @@ struct weights_gradient_kernel {
     auto const work = x.thread_work_of(block);
     memory const buffers = shared(block);
     auto const column = x.open(block, buffers.tile, work);
-    column_of<T const> const gradient(dy, work.at);
+    column_of<T const> const gradient(dy, work.column);
     // Rows are numbered in 32 bits: there are at most 2^31.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
     auto const begin = static_cast<std::uint32_t>(work.first);

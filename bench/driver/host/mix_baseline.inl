@@ -31,8 +31,8 @@ struct mix_baseline {
   // Runs `multiplications` multiply-adds on values in registers.
   static T multiply_add(double multiplications, T scale) {
     V sum[16];
-    for (V& s : sum) s = lanes::every(T(1));
-    V const factor = lanes::every(scale);
+    for (V& s : sum) s = lanes::splat(T(1));
+    V const factor = lanes::splat(scale);
     auto const steps = static_cast<long long>(multiplications / (16 * count));
     for (long long step = 0; step < steps; ++step)
       multiply_add_all(sum, factor, std::make_index_sequence<16>{});
@@ -56,7 +56,7 @@ struct mix_baseline {
     V s[] = {lanes::load(x + i * channels + column[At])...};
     for (index_t k = 0; k < links; ++k) {
       index_t const row = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
-      V const weight = lanes::every(w[k]);
+      V const weight = lanes::splat(w[k]);
       ((s[At] = fused_lanes(weight, lanes::load(x + row * channels + column[At]), s[At])), ...);
     }
     (lanes::template store<false>(y + i * channels + column[At], s[At]), ...);

@@ -17,5 +17,10 @@ SLICESORT_ABI_TAG exec::cuda cuda_exec(thrust::cuda_cub::execution_policy<Policy
   return {
       thrust::cuda_cub::stream(const_cast<thrust::cuda_cub::execution_policy<Policy>&>(policy))};
 }
+template <class Policy>
+exec::cuda on [[deprecated("slicesort: renamed to cuda_exec")]](
+    thrust::cuda_cub::execution_policy<Policy> const& policy) {
+  return cuda_exec(policy);
+}
 
 SLICESORT_TYPES_END

@@ -67,7 +67,7 @@ def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
         yield line, "name", f"`{word}` says nothing: name what it is"
 
 
-def of_cpp(text: str) -> Iterator[Finding]:
+def check_cpp(text: str) -> Iterator[Finding]:
     tokens, line = [], 1
     deprecated = {name for pair in re.findall(r"(\w+) \[\[deprecated|\[\[deprecated\([^)]*\)\]\] (\w+)", text) for name in pair}
     for match in CPP.finditer(text):
@@ -80,22 +80,22 @@ def of_cpp(text: str) -> Iterator[Finding]:
         if kind == "comment":
             starts = previous != line - 1 or token.startswith("/*")
             previous = line + token.count("\n")
-            yield from of_prose(token, line, starts)
+            yield from check_prose(token, line, starts)
         elif kind == "name" and token not in deprecated:
             yield from retired(token, line)
-    yield from declared(tokens)
+    yield from (finding for finding in declared(tokens) if finding[2].split("`")[1] not in deprecated)
 
 
-def of_python(text: str) -> Iterator[Finding]:
+def check_python(text: str) -> Iterator[Finding]:
     previous = -1
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
-            yield from of_prose(token.string, token.start[0], previous != token.start[0] - 1)
+            yield from check_prose(token.string, token.start[0], previous != token.start[0] - 1)
             previous = token.start[0]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (said := ast.get_docstring(node)):
             line = node.body[0].lineno
-            yield from of_prose(said, line, True)
+            yield from check_prose(said, line, True)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             if node.id in NAMES:
                 yield node.lineno, "name", f"`{node.id}` says nothing: name what it is"
@@ -108,20 +108,20 @@ def of_python(text: str) -> Iterator[Finding]:
             yield from retired(node.name, node.lineno)
 
 
-def of_script(text: str) -> Iterator[Finding]:
+def check_script(text: str) -> Iterator[Finding]:
     previous = -1
     for line, words in enumerate(text.splitlines(), 1):
         if comment := re.match(r"\s*#(?!!)\s*(.*)", words):
-            yield from of_prose(comment[1], line, previous != line - 1)
+            yield from check_prose(comment[1], line, previous != line - 1)
             previous = line
 
 
-def of_page(text: str) -> Iterator[Finding]:
+def check_page(text: str) -> Iterator[Finding]:
     for line, words in enumerate(text.splitlines(), 1):
-        yield from of_prose(words, line, False)
+        yield from check_prose(words, line, False)
 
 
-def of_prose(words: str, line: int, starts: bool) -> Iterator[Finding]:
+def check_prose(words: str, line: int, starts: bool) -> Iterator[Finding]:
     opener = re.match(r"[/*!#<\s]*([A-Za-z]+)", words)
     if starts and opener and opener[1] in OPENERS:
         yield line, "opener", f"begins with {opener[1]}: begin with a noun or a verb"
@@ -136,8 +136,8 @@ def retired(words: str, line: int) -> Iterator[Finding]:
         yield line, "retired", f"{word[0]}: {list(RETIRED.values())[int((word.lastgroup or 'r0')[1:])]}"
 
 
-READERS = {".py": of_python, ".md": of_page, "": of_script, ".sh": of_script, ".cmake": of_script, ".txt": of_script,
-           **dict.fromkeys((".hpp", ".cpp", ".cu", ".cuh", ".inl"), of_cpp)}
+READERS = {".py": check_python, ".md": check_page, "": check_script, ".sh": check_script, ".cmake": check_script, ".txt": check_script,
+           **dict.fromkeys((".hpp", ".cpp", ".cu", ".cuh", ".inl"), check_cpp)}
 complaints, counts = [], Counter()
 for path in files(*READERS):
     if path.name in ("LICENSE", "check_words.py", "CHANGELOG.md") or "golden" in path.parts:

@@ -178,7 +178,7 @@ transfer_info check_transfer(checker& c, Params const& params) {
 template <class Params>
 void check_permuting(checker& c, Params const& params) {
   auto const [source, target] = check_transfer(c, params);
-  check_permutation(c, describe("perm", params.perm, false), source, target);
+  check_permutation(c, describe("perm", params.state, false), source, target);
 }
 
 // Checks a shape without a tensor.

@@ -57,7 +57,7 @@ class linear_launches {
   }
 
   auto output_kernel(tensor4<T> y) const {
-    auto kernel = kernel_of_step<output_step::outputs>(queries, keys);
+    auto kernel = step_kernel<output_step::outputs>(queries, keys);
     kernel.lhs = features_of_queries();
     kernel.rhs = features_of_keys();
     kernel.times = tensor_operand(params.in.v);
@@ -120,7 +120,7 @@ class linear_launches {
 
   // A step's kernel without the operands, which differ from step to step.
   template <output_step Step>
-  linear_output_kernel<T, Step, Kind> kernel_of_step(linear_side const& side,
+  linear_output_kernel<T, Step, Kind> step_kernel(linear_side const& side,
                                                      linear_side const& other) const {
     using Kernel = linear_output_kernel<T, Step, Kind>;
     Kernel kernel{{pairs, side}};

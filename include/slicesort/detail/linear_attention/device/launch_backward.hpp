@@ -60,7 +60,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     divisors.values = shape.values;
     divisors.g = layout.g;
     run(divisors);
-    auto kernel = base::template kernel_of_step<output_step::query_gradients>(queries, keys);
+    auto kernel = base::template step_kernel<output_step::query_gradients>(queries, keys);
     kernel.lhs = g();
     kernel.rhs = base::tensor_operand(params.in.v);
     kernel.times = base::features_of_keys();
@@ -76,7 +76,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     run(sum_gradients);
   }
   void key_gradients() const {
-    auto kernel = base::template kernel_of_step<output_step::key_gradients>(keys, queries);
+    auto kernel = base::template step_kernel<output_step::key_gradients>(keys, queries);
     kernel.lhs = base::tensor_operand(params.in.v);
     kernel.rhs = g();
     kernel.times = base::features_of_queries();
@@ -86,7 +86,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     run(kernel);
   }
   void value_gradients(tensor4<T> dv, grad_mode mode) const {
-    auto kernel = base::template kernel_of_step<output_step::value_gradients>(keys, queries);
+    auto kernel = base::template step_kernel<output_step::value_gradients>(keys, queries);
     kernel.lhs = base::features_of_keys();
     kernel.rhs = base::features_of_queries();
     kernel.times = g();

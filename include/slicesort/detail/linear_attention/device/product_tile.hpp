@@ -17,8 +17,8 @@ struct no_visitor {
   SLICESORT_HD_INLINE void operator()(index_t, int) const {}
 };
 
-// Slices of both operands and weights of the pairs of a tile in shared memory: the shared loops over
-// k. `Tile` loads and multiplies a slice.
+// Slices of both operands, and weights of the pairs of a tile, in shared memory, with the shared
+// loops over k. `Tile` loads and multiplies a slice.
 template <class Tile, class Element>
 struct product_slices {
   struct operands {

@@ -108,7 +108,9 @@ class linear_launches {
   void sum_each_tile(linear_side const& side, feature_operand<T> const& lhs, A const* factors,
                      linear_operand<T> const& rhs, bool sums_rows, A const* weights,
                      tile_sums<A> const& sums) const {
-    tile_sums_kernel<T, Kind> kernel{{pairs, side}};
+    tile_sums_kernel<T, Kind> kernel{};
+    kernel.pairs = pairs;
+    kernel.side = side;
     kernel.lhs = lhs;
     kernel.factors = factors;
     kernel.rhs = rhs;
@@ -121,9 +123,11 @@ class linear_launches {
   // A step's kernel without the operands, which differ from step to step.
   template <output_step Step>
   linear_output_kernel<T, Step, Kind> step_kernel(linear_side const& side,
-                                                     linear_side const& other) const {
+                                                  linear_side const& other) const {
     using Kernel = linear_output_kernel<T, Step, Kind>;
-    Kernel kernel{{pairs, side}};
+    Kernel kernel{};
+    kernel.pairs = pairs;
+    kernel.side = side;
     kernel.causal = params.causal;
     kernel.other = other;
     kernel.depth = Kernel::of_features ? params.feature.count : shape.values;

@@ -42,7 +42,9 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
   // Computes g, c, and the gradients of the features of queries.
   void query_gradients(tensor4<T const> dy) const {
     if (params.causal) {
-      running_sums_kernel<T> running_sums{{pairs, queries}};
+      running_sums_kernel<T> running_sums{};
+      running_sums.pairs = pairs;
+      running_sums.side = queries;
       running_sums.keys = keys;
       running_sums.phi = base::features_of_keys();
       running_sums.decay = rescales ? layout.factors.of_step : nullptr;
@@ -50,7 +52,9 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
       running_sums.running = layout.running;
       run(running_sums);
     }
-    divisors_kernel<T> divisors{{pairs, queries}};
+    divisors_kernel<T> divisors{};
+    divisors.pairs = pairs;
+    divisors.side = queries;
     divisors.phi = base::features_of_queries();
     divisors.running = running();
     divisors.sums = layout.sums;
@@ -67,7 +71,9 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     kernel.factors = base::since_tile();
     kernel.gradients = layout.query_gradients.phi;
     run(kernel);
-    sum_gradients_kernel<T> sum_gradients{{pairs, queries}};
+    sum_gradients_kernel<T> sum_gradients{};
+    sum_gradients.pairs = pairs;
+    sum_gradients.side = queries;
     sum_gradients.phi = base::features_of_queries();
     sum_gradients.running = running();
     sum_gradients.sums = layout.sums;

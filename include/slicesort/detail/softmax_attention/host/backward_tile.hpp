@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward does with a tile of queries and some keys: forms weights again, and adds to
-// gradients.
+// Steps of backward on a tile of queries and some keys: recompute the weights, add to gradients.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -21,14 +20,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The tensors that only backward has: the output, its gradient, and the gradients to write.
+// Tensors that only backward has.
 template <class T>
 struct attention_backward_tensors {
   tensor4<T const> dy, y;
   attention_gradients<T> grads;
   grad_mode mode;
-  // Sums of dscores over the queries of every head: [sample and head][query - key + keys - 1], from
-  // the last key of the first query on; null: not wanted.
+  // [batch, heads, queries + keys - 1]: sums of dscores by query - key + keys - 1; null: unused.
   accumulator_t<T>* distance_sums = nullptr;
 
   bool needs_dscores() const {
@@ -38,7 +36,7 @@ struct attention_backward_tensors {
   bool needs_heads() const { return needs_dscores() || grads.dv.data() != nullptr; }
 };
 
-// A tile of queries.
+// Operands and sums of a tile of queries.
 template <class A>
 struct attention_query_tile {
   A *queries, *dy;                        // [lane][channel]
@@ -59,12 +57,12 @@ struct attention_query_tile {
   }
 };
 
-// Rows of keys and values, operands of products, and of their gradients: [key][channel].
+// Packed keys and values, and sums of their gradients: [key][channel].
 template <class A>
 struct attention_kv_rows {
   A *keys, *values, *dkeys, *dvalues;
-  index_t rows;       // whole blocks
-  index_t first = 0;  // the key of row 0, if all are neighbors
+  index_t rows;       // a multiple of product_rows
+  index_t first = 0;  // key of row 0, if keys are consecutive
 
   attention_kv_rows() = default;
   attention_kv_rows(arena& memory, attention_shape shape, index_t max_rows) {
@@ -121,8 +119,8 @@ class attention_backward_steps {
     return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, attention_queries));
   }
 
-  // Makes operands of keys and values that load(tensor, to, pitch) brings. Before that the keys'
-  // gradients hold nothing.
+  // Packs the keys and values that load(tensor, out, pitch) loads. Uses the memory of dK as
+  // scratch.
   template <class Load>
   void load_keys(kv_rows const& kv, Load const& load) const {
     index_t const q = key_pitch(), v = value_pitch();
@@ -160,7 +158,7 @@ class attention_backward_steps {
     tile.ranges->evaluate(config_.mask, head_, query, count);
   }
 
-  // The scores of a tile and of keys `some`, or of a part of it and of gathered keys.
+  // Computes scores against consecutive keys, or a segment of gathered keys.
   void compute_scores(query_tile const& tile, kv_rows const& kv, index_t query, int count,
                       key_range visible) const {
     index_t const q = kernels_.words(key_pitch());
@@ -180,7 +178,6 @@ class attention_backward_steps {
     scratch_.scores.mask(kernels_, config_, gathered, segment, head_, in_.bias, query, count);
   }
 
-  // Bits of the weights of the scores that dropout keeps.
   std::uint64_t const* keep_mask(index_t query, index_t key, int rows) const {
     return scratch_.scores.keep_mask(kernels_, config_, head_, query, key, nullptr, rows);
   }
@@ -190,7 +187,7 @@ class attention_backward_steps {
                                      gathered.keys + segment.first, segment.keys);
   }
 
-  // Turns scores into P, and computes dS = P * (dP - D). Where weights are dropped, P becomes 0.
+  // Turns scores into P, and computes dS = P * (dP - D). Dropped weights of P become 0.
   void compute_dscores(query_tile const& tile, kv_rows const& kv, lane_range lanes, index_t first,
                        int keys, std::uint64_t const* keep) const {
     index_t const v = kernels_.words(value_pitch());
@@ -212,7 +209,7 @@ class attention_backward_steps {
     kernels_.dscore(call);
   }
 
-  // Adds P^T dO to dV, dS K to dQ and dS^T Q to dK. P and dS do not outlive it.
+  // Adds P^T dO to dV, dS K to dQ and dS^T Q to dK. Overwrites P and dS.
   void add_gradients(query_tile const& tile, kv_rows const& kv, lane_range lanes, int count,
                      index_t first, int keys) const {
     constexpr int pitch = attention_queries;
@@ -221,9 +218,9 @@ class attention_backward_steps {
     index_t const depth = kernels_.words(std::min(lanes.last, count) - lane);
     typename product_call<A>::epilogue const add{true, nullptr, A(1)};
     A *const weights = scratch_.scores.scores, *dscores_for_sums = scratch_.products;
-    if (kernels_.native()) {  // all lanes
+    if (kernels_.native()) {  // segments span all lanes
       kernels_.pair_columns(weights, index_t{rows} * pitch, weights);
-      dscores_for_sums = weights + rows * words;  // over keys; the tile's second half is free now
+      dscores_for_sums = weights + rows * words;  // in the free second half of the tile
       kernels_.pair_rows(scratch_.products, pitch, keys, dscores_for_sums);
       kernels_.pair_columns(scratch_.products, index_t{rows} * pitch, scratch_.products);
     }
@@ -258,7 +255,7 @@ class attention_backward_steps {
                            key_pitch());
     io_.store(scratch_.rows, key_pitch(), head_, out_.grads.dq, query, count, out_.mode);
   }
-  // Of keys `first`, `first + 1`, .., which are rows from `row` on of dS.
+  // Stores or sums dS for keys first, first + 1, ..: rows of dS from `row` on.
   void store_dbias(index_t query, lane_range lanes, int row, index_t first, index_t keys) const {
     if (out_.distance_sums != nullptr)
       add_dscores(lanes, row, static_cast<int>(keys),
@@ -276,9 +273,9 @@ class attention_backward_steps {
   void clear_distance_sums() const {
     if (out_.distance_sums != nullptr) std::fill_n(distance_sums(), shape_.distances(), A(0));
   }
-  // Adds some rows of dS to rows, or diagonals, of lanes.
-  void add_dscores(lane_range lanes, int row, int rows, A* to, index_t pitch) const {
-    kernels_.add_rows({scratch_.products + row * attention_queries, rows, to, pitch, lanes});
+  // Adds rows of dS to rows (or diagonals, with pitch -1) of `out`.
+  void add_dscores(lane_range lanes, int row, int rows, A* out, index_t pitch) const {
+    kernels_.add_rows({scratch_.products + row * attention_queries, rows, out, pitch, lanes});
   }
   void clear_dbias(index_t query, int count, index_t first, index_t last) const {
     tensor4<T> const dbias = out_.grads.dbias;
@@ -287,7 +284,7 @@ class attention_backward_steps {
       for (index_t j = first; j < last; ++j)
         head_.at(dbias, query + i)[j * dbias.strides().channels] = T(0.0F);
   }
-  // Stores the gradients of keys, which are summed up, and zeros past the lengths.
+  // Stores the sums of key gradients, and zeros past the lengths.
   void finish(A* dkeys, A* dvalues) const {
     if (out_.grads.dk.data() != nullptr) {
       index_t const numbers = padded_rows(head_.keys) * key_pitch();
@@ -310,8 +307,8 @@ class attention_backward_steps {
 
  private:
   A* distance_sums() const { return out_.distance_sums + head_.pair * shape_.distances(); }
-  // The keys as an operand of sums over keys; as one of sums over channels they are `of.keys`.
-  // Exact products take the same numbers for both; pairs lie in the buffer's two halves.
+  // Keys packed for products over keys; kv.keys are packed for products over channels. Exact
+  // products share one buffer, pairs of bfloat16 take half of it each.
   A* keys_for_sums(kv_rows const& kv) const {
     return kernels_.native() ? kv.keys + kv.rows * kernels_.words(key_pitch()) : kv.keys;
   }

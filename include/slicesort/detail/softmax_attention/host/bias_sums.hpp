@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a bias that is relative, or that samples or heads share: sums in the
-// accumulator's type, in order of samples, in them of heads, in them of queries, rounded once. No
-// tensor of all pairs is formed.
+// Sums for the gradient of a bias that is relative or shared, in the accumulator's type: by sample,
+// then head, then query, rounded once. No map of all pairs is stored.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -17,14 +16,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// f(pair) for the samples and heads, pair = sample * heads + head, that are summed up to the
-// gradient's group number `group`, in order.
+// Calls f(sample * heads + head) for the pairs that group `group` of dbias sums, in order.
 template <class F>
 void for_each_pair_of_group(attention_shape const& shape, index_t group, F const& f) {
   auto const pairs = shape.dbias.group_of(group, shape.batch, shape.heads);
   for (index_t n = 0; n < pairs.count; ++n) f(pairs.first + n * pairs.step);
 }
-// The first element of a row of a group.
 template <class T>
 T* row_of_group(tensor4<T> dbias, attention_shape const& shape, index_t group, index_t row) {
   strides4 const strides = dbias.strides();
@@ -32,14 +29,14 @@ T* row_of_group(tensor4<T> dbias, attention_shape const& shape, index_t group, i
          group % shape.dbias.heads * strides.heads + row * strides.length;
 }
 
-// The sums of each head, [query - key + keys - 1], if the gradient is relative.
+// [batch * heads][query - key + keys - 1], if dbias is relative.
 template <class A>
 A* take_distance_sums(arena& memory, attention_shape const& shape) {
   bool const unused = shape.dbias.form != bias_gradient::relative || shape.empty();
   return memory.take<A>(unused ? amount(0) : amount(shape.batch) * shape.heads * shape.distances());
 }
 
-// Adds up sums of heads to a relative dbias.
+// Adds the sums of heads to a relative dbias.
 template <class T, class A>
 void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_shape const& shape,
                       A const* sums, tensor4<T> dbias, grad_mode mode) {
@@ -52,7 +49,7 @@ void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_
     A total[chunk] = {};
     for_each_pair_of_group(shape, group, [&](index_t pair) {
       A const* const last =
-          sums + pair * distances + distances - 1 - first;  // of distances they fall
+          sums + pair * distances + distances - 1 - first;  // in order of falling distance
       for (index_t n = 0; n < count; ++n) total[n] += last[-n];
     });
     io.store(total, 0, 1, count, row_of_group(dbias, shape, group, 0) + first * step, 0, step,
@@ -60,7 +57,7 @@ void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_
   });
 }
 
-// Without samples or heads, queries or keys, sums are 0.
+// Stores the sums of a call without pairs.
 template <class T>
 void clear_sums(tensor4<T> dbias, grad_mode mode) {
   extents4 const e = dbias.extents();
@@ -71,11 +68,11 @@ void clear_sums(tensor4<T> dbias, grad_mode mode) {
         for (index_t c = 0; c < e.channels; ++c) dbias(b, h, i, c) = T(0.0F);
 }
 
-// The sums of a tile of queries over a group, [key][lane], and which of them any head has.
+// Sums of a tile of queries over a group, [key][lane].
 template <class A>
 struct shared_sums {
   A* sums;
-  int queries = 0;
+  int queries = 0;  // maxima over the heads so far
   index_t keys = 0;
 
   shared_sums(arena& memory, attention_shape const& shape)
@@ -85,10 +82,10 @@ struct shared_sums {
     std::fill_n(sums, all_keys * attention_queries, A(0));
     queries = 0, keys = 0;
   }
-  void reach(int valid_queries, index_t valid_keys) {
+  void extend(int valid_queries, index_t valid_keys) {
     queries = std::max(queries, valid_queries), keys = std::max(keys, valid_keys);
   }
-  // Stores them in rows from `query` on, with zeros for pairs that no head has.
+  // Stores the sums in rows from `query` on, with 0 for pairs outside every head's lengths.
   template <class T>
   void store(row_access<T> const& io, attention_shape const& shape, index_t group, index_t query,
              tensor4<T> dbias, grad_mode mode) const {
@@ -109,7 +106,7 @@ struct shared_sums {
   }
 };
 
-// A task of the pass that forms them is a tile of queries.
+// A task of the pass over shared biases is a tile of queries.
 constexpr index_t tiles_of_queries(attention_shape const& shape) {
   return (shape.queries + attention_queries - 1) / attention_queries;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hashes that decide which weights dropout keeps (../dropout.hpp), for a tile at a time.
-// Included once per instruction set.
+// Keep mask of dropout (../dropout.hpp) for a tile. Included once per instruction set.
 
 struct keep_mask {
   static constexpr int count = vector_bytes / 8, vectors = attention_queries / count;
@@ -18,7 +17,7 @@ struct keep_mask {
       }
       counters[g] = load_lanes<V>(first), bit[g] = load_lanes<V>(lane_bit);
     }
-    // Numbers of 32 bits, so that comparing them as signed ones is right, and cheaper.
+    // Values have 32 bits, so a signed comparison is exact; it is also cheaper.
     signed_lanes const below =
         broadcast<signed_lanes>(static_cast<std::int64_t>(call.threshold) - 1);
     for (int j = 0; j < call.rows; ++j) {
@@ -38,7 +37,7 @@ struct keep_mask {
   }
 
  private:
-  // The upper 32 bits of detail::mix64(z).
+  // Upper 32 bits of detail::mix64(z).
   static SLICESORT_INLINE V hash_of(V z) {
     z = (z ^ (z >> 30)) * broadcast<V>(std::uint64_t{0xbf58476d1ce4e5b9u});
     z = (z ^ (z >> 27)) * broadcast<V>(std::uint64_t{0x94d049bb133111ebu});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention forward on threads: a task is some tiles of queries of a head, which see the
-// keys tile by tile with a running maximum and sum; with a sparse mask, keys that they gather.
+// Streaming attention forward on host threads. A task is some tiles of queries of a head, which
+// pass over the keys tile by tile with an online softmax. With a sparse mask they gather the keys.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -26,11 +26,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// How queries are divided into tasks. The tiles of a task share the keys that are loaded. Results
-// do not depend on the division.
+// Division of queries into tasks. The tiles of a task share loaded keys. Results do not depend on
+// it.
 struct attention_tasks {
-  index_t tiles, tiles_per_task,
-      tasks_per_head;  // tiles of a head, tiles of a task, tasks of a head
+  index_t tiles, tiles_per_task, tasks_per_head;  // tiles of a head
 
   attention_tasks(attention_shape shape, unsigned threads, std::size_t element, bool sparse)
       : tiles(shape.empty() ? 0 : (shape.queries + attention_queries - 1) / attention_queries) {
@@ -39,17 +38,17 @@ struct attention_tasks {
       tiles_per_task = 1, tasks_per_head = 0;
       return;
     }
-    if (sparse) {  // tiles that gather keys together
+    if (sparse) {
       tiles_per_task = std::min<index_t>(tiles, gathering_tiles);
       tasks_per_head = (tiles + tiles_per_task - 1) / tiles_per_task;
       return;
     }
-    // The queries and sums of the tiles of a task stay in a cache of two megabytes.
+    // Queries and sums of a task's tiles stay in a cache of two megabytes.
     amount const bytes =
         (amount(shape.channels) + padded_columns(shape.values) + 1) * attention_queries * element;
     std::size_t const limit =
         std::clamp<std::size_t>((std::size_t{1} << 20) / bytes.number(), 1, 24);
-    // Two tasks for every thread, if there is enough to do.
+    // At least two tasks per thread, if there are enough tiles.
     std::size_t const fair =
         threads > 1
             ? (amount(shape.batch) * shape.heads * head_tiles).number() / (2 * std::size_t{threads})
@@ -60,7 +59,7 @@ struct attention_tasks {
   }
 };
 
-// The memory of a task: all its tiles of queries, and one tile of keys at a time.
+// Workspace of a thread: the tiles of queries of a task, and one tile of keys.
 template <class A>
 struct attention_forward_workspace {
   attention_ranges* ranges;
@@ -68,7 +67,7 @@ struct attention_forward_workspace {
   A *row_max, *row_sum;     // [tile][lane]
   A *keys, *values;         // [key][channel]
   A *rows, *rescale;        // [lane][channel], [lane]
-  gathered_keys* gathered;  // of sparse masks
+  gathered_keys* gathered;  // null unless the mask is sparse
   attention_scratch<A> scores;
 
   attention_forward_workspace(arena& memory, attention_shape shape, index_t tiles, bool sparse)
@@ -102,7 +101,7 @@ class attention_forward_task {
         head_(config.lengths, shape_, pair),
         io_(kernels) {}
 
-  // Computes y and the state of some tiles of queries.
+  // Computes y and the state of tiles [first_tile, first_tile + tiles).
   void run(attention_forward_workspace<A> const& memory, index_t first_tile, index_t tiles,
            tensor4<T> y, tensor4<A> state) const {
     key_range hull{head_.keys, 0};
@@ -144,7 +143,7 @@ class attention_forward_task {
   }
 
  private:
-  // Gathers the keys of a sparse mask, which the tiles share.
+  // Passes over the visible keys of a sparse mask, gathered once for all tiles.
   void add_gathered(attention_forward_workspace<A> const& memory, index_t first_tile, index_t tiles,
                     key_range hull) const {
     gathered_keys& gathered = *memory.gathered;
@@ -204,7 +203,7 @@ class attention_forward_task {
     kernels_.pack_columns(memory.keys, padded_rows(keys) * key_pitch());
     kernels_.pack_rows(memory.values, value_pitch(), keys);
   }
-  // Adds values, from row `first` on, as the tile's scores weigh them, of weights that are kept.
+  // Turns scores into weights, and adds the values from row `first` on, weighted.
   void add_values(attention_forward_workspace<A> const& memory, index_t tile, lane_range lanes,
                   index_t first, int keys, std::uint64_t const* keep) const {
     online_softmax_call<A> step{memory.scores.scores, keys,
@@ -250,7 +249,6 @@ class attention_forward_task {
   row_access<T> const io_;
 };
 
-// Workspace of a call, and the tasks that it is cut into.
 template <class T>
 struct streaming_forward_layout {
   using A = accumulator_t<T>;

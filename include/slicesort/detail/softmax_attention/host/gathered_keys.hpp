@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse masks: some tiles of queries gather the keys that any of them looks at, a tile of keys at
-// a time. A tile of queries then takes part where it looks at any: in groups of lanes and in whole
-// blocks of rows. All of this is decided by the mask, never by threads or instruction sets.
+// Keys gathered for a sparse mask. Several tiles of queries share a tile of gathered keys; each
+// then computes only the segments (groups of lanes, blocks of rows) in which it sees any. The mask
+// alone decides the segments, so results depend on no thread count or instruction set.
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
@@ -14,30 +14,31 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Tiles of queries that gather keys together: 384 queries, whole blocks of 64 and 128. The more
-// there are, the seldomer keys are searched for and brought.
+// Tiles of queries that share gathered keys: 384 queries, whole blocks of 64 and 128. More tiles
+// amortize the gather.
 inline constexpr int gathering_tiles = 8;
 
-// A part of a tile of queries and gathered keys: rows [first, first + keys).
+// Rows [first, first + keys) of the gathered keys, for some lanes.
 struct gathered_segment {
   lane_range lanes;
   int first, keys;
 };
 
 struct gathered_keys {
-  int count;                            // of the keys
-  pair_range rest;                      // what has not been searched
-  index_t keys[attention_keys];         // rising
-  std::uint64_t pairs[attention_keys];  // bit i of pairs[j]: whether a tile's query i looks at them
+  int count;
+  pair_range rest;               // not searched yet
+  index_t keys[attention_keys];  // ascending
+  std::uint64_t
+      pairs[attention_keys];  // bit i of pairs[j]: query i of the current tile sees keys[j]
 
   void begin(pair_range pairs_to_search) { rest = pairs_to_search; }
-  // Gathers the next keys. Returns whether there are any.
+  // Gathers the next keys. Returns false if there are none.
   bool find(attention_mask const& mask, attention_head const& head) {
     if (rest.first_query >= rest.last_query) return false;
     count = mask.find_keys(mask.self, head, rest, attention_keys, keys);
     return count > 0;
   }
-  // f(first row, rows) for keys that are neighbors.
+  // Calls f(first_row, rows) for runs of consecutive keys.
   template <class F>
   void for_each_interval(F const& f) const {
     for (int first = 0, last = 1; first < count; first = last++) {
@@ -45,7 +46,7 @@ struct gathered_keys {
       f(first, last - first);
     }
   }
-  // f(first row, rows) for those of a part.
+  // Calls f(first_row, rows) for the runs within a segment.
   template <class F>
   void for_each_interval_in(gathered_segment const& segment, F const& f) const {
     for_each_interval([&](int first, int rows) {
@@ -54,7 +55,6 @@ struct gathered_keys {
       if (begin < end) f(begin, end - begin);
     });
   }
-  // Finds the pairs of a tile.
   void find_pairs(attention_mask const& mask, attention_head const& head, index_t query,
                   int queries) {
     for_each_interval([&](int first, int rows) {
@@ -62,8 +62,8 @@ struct gathered_keys {
     });
   }
 
-  // f(part) for parts that have all pairs in them, but neither many others nor few each.
-  // `all_lanes`: a part has all lanes.
+  // Splits the visible pairs into segments of balanced size and calls f(segment). With `all_lanes`,
+  // segments span all lanes.
   template <class F>
   void for_each_segment(bool all_lanes, F const& f) const {
     constexpr int groups = attention_queries / product_columns;
@@ -91,7 +91,7 @@ struct gathered_keys {
       }
     }
   }
-  // Whether the first `queries` lanes look at all keys of the part.
+  // True if the first `queries` lanes see all keys of the segment.
   bool all_visible(gathered_segment const& segment, int queries) const {
     std::uint64_t const lanes =
         lane_bits(segment.lanes.first, std::min(segment.lanes.last, queries));
@@ -101,29 +101,29 @@ struct gathered_keys {
   }
 
  private:
-  // Bit b: rows [8 b, 8 b + 8).
+  // Bit b stands for rows [8 b, 8 b + 8).
   using block_set = std::uint32_t;
   static_assert(attention_keys / product_rows < 32);
 
   static std::uint64_t lane_bits(int first, int last) {
     return ((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1);
   }
-  // A product of one more block costs less than another product.
+  // Fills gaps of one block, which cost less than a second product.
   static block_set closed(block_set blocks) { return blocks | (blocks << 1 & blocks >> 1); }
   static int size(block_set blocks) {
     int n = 0;
     for (; blocks != 0; blocks &= blocks - 1) ++n;
     return n;
   }
-  // Wider products are faster. What that is worth was measured.
+  // True if one wide product is faster than two. The threshold was measured.
   static bool worth_joining(block_set blocks, int groups, block_set next) {
-    constexpr int worth = 2;  // blocks of a group
-    return size(closed(blocks | next)) * (groups + 1) <= size(blocks) * groups + size(next) + worth;
+    constexpr int block_cost = 2;
+    return size(closed(blocks | next)) * (groups + 1) <=
+           size(blocks) * groups + size(next) + block_cost;
   }
 };
 
-// Loads the rows of gathered keys, filled up with zeros to `pitch` columns and whole blocks of
-// rows.
+// Loads the rows of gathered keys, padded with zeros to `pitch` columns and whole blocks of rows.
 template <class T, class A>
 void load_gathered(row_access<T> const& io, attention_head const& head, tensor4<T const> from,
                    gathered_keys const& gathered, A* to, index_t pitch) {

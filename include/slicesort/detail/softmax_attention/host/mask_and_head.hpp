@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks of an attention call share on the host. Some functions stand for the mask, so that
-// the rest is compiled once for each element type.
+// Mask and parameters of a call, as host tasks see them. Function pointers stand for the mask, so
+// tasks are compiled once per element type.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -30,18 +30,17 @@ struct attention_pairs {
   pair_range range() const { return {query, query + queries, key, key + keys}; }
 };
 
-// A mask, evaluated for many pairs at once.
+// A mask behind function pointers, evaluated for many pairs at once.
 struct attention_mask {
   void const* self;
   // Writes the key ranges of queries query, query + 1, ..
   void (*range)(void const* self, attention_head const&, index_t query, int queries,
                 key_range* ranges);
-  // Bit i of to[j]: whether query + i may look at key + j. Null: yes, wherever its range is; sparse
-  // masks have looked at the range.
+  // Sets bit i of bits[j] if query + i may see key + j. Null: the ranges decide. Results of sparse
+  // masks include the ranges, those of others do not.
   void (*allowed)(void const* self, attention_head const&, attention_pairs, std::uint64_t* bits);
-  // Null: the mask is not sparse. Writes the first keys of a range that any of the queries looks at
-  // to `to`, in order, `most` at the most; returns how many, and moves the range's first behind
-  // what it has searched.
+  // Writes up to `max_keys` keys, ascending, that any of the queries sees. Returns their count and
+  // moves rest.first_key past the searched keys. Null: the mask is not sparse.
   int (*find_keys)(void const* self, attention_head const&, pair_range& rest, int max_keys,
                    index_t* keys);
 
@@ -99,7 +98,7 @@ struct attention_mask {
   }
 };
 
-// The parameters of a call other than its tensors.
+// Parameters of a call other than its tensors.
 struct attention_config {
   attention_mask mask;
   double scale;
@@ -121,7 +120,7 @@ struct attention_config {
   }
 };
 
-// What `use.find_kept` is asked about some keys and the tile of queries from `query` on.
+// Arguments of `compute_keep_mask` for some keys and the tile of queries from `query` on.
 inline keep_mask_call make_keep_mask_call(attention_config const& config,
                                           attention_head const& head, index_t query, index_t key,
                                           index_t const* keys, int rows, std::uint64_t* bits) {
@@ -135,12 +134,12 @@ inline keep_mask_call make_keep_mask_call(attention_config const& config,
   return call;
 }
 
-// Which keys a tile's queries look at.
+// Key ranges of the queries of a tile.
 struct attention_ranges {
   key_range query_ranges[attention_queries];
-  key_range hull, common;  // the hull of the ranges, and their intersection
+  key_range hull, common;  // union (without gaps) and intersection of the ranges
 
-  // Unused lanes get the full key range, so they never stop a tile from counting as unmasked.
+  // Unused lanes get the full range, so a tile can still count as unmasked.
   void evaluate(attention_mask const& mask, attention_head const& head, index_t query,
                 int queries) {
     index_t const keys = head.keys;
@@ -155,7 +154,7 @@ struct attention_ranges {
       hull.last = std::max(hull.last, query_ranges[i].last);
     }
   }
-  // The keys of [first, last) that any lane looks at, in whole blocks of rows counted from `first`.
+  // Visible keys in [first, last), widened to whole blocks of product_rows counted from `first`.
   key_range within(index_t first, index_t last) const {
     index_t const begin = std::max(first, hull.first), end = std::min(last, hull.last);
     if (begin >= end) return {first, first};

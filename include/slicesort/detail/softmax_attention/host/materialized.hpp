@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention on threads: a task is a head; for the gradient of a bias that is shared,
-// the heads that share a tile of it.
+// Materialized attention on host threads. A task is a head. The gradient of a shared bias is a
+// second pass, whose tasks are tiles of queries.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native products of bfloat16: two elements that are neighbors along the depth share an A, and one
-// instruction multiplies and adds both. Included once per instruction set, after micro_kernel.inl;
-// only AVX-512 has any. The instructions are written as assembly: the types of their builtins
-// change from compiler to compiler and version to version, and the builtins would need the kernels
-// compiled for one more instruction set.
+// Native products of bfloat16: an A holds two neighbors along the depth, and one instruction
+// multiplies and adds both. Only AVX-512 has it. Included once per instruction set, after
+// micro_kernel.inl. The instructions are inline assembly, because their builtins have types that
+// differ between compilers and need a further target.
 
 #if SLICESORT_BFLOAT16_PAIRS && SLICESORT_VECTOR_BYTES == 64
-// sum + a * b of both halves: the upper product is added first, each sum is rounded to nearest, and
-// what is denormal counts as 0 whatever the processor's modes are.
+// sum + a * b of both halves, the upper one first. Every sum rounds to nearest and denormals count
+// as 0, whatever the processor's modes.
 struct pair_products {
   using V = vec<float, 16>;
   static SLICESORT_INLINE V add(V const& a, V const& b, V const& sum) {
@@ -21,8 +20,8 @@ struct bfloat16_pairs {
   using V = vec<float, 16>;
   using halves = vec<std::uint16_t, 32>;
 
-  // Rows of `pitch` numbers, which are whole vectors: to[r][c] holds from[2 r][c] and from[2 r + 1]
-  // [c]; a last row alone is paired with zeros. `to` may be `from`.
+  // to[r][c] = (from[2 r][c], from[2 r + 1][c]). A last single row is paired with zeros. `pitch` is
+  // a multiple of 16; `to` may be `from`.
   static void pack_rows(float const* from, index_t pitch, index_t rows, float* to) {
     for (; rows > 0; rows -= 2, from += 2 * pitch, to += pitch)
       for (index_t c = 0; c < pitch; c += 16) {
@@ -31,7 +30,7 @@ struct bfloat16_pairs {
         store_lanes(to + c, interleaved(rounded(first, second), std::make_index_sequence<32>{}));
       }
   }
-  // to[c] holds from[2 c] and from[2 c + 1]. `count` is a multiple of 32; `to` may be `from`.
+  // to[c] = (from[2 c], from[2 c + 1]). `count` is a multiple of 32; `to` may be `from`.
   static void pack_columns(float const* from, index_t count, float* to) {
     for (; count > 0; count -= 32, from += 32, to += 16)
       store_lanes(to, rounded(load_lanes<V>(from), load_lanes<V>(from + 16)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of a tile: S = scale * Q K^T + bias, masked. Forward and backward compute them by the
-// same operations, so that the scores from which backward subtracts the saved maximum have the same
-// bits.
+// Scores of a tile, S = scale * Q K^T + bias, masked. Forward and backward share these operations,
+// so the scores from which backward subtracts the saved maximum have the same bits.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -19,7 +18,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The factor that normalizes weights; 0 for a query without keys.
+// Normalization factor of weights; 0 for a query without keys.
 template <class A>
 A inverse_sum(A row_sum) {
   return row_sum == A(0) ? A(0) : A(1) / row_sum;
@@ -33,14 +32,14 @@ class attention_scratch {
   explicit attention_scratch(arena& memory) {
     constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
     scores = memory.take<A>(tile);
-    bias_ = memory.take<A>(tile);  // of which a relative one takes lanes + rows
+    bias_ = memory.take<A>(tile);  // a relative bias takes lanes + rows of it
     first_ = memory.take<lane_uint<A>>(lanes);
     last_ = memory.take<lane_uint<A>>(lanes);
     allowed_ = memory.take<std::uint64_t>(attention_keys);
   }
 
-  // The product that makes scores of keys, rows [key][channel], and queries, lanes [channel][lane],
-  // both operands of `use.multiply`. The mask's kernel applies the scale if there is a bias.
+  // Arguments of the product of keys [key][channel] and queries [channel][lane], both packed. With
+  // a bias, `mask_scores` applies the scale.
   template <class T>
   product_call<A> product(attention_kernels<T> const& kernels, double scale, tensor4<T const> bias,
                           lane_range lanes, int rows, A const* keys, index_t pitch,
@@ -52,7 +51,7 @@ class attention_scratch {
             {false, nullptr, bias.data() != nullptr ? A(1) : static_cast<A>(scale)}};
   }
 
-  // Adds the bias to the scores of a tile, and masks them.
+  // Adds the bias and masks the scores of a tile.
   template <class T>
   void mask(attention_kernels<T> const& kernels, attention_config const& config,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
@@ -75,7 +74,7 @@ class attention_scratch {
     mask_scores(kernels, config, bias_pitch, {}, pairs.keys,
                 config.mask.allowed != nullptr ? allowed_ : nullptr);
   }
-  // Likewise for a part of a tile of gathered keys.
+  // The same for a segment of gathered keys.
   template <class T>
   void mask(attention_kernels<T> const& kernels, attention_config const& config,
             gathered_keys const& gathered, gathered_segment segment, attention_head const& head,
@@ -102,7 +101,6 @@ class attention_scratch {
   }
 
  private:
-  // bias_pitch: 0 if there is no bias.
   template <class T>
   void mask_scores(attention_kernels<T> const& kernels, attention_config const& config,
                    index_t bias_pitch, lane_range lanes, int rows, std::uint64_t const* allowed,
@@ -118,8 +116,8 @@ class attention_scratch {
     call.lanes = lanes;
     kernels.mask_scores(call);
   }
-  // Loads the bias of a tile, and returns its pitch: -1 of a relative one, row j of which begins
-  // where row j + 1 has its second lane.
+  // Loads the bias of a tile and returns its pitch. A relative bias has pitch -1: row j begins at
+  // the second lane of row j + 1.
   template <class T>
   index_t load_bias(attention_head const& head, tensor4<T const> bias,
                     attention_pairs const& pairs) const {
@@ -129,14 +127,14 @@ class attention_scratch {
                 [&](int j) { return pairs.key + j; });
       return attention_queries;
     }
-    // From the last key of the first query to the first key of the last one.
+    // Numbers from the last key of the first query to the first key of the last query.
     T const* const last = head.at(bias, pairs.query) + (pairs.key + pairs.keys - 1) * s.channels;
     int const numbers = pairs.keys + pairs.queries - 1;
     for (int n = 0; n < numbers; ++n) bias_[n] = static_cast<A>(last[-n * s.channels]);
     std::fill(bias_ + numbers, bias_ + pairs.keys + attention_queries - 1, A(0));
     return -1;
   }
-  // key_of(j) is the key of row j.
+  // Row j belongs to key key_of(j).
   template <class T, class F>
   void load_bias(attention_head const& head, tensor4<T const> bias, lane_range lanes, index_t query,
                  int queries, int rows, F const& key_of) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a bias of pairs that samples or heads share, in a pass of its own: a task is a
-// tile of queries, for which it forms the gradients of the scores of one head after the other
-// again, and adds them up.
+// Gradient of a bias that samples or heads share, in a pass of its own. A task is a tile of
+// queries: it recomputes the score gradients head by head and adds them up.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -60,7 +59,7 @@ class shared_bias_task {
                                               pair);
       int const count = steps.valid(query);
       if (count == 0) return;
-      memory_.total.reach(count, steps.head().keys);
+      memory_.total.extend(count, steps.head().keys);
       steps.begin(memory_.tile, query, count);
       if (config_.mask.sparse())
         walk_gathered(steps, query, count);

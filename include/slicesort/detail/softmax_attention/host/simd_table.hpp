@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of softmax_attention, on every instruction set.
+// SIMD kernels of softmax_attention.
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
@@ -21,7 +21,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The kernels of one set, chosen once for a call.
+// Kernels for one instruction set, chosen once per call.
 template <class T>
 struct attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
@@ -34,16 +34,14 @@ struct attention_kernels : row_kernels<T> {
   void (*drop)(A* scores, int rows, std::uint64_t const* keep, lane_range lanes);
   void (*add_rows)(add_rows_call<A> const&);
   void (*row_dots)(A const*, A const*, index_t depth, A*);
-  // A tile of queries: rows [query][channel] become lanes [channel][query]; lanes become rows, each
-  // times its factor.
+  // [query][channel] -> [channel][query]; and back, with every query multiplied by its factor.
   void (*rows_to_lanes)(A const* rows, index_t pitch, index_t channels, A* lanes);
   void (*lanes_to_rows)(A const* lanes, index_t channels, A const* factors, A* rows, index_t pitch);
   A (*softmax_row)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);
   void (*dscore_row)(A const* weights, A* products, index_t count, A delta);
-  // Native products: the operands of `multiply` are pairs of bfloat16 where they were numbers A,
-  // two neighbors along the depth, the first one in the lower half. These round numbers to such
-  // pairs, of neighboring rows or of neighbors in a row. Null: products are exact.
+  // Round numbers to pairs of bfloat16, for native products: two neighbors along the depth share an
+  // A, the first in its lower half. Null: products are exact.
   void (*pair_rows)(A const* from, index_t pitch, index_t rows, A* to) = nullptr;
   void (*pair_columns)(A const* from, index_t count, A* to) = nullptr;
 
@@ -54,9 +52,9 @@ struct attention_kernels : row_kernels<T> {
     });
   }
   bool native() const { return pair_rows != nullptr; }
-  // How many A hold so many elements along the depth.
+  // Width, in A, of operands with so many elements along the depth.
   index_t words(index_t elements) const { return native() ? (elements + 1) / 2 : elements; }
-  // Makes operands of numbers, where they lie.
+  // Convert numbers to operands of `multiply`, in place.
   void pack_rows(A* x, index_t pitch, index_t rows) const {
     if (native()) pair_rows(x, pitch, rows, x);
   }

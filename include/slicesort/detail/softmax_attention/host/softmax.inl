@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused
-// multiply-adds, so the bits are the same on every instruction set. Included once per set, after
+// Softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused
+// multiply-adds, so every instruction set gives the same bits. Included once per set, after
 // number_lanes.inl.
 
 template <class A>
@@ -25,7 +25,7 @@ struct attention_rows {
         if (call.bias.data != nullptr)
           score = fused_lanes(score, scale,
                               load_lanes<V>(call.bias.data + j * call.bias.pitch + column));
-        store_lanes(s, select(keep, as<uint_lanes>(score), every_uint(no_score)));
+        store_lanes(s, select(keep, as<uint_lanes>(score), every_uint(minus_infinity_bits)));
       }
     }
   }
@@ -59,7 +59,6 @@ struct attention_rows {
     }
   }
 
-  // Weights that are not kept become 0.
   static void drop(A* scores, int rows, std::uint64_t const* keep, lane_range range) {
     for (int column = range.first; column < range.last; column += lanes::count) {
       A* s = scores + column;
@@ -110,7 +109,7 @@ struct attention_rows {
     }
   }
 
-  // to[c] = sum of a[k][c] * b[k][c]
+  // sums[c] = sum over k of a[k][c] * b[k][c]
   static void row_dots(A const* a, A const* b, index_t depth, A* sums) {
     for (int column = 0; column < pitch; column += lanes::count) {
       V sum{};
@@ -121,9 +120,9 @@ struct attention_rows {
     }
   }
 
-  // A row of scores becomes exp(score - their maximum). Returns the sum.
+  // Replaces scores by exp(score - maximum) and returns their sum.
   static A softmax_row(A* row, index_t count) {
-    V max = as<V>(every_uint(no_score));
+    V max = as<V>(every_uint(minus_infinity_bits));
     A rest[row_lanes];
     index_t const whole = count / row_lanes * row_lanes;
     for (int i = 0; i < row_lanes; ++i)
@@ -152,7 +151,7 @@ struct attention_rows {
     for (; j < count; ++j) row[j] *= factor;
   }
 
-  // products[j] becomes weights[j] * (products[j] - delta).
+  // products[j] = weights[j] * (products[j] - delta)
   static void dscore_row(A const* weights, A* products, index_t count, A delta) {
     index_t j = 0;
     V const m = lanes::every(delta);
@@ -167,9 +166,8 @@ struct attention_rows {
 
  private:
   using format = detail::binary_format<A>;
-  static constexpr int row_lanes = 16;  // sums of a row, on every instruction set
-  // The bits of -infinity.
-  static constexpr lane_uint<A> no_score = (~lane_uint<A>{0} << format::fraction_bits);
+  static constexpr int row_lanes = 16;  // partial sums of a row, on every instruction set
+  static constexpr lane_uint<A> minus_infinity_bits = (~lane_uint<A>{0} << format::fraction_bits);
 
   template <class To, class From>
   static SLICESORT_INLINE To as(From const& v) {
@@ -178,14 +176,13 @@ struct attention_rows {
   static SLICESORT_INLINE uint_lanes every_uint(lane_uint<A> value) {
     return broadcast<uint_lanes>(value);
   }
-  static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(no_score); }
+  static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(minus_infinity_bits); }
   static SLICESORT_INLINE V sum(V const& a, V const& b) {
     return fused_lanes(a, lanes::every(A(1)), b);
   }
   static SLICESORT_INLINE V product(V const& a, V const& b) { return fused_lanes(a, b, V{}); }
 
-  // The maximum of `start` and some rows, with four independent chains, so that no step waits for
-  // the one before.
+  // Maximum of `start` and some rows, in four independent dependency chains.
   static SLICESORT_INLINE V greatest(V const& start, A const* s, int rows) {
     V a = start, b = start, c = start, d = start;
     int j = 0;
@@ -197,20 +194,20 @@ struct attention_rows {
     return higher(higher(a, b), higher(c, d));
   }
 
-  // All ones where the lane's bit is set.
+  // All ones in lanes whose bit is set.
   static SLICESORT_INLINE uint_lanes lane_mask(std::uint64_t bits) {
     lane_uint<A> bit[lanes::count];
     for (int i = 0; i < lanes::count; ++i) bit[i] = lane_uint<A>{1} << i;
     return ~equal(every_uint(static_cast<lane_uint<A>>(bits)) & load_lanes<uint_lanes>(bit),
                   uint_lanes{});
   }
-  // -m; 0 where m is -infinity, whose differences would be no numbers.
+  // -m, or 0 if m is -infinity: -infinity minus itself would be NaN.
   static SLICESORT_INLINE V minus_finite(V const& m) {
     uint_lanes const bits = as<uint_lanes>(m),
                      sign = every_uint(lane_uint<A>{1} << (8 * sizeof(A) - 1));
-    return as<V>((bits ^ sign) & ~equal(bits, every_uint(no_score)));
+    return as<V>((bits ^ sign) & ~equal(bits, every_uint(minus_infinity_bits)));
   }
-  // A key without weight has a gradient of 0, whatever its value.
+  // A key of weight 0 has gradient 0, whatever its value.
   static SLICESORT_INLINE V dscore_of(V const& weight, V const& dot, V const& delta) {
     V const difference = fused_lanes(delta, lanes::every(A(-1)), dot);
     uint_lanes const none = equal(as<uint_lanes>(weight), uint_lanes{});
@@ -218,16 +215,16 @@ struct attention_rows {
   }
 
   template <int K>
-  static SLICESORT_INLINE V terms_after(V const& r, V const& so_far) {
+  static SLICESORT_INLINE V horner(V const& r, V const& so_far) {
     if constexpr (K < 0)
       return so_far;
     else
-      return terms_after<K - 1>(
+      return horner<K - 1>(
           r, fused_lanes(so_far, r, lanes::every(detail::reciprocal_factorial<A>(K))));
   }
-  // exp(x) for x <= 0, to two units in the last place; 0 where that is no normal number. A NaN
-  // stays one. See detail::exp_at_most_one: here the whole number has the exponent's bias in it, so
-  // that the least number that x is cut off at makes a power of two of 0.
+  // exp(x) for x <= 0, to two units in the last place. Subnormal results flush to 0; NaN
+  // propagates. Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the
+  // lower clamp of x yields a power of two that is 0.
   static SLICESORT_INLINE V exponential(V const& unclamped) {
     constexpr A whole = format::whole + static_cast<A>(format::bias);
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
@@ -237,7 +234,7 @@ struct attention_rows {
     V const power = sum(biased, lanes::every(-whole));
     V r = fused_lanes(power, lanes::every(-format::log2_high), x);
     r = fused_lanes(power, lanes::every(-format::log2_low), r);
-    V const near_one = terms_after<format::exp_terms - 2>(
+    V const near_one = horner<format::exp_terms - 2>(
         r, lanes::every(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
     return product(near_one, as<V>(as<uint_lanes>(biased) << format::fraction_bits));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sparse mask leaves of some queries and keys. Ranges that are neither left out nor looked
-// at as a whole are cut in two, so that the cost follows the outline of what is looked at.
+// Visible pairs and keys of a sparse mask, by recursive bisection: ranges that are partly visible
+// are cut in two, so the cost follows the outline of the pattern.
 #pragma once
 
 #include <slicesort/policies/mask_protocol.hpp>
@@ -10,15 +10,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Where a range of at least two numbers is cut: at a multiple of the greatest power of two, where
-// blocks of masks begin.
+// Cuts a range of at least two numbers at a multiple of the greatest power of two, where blocks of
+// masks begin.
 constexpr index_t cut_of(index_t first, index_t last) {
   index_t cut = last - 1;
   while ((cut & (cut - 1)) > first) cut &= cut - 1;
   return cut;
 }
 
-// Sets bits of a tile's pairs: bit i of to[j] is of query + i and key + j.
+// Sets bit i of bits[j] if query + i sees key + j.
 template <class Mask>
 class sparse_pairs {
  public:
@@ -41,10 +41,10 @@ class sparse_pairs {
   }
 
  private:
-  // So many are asked about one by one.
+  // Ranges of so few pairs are tested one by one.
   static constexpr index_t few_pairs = 16;
 
-  // Whether the first query treats all keys alike: then queries differ.
+  // True if the first query sees all keys or none. Then the queries differ.
   bool is_uniform(pair_range r) const {
     r.last_query = r.first_query + 1;
     return !meets_pairs(mask_, r) || covers_pairs(mask_, r);
@@ -69,14 +69,14 @@ class sparse_pairs {
   std::uint64_t* bits_;
 };
 
-// Finds keys that any of some queries looks at.
+// Finds keys that any of some queries sees.
 template <class Mask>
 class sparse_keys {
  public:
   sparse_keys(Mask const& mask, int max_keys, index_t* keys)
       : mask_(mask), max_keys_(max_keys), keys_(keys) {}
 
-  // Returns how many were found; `left` begins behind what has been searched.
+  // Returns the count; `rest` then begins after the searched keys.
   int find(pair_range& rest) {
     next_ = rest.last_key;
     if (rest.first_key < rest.last_key) (void)add(rest);
@@ -85,7 +85,7 @@ class sparse_keys {
   }
 
  private:
-  // Returns whether there is room for more.
+  // Returns false if there is no room for more keys.
   bool add(pair_range r) {
     if (count_ == max_keys_) return next_ = r.first_key, false;
     if (!meets_pairs(mask_, r)) return true;
@@ -101,9 +101,9 @@ class sparse_keys {
     return add(low) && add(high);
   }
 
-  // Whether some of the queries look at all of the keys, as where blocks of a mask are smaller than
-  // the queries are many: then the keys need not be cut further. Asked only about so many keys, and
-  // if both ends are looked at, lest it be in vain.
+  // True if a subset of the queries sees all keys, as with mask blocks smaller than the range of
+  // queries: the keys need no further cut. Tested only for ranges of 32 to 64 keys whose ends are
+  // both visible, where the test is likely to succeed.
   bool all_visible(pair_range r) const {
     if constexpr (has_covers<Mask>) {
       index_t const keys = r.last_key - r.first_key;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of queries between rows [query][channel] and lanes [channel][query], by squares that are
-// transposed in registers. Included once per instruction set, after number_lanes.inl.
+// Transposes a tile of queries, [query][channel] <-> [channel][query], by squares in registers.
+// Included once per instruction set, after number_lanes.inl.
 
 template <class A>
 class tile_transpose {
@@ -20,7 +20,6 @@ class tile_transpose {
     for (index_t c = whole; c < channels; ++c)
       for (int i = 0; i < queries; ++i) lanes_out[c * queries + i] = rows[i * pitch + c];
   }
-  // Each lane times its factor.
   static void lanes_to_rows(A const* lanes_in, index_t channels, A const* factors, A* rows,
                             index_t pitch) {
     index_t const whole = channels / side * side;
@@ -42,7 +41,7 @@ class tile_transpose {
     (store_lanes(to + static_cast<index_t>(At) * to_pitch, x[At]), ...);
   }
   static SLICESORT_INLINE bits scaled(A const* from, A const* factors) {
-    // -0 leaves a product the sign of its zero.
+    // Adding -0 preserves the sign of a zero product.
     V const product =
         fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::every(A(-0.0)));
     return load_lanes<bits>(&product);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of materialized attention on the host.
+// Workspace of materialized attention on the host.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -40,7 +40,6 @@ struct attention_map_workspace {
   }
 };
 
-// Workspace of a call.
 template <class T>
 struct attention_map_layout {
   accumulator_t<T>* distance_sums;
@@ -52,7 +51,7 @@ struct attention_map_layout {
                    shape, shape.queries) {}
 };
 
-// Of the pass after it, for the gradient of a bias that is shared: maps of a tile of queries.
+// Workspace of the second pass, for a shared bias: a map of one tile of queries.
 template <class T>
 struct shared_bias_map_workspace {
   attention_map_workspace<T> map;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention of a head: its map of weights is computed by a product, normalized row by
-// row by a softmax, and multiplied by the values; forward some megabytes of it at a time.
+// Materialized attention of a head: Q K^T into the map, softmax row by row, product with V. Forward
+// works on some megabytes of the map at a time.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -44,13 +44,13 @@ class attention_map_task : attention_map_products<T> {
       io_.clear(head_, state, head_.queries, shape_.queries, grad_mode::overwrite);
   }
 
-  // Adds the gradients of the scores of a tile of queries to `total`.
+  // Adds the score gradients of a tile of queries to `total`.
   void add_dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
                    shared_sums<A>& total) const {
     index_t const keys = head_.keys,
                   count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
     if (count == 0) return;
-    total.reach(static_cast<int>(count), keys);
+    total.extend(static_cast<int>(count), keys);
     into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values}, rows_of(out.dy, query),
              rows_of(in_.v).transposed());
     dscores(state, out, query, memory_.map);
@@ -87,7 +87,8 @@ class attention_map_task : attention_map_products<T> {
   }
 
  private:
-  // With dropout, `m_.map` holds the dropped weights; the saved state keeps the undropped ones.
+  // With dropout, the map in the workspace holds the dropped weights; the saved state keeps the
+  // undropped ones.
   matrix kept_weights(tensor4<T const> state) const {
     if (!config_.drop.drops()) return rows_of(state);
     for (index_t i = 0; i < head_.queries; ++i)
@@ -96,9 +97,8 @@ class attention_map_task : attention_map_products<T> {
     drop(0, head_.queries, memory_.map);
     return matrix::of_sums(memory_.map, shape_.keys, 1);
   }
-  // How many rows of the map are formed, normalized and multiplied before the next ones: some four
-  // megabytes, which a shared cache keeps, in slabs of about one size, of whole tiles of queries.
-  // Fewer rows would not be worth bringing k and v once more.
+  // Rows of the map per pass: about four megabytes, which a shared cache holds, in slabs of equal
+  // size and whole tiles. Fewer rows do not pay for loading k and v again.
   index_t slab_rows() const {
     constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, fewest = 6 * tile;
     auto const parts = [](index_t n, index_t max_size) { return (n + max_size - 1) / max_size; };
@@ -106,7 +106,7 @@ class attention_map_task : attention_map_products<T> {
                   slabs = std::max<index_t>(parts(head_.queries, std::max(bytes / row, fewest)), 1);
     return parts(parts(head_.queries, slabs), tile) * tile;
   }
-  // Rows [query, query + queries) of the map and of y.
+  // Computes rows [query, query + queries) of the map and of y.
   void compute_rows(index_t query, index_t queries, tensor4<T> y, tensor4<T> state) const {
     index_t const keys = head_.keys;
     A* map = memory_.map;
@@ -142,7 +142,7 @@ class attention_map_task : attention_map_products<T> {
               matrix::of_sums(map, pitch, 1), rows_of(in_.v));
   }
 
-  // Adds the bias to the scores of a tile of queries, and masks them.
+  // Adds the bias and masks the scores of a tile of queries.
   void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
     int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
@@ -156,11 +156,11 @@ class attention_map_task : attention_map_products<T> {
     }
     if (config_.mask.allowed == nullptr) return;
     for (index_t key = 0; key < keys; key += attention_keys) {
-      int const count_keys = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
-      config_.mask.allowed(config_.mask.self, head_, {query, count, key, count_keys},
+      int const key_count = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
+      config_.mask.allowed(config_.mask.self, head_, {query, count, key, key_count},
                            memory_.allowed);
       for (int i = 0; i < count; ++i)
-        for (int j = 0; j < count_keys; ++j)
+        for (int j = 0; j < key_count; ++j)
           if ((memory_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = minus_infinity<A>();
     }
   }
@@ -170,7 +170,7 @@ class attention_map_task : attention_map_products<T> {
     for (index_t j = range.first; j < range.last; ++j) row[j] += static_cast<A>(bias[j * step]);
   }
 
-  // Turns rows of dP = dO V^T, those of a tile of queries, into dS = P * (dP - D).
+  // Turns dP = dO V^T of a tile of queries into dS = P * (dP - D).
   void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
                A* map) const {
     constexpr int lanes = attention_queries;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward pass with respect to a bias that is relative, or that samples or heads share. A
-// block adds up tiles of dS that its bias has in common, in registers:
+// Backward pass for a bias that is relative, or that samples or heads share. A block adds up the
+// tiles of dS that contribute to the same numbers, in registers:
 //
-//   shared      the tile at one place, of the samples and heads of a group
-//   relative    the tiles of a head along a diagonal, in which a distance j - i is at one place;
-//               then its own diagonals, which kernel/bias_sums.hpp adds up
+//   shared      the same tile of all samples and heads of a group
+//   relative    tiles of a head along a diagonal, in which a distance j - i is at the same place;
+//               then the diagonals of their sum, which device/bias_sums.hpp adds up
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -32,11 +32,11 @@ struct attention_backward_bias_kernel {
   static constexpr int max_threads = 32 * dscores::max_warps;
   static constexpr int keys_of_tile = dscores::keys_of_tile;
 
-  dscores tile;  // with one buffer
+  dscores tile;
   tensor4<T> dbias{};
   grad_mode mode{};
   bias_sums reduction{};
-  A* distances{};  // [batch * heads, bands, distances of a band]; null: dbias is of pairs
+  A* distances{};  // [batch * heads, bands, distances of a band]; null: dbias is per pair
 
   template <class SharedAllocator>
   SLICESORT_HD typename dscores::memory shared(SharedAllocator& shared_memory) const {
@@ -51,7 +51,7 @@ struct attention_backward_bias_kernel {
     return bands_of(tile.in.q.extents().length, tile.in.v.extents().length,
                     tile.queries_of_block());
   }
-  // The most partial sums of a head that a relative bias takes, however many warps a block has.
+  // Upper bound of a head's partial sums for a relative bias, whatever the number of warps.
   static index_t max_partial_sums(index_t queries, index_t keys) {
     index_t max_sums = 0;
     for (int warps = 1; warps <= dscores::max_warps; warps *= 2)
@@ -83,9 +83,9 @@ struct attention_backward_bias_kernel {
   }
 
  private:
-  // The tiles that are added up.
+  // Tiles to add up, from the first in equal steps.
   struct tile_sequence {
-    index_t pair, query, key;  // of the first
+    index_t pair, query, key;
     index_t pair_step, query_step, key_step;
     index_t count;
   };
@@ -112,7 +112,7 @@ struct attention_backward_bias_kernel {
     return sequence;
   }
 
-  // Adds dS of tile n of the walk. Rows past the queries of a sample are those of other samples.
+  // Adds dS of tile n. Skips rows past the sample's queries, which belong to other samples.
   template <class Block>
   SLICESORT_HD_INLINE void add_dscores(Block& block, typename dscores::memory const& smem,
                                        tile_sequence const& sequence, index_t n,
@@ -142,14 +142,14 @@ struct attention_backward_bias_kernel {
                           {dbias, {group / reduction.heads, group % reduction.heads}, 0, mode},
                           sequence.query, sequence.key);
   }
-  // Number n is of the distance n - (rows - 1) from a row to a column.
+  // Number n stands for the distance n - (rows - 1) from row to column.
   template <class Block>
   SLICESORT_HD_INLINE void store_diagonals(Block& block, A const* staging) const {
     diagonal_bands const tiles = bands();
     int const rows = static_cast<int>(tiles.rows), count = static_cast<int>(tiles.distances());
     SLICESORT_NO_UNROLL
     for (int n = block.rank(); n < count; n += block.size()) {
-      int const rows_above = rows - 1 - n;  // rows in which the diagonal has not begun
+      int const rows_above = rows - 1 - n;  // rows above the diagonal's first element
       A sum(0);
       SLICESORT_NO_UNROLL
       for (int row = rows_above < 0 ? 0 : rows_above; row < rows && row - rows_above < keys_of_tile;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward pass with respect to keys and values. A block takes some keys of a head and walks
-// over the queries that look at any of them. Scores are formed transposed, with a row for every
-// key: so the weights lie in registers as the next product wants them, and no two blocks add to the
-// same gradient.
+// Backward pass for keys and values. A block takes some keys of a head and walks over the queries
+// that see any of them. Scores are computed transposed, a row per key: the weights are then in the
+// registers where the next product needs them, and no two blocks add to the same gradient.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -49,7 +48,7 @@ struct attention_backward_kv_kernel {
   attention_lengths lengths{};
   dropout_config drop{};
   int warps{};
-  int buffers{};  // of queries and dy: 1 or 2
+  int buffers{};  // of q and dy: 1 or 2
 
   struct memory {
     piece* rows;   // [k, v][keys of the block, Width]
@@ -58,7 +57,7 @@ struct attention_backward_kv_kernel {
     head_rows<T>* sources;  // k, v, q, dy, bias
     query_stats<A>* stats;  // [buffers, queries_of_tile]
     key_range* ranges;      // [buffers, queries_of_tile]
-    T* terms;               // [keys of the block, queries_of_tile]: what is added to the scores
+    T* terms;               // [keys of the block, queries_of_tile]: bias or -infinity
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
@@ -78,10 +77,10 @@ struct attention_backward_kv_kernel {
   }
 
   SLICESORT_HD int keys_of_block() const { return warps * 16; }
-  // Wide tiles leave no registers for it: they are for calls without it.
+  // Wide tiles have no registers for dropout, so calls with dropout take narrow ones.
   static constexpr bool can_drop = Width == narrow_tile;
   SLICESORT_HD bool dropping() const { return can_drop && drop.drops(); }
-  // The chunks of the wider of dk and dv: so many passes also form a product q k^T or dy v^T.
+  // Chunks of the wider of dk and dv, which are also the passes over the products q k^T and dy v^T.
   SLICESORT_HD int chunks() const {
     index_t const c = in.q.extents().channels, v = in.v.extents().channels;
     return chunks_of<Width>(c > v ? c : v);
@@ -92,7 +91,7 @@ struct attention_backward_kv_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
-    // Asked once and handed on: asked again in the parts, they cost registers.
+    // Passed down, because recomputing these in the steps costs registers.
     int const rows = keys_of_block(), warp_row = block.rank() / 32 * 16, depths = chunks();
     begin(block, smem, rows, depths);
     attention_task const& task = *smem.task;
@@ -124,18 +123,18 @@ struct attention_backward_kv_kernel {
   }
 
  private:
-  // Where the walk over the tiles of queries is. With two buffers a tile is copied while the one
-  // before it is worked on; the first round then only copies.
+  // Position in the walk over the tiles of queries. With two buffers the next tile is copied during
+  // the work on this one, and the first round only copies.
   struct walk_state {
-    int rows;                  // keys of the block
-    int warp_row;              // the warp's first of them
-    int depths;                // chunks of the channels
-    int count;                 // tiles of the head
-    int tile, next;            // the one that is worked on (-1: none yet), and the one after it
-    int buffer;                // where `tile` lies
-    bool double_buffered;      // whether there are two buffers
-    bool rows_loaded;          // whether the keys and values have been copied
-    bool masked, next_masked;  // whether any of the scores of `tile`, of `next` is masked
+    int rows;      // keys of the block
+    int warp_row;  // first key of the warp, from the block's first
+    int depths;    // chunks of the channels
+    int count;
+    int tile, next;  // tile in work (-1: none yet), and the next one
+    int buffer;      // buffer of `tile`
+    bool double_buffered;
+    bool rows_loaded;          // k and v have been copied
+    bool masked, next_masked;  // `tile` (`next`) has masked or biased scores
   };
 
   template <class Block>
@@ -185,7 +184,7 @@ struct attention_backward_kv_kernel {
     walk.masked = walk.next_masked;
     find_next(smem, walk);
   }
-  // The first tile after `next` with a query that looks at any of the keys.
+  // Moves `next` to the next tile with a query that sees any of the keys.
   SLICESORT_HD_INLINE void find_next(memory const& smem, walk_state& walk) const {
     index_t const first = smem.task->first, end = end_of_keys(smem, walk);
     range_bounds const* const head_bounds =
@@ -208,7 +207,7 @@ struct attention_backward_kv_kernel {
     }
   }
 
-  // Starts to copy chunk `depth` of the channels of a tile's q and dy, of k and v if not yet there.
+  // Starts to copy chunk `depth` of a tile's q and dy, and of k and v unless they are loaded.
   template <class Block>
   SLICESORT_HD_INLINE void load_async(Block& block, memory const& smem, walk_state const& walk,
                                       int tile, int buffer, int depth) const {
@@ -237,8 +236,8 @@ struct attention_backward_kv_kernel {
                                      : key_range{0, 0};
   }
 
-  // S^T += K Q^T and dP^T += V dO^T, chunk by chunk of the channels; the last one is that of which
-  // gradients are formed. Copies what is needed, and ahead of it the next tile.
+  // S^T += K Q^T and dP^T += V dO^T, by chunks of channels, ending with the chunk whose gradients
+  // the block computes. Starts to copy the next tile.
   template <class Block>
   SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
                                     scores& dw, piece const* q, piece const* dy_rows) const {
@@ -262,7 +261,7 @@ struct attention_backward_kv_kernel {
     }
   }
 
-  // S becomes P, and dP becomes dS = P * (dP - D). After that P becomes 0 where it is dropped.
+  // S -> P, and dP -> dS = P * (dP - D). Then drops weights of P.
   template <class Block>
   SLICESORT_HD_INLINE void weights_and_dscores(Block& block, memory const& smem,
                                                walk_state const& walk, scores& s,

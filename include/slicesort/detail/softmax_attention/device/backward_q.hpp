@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward pass with respect to queries and bias. A block takes some queries of a head and
-// walks over its keys, forming scores and weights again.
+// Backward pass for queries and a bias per pair. A block takes some queries of a head, walks over
+// its keys, and recomputes scores and weights.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -49,7 +49,7 @@ struct attention_backward_q_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
     index_t const number = block.index() / chunks();
-    // With a causal mask the last queries have the most keys: their blocks start first.
+    // Blocks of the last queries start first: with a causal mask they have the most keys.
     tile.stage(block, smem, number / tile.tiles(),
                (tile.tiles() - 1 - number % tile.tiles()) * tile.queries_of_block(),
                block.index() % chunks() * Width);
@@ -68,8 +68,7 @@ struct attention_backward_q_kernel {
       tile.weights_to_dscores(block, smem, walk, s, dw);
       if (walk.writes_dbias) {
         A* const staging = reinterpret_cast<A*>(smem.terms);
-        // A thread writes where it has read its own terms, and nobody else has, unless sums are
-        // wider.
+        // Each thread overwrites only the terms that it has read, unless sums are wider than terms.
         if (sizeof(A) != sizeof(T)) block.sync();
         tile.stage_tile(block, staging, dw);
         tile.store_staged(block, staging, {dbias, task.head, task.queries, mode}, task.first,
@@ -121,7 +120,8 @@ struct attention_backward_q_kernel {
       (void)block, (void)smem, walk.key += keys_of_tile;
     }
   }
-  // Finds the first tile from `key` on that any of the queries looks at. dbias is 0 until there.
+  // Moves `next` to the first tile from `key` on that any of the queries sees. Clears dbias of the
+  // tiles before it.
   template <class Block>
   SLICESORT_HD_INLINE void find_next(Block& block, memory const& smem, walk_state& walk,
                                      index_t key) const {

@@ -12,9 +12,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Tiles of dS, [rows, columns], along diagonals: tile (i, j) of a head is in band
-// j - i * (rows / columns), counted from `first`. In all tiles of a band a distance j - i of a key
-// from a query is at the same places, so that they may be added up.
+// Diagonal bands of tiles [rows, columns] of dS: tile (i, j) of a head is in band j - i * (rows /
+// columns), counted from `first`. All tiles of a band have a distance j - i at the same places, so
+// they can be added up.
 struct diagonal_bands {
   index_t rows, columns;
   index_t row_tiles, column_tiles;
@@ -24,12 +24,12 @@ struct diagonal_bands {
   SLICESORT_HD index_t count() const {
     return row_tiles > 0 && column_tiles > 0 ? column_tiles - first() : 0;
   }
-  // A band has a sum for each of them: number n is of distance band * columns + n - (rows - 1).
+  // Number n of a band is for the distance band * columns + n - (rows - 1).
   SLICESORT_HD index_t distances() const { return rows + columns - 1; }
   SLICESORT_HD index_t partial_sums() const { return count() * distances(); }
 };
 
-// A thread takes a distance of a group of samples and heads.
+// Each thread sums a distance over a group of samples and heads.
 template <class T>
 struct distance_sums_kernel {
   static constexpr int max_threads = 128;
@@ -50,7 +50,7 @@ struct distance_sums_kernel {
     if (number >= dbias.extents().size()) return;
     index_t const group = number / distances, column = number % distances;
     index_t const distance = column - (shape.queries - 1);
-    // The bands with band * columns - (rows - 1) <= distance < (band + 1) * columns, from `first`.
+    // Bands with band * columns - (rows - 1) <= distance < (band + 1) * columns, from `first`.
     index_t const from_first = distance - bands.first() * bands.columns;
     index_t const begin = from_first < 0 ? 0 : from_first / bands.columns,
                   end = (from_first + bands.rows - 1) / bands.columns + 1;

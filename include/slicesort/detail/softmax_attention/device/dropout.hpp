@@ -13,15 +13,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The place of a tile of scores: its first row and column are of this query and this key, of a head
-// that has so many keys.
+// Query and key of a tile's first row and column, in a head of `keys` keys.
 struct tile_origin {
   head_index head;
   index_t keys, query, key;
 };
 
-// Which of a lane's weights of a tile are kept. Rows of the tile are queries and columns are keys;
-// if Transposed, rows are keys.
+// Keep mask of a lane's weights. Rows of the tile are queries; if Transposed, keys.
 template <bool Transposed, int Rows, int Columns>
 class keep_mask {
   using tile = register_tile<float, Rows, Columns>;
@@ -33,7 +31,7 @@ class keep_mask {
   SLICESORT_HD_INLINE void compute(Block& block, dropout_config const& drop,
                                    tile_origin const& origin) {
     tile_lane const lane(Block::opaque(block.rank()));
-    // What is hashed grows by the same step from key to key, and by another from query to query.
+    // The hash input grows by one step per key, and by another per query.
     std::uint64_t const key_step = counter_step,
                         query_step = key_step * static_cast<std::uint64_t>(origin.keys),
                         first = drop.seed_of(origin.head.sample, origin.head.head) +
@@ -42,7 +40,7 @@ class keep_mask {
     SLICESORT_UNROLL
     for (int word = 0; word < words; ++word) {
       std::uint32_t bits = 0;
-      // One hash at a time: the registers are full of sums.
+      // One hash at a time: the registers hold sums.
       SLICESORT_NO_UNROLL
       for (int n = 0; n < bits_of_word; ++n) {
         auto const row = static_cast<std::uint64_t>(tile::row(32 * word + n, lane)),
@@ -60,7 +58,6 @@ class keep_mask {
   std::uint32_t bits_[static_cast<std::size_t>(words)] = {};
 };
 
-// The weights of a tile that are not kept become 0.
 template <class A, class Keep, int Rows, int Columns>
 SLICESORT_HD_INLINE void drop_weights(register_tile<A, Rows, Columns>& weights, Keep const& keep) {
   SLICESORT_UNROLL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's tile of the gradients of scores, dS: some queries of a head against some keys. What
-// backward with respect to queries and with respect to a bias have in common.
+// A block's tile of score gradients dS, some queries of a head against some keys: shared by the
+// backward passes for queries and for a bias.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -44,8 +44,8 @@ struct dscore_tile {
   attention_lengths lengths{};
   dropout_config drop{};
   int warps{};
-  int buffers{};          // of keys and values: 1 or 2
-  bool computes_dbias{};  // whether the gradient of a bias is formed, and staged
+  int buffers{};          // of k and v: 1 or 2
+  bool computes_dbias{};  // dS is staged in shared memory
 
   struct memory {
     piece* rows;   // [q, dy][queries of the block, Width]
@@ -55,7 +55,7 @@ struct dscore_tile {
     query_stats<A>* stats;  // [queries of the block]
     key_range* ranges;      // [queries of the block]
     range_bounds* bounds;   // [warps]
-    T* terms;  // [queries of the block, keys_of_tile]: what is added to the scores; then A, dS
+    T* terms;               // [queries of the block, keys_of_tile]: bias or -infinity; then A, dS
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
@@ -82,24 +82,24 @@ struct dscore_tile {
   }
   SLICESORT_HD index_t pairs() const { return attention_shape(in).pairs(); }
 
-  // Where the walk over the tiles of keys is. With two buffers a tile is copied while the one
-  // before it is worked on; the first round then only copies.
+  // Position in the walk over the tiles of keys. With two buffers the next tile is copied during
+  // the work on this one, and the first round only copies.
   struct walk_state {
-    int warp_row;          // the warp's first query, of the block's
-    int chunk;             // of the channels, of which dq is formed
-    int depths;            // chunks of the channels that are summed over
-    index_t key;           // the tile's first
-    index_t next;          // the first of the tile after it; of sparse masks alone
-    index_t end;           // of the keys
-    int buffer;            // where the tile lies
-    bool writes_dbias;     // whether dbias is formed, here
-    bool double_buffered;  // whether there are two buffers
-    bool rows_loaded;      // whether the queries and dy have been copied
+    int warp_row;  // first query of the warp, from the block's first
+    int chunk;     // chunk of dq that the block computes
+    int depths;    // chunks of the channels
+    index_t key;   // first key of the tile
+    index_t next;  // first key of the next tile; sparse masks only
+    index_t end;
+    int buffer;
+    bool writes_dbias;  // dbias is stored in this pass
+    bool double_buffered;
+    bool rows_loaded;  // q and dy have been copied
 
     SLICESORT_HD bool idle() const { return double_buffered && !rows_loaded; }
   };
 
-  // What the block needs to know about the queries from `first` on of a sample and head.
+  // Stages sources, statistics and key ranges of the queries from `first` on.
   template <class Block>
   SLICESORT_HD_INLINE void stage(Block& block, memory const& smem, index_t pair, index_t first,
                                  index_t channel) const {
@@ -120,7 +120,7 @@ struct dscore_tile {
     stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_of_block(),
                  queries, keys);
   }
-  // Not a walk, but one tile.
+  // State for a single tile.
   template <class Block>
   SLICESORT_HD_INLINE walk_state only_tile(Block& block, index_t key) const {
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
@@ -131,7 +131,7 @@ struct dscore_tile {
     walk.end = in.v.extents().length;
     return walk;
   }
-  // Whether any of the queries looks at any of a tile's keys.
+  // True if any of the queries sees any of the tile's keys.
   SLICESORT_HD_INLINE bool is_visible(memory const& smem, index_t key) const {
     if constexpr (is_sparse<Mask>)
       return tile_meets(mask_of(mask, smem.task->head), *smem.task, *smem.bounds,
@@ -140,8 +140,8 @@ struct dscore_tile {
       return smem.bounds->meets(key, key + keys_of_tile);
   }
 
-  // S += Q K^T and dP += dO V^T, chunk by chunk of the channels; the last one is that of which dq
-  // is formed. Copies what is needed, and ahead of it the next tile.
+  // S += Q K^T and dP += dO V^T, by chunks of channels, ending with the block's chunk of dq. Starts
+  // to copy the next tile.
   template <class Block>
   SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
                                     scores& dw, piece const* k) const {
@@ -173,7 +173,7 @@ struct dscore_tile {
     }
   }
 
-  // dP becomes dS = P * (dP - D), where P = exp(S - m) / l.
+  // dP -> dS = P * (dP - D), with P = exp(S - m) / l.
   template <class Block>
   SLICESORT_HD_INLINE void weights_to_dscores(Block& block, memory const& smem,
                                               walk_state const& walk, scores& s, scores& dw) const {
@@ -204,7 +204,7 @@ struct dscore_tile {
                   .dscore;
   }
 
-  // Stages numbers of the block, [queries of the block, keys_of_tile].
+  // Stages the block's scores: [queries of the block, keys_of_tile].
   template <class Block>
   static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& numbers) {
     tile_lane const lane(block.rank());
@@ -214,8 +214,8 @@ struct dscore_tile {
       warp_staging[scores::row(i, lane) * keys_of_tile + scores::column(i, lane)] = numbers[i];
     block.sync();
   }
-  // Pairs that the mask forbids have a gradient of 0: where gradients are added up, they are
-  // skipped.
+  // Stores staged gradients. Skips zeros, such as those of masked pairs, where gradients
+  // accumulate.
   template <class Block>
   static SLICESORT_HD_INLINE void store_staged(Block& block, A const* staging,
                                                head_results<T> const& results, index_t row,

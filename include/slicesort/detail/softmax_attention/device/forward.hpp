@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward pass with an online softmax (FlashAttention-2). A block takes some queries of a head
-// and walks over its keys tile by tile; a warp keeps the scores and the outputs of 16 or 32 queries
-// in its registers. The values of a tile are copied while its scores are computed, and the next
-// keys while the values are added up.
+// Forward pass with an online softmax (FlashAttention-2). A block takes some queries of a head and
+// walks over its keys tile by tile. A warp holds the scores and outputs of 16 or 32 queries in
+// registers. Values are copied during the product of scores, the next keys during the product with
+// values.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -51,7 +51,7 @@ struct attention_forward_kernel {
 
   struct memory {
     piece* q;  // [queries of the block, Width]
-    piece* k;  // [keys_of_tile, Width]; then T, what is added to the scores
+    piece* k;  // [keys_of_tile, Width]; then T, bias or -infinity
     piece* v;  // [keys_of_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // q, k, v, bias
@@ -92,7 +92,7 @@ struct attention_forward_kernel {
     row_stats max, sum;
     out.clear(), max.fill(least_score<A>), sum.fill(A(0));
 
-    // Without a bias the products may wait for their scale until the exponential.
+    // Without a bias the scale is applied in the exponential.
     bool const direct = in.bias.data() == nullptr && scale > A(0);
     A const factor = factor_of<T>(direct ? scale : A(1));
 
@@ -127,7 +127,7 @@ struct attention_forward_kernel {
   SLICESORT_HD_INLINE void begin(Block& block, memory const& smem) const {
     index_t const heads = in.q.extents().heads;
     index_t const number = block.index() / chunks(), pair = number / tiles();
-    // With a causal mask the last queries have the most keys: their blocks start first.
+    // Blocks of the last queries start first: with a causal mask they have the most keys.
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
     head_index const head{pair / heads, pair % heads};
     index_t const queries = rows_of(lengths.queries, head.sample, in.q.extents().length);
@@ -148,7 +148,7 @@ struct attention_forward_kernel {
     else
       return smem.bounds->covers(key, key + keys_of_tile);
   }
-  // The first tile of keys from `key` on that any of the queries looks at.
+  // First tile from `key` on in which any of the queries sees a key.
   SLICESORT_HD_INLINE index_t next_visible_tile(memory const& smem, index_t key,
                                                 index_t end) const {
     auto const& head_mask = mask_of(mask, smem.task->head);
@@ -166,7 +166,7 @@ struct attention_forward_kernel {
     return block.rank() / 32 * (16 * tiles_of_warp);
   }
 
-  // Starts to copy chunk `depth` of the channels of the keys from `key` on, and of the queries.
+  // Starts to copy chunk `depth` of the keys from `key` on, and of the queries.
   template <class Block>
   SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& smem, bool queries_too,
                                          index_t key, index_t end, int depth) const {
@@ -177,7 +177,8 @@ struct attention_forward_kernel {
       load_tile_async<Width>(block, smem.k, smem.sources[1], key, keys_of_tile, depth * Width);
   }
 
-  // S += Q K^T, chunk by chunk of the channels; the first is on its way. Starts to copy the values.
+  // S += Q K^T, by chunks of channels, the first of which is already being copied. Starts to copy
+  // the values.
   template <class Block>
   SLICESORT_HD_INLINE void multiply_qk(Block& block, memory const& smem, scores& s, index_t key,
                                        index_t end, int depths) const {
@@ -197,7 +198,7 @@ struct attention_forward_kernel {
     }
   }
 
-  // S = times * S + bias, and -infinity where the mask says no. The keys' memory is free by now.
+  // S = score_scale * S + bias, or -infinity where masked. Reuses the memory of the keys.
   template <class Block>
   SLICESORT_HD_INLINE void add_bias(Block& block, memory const& smem, scores& s, index_t key,
                                     A score_scale) const {
@@ -210,12 +211,11 @@ struct attention_forward_kernel {
     mask_scores(block, s, score_scale, terms + first_query_of_warp(block) * keys_of_tile);
   }
 
-  // S becomes P = exp(S - m) with the maximum so far, by which the outputs and the sum are
-  // rescaled.
+  // S -> P = exp(S - m) with the running maximum m, which rescales the outputs and the sum.
   template <class Block>
   static SLICESORT_HD_INLINE void update_softmax(Block& block, scores& s, outputs& out,
                                                  row_stats& max, row_stats& sum, A factor) {
-    auto const larger = [](A a, A b) { return std::fmax(a, b); };  // a NaN shows in the sums
+    auto const larger = [](A a, A b) { return std::fmax(a, b); };  // a NaN reaches the sums
     SLICESORT_UNROLL
     for (int row = 0; row < scores::lane_rows; ++row) {
       A const new_max = row_max(block, s, row, max[row], larger);
@@ -224,7 +224,7 @@ struct attention_forward_kernel {
       max[row] = new_max;
       for_each_in_row(s, row, [&](A& score) { score = exp_of<T>(block, score - base, factor); });
       sum[row] = sum[row] * rescale + lane_row_sum(s, row);
-      if (rescale != A(1)) scale_row(out, row, rescale);  // seldom
+      if (rescale != A(1)) scale_row(out, row, rescale);  // rare
     }
   }
 
@@ -237,7 +237,7 @@ struct attention_forward_kernel {
     drop_weights(weights, keep);
   }
 
-  // O = O / l, and the state.
+  // O = O / l. Saves the state.
   template <class Block>
   SLICESORT_HD_INLINE void finish(Block& block, memory const& smem, outputs& out,
                                   row_stats const& max, row_stats const& sum, bool direct) const {
@@ -247,7 +247,7 @@ struct attention_forward_kernel {
     SLICESORT_UNROLL
     for (int i = 0; i < scores::lane_rows; ++i) {
       A const row_sum = block.template reduce<4>(sum[i], [](A a, A b) { return a + b; });
-      A const inv_sum = row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // or NaN
+      A const inv_sum = row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // 0, or NaN
       scale_row(out, i, drop.drops() ? inv_sum * static_cast<A>(drop.scale) : inv_sum);
       index_t const row = task.first + first_query_of_warp(block) + lane.g + 8 * i;
       if (state.data() != nullptr && task.channel == 0 && lane.t == 0 && row < queries) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix products of materialized attention, for all heads of a sample or some of them.
+// Matrix products of materialized attention, for heads of a sample.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,7 +19,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Matrices, one for every head.
+// One matrix per head.
 template <class T>
 struct head_matrices {
   T* data;
@@ -37,22 +37,22 @@ struct head_matrices {
   }
 };
 
-// What the length of a side of a matrix counts.
+// Axis of a matrix, which says if lengths apply to it.
 enum class axis_kind { channels, queries, keys };
 struct matrix_side {
   axis_kind kind;
   index_t size;
 };
 
-// c = alpha * a * b, or c += alpha * a * b. Elements of a and b past a sample's length are not
-// read; they count as 0.
+// c = alpha * a * b, or c += alpha * a * b. Elements past a sample's length are not read and count
+// as 0.
 template <class T, class Out>
 struct multiply_heads_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
   static constexpr int rows_of_block = 64, columns_of_block = 64;
-  static constexpr int width = sizeof(T) == 8 ? 32 : 64;  // of what is summed over, at once
+  static constexpr int width = sizeof(T) == 8 ? 32 : 64;  // depth of a step
   static constexpr int pieces = width / elements_of_piece<T>;
 
   A alpha;
@@ -133,8 +133,8 @@ gemm_operand operand_of(head_matrices<T> const& matrices) {
           matrices.column_stride, matrices.head_stride};
 }
 
-// Multiplies with the product that the caller chose, or with the loops here. A BLAS knows nothing
-// about lengths.
+// Multiplies by the caller's BLAS, or by the kernel above where samples have lengths or the BLAS
+// declines.
 template <class Grid, class T, class Out>
 void multiply_heads(Grid const& grid, gemm_callback const& gemm,
                     multiply_heads_kernel<T, Out> const& kernel) {

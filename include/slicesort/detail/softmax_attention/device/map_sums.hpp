@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a bias that is relative, or that samples or heads share, from the maps of some
-// heads of a sample: sums before anything is rounded.
+// Gradient of a bias that is relative or shared, summed over the maps of some heads before it is
+// rounded.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Groups of heads that share their bias, of those heads that are in memory. A warp takes a row of a
-// group. Samples and heads come one after the other, so sums wait for the last of a group.
+// Sums over heads that share their bias; a warp takes a row of a group. Partial sums wait in memory
+// for the last heads of their group.
 template <class T>
 struct shared_map_sums_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
@@ -24,12 +24,12 @@ struct shared_map_sums_kernel {
 
   dscore_map<T> map{};
   index_t first_group{}, groups{}, heads_of_group{};
-  bool is_first{}, is_last{};  // whether these heads are the first, the last of their groups
+  bool is_first{}, is_last{};  // this chunk has the first (last) heads of its groups
   A* sums{};                   // [all groups, queries, keys]
   tensor4<T> dbias{};
   grad_mode mode{};
 
-  // For these heads of all, or for none where there are none.
+  // Selects the groups of this chunk, or stores zeros for a call without heads.
   SLICESORT_HD void select(attention_shape const& s) {
     bool const shares_samples = s.dbias.batch != s.batch, shares_heads = s.dbias.heads != s.heads;
     map_rows const& rows = map.rows;
@@ -66,8 +66,7 @@ struct shared_map_sums_kernel {
   }
 };
 
-// The sums of each head over the pairs of a distance. A thread walks down a diagonal, beside its
-// neighbors.
+// Sums each head over the pairs of a distance. Neighboring threads walk down neighboring diagonals.
 template <class T>
 struct diagonal_sums_kernel {
   static constexpr int max_threads = 128;
@@ -87,7 +86,7 @@ struct diagonal_sums_kernel {
     index_t const diagonal = block.index() % tiles * block.size() + block.rank();
     if (diagonal >= distances()) return;
     index_t const rows_above =
-        map.rows.queries - 1 - diagonal;  // rows in which the diagonal has not begun
+        map.rows.queries - 1 - diagonal;  // rows above the diagonal's first element
     A sum(0);
     for (index_t row = rows_above < 0 ? 0 : rows_above;
          row < map.rows.queries && row - rows_above < map.rows.keys; ++row)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pairs of queries and keys of a tile of scores take part.
+// Mask and bias of a tile of scores.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,11 +14,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A variable, because device code may not call numeric_limits.
+// Minus infinity as a variable, because device code may not call numeric_limits.
 template <class A>
 inline constexpr A least_score = -std::numeric_limits<A>::infinity();
 
-// The mask of one head: a reference where all have the same.
+// Mask of a head: a reference where all heads have the same.
 template <class Mask>
 SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& head) {
   if constexpr (has_for_head<Mask>)
@@ -26,23 +26,21 @@ SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& h
   else
     return (void)head, (mask);
 }
-// Whether every tile asks about its keys one by one. Sparse masks may spare it that.
+// True if every tile tests each of its keys. Sparse masks can skip that.
 template <class Mask>
 inline constexpr bool tests_each_key = has_allows<head_mask_t<Mask>> && !is_sparse<Mask>;
 
-// Queries [first, first + count) and keys [key, key + keys) of a tile, without those past an end.
+// Queries [first, first + count) and keys [key, key + keys_of_tile), cut off at the ends.
 SLICESORT_HD_INLINE pair_range pairs_of_tile(index_t first, int count, index_t queries, index_t key,
                                              int keys_of_tile, index_t keys) {
   return {first, first + count < queries ? first + count : queries, key,
           key + keys_of_tile < keys ? key + keys_of_tile : keys};
 }
 
-// The key ranges of some queries: their hull [first, last), and their intersection [all_first,
-// all_last).
+// Union [first, last) and intersection [common_first, common_last) of some queries' key ranges.
 struct range_bounds {
   index_t first, last, common_first, common_last;
 
-  // The bounds of no queries.
   static SLICESORT_HD range_bounds empty(index_t keys) { return {keys, 0, 0, keys}; }
   SLICESORT_HD void add(range_bounds const& other) {
     if (other.first < first) first = other.first;
@@ -63,7 +61,7 @@ struct range_bounds {
   }
 };
 
-// Whether any of a block's queries looks at any key of a tile, as a sparse mask says.
+// True if any of a block's queries sees any key of a tile, by a sparse mask.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const& task,
                                     range_bounds const& bounds, int queries_of_block, index_t key,
@@ -72,7 +70,7 @@ SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const&
          meets_pairs(head_mask, pairs_of_tile(task.first, queries_of_block, task.queries, key,
                                               keys_of_tile, task.keys));
 }
-// Whether all of them look at all of its keys, as a sparse mask says, or the ranges of another.
+// True if all of them see all of its keys, by a sparse mask or the ranges of another mask.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const& task,
                                          range_bounds const& bounds, int queries_of_block,
@@ -86,8 +84,7 @@ SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const&
     return bounds.covers(key, key + keys_of_tile);
 }
 
-// Which row of bounds [rows, tiles] is a head's: heads share those of their sample, unless their
-// masks differ.
+// Row of a head in bounds [rows, tiles]. Heads of a sample share theirs unless their masks differ.
 template <class Mask>
 SLICESORT_HD_INLINE index_t row_of_bounds(head_index head, index_t heads) {
   if constexpr (has_for_head<Mask>)
@@ -96,8 +93,8 @@ SLICESORT_HD_INLINE index_t row_of_bounds(head_index head, index_t heads) {
     return (void)heads, head.sample;
 }
 
-// Stages the ranges of `count` queries, empty ones from query `queries` on. The first element of
-// `bounds`, which has one for every warp, becomes the bounds of all, except those past the end.
+// Stages the ranges of `count` queries, empty from query `queries` on. bounds[0] becomes the bounds
+// of the valid queries; `bounds` has room for one per warp.
 template <class Block, class Mask>
 SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range* ranges,
                                       range_bounds* bounds, index_t first, int count,
@@ -122,14 +119,12 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
   block.sync();
 }
 
-// The layout of a tile with one number for each score.
+// Layout of a tile with one number per score.
 template <int Columns>
 using score_tile = swizzled_tile<Columns, 8, Columns / 8>;
 
-// Stages what is added to each score of a tile: the bias, if there is one, or -infinity for a pair
-// that is not allowed, whose bias is not read. Rows are queries and columns are keys; if
-// Transposed, rows are keys. `ranges` are those of the tile's queries. After a sync() mask_scores
-// adds each thread's terms.
+// Stages the bias of each score of a tile, or -infinity for a masked pair, whose bias is not read.
+// Rows of the tile are queries; if Transposed, keys. Requires a sync() before mask_scores.
 template <bool Transposed, int Columns, class Block, class Mask, class T>
 SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const& mask,
                                     key_range const* ranges, index_t first_query, index_t first_key,
@@ -149,7 +144,7 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const
     terms[score_tile<Columns>::offset(row, column)] = term;
   }
 }
-// Turns products into scores with the staged terms, beginning at the warp's first row of them.
+// Turns products into scores by the staged terms, which begin at the warp's first row.
 template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
                                      T const* terms) {

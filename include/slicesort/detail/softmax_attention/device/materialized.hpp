@@ -130,9 +130,9 @@ struct device_implementation<materialized_attention_op<Mask>> {
     using A = accumulator_t<T>;
     index_t heads;   // of a chunk
     A* map;          // [heads, queries, keys]
-    T* rounded_map;  // another, or the same if A is T
+    T* rounded_map;  // the same memory if A is T
     query_stats<A>* stats;
-    A* sums;  // of a dbias that is shared, in its shape; of one that is relative, for each head
+    A* sums;  // shape of a shared dbias; for a relative one [batch * heads, distances]
 
     template <class Grid>
     map_layout(arena& memory, Grid const& grid, attention_shape const& shape) {

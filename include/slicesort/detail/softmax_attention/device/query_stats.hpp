@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward computes first: the statistics of every query, and the key range of every tile of
-// queries.
+// First kernels of backward: statistics of the queries, and key ranges of the tiles of queries.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,7 +15,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Four threads take a query. Without a state (materialized) only `delta` is needed.
+// Each query takes four threads. Without a state (materialized) only `delta` is computed.
 template <class T>
 struct query_stats_kernel {
   static constexpr int max_threads = 128;
@@ -54,8 +53,8 @@ struct query_stats_kernel {
   }
 };
 
-// The key ranges of tiles of queries: a thread takes a tile. Heads share those of their sample,
-// unless their masks differ.
+// Key ranges of tiles of queries, one per thread. Heads of a sample share theirs unless their masks
+// differ.
 template <class Mask>
 struct query_bounds_kernel {
   static constexpr int max_threads = 128;

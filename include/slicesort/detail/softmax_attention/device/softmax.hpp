@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic from scores to weights.
+// Arithmetic from scores to weights.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -9,8 +9,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The widths of tiles, in channels. The wide one, for 16-bit types, leaves no registers for a
-// second chunk of channels, so longer heads take narrow tiles.
+// Tile widths in channels. The wide one, for 16-bit types, has no registers for a second chunk of
+// channels, so longer heads take narrow tiles.
 inline constexpr int narrow_tile = 64, wide_tile = 128;
 template <int Width>
 SLICESORT_HD constexpr int chunks_of(index_t channels) {
@@ -21,8 +21,8 @@ SLICESORT_HD constexpr int chunks_of(index_t channels) {
 template <class A>
 inline constexpr A log2_e = static_cast<A>(1.4426950408889634);
 
-// exp(x * scale) for x <= 0; `factor` is factor_of(scale). Less accurate for weights of 16-bit
-// types, which are rounded anyway.
+// exp(x * scale) for x <= 0, with factor = factor_of(scale). Less accurate for 16-bit types, whose
+// weights are rounded anyway.
 template <class T, class A>
 SLICESORT_HD_INLINE A factor_of(A scale) {
   return sizeof(T) == 2 ? scale * log2_e<A> : scale;
@@ -35,15 +35,15 @@ SLICESORT_HD_INLINE A exp_of(Block& block, A x, A factor) {
     return exp_at_most_one(block, x * factor);
 }
 
-// What backward knows about a query: its greatest score, the inverse of its sum of exponentials (0
-// for a query without keys or past the length), and delta = <dy, y>.
+// Statistics of a query: maximum score, inverse sum of exponentials (0 for a query without keys or
+// past the length), and delta = <dy, y>.
 template <class A>
 struct alignas(16) query_stats {
   A max, inv_sum, delta, unused;
 };
 
-// The weight of a score, and the gradient of the score from that of the weight. A product times
-// `times` is a score. Rounding must not make a score greater than the maximum.
+// Weight and gradient of a score, product * score_scale. Clamps the score to the saved maximum,
+// which rounding might exceed.
 template <class T>
 struct weight_and_dscore {
   using A = accumulator_t<T>;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of materialized attention's map: softmax, dropout, and their gradient. A warp takes a
-// row.
+// Rows of materialized attention's map: softmax, dropout, and their gradients. A warp takes a row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -22,7 +21,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The rows of the maps of some heads of a sample, and which of them a warp takes.
+// Rows of the maps of some heads of a sample, and their division among warps.
 struct map_rows {
   index_t sample, first_head, heads, queries, keys, heads_of_sample;
 
@@ -33,7 +32,7 @@ struct map_rows {
     return sample * heads_of_sample + first_head + head;
   }
   struct position {
-    index_t head, row;  // of those heads
+    index_t head, row;
     bool inside;
   };
   SLICESORT_HD position position_of(index_t block, int rank) const {
@@ -43,7 +42,7 @@ struct map_rows {
   }
 };
 
-// Which weights of a row are kept.
+// Keep mask of a row.
 class keep_row {
  public:
   SLICESORT_HD keep_row(dropout_config const& drop, map_rows const& rows, index_t head, index_t row)
@@ -56,7 +55,7 @@ class keep_row {
 
  private:
   dropout_config const& drop_;
-  std::uint64_t const counter_;  // of the first key
+  std::uint64_t const counter_;  // hash input of key 0
 };
 
 template <class Mask, class T>
@@ -67,9 +66,9 @@ struct softmax_rows_kernel {
   Mask mask;
   A scale{};
   map_rows rows{};
-  A const* products{};  // [heads, queries, keys]; the weights may lie in the same place
+  A const* products{};  // [heads, queries, keys]; may be the memory of the weights
   head_matrices<T> weights{};
-  T* dropped{};  // [heads, queries, keys], if any are dropped: what is left of them; likewise
+  T* dropped{};  // [heads, queries, keys]: weights after dropout, if any; may be `products`
   dropout_config drop{};
   tensor4<T const> bias{};
   attention_lengths lengths{};
@@ -110,7 +109,7 @@ struct softmax_rows_kernel {
     sum = block.template reduce<32>(sum * exp_of<T>(block, max - base, factor),
                                     [](A a, A b) { return a + b; });
     if (!pos.inside) return;
-    A const inv_sum = sum > A(0) ? A(1) / sum : sum - sum;  // or NaN
+    A const inv_sum = sum > A(0) ? A(1) / sum : sum - sum;  // 0, or NaN
     keep_row const keep(drop, rows, pos.head, pos.row);
     for (index_t key = lane; key < rows.keys; key += 32) {
       A const score = score_of(key);
@@ -124,7 +123,7 @@ struct softmax_rows_kernel {
   }
 };
 
-// What is kept of saved weights.
+// Applies dropout to saved weights.
 template <class T>
 struct drop_rows_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
@@ -145,7 +144,7 @@ struct drop_rows_kernel {
   }
 };
 
-// Gradients of scores, from those of weights.
+// Score gradients, computed from those of weights.
 template <class T>
 struct dscore_map {
   using A = accumulator_t<T>;
@@ -153,7 +152,7 @@ struct dscore_map {
   map_rows rows{};
   head_matrices<T const> weights{};
   A const* dweights{};            // [heads, queries, keys]
-  query_stats<A> const* stats{};  // of the first of the heads
+  query_stats<A> const* stats{};  // from the first of the heads on
   dropout_config drop{};
 
   class row_view {
@@ -165,7 +164,7 @@ struct dscore_map {
           delta_(map.stats[head * map.rows.queries + row].delta),
           head_(head),
           row_(row) {}
-    // An element without a weight may be past a length, and hold anything.
+    // Elements of weight 0 may be past a length and hold garbage.
     SLICESORT_HD A operator()(index_t key) const {
       A const weight = static_cast<A>(weights_[key * map_.weights.column_stride]);
       if (weight == A(0)) return A(0);
@@ -192,7 +191,7 @@ struct dscore_rows_kernel {
   using A = accumulator_t<T>;
 
   dscore_map<T> map{};
-  T* dscores{};  // [heads, queries, keys]; the gradients of weights may lie in the same place
+  T* dscores{};  // [heads, queries, keys]; may be the memory of dweights
   tensor4<T> dbias{};
   grad_mode mode{};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads rows of attention's tensors into shared memory, as the tiles of device/warp_mma.hpp, and
-// stores sums from registers to their tensor.
+// Loads rows of a head into tiles in shared memory (device/warp_mma.hpp), and stores sums from
+// registers to tensors.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -24,19 +24,19 @@ void launch(Grid const& grid, Kernel const& kernel, int threads = Kernel::max_th
   if (kernel.blocks() > 0) grid.run(kernel, kernel.blocks(), threads);
 }
 
-// What a block works on: rows from `first` on, and a chunk of channels from `channel` on. It is
-// kept in shared memory, because registers are needed for sums.
+// Rows and channels of a block, from `first` and `channel` on, with the sample's valid queries and
+// keys. In shared memory, because registers hold sums.
 struct attention_task {
   head_index head;
-  index_t first, channel, queries, keys;  // valid ones
+  index_t first, channel, queries, keys;
 };
 
-// The rows of one head. Only `rows` of them are read; the others count as 0.
+// Rows of a head. Those from `rows` on count as 0 and are not read.
 template <class T>
 struct head_rows {
   T const* data;
   index_t stride, channel_stride, rows, channels;
-  bool in_pieces;  // every row is aligned and its channels are neighbors
+  bool in_pieces;  // rows are 16-byte aligned and contiguous
 
   SLICESORT_HD head_rows(tensor4<T const> t, head_index head, index_t valid)
       : data(t.data()),
@@ -51,8 +51,8 @@ struct head_rows {
   }
 };
 
-// Starts to load `count` rows from `row` on, `Width` channels from `channel` on. They have arrived
-// after await_copies() and sync().
+// Starts to load `count` rows from `row` on, `Width` channels from `channel` on. They arrive by
+// await_copies() and sync().
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
                                          head_rows<T> const& source, index_t row, int count,
@@ -61,7 +61,7 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
   using tile = piece_tile<T, Width>;
   constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
   static_assert(pieces <= 32, "a thread stays with a piece's place in its row");
-  int const rank = Block::opaque(block.rank());  // so that nothing is kept from call to call
+  int const rank = Block::opaque(block.rank());  // keeps nothing in registers from call to call
   int const k = rank % pieces, step = block.size() / pieces;
   index_t const first = channel + k * elements;
   index_t const remaining = from.channels - first;
@@ -95,8 +95,7 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
   }
 }
 
-// Starts to load tiles of several tensors, one after the other. Their descriptions are in shared
-// memory, because registers are needed for sums.
+// Starts to load a tile of each of several tensors.
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_rows<T> const* from,
                                           int tensors, index_t row, int count, index_t channel) {
@@ -106,8 +105,8 @@ SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_
                            count, channel);
 }
 
-// Where rows of results are stored. Rows from `valid` to `total` become 0, or stay unchanged if
-// gradients accumulate.
+// Destination of result rows. Rows from `valid` to `total` become 0, or stay unchanged if gradients
+// accumulate.
 template <class T>
 struct head_results {
   T* data;
@@ -127,8 +126,8 @@ struct head_results {
   }
 };
 
-// Stores the 16 rows of a warp's sums (i, ..) to rows `row + 16 * spread * warp ..` of the results.
-// `staging` has room for 16 x Width numbers of every warp, and is no longer read.
+// Stores 16 rows of each warp's sums, sums(i, ..), at rows row + 16 * spread * warp. Requires
+// `staging` for 16 x Width numbers per warp, which no thread reads any more.
 template <int Width, class Block, class A, class T, int Rows>
 SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
                                     register_tile<A, Rows, Width / 8> const& sums, int i,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The tensors of attention that are passed together in braces: `{q, k, v}`, `{dq, dk, dv}`,
-/// `{state}`, `{y, state}` of a part, and `{q, k, v, w}` of linear attention.
+/// Groups of attention's tensors, passed in braces: `{q, k, v}`, `{dq, dk, dv}`, `{state}`, `{y,
+/// state}` of a part, and `{q, k, v, w}` of linear attention.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -16,10 +16,10 @@
 SLICESORT_TYPES_BEGIN
 
 /// Inputs of attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys, channels]`,
-/// v `[batch, heads, keys, values]`, and optionally a bias that is added to the scores: of pairs,
-/// `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys - 1]`, of which
-/// query i and key j get number `j - i + queries - 1`. Batch or heads of a bias may be 1: all
-/// samples or heads read it then.
+/// v `[batch, heads, keys, values]`, and an optional bias of the scores. The bias is per pair,
+/// `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys - 1]`: query i
+/// and key j then take number `j - i + queries - 1`. Its batch or heads may be 1, for all samples
+/// or heads.
 template <class T>
 struct attention_inputs {
   tensor4<T const> q, k, v;
@@ -27,16 +27,16 @@ struct attention_inputs {
 };
 
 /// Gradient outputs, each of the shape of its input. Pass `{}` to skip one. dbias may have any
-/// shape that a bias may have, whatever the bias itself has: it is summed over the samples or heads
-/// of which it has 1, and over the pairs of a distance if it is relative.
+/// shape that a bias may have, whatever the shape of the bias. It is summed over samples or heads
+/// where it has 1 of them, and, if relative, over the pairs of a distance.
 template <class T>
 struct attention_gradients {
   tensor4<T> dq{}, dk{}, dv{}, dbias{};
 };
 
 /// Inputs of linear attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys,
-/// channels]`, v `[batch, heads, keys, values]`, and, for random features, their matrix w `[heads,
-/// features, channels]`. Its first extent may be 1: all heads read it then.
+/// channels]`, v `[batch, heads, keys, values]`, and for random features their matrix w `[heads,
+/// features, channels]`, or `[1, features, channels]` for all heads.
 template <class T>
 struct linear_attention_inputs {
   tensor4<T const> q, k, v;
@@ -51,7 +51,7 @@ struct linear_attention_gradients {
   tensor3<T> dw{};
 };
 
-/// Gradients of which one alone is asked for, that of the bias, or of the random features' matrix.
+/// Gradients for a call that computes only that of the bias, or of the random features' matrix.
 template <class Y>
 SLICESORT_ABI_TAG auto grad_bias(Y const& dbias) {
   attention_gradients<typename detail::view_of_heads_t<Y>::value_type> grads;
@@ -65,17 +65,17 @@ SLICESORT_ABI_TAG auto grad_w(Y const& dw) {
   return grads;
 }
 
-/// The state that attention's forward writes for backward, of shape
-/// `softmax_attention::saved_extents`. Or `no_saved`.
+/// State that forward saves for backward, of shape `softmax_attention::saved_extents`; or
+/// `no_saved`.
 template <class S>
 using saved_attention = saved_argument<tensor4<S>>;
 
-/// The state of attention as backward reads it.
+/// Saved state, as backward reads it.
 template <class S>
 using const_saved_attention = const_saved_argument<tensor4<S const>>;
 
-/// What attention over some of the keys put out and saved: y `[batch, heads, queries, values]` and
-/// the two numbers of every query, `[batch, heads, queries, 2]`, of `streaming`.
+/// Result of attention over some of the keys: y `[batch, heads, queries, values]` and the state
+/// that `streaming` saves, `[batch, heads, queries, 2]`.
 template <class T>
 struct attention_part {
   tensor4<T const> y;
@@ -83,7 +83,7 @@ struct attention_part {
 };
 
 /// Parts of one attention, in order: in braces, `{{y0, state0}, {y1, state1}}`, or an array or
-/// vector of `attention_part<T>`. A call copies the views and refuses none and more than `most`.
+/// vector of `attention_part<T>`. A call copies the views and requires 1 to `max_parts` of them.
 template <class T>
 class attention_parts {
  public:
@@ -101,9 +101,9 @@ class attention_parts {
     for (std::size_t i = 0; i < count && i < max_parts; ++i) parts_[i] = first[i];
   }
 
-  /// How many there are, also if they are too many.
+  /// Number of parts, even if there are too many.
   SLICESORT_ABI_TAG std::size_t size() const { return size_; }
-  /// The first `most` of them.
+  /// The first `max_parts` parts.
   SLICESORT_ABI_TAG std::array<attention_part<T>, max_parts> const& views() const { return parts_; }
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// BigBird's mask: a window of blocks, blocks that are for all, and some at random. Part of
-/// `mask.hpp`.
+/// BigBird's mask: a window of blocks, global blocks, and random blocks. Part of `mask.hpp`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,12 +15,11 @@ namespace mask {
 
 /// Queries and keys are cut into blocks of `block` rows. The first and the last `ends` blocks look
 /// at all keys and are looked at by all queries. Each other block looks at those, at the `window`
-/// blocks around it, and at `random` others, which `seed` draws for each head and each block of
-/// queries anew: at all others where there are no more.
+/// blocks around it, and at `random` further blocks (all of them, if there are fewer), which `seed`
+/// draws for each head and each block of queries.
 ///
-/// No list of blocks is kept. Whether a block was drawn takes `random` steps of a shuffle, which
-/// are made again from a counter-based hash, so every backend draws the same blocks, and lengths of
-/// samples have no influence on them.
+/// No list of blocks is stored. Testing a block takes `random` steps of a shuffle, replayed from a
+/// counter-based hash, so every backend draws the same blocks, whatever the lengths.
 struct bigbird {
   static constexpr index_t unlimited = index_t{1} << 62,
                            all [[deprecated("use unlimited")]] = unlimited;
@@ -31,9 +29,9 @@ struct bigbird {
   index_t ends = 1;
   index_t random = 3;
   std::uint64_t seed = 0;
-  index_t pool = unlimited;  ///< the last block that is drawn; 15 in the published code
+  index_t pool = unlimited;  ///< last block that may be drawn; 15 in the published code
   index_t keys = 0;          ///< the number of keys of the call
-  index_t head = 0;          ///< whose random blocks these are; a call sets it by `for_head`
+  index_t head = 0;          ///< head of the random blocks, set by `for_head`
 
   SLICESORT_HD_ABI_TAG constexpr bigbird for_head(index_t head_number) const {
     bigbird mask = *this;
@@ -60,7 +58,7 @@ struct bigbird {
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const b =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
-    // The others cover, and are covered by, everything.
+    // Global blocks cover, and are covered by, everything.
     index_t const first_row = larger(b.first_query, ends), first = larger(b.first_key, ends),
                   last_row = smaller(b.last_query, past_middle()),
                   last = smaller(b.last_key, past_middle());
@@ -92,18 +90,18 @@ struct bigbird {
   SLICESORT_HD_ABI_TAG constexpr index_t blocks() const {
     return keys == 0 ? 0 : detail::block_of(keys - 1, block) + 1;
   }
-  // Blocks `ends .. past_middle() - 1` are those in the middle.
+  // Blocks `ends .. past_middle() - 1` are in the middle.
   SLICESORT_HD_ABI_TAG constexpr index_t past_middle() const { return blocks() - ends; }
 
-  // The blocks that a block in the middle draws from, in order: those of the pool before its
-  // window, and those behind.
+  // Blocks that a block in the middle draws from, in order: those of the pool before its window,
+  // then those after it.
   struct candidate_blocks {
     index_t first, before, after_window, count, draws;
 
     SLICESORT_HD_ABI_TAG constexpr index_t block_at(index_t index) const {
       return index < before ? first + index : after_window + (index - before);
     }
-    // Of a block outside the window; negative or at least `count` where it is not in the urn.
+    // Index of a block outside the window; out of [0, count) if it is no candidate.
     SLICESORT_HD_ABI_TAG constexpr index_t index_of(index_t column) const {
       return column < after_window ? column - first : column - after_window + before;
     }
@@ -115,7 +113,7 @@ struct bigbird {
                   count = before + larger(last - after_window, 0);
     return {ends, before, after_window, count, smaller(random, count)};
   }
-  // The place that draw `draw` exchanges with place `draw`, of `count`: `key` is the row's.
+  // Index that draw `draw` of `count` exchanges with index `draw`.
   SLICESORT_HD_ABI_TAG static constexpr index_t exchanged(std::uint64_t key, index_t draw,
                                                           index_t count) {
     return draw + detail::below(key, static_cast<std::uint64_t>(draw), count - draw);
@@ -131,8 +129,8 @@ struct bigbird {
     if (row - half <= column && column <= row + half) return true;
     return draws(row, column);
   }
-  // Whether block `row` draws block `column`, both in the middle, neither in the other's window:
-  // the first draws of Fisher and Yates' shuffle, of which only this block's place is followed.
+  // True if block `row` draws block `column`, both in the middle and outside each other's window:
+  // follows the index of this block through the first draws of a Fisher-Yates shuffle.
   SLICESORT_HD_ABI_TAG constexpr bool draws(index_t row, index_t column) const {
     candidate_blocks const candidates = candidates_of(row);
     index_t index = candidates.index_of(column);
@@ -145,8 +143,8 @@ struct bigbird {
     }
     return false;
   }
-  // Whether it draws one of the blocks [first, last), none of which is in its window. Draws are
-  // followed back to their blocks where there are fewer of them.
+  // True if block `row` draws one of the blocks [first, last), which are outside its window. If
+  // there are fewer draws than blocks, traces the draws back to their blocks.
   SLICESORT_HD_ABI_TAG constexpr bool draws_any(index_t row, index_t first, index_t last) const {
     candidate_blocks const candidates = candidates_of(row);
     if (last - first <= candidates.draws / 2) {

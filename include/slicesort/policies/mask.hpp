@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Masks of attention: which keys a query looks at. These are the simplest ones, and two masks as
-/// one; `sparse_mask.hpp` and `bigbird.hpp`, which are included here, have those that leave out
-/// tiles within a range. For a mask of your own see `mask_protocol.hpp`.
+/// Masks of attention: the keys that a query attends to. This header has the simplest masks and the
+/// combinations of two; `sparse_mask.hpp` and `bigbird.hpp`, which it includes, have masks that
+/// skip tiles within a range. For a mask of your own see `mask_protocol.hpp`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -114,8 +114,8 @@ struct block_local {
 };
 
 /// Query `i` looks at the keys whose distance from `i` is a multiple of `stride`, or less than
-/// `near_by` (Sparse Transformer's strided pattern). With `near_by` 0 that is what the Long Range
-/// Arena's code calls local attention, where `stride` is the number of its blocks.
+/// `near_by` (Sparse Transformer's strided pattern). With `near_by` 0 it is the local attention of
+/// the Long Range Arena's code, with `stride` blocks.
 struct strided {
   index_t stride = 1, near_by = 0;
 
@@ -166,7 +166,7 @@ struct both {
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     return detail::allows_key(a, query, key) && detail::allows_key(b, query, key);
   }
-  /// True also where each mask meets the range, but in other pairs.
+  /// May be true where the masks meet the range in different pairs.
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
@@ -197,7 +197,7 @@ template <class A, class B>
 both(A, B) -> both<A, B>;
 
 /// The keys that one of two masks allows: `either{window{64, 64}, globals{1}}`. Their ranges must
-/// not depend on the number of keys, but for their being cut off there.
+/// not depend on the number of keys, except for the cut at the last key.
 template <class A, class B>
 struct either {
   A a;
@@ -219,7 +219,7 @@ struct either {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::meets_pairs(a, r) || detail::meets_pairs(b, r);
   }
-  /// False also where each pair is looked at, but not all by the same mask.
+  /// May be false where the two masks cover the range together.
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
@@ -245,7 +245,7 @@ struct either {
   }
 
  private:
-  // A sample: whether the ranges of some queries are the same for fewer keys, but for the cut.
+  // True if ranges stay the same with fewer keys, except for the cut. Tests some queries only.
   template <class M>
   SLICESORT_ABI_TAG static constexpr bool cuts_at(M const& m, index_t keys) {
     for (index_t const fewer : {keys / 2, keys - 1})

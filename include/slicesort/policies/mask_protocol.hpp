@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What attention asks a mask. Masks are semantic policies: they say which keys a query looks at;
-/// the library's are in `mask.hpp`. A mask of your own is any copyable type with one or both of
-/// - `key_range range(index_t query, index_t keys) const`: no key outside the range is looked at,
-///   and whole tiles of keys are left out. What lies outside `[0, keys)` is cut off.
-/// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at.
-///   Asked for keys in `[0, keys)` alone.
+/// The protocol of masks. A mask is a semantic policy that selects the keys of a query; the
+/// library's are in `mask.hpp`. A mask of your own is any copyable type with one or both of
+/// - `key_range range(index_t query, index_t keys) const`: the query looks at no key outside the
+///   range. Tiles of keys outside are skipped. The range is cut to `[0, keys)`.
+/// - `bool allows(index_t query, index_t key) const`: true if the query looks at this key of its
+///   range. Called for keys in `[0, keys)` only.
 ///
 /// It may add
 /// - `bool meets(index_t first_query, index_t last_query, index_t first_key, index_t last_key)
 ///   const`: false if none of the queries `first_query .. last_query - 1` looks at any of the keys
-///   `first_key .. last_key - 1`. True is always safe. Beside `allows` it makes a mask sparse:
-///   what does not meet is left out, without a list of what does.
-/// - `bool covers(..)` of the same arguments: true if each of these queries looks at each of these
-///   keys. False is always safe. Where it is true, `allows` is not asked.
-/// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is whether query
-///   `first_query + i` looks at the key, of those in `[0, keys)`. The host asks it in place of all
-///   the above about the pairs of a tile: for patterns whose pairs are no blocks.
-/// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It answers all of
-///   the above.
-/// - `char const* validate(index_t keys) const`, or of a `mask_call`: null, or what is wrong with
-///   its parameters.
+///   `first_key .. last_key - 1`. True is always safe. Together with `allows` it makes a mask
+///   sparse: attention skips what does not meet, without a list of blocks.
+/// - `bool covers(..)` with the same arguments: true if each of these queries looks at each of
+///   these keys. False is always safe. Where it is true, `allows` is not called.
+/// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is set if query
+///   `first_query + i` looks at the key, which is in `[0, keys)`. The host calls it instead of the
+///   above for the pairs of a tile, which pays for patterns that do not consist of blocks.
+/// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It has all of the
+///   above.
+/// - `char const* validate(index_t keys) const`, or of a `mask_call`: null, or the error in its
+///   parameters.
 ///
-/// `meets` and `covers` are asked for ranges that are not empty. For `exec::cuda` all but
-/// `validate` and `query_bits` must be `__host__ __device__`, as those of `mask.hpp` are.
+/// `meets` and `covers` are called for nonempty ranges. For `exec::cuda` all but `validate` and
+/// `query_bits` must be `__host__ __device__`, as those of `mask.hpp` are.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -39,8 +39,8 @@ struct key_range {
   index_t first, last;
 };
 
-/// What a mask is validated for: a call with so many keys; with so many queries, or -1 if that is
-/// not known; and whether samples have numbers of keys of their own (`attention_options::lengths`).
+/// Properties of a call for which a mask is validated: its keys, its queries (-1 if unknown), and
+/// whether samples have lengths of keys (`attention_options::lengths`).
 struct mask_call {
   index_t keys, queries = -1;
   bool has_lengths = false;
@@ -101,7 +101,6 @@ inline constexpr bool
     has_for_head<Mask, std::void_t<decltype(std::declval<Mask const&>().for_head(index_t{}))>> =
         true;
 
-// The mask of one head.
 template <class Mask>
 SLICESORT_HD constexpr auto mask_of_head(Mask const& mask, index_t head) {
   if constexpr (has_for_head<Mask>)
@@ -115,8 +114,8 @@ using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}
 template <class Mask>
 using is_mask = std::bool_constant<has_range<head_mask_t<Mask>> || has_allows<head_mask_t<Mask>>>;
 
-// Whether tiles may be left out within the ranges of a mask. Ranges alone say already what is left
-// out.
+// True if tiles may be skipped within the ranges of a mask. Where there are only ranges, they
+// already say all.
 template <class Mask>
 inline constexpr bool is_sparse = has_meets<head_mask_t<Mask>>&& has_allows<head_mask_t<Mask>>;
 
@@ -125,7 +124,7 @@ struct pair_range {
   index_t first_query, last_query, first_key, last_key;
 };
 
-// Whether any of the pairs is looked at; true where the mask cannot tell.
+// True if any of the pairs is visible, or the mask cannot tell.
 template <class Mask>
 SLICESORT_HD constexpr bool meets_pairs(Mask const& mask, pair_range r) {
   if constexpr (has_meets<Mask>)
@@ -133,7 +132,7 @@ SLICESORT_HD constexpr bool meets_pairs(Mask const& mask, pair_range r) {
   else
     return (void)mask, (void)r, true;
 }
-// Whether each of the pairs is looked at; false where the mask cannot tell.
+// True if all pairs are visible; false if the mask cannot tell.
 template <class Mask>
 SLICESORT_HD constexpr bool covers_pairs(Mask const& mask, pair_range r) {
   if constexpr (has_covers<Mask>)
@@ -155,7 +154,7 @@ SLICESORT_HD constexpr key_range range_of_keys(Mask const& mask, index_t query, 
     return {0, keys};
   }
 }
-// Whether a key of the range is looked at.
+// True if a key of the range is visible.
 template <class Mask>
 SLICESORT_HD constexpr bool allows_key(Mask const& mask, index_t query, index_t key) {
   if constexpr (has_allows<Mask>)
@@ -163,8 +162,7 @@ SLICESORT_HD constexpr bool allows_key(Mask const& mask, index_t query, index_t 
   else
     return (void)mask, (void)query, (void)key, true;
 }
-// Whether a query looks at a key, for who has no number of keys: the mask's range must not depend
-// on it.
+// True if a query looks at a key, for a mask whose range does not depend on the number of keys.
 template <class Mask>
 SLICESORT_HD constexpr bool looks_at(Mask const& mask, index_t query, index_t key) {
   if constexpr (has_range<Mask>) {
@@ -191,16 +189,16 @@ constexpr char const* mask_error(Mask const& mask, mask_call call) {
     return (void)mask, (void)call, nullptr;
 }
 
-// What masks answer with.
+// Helpers of the library's masks.
 
-// The distances of the pairs, key minus query: every number of `least .. greatest` is one.
+// Distances of the pairs, key minus query: all numbers of `least .. greatest`.
 struct pair_distances {
   index_t least, greatest;
 
   SLICESORT_HD constexpr explicit pair_distances(pair_range r)
       : least(r.first_key - (r.last_query - 1)), greatest(r.last_key - 1 - r.first_query) {}
 };
-// Whether one of the numbers `first .. last` is a multiple of `step`; whether each of them is.
+// True if one of the numbers `first .. last` is a multiple of `step`; if all are.
 SLICESORT_HD constexpr bool has_multiple(index_t first, index_t last, index_t step) {
   if (first > last) return false;
   index_t const rest = last % step;  // has the sign of last
@@ -210,19 +208,19 @@ SLICESORT_HD constexpr bool are_multiples(index_t first, index_t last, index_t s
   return first > last || step == 1 || (first == last && first % step == 0);
 }
 
-// The bits from number n on; all if n is not positive, none from 64 on.
+// Bits from number n on: all if n is not positive, none from 64 on.
 constexpr std::uint64_t bits_from(index_t n) {
   return n >= 64 ? 0 : ~std::uint64_t{0} << (n > 0 ? n : 0);
 }
 
-// The block of `size` rows that a row is in. Where both numbers have 31 bits, a processor divides
-// several times as fast, and a GPU has no instruction for more.
+// Block of `size` rows that contains a row. Numbers of 31 bits are divided in 32 bits, which is
+// several times as fast, and all that a GPU has an instruction for.
 SLICESORT_HD constexpr index_t block_of(index_t row, index_t size) {
   return (row | size) >> 31 == 0 ? static_cast<index_t>(static_cast<std::uint32_t>(row) /
                                                         static_cast<std::uint32_t>(size))
                                  : row / size;
 }
-// The blocks that the queries, and the keys, are in.
+// Blocks that contain the queries and the keys.
 SLICESORT_HD constexpr pair_range blocks_of(pair_range r, index_t size) {
   return {block_of(r.first_query, size), block_of(r.last_query - 1, size) + 1,
           block_of(r.first_key, size), block_of(r.last_key - 1, size) + 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How numbers of 16 bits are multiplied: `products::exact` or `products::native`.
+/// Products of 16-bit numbers: `products::exact` or `products::native`.
 #pragma once
 
 #include <slicesort/detail/core/build.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the tensors that all operators of attention have: q, k and v, or their gradients, y and
-// saved states.
+// Argument checks shared by the attention operators: q, k, v, their gradients, y and saved states.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -17,7 +16,7 @@ inline constexpr axis_names head_axes{"batch", "heads", "length", "channels"},
     pair_axes{"batch", "heads", "queries", "keys"},
     number_axes{"batch", "heads", "queries", "numbers"};
 
-// A tensor of attention, with its shape by the names of its axes.
+// Description of a tensor, with its shape by the names of attention's axes.
 struct attention_view : view_info {
   extents4 shape;
 };
@@ -37,13 +36,13 @@ attention_view describe(char const* name, tensor4<T> v, bool written, axis_names
   return view;
 }
 
-// True if the caller left the tensor out.
+// True if the caller passed no tensor.
 template <class T>
 bool is_left_out(tensor4<T> v) {
   return v.data() == nullptr && v.extents() == extents4{};
 }
 
-// An axis of one view must be as long as one of another, which may have another name.
+// Checks that two axes, maybe of different names, are equally long.
 inline void check_axis(checker& c, view_info const& view, char const* axis, index_t extent,
                        view_info const& like, char const* other_axis, index_t expected) {
   if (extent != expected)
@@ -51,12 +50,12 @@ inline void check_axis(checker& c, view_info const& view, char const* axis, inde
            static_cast<long long>(extent), static_cast<long long>(expected), like.name, other_axis);
 }
 
-// Heads of `of` must be those of `like`.
+// Checks that `view` has the batch and heads of `like`.
 inline void check_heads(checker& c, attention_view const& view, attention_view const& like) {
   c.extent(view, "batch", view.shape.batch, like.name, like.shape.batch);
   c.extent(view, "heads", view.shape.heads, like.name, like.shape.heads);
 }
-// Rows of `of`, one for each of `rows`, in the heads of `like`.
+// Checks that `view` has a row per row of `rows`, of the width of `width`, and the heads of `like`.
 inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
                        attention_view const& rows, attention_view const& width,
                        char const* width_axis) {
@@ -71,8 +70,8 @@ inline void check_rows(checker& c, attention_view const& view, attention_view co
   check_rows(c, view, like, rows, width, width.axes.channels);
 }
 
-// A parameter that sums of type A are multiplied by, or added to: far enough from A's largest
-// number for the constants that it is multiplied by beforehand.
+// Checks a factor or summand of sums of type A. The limit leaves room for the constants that it is
+// multiplied by.
 template <class A>
 void check_number(checker& c, char const* name, double number) {
   constexpr double limit = sizeof(A) == sizeof(double) ? 1e300 : 1e38;
@@ -80,10 +79,10 @@ void check_number(checker& c, char const* name, double number) {
     c.fail(error_kind::argument, "%s is %g, must be in -%g..%g", name, number, limit, limit);
 }
 
-// Inputs of one call, or their gradients.
+// Descriptions of the inputs of a call, or of their gradients.
 struct attention_info {
   attention_view q, k, v;
-  attention_view extra;  // bias of softmax attention, matrix of random features
+  attention_view extra;  // bias, or matrix of random features
   bool has[4];
 
   template <class T>
@@ -96,7 +95,7 @@ struct attention_info {
         has{!other.written || !is_left_out(queries), !other.written || !is_left_out(keys),
             !other.written || !is_left_out(values), has_other} {}
 
-  // Calls f(view) for the tensors that the caller gave.
+  // Calls f(view) for the tensors that the caller passed.
   template <class F>
   void for_each(F const& f) const {
     attention_view const* const views[] = {&q, &k, &v, &extra};
@@ -105,7 +104,7 @@ struct attention_info {
   }
 };
 
-// Inputs of every call.
+// Checks the inputs of a call.
 inline void check_inputs(checker& c, attention_info const& inputs,
                          attention_lengths const& lengths) {
   inputs.for_each([&](view_info const& view) { c.view(view); });
@@ -117,7 +116,7 @@ inline void check_inputs(checker& c, attention_info const& inputs,
   c.lengths("query_lengths", lengths.queries, inputs.q.shape.batch, inputs.q.shape.length);
 }
 
-// Shapes that follow from those of q and v. The rules of y are the last of a call.
+// Shapes that follow from those of q and v. The caller checks y, after its other arguments.
 struct attention_shapes {
   attention_view q, k, v, y;
 
@@ -129,7 +128,7 @@ struct attention_shapes {
         y(describe_shape(
             "y", {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})) {}
 
-  // Checks the inputs, `extra` among them, as check_inputs does.
+  // Checks the shapes of the inputs, and of `extra`.
   void check_inputs(checker& c, view_info const* extra = nullptr) const {
     for (view_info const& view : {q, k, v}) c.shape(view);
     if (extra != nullptr) c.shape(*extra);
@@ -139,25 +138,25 @@ struct attention_shapes {
   }
 };
 
-// y or dy: a row of v's width for each of q's.
+// Checks y or dy: a row of v's width for each row of q.
 inline void check_output(checker& c, attention_view const& y, attention_info const& inputs) {
   c.view(y);
   check_rows(c, y, inputs.q, inputs.q, inputs.v);
 }
 
-// Gradients have the shapes of their inputs.
+// Checks that gradients have the shapes of their inputs.
 inline void check_gradients(checker& c, attention_info const& grads, attention_info const& inputs) {
   grads.for_each([&](view_info const& gradient) { c.view(gradient); });
-  auto const like = [&](bool requested, attention_view const& gradient,
-                        attention_view const& input) {
+  auto const check_like = [&](bool requested, attention_view const& gradient,
+                              attention_view const& input) {
     if (requested) check_rows(c, gradient, input, input, input);
   };
-  like(grads.has[0], grads.q, inputs.q);
-  like(grads.has[1], grads.k, inputs.k);
-  like(grads.has[2], grads.v, inputs.v);
+  check_like(grads.has[0], grads.q, inputs.q);
+  check_like(grads.has[1], grads.k, inputs.k);
+  check_like(grads.has[2], grads.v, inputs.v);
 }
 
-// Gradients share no element with each other, the inputs and `others`.
+// Checks that gradients overlap neither each other, the inputs, nor `others`.
 template <class... View>
 void check_overlaps(checker& c, attention_info const& grads, attention_info const& inputs,
                     View const&... others) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A head of a sample, as tasks of the host see it.
+// A head of a sample, as host tasks see it.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -13,7 +13,7 @@ SLICESORT_DETAIL_BEGIN
 
 struct attention_head {
   index_t pair, sample, head;
-  index_t queries, keys;  // the valid ones
+  index_t queries, keys;  // valid ones
   index_t all_keys;
 
   attention_head(attention_lengths const& lengths, attention_sizes const& s, index_t number)
@@ -25,7 +25,6 @@ struct attention_head {
         all_keys(s.keys) {}
 
   index_t longer() const { return std::max(queries, keys); }
-  // The first element of row `row`.
   template <class T>
   T* at(tensor4<T> t, index_t row) const {
     return first_of(t, {sample, head}) + row * t.strides().length;

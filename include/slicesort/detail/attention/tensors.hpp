@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes, lengths, heads and saved row statistics of attention's tensors.
+// Sizes, lengths, heads and saved row statistics of attention.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,7 +11,7 @@ SLICESORT_DETAIL_BEGIN
 
 struct attention_sizes {
   index_t batch, heads, queries, keys;
-  index_t channels, values;  // channels of q and k; of v and y
+  index_t channels, values;  // of q and k; of v and y
 
   attention_sizes() = default;
   SLICESORT_HD constexpr attention_sizes(extents4 q, extents4 v)
@@ -22,9 +22,9 @@ struct attention_sizes {
         channels(q.channels),
         values(v.channels) {}
 
-  // Heads of all samples.
+  // Number of heads of all samples.
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }
-  // True if no tensor of a call has an element, however many channels there are.
+  // True if the tensors are empty, whatever their channels.
   constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
 };
 
@@ -32,19 +32,18 @@ struct attention_lengths {
   tensor1<index_t const> keys, queries;
 };
 
-// A head of a sample.
 struct head_index {
   index_t sample, head;
 };
 
-// The first element of a head.
+// Address of the first element of a head.
 template <class T>
 SLICESORT_HD T* first_of(tensor4<T> t, head_index head) {
   strides4 const s = t.strides();
   return t.data() + head.sample * s.batch + head.head * s.heads;
 }
 
-// Statistics of a query's softmax: its greatest score, and the sum of exponentials relative to it.
+// Softmax statistics of a query: its maximum score, and the sum of exponentials relative to it.
 template <class A>
 struct row_statistics {
   A max, sum;
@@ -61,7 +60,7 @@ SLICESORT_HD_INLINE void save_statistics(tensor4<A> const& state, head_index hea
   state(head.sample, head.head, row, 1) = stats.sum;
 }
 
-// -infinity, built from its bits: with -ffast-math the compiler may assume that there is none.
+// Minus infinity, from its bits: with -ffast-math the compiler may assume that there is none.
 template <class A>
 SLICESORT_HD_INLINE A minus_infinity() {
   return bit_cast<A>(static_cast<bits_t<A>>(sign_bit<bits_t<A>> | dtype_traits<A>::infinity));

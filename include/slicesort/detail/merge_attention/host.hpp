@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_attention on the host: a task is some rows of a sample, in the order in which they lie.
+// merge_attention on the host. A task is some rows of a sample, in memory order.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -28,7 +28,7 @@ struct merge_arithmetic {
   SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 
-// Also called by code that nvcc compiles for both sides, which takes no lambda of the host alone.
+// A functor instead of a lambda, because nvcc compiles merge_weights for both sides.
 template <class A>
 struct statistics_list {
   row_statistics<A> const* values;
@@ -49,7 +49,7 @@ class merge_task {
       row_.adjacent = row_.adjacent && part(i).y.strides().channels == 1;
   }
 
-  // The states of a row are read before its state is written, which may be that of part 0.
+  // Reads all states of a row before it writes the merged one, which may be the memory of part 0.
   void run(index_t head, index_t query) {
     A weights[merged_row<T>::max_parts];
     row_statistics<A> statistics[merged_row<T>::max_parts];
@@ -101,9 +101,9 @@ void host_implementation<merge_attention_op>::forward(host_exec const& exec,
                                                       workspace) {
   constexpr index_t rows_of_task = 64;
   extents4 const e = params.shape();
-  if (e.batch == 0 || e.heads == 0 || e.length == 0) return;  // the others may be immense
+  if (e.batch == 0 || e.heads == 0 || e.length == 0) return;  // other extents may be huge
   index_t const rows = e.heads * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
-  // Heads of packed rows lie within them: one after the other they are read as memory has them.
+  // Packed tensors keep the heads of a row together, so heads are the inner loop.
   bool const packed = params.y.strides().heads < params.y.strides().length;
   merge_row<T> const sum = merge_row_of<T>(exec.instructions);
   for_each_task(exec, e.batch * tasks, [&](unsigned, index_t task) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of the parts in one row of the merged attention, by operations that give the same
-// bits on the host and on a device. What decides is asked of the bits, so that no compiler flag can
-// change it.
+// Weights of the parts in a row, by operations that give the same bits on the host and on a device.
+// Tests look at the bits of numbers, so that no compiler flag can change them.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -26,8 +25,8 @@ SLICESORT_HD_INLINE bool has_keys(row_statistics<A> stats) {
          bit_cast<bits_t<A>>(stats.max) != bit_cast<bits_t<A>>(minus_infinity<A>());
 }
 
-// Writes weights[p] for each part p < parts: 0 where it has no keys, NaN if any number of the row
-// is one. `numbers(p)` are those of part p, which may be read twice. Returns the row's own.
+// Computes weights[p] for parts p < parts and returns the statistics of the merged row. A part
+// without keys has weight 0; a NaN makes every weight NaN. statistics(p) may be called twice.
 // `Arithmetic` has multiply_add(a, b, c), which rounds twice, and divide(a, b).
 template <class Arithmetic, class A, class Statistics>
 SLICESORT_HD_INLINE row_statistics<A> merge_weights(Arithmetic& ops, int parts,

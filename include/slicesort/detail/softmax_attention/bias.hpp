@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of attention's bias, and of its gradient: a number for every pair of a query and a key,
-// or for every distance j - i; of every sample and head, or of all.
+// Forms of attention's bias and of its gradient: per pair of query and key, or per distance j - i;
+// per sample and head, or shared.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -9,8 +9,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Whether a bias is relative, which depends on the distance from the query to the key alone:
-// b[j - i + queries - 1]. Of a single query the two forms are one.
+// True if a bias depends on the distance from query to key alone: b[j - i + queries - 1]. For a
+// single query the two forms are the same.
 constexpr bool is_relative(extents4 bias, index_t queries) {
   return bias.length == 1 && queries != 1;
 }
@@ -18,8 +18,8 @@ constexpr index_t distances_of(index_t queries, index_t keys) {
   return queries + keys > 0 ? queries + keys - 1 : 0;
 }
 
-// The bias of a checked call as a view [batch, heads, queries, keys], whatever its form: strides of
-// zero and of opposite signs make one of each. What reads a bias knows nothing of its forms.
+// Views a checked bias as [batch, heads, queries, keys], by strides of zero and of opposite signs,
+// so its readers need not know its form.
 template <class T>
 tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
   if (in.bias.data() == nullptr) return in.bias;
@@ -35,15 +35,15 @@ tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
   return {first, {q.batch, q.heads, q.length, in.k.extents().length}, d};
 }
 
-// How the gradient of a bias is formed, as its shape says.
+// Form of the gradient of a bias.
 enum class bias_gradient : unsigned char {
-  per_pair,  // a pair's is one number; or there is none
-  relative,  // sums over the queries of each head, and over what shares them
-  shared     // sums over heads or samples
+  per_pair,  // one number per pair; or no gradient
+  relative,  // summed over queries, and over samples or heads that share it
+  shared     // summed over samples or heads
 };
 struct bias_sums {
   bias_gradient form = bias_gradient::per_pair;
-  index_t batch = 0, heads = 0;  // the gradient's own
+  index_t batch = 0, heads = 0;  // of the gradient
 
   static constexpr bias_sums make(extents4 dbias, extents4 q) {
     bias_sums sums{bias_gradient::per_pair, dbias.batch, dbias.heads};
@@ -53,8 +53,8 @@ struct bias_sums {
       sums.form = bias_gradient::shared;
     return sums;
   }
-  // The gradient has a number for each group of samples and heads, which are added up in order:
-  // `count` pairs = sample * heads + head, `step` apart.
+  // Groups of samples and heads, with one gradient each: `count` pairs (sample * heads + head),
+  // `step` apart, in the order of summation.
   SLICESORT_HD constexpr index_t groups() const { return batch * heads; }
   struct group {
     index_t first, step, count;

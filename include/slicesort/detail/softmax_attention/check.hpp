@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that attention's arguments must keep, for any mask and algorithm.
+// Argument checks of softmax_attention, for any mask and algorithm.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -22,10 +22,10 @@ attention_info info_of(attention_gradients<T> const& grads) {
           !is_left_out(grads.dbias)};
 }
 
-// A bias or its gradient, beside q and k whose rows can be counted.
+// Checks a bias or its gradient, after q and k.
 inline void check_bias(checker& c, attention_view const& view, attention_view const& q,
                        attention_view const& k) {
-  attention_view like = q;  // with an extent of 1 where samples or heads share the bias
+  attention_view like = q;  // with extent 1 where samples or heads share the bias
   if (view.shape.batch == 1) like.shape.batch = 1;
   if (view.shape.heads == 1) like.shape.heads = 1;
   if (!is_relative(view.shape, q.shape.length))
@@ -64,7 +64,7 @@ void check_mask(checker& c, Mask const& mask, mask_call call) {
            static_cast<long long>(call.keys));
 }
 
-// Rules that the shapes of q, v and, unless it is left out, dbias decide.
+// Checks the shapes of q, v and, unless left out, dbias.
 template <class A>
 void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale) {
   attention_shapes const shapes(q, v);
@@ -79,7 +79,7 @@ void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, 
   c.shape(shapes.y);
 }
 
-// Rules of the inputs, for forward and backward.
+// Checks the inputs of forward and backward.
 template <class A>
 void check_attention(checker& c, attention_info const& inputs, double scale,
                      attention_lengths const& lengths) {

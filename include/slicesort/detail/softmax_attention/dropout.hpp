@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which weights of attention dropout keeps: the weight of query i and key j of sample b and head h
-// if counter_hash32(seed, b * heads + h, i * keys + j) >= rate * 2^32. Indices are those of the
-// tensors, whatever lengths say and however keys are gathered; b, h and heads those of the whole
-// where the call has a part of it.
+// Dropout of attention's weights: keeps the weight of query i and key j of sample b and head h if
+// counter_hash32(seed, b * heads + h, i * keys + j) >= rate * 2^32. Indices are those of the
+// tensors, whatever the lengths and the order of gathered keys. Where a call has part of a batch,
+// b, h and heads are those of the whole.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,11 +16,11 @@
 SLICESORT_DETAIL_BEGIN
 
 struct dropout_config {
-  std::uint64_t seed = 0, threshold = 0;    // keeps 32 bits that are no less; 0: all
-  double scale = 1;                         // of what is kept: 1 / (1 - rate)
-  std::uint64_t heads = 0, first_head = 0;  // the number of the call's first head is `first`
+  std::uint64_t seed = 0, threshold = 0;    // keeps hashes of 32 bits from it on; 0: no dropout
+  double scale = 1;                         // of kept weights: 1 / (1 - rate)
+  std::uint64_t heads = 0, first_head = 0;  // heads of the whole; index of the call's first
 
-  // For a call of so many heads. The options must have been checked.
+  // Requires checked options.
   static dropout_config make(dropout options, index_t heads_of_call) {
     dropout_config config;
     config.seed = options.seed;
@@ -32,13 +32,12 @@ struct dropout_config {
     return config;
   }
   SLICESORT_HD constexpr bool drops() const { return threshold != 0; }
-  // The seed of the numbers of a sample and a head of the call.
+  // Hash seed of a head of the call.
   SLICESORT_HD constexpr std::uint64_t seed_of(index_t sample, index_t head) const {
     return counter_hash64(seed, first_head + static_cast<std::uint64_t>(sample) * heads +
                                     static_cast<std::uint64_t>(head));
   }
-  // Of the weight with the number `counter`, what is hashed is
-  // seed_of(sample, head) + counter_step * (counter + 1).
+  // Requires hashed = seed_of(sample, head) + counter_step * (index of the weight + 1).
   SLICESORT_HD constexpr bool keeps(std::uint64_t hashed) const {
     return mix64(hashed) >> 32 >= threshold;
   }

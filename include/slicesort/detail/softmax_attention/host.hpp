@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention on the host. The code behind this file knows no mask, so that it is compiled
-// once for each element type.
+// softmax_attention on the host. The files in host/ are independent of the mask type, and compiled
+// once per element type.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

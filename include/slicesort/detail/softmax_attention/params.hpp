@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention: what a call is about. For every sample, head and query i, over the keys j that
-// the mask and the lengths leave to it:
+// Parameters of softmax_attention. For every sample, head and query i, over the keys j that the
+// mask and the lengths admit:
 //   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,
 //   l = sum exp(s_j - m),  p_j = exp(s_j - m) / l,
-//   y_i = sum p_j v_j;  0 where no key is left, or every s_j is -infinity
+//   y_i = sum p_j v_j;  0 without keys, or if every s_j is -infinity
 // and backward, with delta_i = <dy_i, y_i> (FlashAttention: D = rowsum(dO * O)):
 //   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - delta_i),  dbias = ds,
 //   dq_i = scale * sum_j ds_ij k_j,  dk_j = scale * sum_i ds_ij q_i
-// all in the accumulator's type, rounded once. With dropout (dropout.hpp) p_ij in y and dv, and
-// <dy_i, v_j>, are 0 where a weight is dropped, else divided by 1 - rate.
+// all in the accumulator's type, rounded once. With dropout (dropout.hpp), p_ij in y and dv, and
+// <dy_i, v_j>, are 0 for a dropped weight, else divided by 1 - rate.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -43,9 +43,9 @@ struct attention_shape : attention_sizes {
 };
 
 // `State` is the element type of the saved state. streaming saves m and l of every query in the
-// accumulator's type, [batch, heads, queries, 2] (-infinity and 0 if no key is left); the single
-// number m + log l would lose l beside a large m. materialized saves p in T, [batch, heads,
-// queries, keys].
+// accumulator's type, [batch, heads, queries, 2] (-infinity and 0 without keys). It does not save m
+// + log l, which would lose l beside a large m. materialized saves p in T, [batch, heads, queries,
+// keys].
 template <class Mask, class T, class State>
 struct attention_forward {
   using element = T;
@@ -57,7 +57,7 @@ struct attention_forward {
   attention_inputs<T> in{};
   tensor4<T> y{};
   tensor4<State> state{};
-  bool saving = false;  // whether the state is written
+  bool saving = false;  // the state is saved
   attention_lengths lengths{};
   dropout drop{};
 
@@ -84,7 +84,7 @@ struct attention_backward {
   attention_shape shape() const { return {in.q.extents(), in.v.extents(), grads.dbias.extents()}; }
 };
 
-// Two operators behind one door, which differ in what they save.
+// Backends see two operators, which differ in what they save.
 template <class Mask>
 struct streaming_attention_op {
   using shape = attention_shape;
@@ -109,7 +109,7 @@ struct is_algorithm<streaming> : std::true_type {};
 template <class Gemm>
 struct is_algorithm<materialized<Gemm>> : std::true_type {};
 
-// What the door must know about an algorithm.
+// Properties of an algorithm.
 template <class Algorithm>
 struct attention_traits {
   static_assert(std::is_same_v<Algorithm, streaming>,

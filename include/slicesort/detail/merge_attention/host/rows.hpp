@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weighted sum of the parts' rows, on every instruction set.
+// Weighted sum of rows, on every instruction set.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -16,22 +16,22 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// One row of y: to[c] = sum of weight[p] * from[p][c] over some parts, at least one.
+// A row of y: to[c] = sum of weight[p] * from[p][c], over at least one part.
 template <class T>
 struct merged_row {
   static constexpr std::size_t max_parts = attention_parts<T>::max_parts;
 
   int parts = 0;
   index_t channels = 0;
-  bool adjacent = false;  // whether all channels are
+  bool adjacent = false;  // all rows have stride 1
   T* to = nullptr;
   index_t to_step = 0;
   T const* from[max_parts];
-  index_t step[max_parts];  // from one channel to the next
+  index_t step[max_parts];  // stride of the channels
   accumulator_t<T> weight[max_parts];
 };
 
-// The loop of one set, chosen once for a call.
+// Kernel for one instruction set, chosen once per call.
 template <class T>
 using merge_row = void (*)(merged_row<T> const&);
 

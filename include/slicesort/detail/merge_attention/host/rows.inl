@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weighted sum of the parts' rows: fused multiply-adds in the order of the parts, so the bits
-// are the same on every instruction set. Included once per set, after number_lanes.inl.
+// Weighted sum of rows: fused multiply-adds in the order of the parts, so every instruction set
+// gives the same bits. Included once per set, after number_lanes.inl.
 
 template <class T>
 struct merge_row_kernel {
@@ -19,7 +19,7 @@ struct merge_row_kernel {
   }
 
  private:
-  // Begins with -0, to which any number may be added without changing it, -0 itself among them.
+  // Starts at -0, the neutral element of addition: adding 0 would turn -0 into +0.
   template <class Load>
   static SLICESORT_INLINE V sum_of(merged_row<T> const& row, Load const& load) {
     V sum = lanes::every(A(-0.0F));
@@ -27,7 +27,7 @@ struct merge_row_kernel {
       sum = fused_lanes(load(p), lanes::every(row.weight[p]), sum);
     return sum;
   }
-  // Channels that are apart, or fewer than a vector has lanes.
+  // Channels that are strided, or fewer than a vector's lanes.
   static void gather(merged_row<T> const& row, index_t first, index_t count) {
     V const sum = sum_of(row, [&](int p) {
       A values[lanes::count] = {};

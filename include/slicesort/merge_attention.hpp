@@ -38,12 +38,12 @@ SLICESORT_OPERATORS_BEGIN
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; states of the
 ///   accumulator's type (double for double, else float).
 /// - **Parts** 1 to 16. A key that is in two of them counts twice.
-/// - **Gradients** there is no backward, for none is needed: the backward of each part's
-///   `softmax_attention`, given the merged y and the merged state in place of its own, forms the
-///   gradients of the whole. Fill the gradients with zeros, and have every part accumulate.
-/// - **Without keys** a part whose l is 0, or whose m is -infinity, has no keys for that query, and
-///   its y is not looked at; nor is that of a part beside which its weight vanishes. A query
-///   without keys in any part gets zeros, and the state (-infinity, 0).
+/// - **Gradients** no backward is needed: call that of `softmax_attention` for each part, with the
+///   merged y and the merged state in place of its own, and add up the results. Fill the gradients
+///   with zeros, and have every part accumulate.
+/// - **Without keys** a part whose l is 0, or whose m is -infinity, has no keys for that query. Its
+///   y is ignored, like that of a part whose weight underflows to 0. A query without keys in any
+///   part gets zeros, and the state (-infinity, 0).
 /// - **NaN** of a state, and of a y with a weight, stays in its row. Finite maxima, however large,
 ///   make none.
 /// - **Aliasing** y may be that of part 0, and state its state (the same views); any other overlap
@@ -55,7 +55,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   the batch.
 /// - **Cost** reads every part and writes the result once: memory is the bound. No workspace.
 class merge_attention {
-  // The types of braced arguments in a call whose y is a Y.
+  // Types of braced arguments in a call whose y is a Y.
   template <class Y>
   using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
@@ -64,8 +64,8 @@ class merge_attention {
   using saved_of = saved_attention<detail::accumulator_t<element_of<Y>>>;
 
  public:
-  /// Bytes of workspace for a call with a y of this shape: none. A shape that every call refuses is
-  /// refused here.
+  /// Bytes of workspace for a call with a y of this shape: none. Refuses the shapes that every call
+  /// refuses.
   template <class T, class Exec>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 y) {
     detail::require_dtype<T>();
@@ -81,7 +81,7 @@ class merge_attention {
     return workspace_bytes<element_of<Y>>(exec, detail::view_of_heads_t<Y>(y).extents());
   }
 
-  /// Merges `parts`, `{{y0, state0}, {y1, state1}, ..}`, into `y` and the state, unless `state` is
+  /// Merges `parts`, `{{y0, state0}, {y1, state1}, ..}`, into `y`, and saves the state unless it is
   /// `no_saved`.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, parts_of<Y> const& parts, Y const& y,
@@ -141,7 +141,7 @@ class merge_attention {
     }
     if (params.saving) c.no_overlap(saved, out);
   }
-  // One view, whose shape follows from that of part 0's y.
+  // Checks a view whose shape follows from that of part 0's y.
   static void check_view(detail::checker& c, detail::attention_view const& v, extents4 expected) {
     c.view(v);
     c.extent(v, "batch", v.shape.batch, "parts[0].y", expected.batch);
@@ -154,7 +154,7 @@ class merge_attention {
              static_cast<long long>(v.shape.channels));
   }
 
-  // Names in messages, which a checker refers to until its checks are done.
+  // Names in error messages, which a checker refers to until its checks are done.
   struct part_name {
     char const *y, *state;
   };

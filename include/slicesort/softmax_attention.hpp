@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Softmax attention: for every query a weighted mean of values. The baseline that the other
-/// operators are compared with.
+/// Softmax attention: a weighted mean of values per query.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -31,38 +30,33 @@ SLICESORT_OPERATORS_BEGIN
 /// Scaled dot-product attention, `y = softmax(scale * q k^T + bias + mask) v` for every sample and
 /// head (multi-head attention without its projections: Attention Is All You Need, eq. 1).
 ///
-/// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk:
-///   `[batch, heads, keys, channels]`; v, dv: `[batch, heads, keys, values]`; y, dy:
-///   `[batch, heads, queries, values]`; bias, dbias: `[batch, heads, queries, keys]`, or relative,
-///   `[batch, heads, 1, queries + keys - 1]`, of which pair (i, j) takes number
-///   `j - i + queries - 1`; their batch and heads may be 1 (`attention_inputs`); the state:
-///   `saved_extents`. Any strides: `split_heads` views
-///   `[batch, length, heads * channels]` in this form, and inputs that heads or samples share have
-///   a stride of 0 there (their gradients have one part for each).
-/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
-///   one type, except the state of `streaming`, which is of the accumulator's type (double for
-///   double, else float).
-/// - **Masked** keys have weight 0, as do keys with a score of -infinity. A query with no other key
-///   has zeros as its output and its gradients. Finite scores, however large, make no NaN.
-/// - **NaN** and infinities of a query stay in its row. Those of a key or value may show in every
-///   row of the head, even in rows that do not look at it, but not if they are past the length.
-///   Which NaN it is, the processor decides.
-/// - **Saved** by `streaming` two numbers for each query; by `materialized` the map, one number for
-///   each pair of a query and a key.
-/// - **Gradients** of q, k, v and the bias, each if asked for. A dbias that is relative or shared
-///   is a sum, in the accumulator's type, over pairs, heads and samples.
-/// - **Dropout** see `dropout`. The state is what it is without.
-/// - **Lengths** see `attention_options`.
-/// - **Aliasing** outputs share no element with inputs or each other.
-/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **Accuracy** sums and softmax are in the accumulator's type, results rounded once. On a GPU,
-///   and with `products::native`, weights of 16-bit types are rounded to the element type before
-///   they are multiplied by the values, as tensor cores require.
-/// - **Determinism** the same bits for every thread count, instruction set and split of the batch
-///   (but a dbias that samples share is a sum over them); `products::native` may depend on the
-///   instruction set. Between backends, algorithms and BLAS libraries results differ in rounding.
-/// - **Cost** forward `2 * queries * keys * (channels + values)` operations for each head, less the
-///   tiles that the mask leaves out; backward takes two and a half times as many.
+/// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk: `[batch, heads, keys,
+/// channels]`; v, dv: `[batch, heads, keys, values]`; y, dy: `[batch, heads, queries, values]`;
+/// bias, dbias: `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys -
+/// 1]`, of which pair (i, j) takes number `j - i + queries - 1`; their batch and heads may be 1
+/// (`attention_inputs`); the state: `saved_extents`. Any strides: `split_heads` views `[batch,
+/// length, heads * channels]` in this form, and inputs that heads or samples share have a stride of
+/// 0 there (their gradients have one part for each). - **dtypes** float, double, float16, bfloat16,
+/// or any type with `dtype_traits`; all tensors of one type, except the state of `streaming`, which
+/// is of the accumulator's type (double for double, else float). - **Masked** keys have weight 0,
+/// as do keys with a score of -infinity. A query without other keys gets zeros as its output and
+/// gradients. Finite scores, however large, cause no NaN. - **NaN** and infinities of a query stay
+/// in its row. Those of a key or value may reach every row of the head, even rows that do not look
+/// at it, unless they are past the length. The bits of the NaN depend on the processor. - **Saved**
+/// by `streaming` two numbers for each query; by `materialized` the map, one number for each pair
+/// of a query and a key. - **Gradients** of q, k, v and the bias, each optional. A dbias that is
+/// relative or shared is a sum, in the accumulator's type, over pairs, heads and samples. -
+/// **Dropout** see `dropout`. It does not change the state. - **Lengths** see `attention_options`.
+/// - **Aliasing** outputs share no element with inputs or each other. - **Errors**
+/// `invalid_argument`, `workspace_error`; before anything is written. - **Accuracy** sums and
+/// softmax are in the accumulator's type, results rounded once. On a GPU, and with
+/// `products::native`, weights of 16-bit types are rounded to the element type before they are
+/// multiplied by the values, as tensor cores require. - **Determinism** the same bits for every
+/// thread count, instruction set and split of the batch (but a dbias that samples share is a sum
+/// over them); `products::native` may depend on the instruction set. Between backends, algorithms
+/// and BLAS libraries results differ in rounding. - **Cost** forward `2 * queries * keys *
+/// (channels + values)` operations for each head, less the tiles that the mask leaves out; backward
+/// takes two and a half times as many.
 ///
 /// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`,
 ///         `strided`, `both`, or a type of yours (`mask.hpp`).
@@ -80,7 +74,7 @@ class softmax_attention {
   template <class T>
   using state_element = typename traits::template state<T>;
 
-  // The types of braced arguments in a call whose y, or dy, is a Y.
+  // Types of braced arguments in a call whose y, or dy, is a Y.
   template <class Y>
   using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
@@ -93,8 +87,8 @@ class softmax_attention {
   using const_saved_of = const_saved_attention<state_element<element_of<Y>>>;
 
  public:
-  /// Takes a mask, a scale, and an algorithm, or the `products` of `streaming`, in any order, each
-  /// where its default will not do; the scale's is `1 / sqrt(channels)`.
+  /// Takes a mask, a scale, and an algorithm or the `products` of `streaming`: any of them, in any
+  /// order. The scale defaults to `1 / sqrt(channels)`.
   template <class... Policies>
   constexpr explicit softmax_attention(Policies const&... policies)
       : mask_(detail::choose<Mask>(policies...)),
@@ -107,21 +101,21 @@ class softmax_attention {
 
   constexpr Mask const& mask() const { return mask_; }
   constexpr Algorithm const& algorithm() const { return algorithm_; }
-  /// The factor of the scores if q has `channels` channels.
+  /// Factor of the scores for q with `channels` channels.
   double scale(index_t channels) const {
     return scale_.value_or(channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0);
   }
 
-  /// Shape of the state that a call with q and v of these shapes saves:
-  /// `[batch, heads, queries, 2]` for the greatest score and the sum of exponentials of every
-  /// query, or `[batch, heads, queries, keys]` for the map.
+  /// Shape of the state that a call with q and v of these shapes saves: `[batch, heads, queries,
+  /// 2]` for the maximum score and the sum of exponentials of every query, or `[batch, heads,
+  /// queries, keys]` for the map.
   constexpr extents4 saved_extents(extents4 q, extents4 v) const {
     return {q.batch, q.heads, q.length, traits::saves_map ? v.length : 2};
   }
 
-  /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic
-  /// only. Shapes, a mask or a scale that `forward` refuses are refused here. A backward call whose
-  /// dbias is relative, or shared by samples or heads, needs more: give its shape too.
+  /// Bytes of workspace for a forward or backward call with q and v of these shapes. Computes only;
+  /// refuses the shapes, masks and scales that `forward` refuses. Backward with a dbias that is
+  /// relative, or shared by samples or heads, needs more: pass its shape too.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
                                              extents4 dbias = {}) const {
@@ -134,8 +128,8 @@ class softmax_attention {
           if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
         });
   }
-  /// The same for views, `{q, k, v}` or `{q, k, v, bias}`, all of one type, and for gradients as
-  /// `backward` takes them.
+  /// The same for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and for the gradients that
+  /// `backward` takes.
   template <class Exec, class View, std::size_t Count, detail::if_policy<Exec> = 0,
             detail::if_view_of_heads<View> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&inputs)[Count],
@@ -146,8 +140,8 @@ class softmax_attention {
     return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), grads.dbias.extents());
   }
 
-  /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state, unless
-  /// `state` is `no_saved`.
+  /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and saves the state unless
+  /// it is `no_saved`.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, inputs_of<Y> const& in, Y const& y,
                                 saved_of<Y> state, workspace memory = {},
@@ -169,8 +163,8 @@ class softmax_attention {
         });
   }
 
-  /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left
-  /// out. `in` and `y` are what forward read and wrote, `state` what it saved.
+  /// Writes the gradients `grads`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`, except those that are
+  /// `{}`. `in` and `y` are what forward read and wrote, `state` what it saved.
   template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, inputs_of<DY> const& in,
                                  Y const& y, const_saved_of<DY> state,
@@ -203,7 +197,7 @@ class softmax_attention {
  private:
   template <class Params, class T, class Options>
   Params params_of(attention_inputs<T> const& in, Options const& options) const {
-    Params params{mask_};
+    Params params{{mask_}};
     params.scale = scale(in.q.extents().channels);
     params.gemm = traits::gemm(algorithm_);
     params.multiply = traits::multiply(algorithm_);
@@ -213,8 +207,8 @@ class softmax_attention {
     return params;
   }
 
-  // Calls with the rules of the inputs and policies, and between them those of the other tensors,
-  // rules(checker, inputs).
+  // Checks inputs and policies, and in between the other tensors by rules(checker, inputs); then
+  // calls the backend.
   template <class Exec, class Params, class Rules>
   detail::outcome<Exec> call(Exec const& exec, Params& params, workspace memory,
                              Rules const& rules) const {

@@ -54,45 +54,44 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Mask, class = void>
-inline constexpr bool has_range = false;
-template <class Mask>
-inline constexpr bool has_range<
-    Mask, std::enable_if_t<std::is_convertible_v<
-              decltype(std::declval<Mask const&>().range(index_t{}, index_t{})), key_range>>> =
-    true;
+// True if Call<Mask>, the type of a member call, is valid and converts to Result.
+template <class Result, template <class> class Call, class Mask, class = void>
+inline constexpr bool has_call = false;
+template <class Result, template <class> class Call, class Mask>
+inline constexpr bool
+    has_call<Result, Call, Mask, std::enable_if_t<std::is_convertible_v<Call<Mask>, Result>>> =
+        true;
 
-template <class Mask, class = void>
-inline constexpr bool has_allows = false;
+template <class M>
+using range_call = decltype(std::declval<M const&>().range(index_t{}, index_t{}));
 template <class Mask>
-inline constexpr bool has_allows<
-    Mask, std::enable_if_t<std::is_convertible_v<
-              decltype(std::declval<Mask const&>().allows(index_t{}, index_t{})), bool>>> = true;
+inline constexpr bool has_range = has_call<key_range, range_call, Mask>;
 
-template <class Mask, class = void>
-inline constexpr bool has_meets = false;
+template <class M>
+using allows_call = decltype(std::declval<M const&>().allows(index_t{}, index_t{}));
 template <class Mask>
-inline constexpr bool has_meets<
-    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().meets(
-                                                     index_t{}, index_t{}, index_t{}, index_t{})),
-                                                 bool>>> = true;
+inline constexpr bool has_allows = has_call<bool, allows_call, Mask>;
 
-template <class Mask, class = void>
-inline constexpr bool has_covers = false;
+template <class M>
+using meets_call =
+    decltype(std::declval<M const&>().meets(index_t{}, index_t{}, index_t{}, index_t{}));
 template <class Mask>
-inline constexpr bool has_covers<
-    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().covers(
-                                                     index_t{}, index_t{}, index_t{}, index_t{})),
-                                                 bool>>> = true;
+inline constexpr bool has_meets = has_call<bool, meets_call, Mask>;
 
+template <class M>
+using covers_call =
+    decltype(std::declval<M const&>().covers(index_t{}, index_t{}, index_t{}, index_t{}));
+template <class Mask>
+inline constexpr bool has_covers = has_call<bool, covers_call, Mask>;
+
+template <class M>
+using query_bits_call = decltype(std::declval<M const&>().query_bits(index_t{}, index_t{}));
 template <class Mask, class = void>
 inline constexpr bool has_query_bits = false;
 template <class Mask>
-inline constexpr bool has_query_bits<
-    Mask,
-    std::enable_if_t<std::is_same_v<
-        decltype(std::declval<Mask const&>().query_bits(index_t{}, index_t{})), std::uint64_t>>> =
-    true;
+inline constexpr bool
+    has_query_bits<Mask, std::enable_if_t<std::is_same_v<query_bits_call<Mask>, std::uint64_t>>> =
+        true;
 
 template <class Mask, class = void>
 inline constexpr bool has_for_head = false;

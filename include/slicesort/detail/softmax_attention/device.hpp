@@ -104,8 +104,14 @@ struct device_implementation<streaming_attention_op<Mask>> {
   static void backward_kv(Grid const& grid, attention_backward<Mask, T, State> const& params,
                           Layout const& layout) {
     auto const shape = params.shape();
-    launch(grid, query_bounds_kernel<Mask>{params.mask, params.lengths, shape.batch, shape.heads,
-                                           shape.queries, shape.keys, layout.tile, layout.bounds});
+    query_bounds_kernel<Mask> bounds{params.mask, params.lengths};
+    bounds.samples = shape.batch;
+    bounds.heads = shape.heads;
+    bounds.queries = shape.queries;
+    bounds.keys = shape.keys;
+    bounds.queries_of_tile = layout.tile;
+    bounds.bounds = layout.bounds;
+    launch(grid, bounds);
     with_tile_width<T>(shape, params.drop.rate > 0, [&](auto width) {
       attention_tuning const tuning = attention_tuning_of<T>(grid);
       attention_backward_kv_kernel<Mask, T, width> kernel{params.mask};

@@ -218,9 +218,15 @@ struct device_implementation<materialized_attention_op<Mask>> {
     void multiply(Grid const& grid, accumulator_t<T> alpha, head_matrices<T const> a,
                   head_matrices<T const> b, head_matrices<Out> c, matrix_side rows,
                   matrix_side columns, matrix_side depth, grad_mode mode) const {
-      multiply_heads(grid, gemm,
-                     multiply_heads_kernel<T, Out>{alpha, a, b, c, rows, columns, depth,
-                                                   heads.heads, mode, lengths, heads.sample});
+      multiply_heads_kernel<T, Out> kernel{};
+      kernel.alpha = alpha;
+      kernel.a = a, kernel.b = b, kernel.c = c;
+      kernel.rows = rows, kernel.columns = columns, kernel.depth = depth;
+      kernel.heads = heads.heads;
+      kernel.mode = mode;
+      kernel.lengths = lengths;
+      kernel.sample = heads.sample;
+      multiply_heads(grid, gemm, kernel);
     }
   };
 };

@@ -17,6 +17,12 @@ struct streaming {
 
 /// Attention with the whole map of weights in memory and a softmax row by row, as papers time it.
 /// Saves the map.
+///
+/// @tparam Gemm the matrix product: `plain_gemm`; `cblas` (`policies/blas.hpp`) on the host;
+///         `cublas` (`policies/cublas.cuh`) on a GPU; or a type of yours. It needs
+///         `static constexpr bool host_memory` (true if it works on host memory) and
+///         `bool multiply(CUstream_st* stream, gemm_call const&) const`, which returns false and
+///         does nothing for a product that it cannot compute: the library's loops then do.
 template <class Gemm = plain_gemm>
 struct materialized {
   Gemm gemm{};

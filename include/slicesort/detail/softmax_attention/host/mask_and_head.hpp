@@ -51,15 +51,15 @@ struct attention_mask {
     static_assert(attention_queries <= 64);
     using HeadMask = head_mask_t<Mask>;
     attention_mask m{&mask, nullptr, nullptr, nullptr};
-    m.range = [](void const* self, attention_head const& head, index_t query, int queries,
+    m.range = [](void const* object, attention_head const& head, index_t query, int queries,
                  key_range* ranges) {
-      auto const& head_mask = mask_of<Mask>(self, head);
+      auto const& head_mask = mask_of<Mask>(object, head);
       for (int i = 0; i < queries; ++i) ranges[i] = range_of_keys(head_mask, query + i, head.keys);
     };
     if constexpr (is_sparse<Mask>) {
-      m.allowed = [](void const* self, attention_head const& head, attention_pairs pairs,
+      m.allowed = [](void const* object, attention_head const& head, attention_pairs pairs,
                      std::uint64_t* bits) {
-        auto const& head_mask = mask_of<Mask>(self, head);
+        auto const& head_mask = mask_of<Mask>(object, head);
         if constexpr (has_query_bits<HeadMask>) {
           std::uint64_t const queries = ~bits_from(pairs.queries);
           for (int j = 0; j < pairs.keys; ++j)
@@ -69,14 +69,14 @@ struct attention_mask {
           sparse_pairs<HeadMask>(head_mask, head.keys, pairs, bits).add(pairs.range());
         }
       };
-      m.find_keys = [](void const* self, attention_head const& head, pair_range& rest, int max_keys,
-                       index_t* keys) {
-        return sparse_keys<HeadMask>(mask_of<Mask>(self, head), max_keys, keys).find(rest);
+      m.find_keys = [](void const* object, attention_head const& head, pair_range& rest,
+                       int max_keys, index_t* keys) {
+        return sparse_keys<HeadMask>(mask_of<Mask>(object, head), max_keys, keys).find(rest);
       };
     } else if constexpr (has_allows<HeadMask>) {
-      m.allowed = [](void const* self, attention_head const& head, attention_pairs pairs,
+      m.allowed = [](void const* object, attention_head const& head, attention_pairs pairs,
                      std::uint64_t* bits) {
-        auto const& head_mask = mask_of<Mask>(self, head);
+        auto const& head_mask = mask_of<Mask>(object, head);
         for (int j = 0; j < pairs.keys; ++j) {
           std::uint64_t row = 0;
           for (int i = 0; i < pairs.queries; ++i)
@@ -90,11 +90,11 @@ struct attention_mask {
 
  private:
   template <class Mask>
-  static decltype(auto) mask_of(void const* self, attention_head const& head) {
+  static decltype(auto) mask_of(void const* object, attention_head const& head) {
     if constexpr (has_for_head<Mask>)
-      return static_cast<Mask const*>(self)->for_head(head.head);
+      return static_cast<Mask const*>(object)->for_head(head.head);
     else
-      return (void)head, *static_cast<Mask const*>(self);
+      return (void)head, *static_cast<Mask const*>(object);
   }
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of merge_attention. For every query, over the parts p that have keys for it:
 //   m = max m_p,  w_p = l_p exp(m_p - m),  l = sum w_p,  y = sum y_p (w_p / l)
-// in the order of the parts, in the accumulator's type, rounded once. Without keys in any part y =
-// 0, m = -infinity and l = 0.
+// in the order of the parts, in the accumulator's type, rounded once. Without keys in any part
+// y = 0, m = -infinity and l = 0.
 //
 // There is no backward. The backward pass of a part computes its weights exp(s - m_p) / l_p and
-// delta = <dy, y_p> from its state and y. Given the merged state and the merged y it computes exp(s
-// - m) / l and <dy, y>, so it yields the gradients of the whole.
+// delta = <dy, y_p> from its state and y. Given the merged state and the merged y it computes
+// exp(s - m) / l and <dy, y>, so it yields the gradients of the whole.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

@@ -5,8 +5,8 @@
 // 0, m = -infinity and l = 0.
 //
 // There is no backward. The backward pass of a part computes its weights exp(s - m_p) / l_p and
-// delta = <dy, y_p> from its state and y. Given the merged state and the merged y it computes exp(s
-// - m) / l and <dy, y>, so it yields the gradients of the whole.
+// delta = <dy, y_p> from its state and y. Given the merged state and the merged y it computes
+// exp(s - m) / l and <dy, y>, so it yields the gradients of the whole.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

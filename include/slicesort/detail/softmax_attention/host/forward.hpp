@@ -26,21 +26,22 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Division of queries into tasks. The tiles of a task share loaded keys. Results do not depend on
-// it.
+// Division of a head's queries into tasks, which changes no result. The tiles of a task share
+// loaded keys.
 struct attention_tasks {
-  index_t tiles, tiles_per_task, tasks_per_head;  // tiles of a head
+  index_t tiles_per_head, tiles_per_task, tasks_per_head;
 
   attention_tasks(attention_shape shape, unsigned threads, std::size_t element, bool sparse)
-      : tiles(shape.empty() ? 0 : (shape.queries + attention_queries - 1) / attention_queries) {
-    auto const head_tiles = static_cast<std::size_t>(tiles);
+      : tiles_per_head(
+            shape.empty() ? 0 : (shape.queries + attention_queries - 1) / attention_queries) {
+    auto const head_tiles = static_cast<std::size_t>(tiles_per_head);
     if (head_tiles == 0) {
       tiles_per_task = 1, tasks_per_head = 0;
       return;
     }
     if (sparse) {
-      tiles_per_task = std::min<index_t>(tiles, gathering_tiles);
-      tasks_per_head = (tiles + tiles_per_task - 1) / tiles_per_task;
+      tiles_per_task = std::min<index_t>(tiles_per_head, gathering_tiles);
+      tasks_per_head = (tiles_per_head + tiles_per_task - 1) / tiles_per_task;
       return;
     }
     // Queries and sums of a task's tiles stay in a cache of two megabytes.
@@ -55,7 +56,7 @@ struct attention_tasks {
             : head_tiles;
     tiles_per_task =
         static_cast<index_t>(std::clamp<std::size_t>(std::min(fair, head_tiles), 1, limit));
-    tasks_per_head = (tiles + tiles_per_task - 1) / tiles_per_task;
+    tasks_per_head = (tiles_per_head + tiles_per_task - 1) / tiles_per_task;
   }
 };
 
@@ -274,8 +275,8 @@ void streaming_forward(host_exec const& exec, attention_config const& config,
   for_each_task(exec, shape.pairs() * tasks.tasks_per_head, [&](unsigned thread, index_t task) {
     index_t const first = task % tasks.tasks_per_head * tasks.tiles_per_task;
     attention_forward_task<T>(config, kernels, in, task / tasks.tasks_per_head)
-        .run(layout.workspaces[thread], first, std::min(tasks.tiles_per_task, tasks.tiles - first),
-             y, state);
+        .run(layout.workspaces[thread], first,
+             std::min(tasks.tiles_per_task, tasks.tiles_per_head - first), y, state);
   });
 }
 

@@ -42,10 +42,14 @@ struct attention_shape : attention_sizes {
   constexpr index_t distances() const { return distances_of(queries, keys); }
 };
 
-// Parameters that forward and backward have in common.
-template <class Mask, class T>
-struct attention_params {
+// `State` is the element type of the saved state. streaming saves m and l of every query in the
+// accumulator's type, [batch, heads, queries, 2] (-infinity and 0 without keys). It does not save m
+// + log l, which would lose l beside a large m. materialized saves p in T, [batch, heads, queries,
+// keys].
+template <class Mask, class T, class State>
+struct attention_forward {
   using element = T;
+  static constexpr char const* name = "softmax_attention.forward";
   Mask mask;
   double scale = 0;
   gemm_callback gemm{};
@@ -53,33 +57,30 @@ struct attention_params {
   attention_inputs<T> in{};
   attention_lengths lengths{};
   dropout drop{};
-};
-
-// `State` is the element type of the saved state. streaming saves m and l of every query in the
-// accumulator's type, [batch, heads, queries, 2] (-infinity and 0 without keys). It does not save m
-// + log l, which would lose l beside a large m. materialized saves p in T, [batch, heads, queries,
-// keys].
-template <class Mask, class T, class State>
-struct attention_forward : attention_params<Mask, T> {
-  static constexpr char const* name = "softmax_attention.forward";
   tensor4<T> y{};
   tensor4<State> state{};
   bool saving = false;  // the state is saved
 
-  attention_shape shape() const { return attention_shape(this->in); }
+  attention_shape shape() const { return attention_shape(in); }
 };
 
 template <class Mask, class T, class State>
-struct attention_backward : attention_params<Mask, T> {
+struct attention_backward {
+  using element = T;
   static constexpr char const* name = "softmax_attention.backward";
+  Mask mask;
+  double scale = 0;
+  gemm_callback gemm{};
+  products multiply = products::exact;  // on the host
+  attention_inputs<T> in{};
+  attention_lengths lengths{};
+  dropout drop{};
   tensor4<T const> dy{}, y{};
   tensor4<State const> state{};
   attention_gradients<T> grads{};
   grad_mode mode = grad_mode::overwrite;
 
-  attention_shape shape() const {
-    return {this->in.q.extents(), this->in.v.extents(), grads.dbias.extents()};
-  }
+  attention_shape shape() const { return {in.q.extents(), in.v.extents(), grads.dbias.extents()}; }
 };
 
 // Backends see two operators, which differ in what they save.

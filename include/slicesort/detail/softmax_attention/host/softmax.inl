@@ -220,7 +220,7 @@ struct attention_rows {
       return so_far;
     else
       return horner<K - 1>(
-          r, fused_lanes(so_far, r, lanes::every(detail::reciprocal_factorial<A>(K))));
+          r, fused_lanes(so_far, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
   }
   // exp(x) for x <= 0, to two units in the last place. Subnormal results flush to 0; NaN
   // propagates. Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the
@@ -230,12 +230,12 @@ struct attention_rows {
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
     V const x = higher(unclamped, lanes::splat(least));
     V const biased =
-        fused_lanes(x, lanes::every(static_cast<A>(1.4426950408889634)), lanes::every(whole));
-    V const power = sum(biased, lanes::every(-whole));
-    V r = fused_lanes(power, lanes::every(-format::log2_high), x);
-    r = fused_lanes(power, lanes::every(-format::log2_low), r);
+        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(whole));
+    V const power = sum(biased, lanes::splat(-whole));
+    V r = fused_lanes(power, lanes::splat(-format::log2_high), x);
+    r = fused_lanes(power, lanes::splat(-format::log2_low), r);
     V const near_one = horner<format::exp_terms - 2>(
-        r, lanes::every(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
+        r, lanes::splat(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
     return product(near_one, as<V>(as<uint_lanes>(biased) << format::fraction_bits));
   }
 

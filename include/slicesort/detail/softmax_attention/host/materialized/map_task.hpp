@@ -51,8 +51,8 @@ class attention_map_task : attention_map_products<T> {
                   count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
     if (count == 0) return;
     total.extend(static_cast<int>(count), keys);
-    into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values}, rows_of(out.dy, query),
-             rows_of(in_.v).transposed());
+    into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values}, valid_rows(out.dy, query),
+             valid_rows(in_.v).transposed());
     dscores(state, out, query, memory_.map);
     for (index_t j = 0; j < keys; ++j)
       for (index_t i = 0; i < count; ++i)

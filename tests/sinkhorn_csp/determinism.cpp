@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 sinkhorn_csp gives the same bits on every backend, in every
+// SPDX-License-Identifier: Apache-2.0
+// sinkhorn_csp gives the same bits on every backend, in every
 // layout and for every split of the batch; basic.cpp checks their values.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Compares sparse_mix with expected results: every form of the
+// SPDX-License-Identifier: Apache-2.0
+// Compares sparse_mix with expected results: every form of the
 // call, layout and checkpoints. Returns an empty string, or a line with what is needed to repeat
 // the failure.
 #pragma once

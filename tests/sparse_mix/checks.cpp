@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Refused calls of sparse_mix: each rule has its message, a dry
+// SPDX-License-Identifier: Apache-2.0
+// Refused calls of sparse_mix: each rule has its message, a dry
 // run reports the same one, and nothing is written.
 #include "call.hpp"
 

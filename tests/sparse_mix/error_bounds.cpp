@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 sparse_mix against long double with a proven error bound,
+// SPDX-License-Identifier: Apache-2.0
+// sparse_mix against long double with a proven error bound,
 // and, in integers, against the product of its factors as dense matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"

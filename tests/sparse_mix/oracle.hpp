@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reference implementation of sparse_mix from its definition,
+// SPDX-License-Identifier: Apache-2.0
+// Reference implementation of sparse_mix from its definition,
 // one sample at a time, in any arithmetic: that of the element type, for exact bits; long double
 // with an error bound; dual numbers; integers.
 #pragma once

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Deleted overloads that turn a wrong argument list into one
+// SPDX-License-Identifier: Apache-2.0
+// Deleted overloads that turn a wrong argument list into one
 // readable error. An operator ends its public part with SLICESORT_REFUSE_OTHER_CALLS. The overloads
 // convert every argument, so a call that fits prefers the operator's functions. SFINAE ignores
 // them.

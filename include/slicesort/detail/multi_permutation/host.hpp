@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 multi_permutation on the host: a task sorts a chunk of
+// SPDX-License-Identifier: Apache-2.0
+// multi_permutation on the host: a task sorts a chunk of
 // columns, which leaves the first power in y, and then computes the other powers of each column in
 // per-thread memory.
 #pragma once

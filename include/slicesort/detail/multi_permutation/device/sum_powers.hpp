@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Weighted sums of powers of permutations, and their transpose.
+// SPDX-License-Identifier: Apache-2.0
+// Weighted sums of powers of permutations, and their transpose.
 // A sum visits one chain of rows of its column, so threads need not synchronize while they add.
 #pragma once
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The gradient of the weights, dweights(k - 1) = sum of dy *
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of the weights, dweights(k - 1) = sum of dy *
 // (P^k x), in double: summed over the rows of each column, then over the columns, in a fixed order
 // that determines the bits.
 #pragma once

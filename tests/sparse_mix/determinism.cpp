@@ -76,8 +76,8 @@ TEST_CASE_TEMPLATE("any number of threads, any executor", T, float, bfloat16) {
       for (ss::isa set : {ss::isa::portable, ss::isa::best})
         for (unsigned threads : {1u, 2u, 3u, 4u, 33u})
           CHECK(check_mix(p, ss::exec::host{threads, set}, saved) == "");
-      for (auto way : {test_executor::way::forwards, test_executor::way::backwards,
-                       test_executor::way::scattered, test_executor::way::threads}) {
+      for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
+                       test_executor::schedule::scattered, test_executor::schedule::threads}) {
         test_executor executor{way};
         CHECK(check_mix(p, any_exec(executor, 5), saved) == "");
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keep mask of dropout (../dropout.hpp) for a tile. Included once per instruction set.
+// Dropout keep mask of a tile (see ../dropout.hpp). Included once per instruction set.
 
 struct keep_mask {
   static constexpr int count = vector_bytes / 8, vectors = attention_queries / count;
@@ -17,7 +17,7 @@ struct keep_mask {
       }
       counters[g] = load_lanes<V>(first), bit[g] = load_lanes<V>(lane_bit);
     }
-    // Values have 32 bits, so a signed comparison is exact; it is also cheaper.
+    // Hashes have 32 bits, so a signed comparison is exact. It is also cheaper.
     signed_lanes const below =
         broadcast<signed_lanes>(static_cast<std::int64_t>(call.threshold) - 1);
     for (int j = 0; j < call.rows; ++j) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mask and parameters of a call, as host tasks see them. Function pointers stand for the mask, so
-// tasks are compiled once per element type.
+// Mask and parameters of a call for host tasks. The mask is type-erased, so tasks are compiled once
+// per element type.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -20,7 +20,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Queries [query, query + queries) of a head against keys [key, key + keys).
+// Queries [query, query + queries) and keys [key, key + keys) of a head.
 struct attention_pairs {
   index_t query;
   int queries;
@@ -30,17 +30,18 @@ struct attention_pairs {
   pair_range range() const { return {query, query + queries, key, key + keys}; }
 };
 
-// A mask behind function pointers, evaluated for many pairs at once.
+// Type-erased mask. Each function evaluates many pairs at once.
 struct attention_mask {
   void const* self;
-  // Writes the key ranges of queries query, query + 1, ..
+  // Writes the key ranges of `queries` queries from `query` on.
   void (*range)(void const* self, attention_head const&, index_t query, int queries,
                 key_range* ranges);
-  // Sets bit i of bits[j] if query + i may see key + j. Null: the ranges decide. Results of sparse
-  // masks include the ranges, those of others do not.
+  // Sets bit i of bits[j] if query + i may see key + j. Null if the key ranges alone decide. Sparse
+  // masks already apply the ranges here; other masks do not.
   void (*allowed)(void const* self, attention_head const&, attention_pairs, std::uint64_t* bits);
-  // Writes up to `max_keys` keys, ascending, that any of the queries sees. Returns their count and
-  // moves rest.first_key past the searched keys. Null: the mask is not sparse.
+  // Writes, in ascending order, up to `max_keys` keys that are visible to any of the queries.
+  // Returns their count and advances rest.first_key past the searched keys. Null if the mask is not
+  // sparse.
   int (*find_keys)(void const* self, attention_head const&, pair_range& rest, int max_keys,
                    index_t* keys);
 
@@ -120,7 +121,7 @@ struct attention_config {
   }
 };
 
-// Arguments of `compute_keep_mask` for some keys and the tile of queries from `query` on.
+// Arguments of `compute_keep_mask` for a block of keys and the query tile that begins at `query`.
 inline keep_mask_call make_keep_mask_call(attention_config const& config,
                                           attention_head const& head, index_t query, index_t key,
                                           index_t const* keys, int rows, std::uint64_t* bits) {
@@ -134,12 +135,12 @@ inline keep_mask_call make_keep_mask_call(attention_config const& config,
   return call;
 }
 
-// Key ranges of the queries of a tile.
+// Key ranges of the queries in a tile.
 struct attention_ranges {
   key_range query_ranges[attention_queries];
   key_range hull, common;  // union (without gaps) and intersection of the ranges
 
-  // Unused lanes get the full range, so a tile can still count as unmasked.
+  // Gives unused lanes the full range, so that a partial tile can still be unmasked.
   void evaluate(attention_mask const& mask, attention_head const& head, index_t query,
                 int queries) {
     index_t const keys = head.keys;
@@ -154,7 +155,7 @@ struct attention_ranges {
       hull.last = std::max(hull.last, query_ranges[i].last);
     }
   }
-  // Visible keys in [first, last), widened to whole blocks of product_rows counted from `first`.
+  // Visible keys in [first, last), rounded outwards to multiples of product_rows from `first`.
   key_range within(index_t first, index_t last) const {
     index_t const begin = std::max(first, hull.first), end = std::min(last, hull.last);
     if (begin >= end) return {first, first};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused
-// multiply-adds, so every instruction set gives the same bits. Included once per set, after
-// number_lanes.inl.
+// Softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic uses fused
+// multiply-adds, so every instruction set gives the same bits. Included once per instruction set,
+// after number_lanes.inl.
 
 template <class A>
 struct attention_rows {
@@ -120,7 +120,7 @@ struct attention_rows {
     }
   }
 
-  // Replaces scores by exp(score - maximum) and returns their sum.
+  // Replaces scores by exp(score - maximum) and returns the sum of the results.
   static A softmax_row(A* row, index_t count) {
     V max = as<V>(every_uint(minus_infinity_bits));
     A rest[row_lanes];
@@ -166,7 +166,7 @@ struct attention_rows {
 
  private:
   using format = detail::binary_format<A>;
-  static constexpr int row_lanes = 16;  // partial sums of a row, on every instruction set
+  static constexpr int row_lanes = 16;  // partial sums of a row, the same for every instruction set
   static constexpr lane_uint<A> minus_infinity_bits = (~lane_uint<A>{0} << format::fraction_bits);
 
   template <class To, class From>
@@ -182,7 +182,7 @@ struct attention_rows {
   }
   static SLICESORT_INLINE V product(V const& a, V const& b) { return fused_lanes(a, b, V{}); }
 
-  // Maximum of `start` and some rows, in four independent dependency chains.
+  // Maximum of `start` and `rows` rows, in four independent dependency chains.
   static SLICESORT_INLINE V greatest(V const& start, A const* s, int rows) {
     V a = start, b = start, c = start, d = start;
     int j = 0;
@@ -194,20 +194,20 @@ struct attention_rows {
     return higher(higher(a, b), higher(c, d));
   }
 
-  // All ones in lanes whose bit is set.
+  // Sets all bits of the lanes whose bit is set in `bits`.
   static SLICESORT_INLINE uint_lanes lane_mask(std::uint64_t bits) {
     lane_uint<A> bit[lanes::count];
     for (int i = 0; i < lanes::count; ++i) bit[i] = lane_uint<A>{1} << i;
     return ~equal(every_uint(static_cast<lane_uint<A>>(bits)) & load_lanes<uint_lanes>(bit),
                   uint_lanes{});
   }
-  // -m, or 0 if m is -infinity: -infinity minus itself would be NaN.
+  // Returns -m, or 0 if m is -infinity, because -infinity minus itself is NaN.
   static SLICESORT_INLINE V minus_finite(V const& m) {
     uint_lanes const bits = as<uint_lanes>(m),
                      sign = every_uint(lane_uint<A>{1} << (8 * sizeof(A) - 1));
     return as<V>((bits ^ sign) & ~equal(bits, every_uint(minus_infinity_bits)));
   }
-  // A key of weight 0 has gradient 0, whatever its value.
+  // Forces the gradient to 0 if the weight is 0, even if `dot` is NaN or infinite.
   static SLICESORT_INLINE V dscore_of(V const& weight, V const& dot, V const& delta) {
     V const difference = fused_lanes(delta, lanes::splat(A(-1)), dot);
     uint_lanes const none = equal(as<uint_lanes>(weight), uint_lanes{});
@@ -222,9 +222,9 @@ struct attention_rows {
       return horner<K - 1>(
           r, fused_lanes(so_far, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
   }
-  // exp(x) for x <= 0, to two units in the last place. Subnormal results flush to 0; NaN
-  // propagates. Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the
-  // lower clamp of x yields a power of two that is 0.
+  // exp(x) for x <= 0, with an error of up to 2 ulp. Subnormal results flush to 0; NaN propagates.
+  // Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the lower clamp of x
+  // yields a power of two that is 0.
   static SLICESORT_INLINE V exponential(V const& unclamped) {
     constexpr A whole = format::integer_shift + static_cast<A>(format::bias);
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes a tile of queries, [query][channel] <-> [channel][query], by squares in registers.
+// Transposes a query tile, [query][channel] <-> [channel][query], in square blocks in registers.
 // Included once per instruction set, after number_lanes.inl.
 
 template <class A>

@@ -125,11 +125,11 @@ class attention_backward_steps {
   template <class Load>
   void load_keys(kv_rows const& kv, Load const& load) const {
     index_t const q = key_pitch(), v = value_pitch();
-    A* const numbers = kernels_.native() ? kv.dkeys : kv.keys;
-    load(in_.k, numbers, q);
+    A* const unpacked_keys = kernels_.native() ? kv.dkeys : kv.keys;
+    load(in_.k, unpacked_keys, q);
     if (kernels_.native()) {
-      kernels_.pair_columns(numbers, kv.rows * q, kv.keys);
-      kernels_.pair_rows(numbers, q, kv.rows, keys_for_sums(kv));
+      kernels_.pair_columns(unpacked_keys, kv.rows * q, kv.keys);
+      kernels_.pair_rows(unpacked_keys, q, kv.rows, keys_for_sums(kv));
     }
     load(in_.v, kv.values, v);
     kernels_.pack_columns(kv.values, kv.rows * v);
@@ -262,13 +262,13 @@ class attention_backward_steps {
       add_dscores(lanes, row, static_cast<int>(keys),
                   distance_sums() + query - first + shape_.keys - 1, -1);
     if (out_.grads.dbias.data() == nullptr) return;
-    A of_query[attention_keys];
+    A query_dscores[attention_keys];
     index_t const step = out_.grads.dbias.strides().channels;
     A const* const dscores = scratch_.products + row * attention_queries;
     for (int i = lanes.first; i < lanes.last; ++i) {
-      for (index_t j = 0; j < keys; ++j) of_query[j] = dscores[j * attention_queries + i];
-      io_.store(of_query, 0, 1, keys, head_.at(out_.grads.dbias, query + i) + first * step, 0, step,
-                out_.mode);
+      for (index_t j = 0; j < keys; ++j) query_dscores[j] = dscores[j * attention_queries + i];
+      io_.store(query_dscores, 0, 1, keys, head_.at(out_.grads.dbias, query + i) + first * step, 0,
+                step, out_.mode);
     }
   }
   void clear_distance_sums() const {
@@ -288,15 +288,15 @@ class attention_backward_steps {
   // Stores the key gradients, and zeros past the lengths.
   void finish(A* dkeys, A* dvalues) const {
     if (out_.grads.dk.data() != nullptr) {
-      index_t const numbers = padded_rows(head_.keys) * key_pitch();
-      for (index_t i = 0; i < numbers; ++i) dkeys[i] *= scratch_.scale[0];
+      index_t const elements = padded_rows(head_.keys) * key_pitch();
+      for (index_t i = 0; i < elements; ++i) dkeys[i] *= scratch_.scale[0];
       io_.store(dkeys, key_pitch(), head_, out_.grads.dk, 0, head_.keys, out_.mode);
     }
     if (out_.grads.dv.data() != nullptr) {
       if (config_.drop.drops()) {
         auto const scale = static_cast<A>(config_.drop.scale);
-        index_t const numbers = padded_rows(head_.keys) * value_pitch();
-        for (index_t i = 0; i < numbers; ++i) dvalues[i] *= scale;
+        index_t const elements = padded_rows(head_.keys) * value_pitch();
+        for (index_t i = 0; i < elements; ++i) dvalues[i] *= scale;
       }
       io_.store(dvalues, value_pitch(), head_, out_.grads.dv, 0, head_.keys, out_.mode);
     }

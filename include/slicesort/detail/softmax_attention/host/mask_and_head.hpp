@@ -34,15 +34,15 @@ struct attention_pairs {
 struct attention_mask {
   void const* self;
   // Writes the key ranges of `queries` queries from `query` on.
-  void (*range)(void const* self, attention_head const&, index_t query, int queries,
+  void (*range)(void const* mask, attention_head const&, index_t query, int queries,
                 key_range* ranges);
   // Sets bit i of bits[j] if query + i may see key + j. Null if the key ranges alone decide. Sparse
   // masks already apply the ranges here; other masks do not.
-  void (*allowed)(void const* self, attention_head const&, attention_pairs, std::uint64_t* bits);
+  void (*allowed)(void const* mask, attention_head const&, attention_pairs, std::uint64_t* bits);
   // Writes, in ascending order, up to `max_keys` keys that are visible to any of the queries.
   // Returns their count and advances rest.first_key past the searched keys. Null if the mask is not
   // sparse.
-  int (*find_keys)(void const* self, attention_head const&, pair_range& rest, int max_keys,
+  int (*find_keys)(void const* mask, attention_head const&, pair_range& rest, int max_keys,
                    index_t* keys);
 
   bool sparse() const { return find_keys != nullptr; }
@@ -52,37 +52,37 @@ struct attention_mask {
     static_assert(attention_queries <= 64);
     using HeadMask = head_mask_t<Mask>;
     attention_mask m{&mask, nullptr, nullptr, nullptr};
-    m.range = [](void const* object, attention_head const& head, index_t query, int queries,
+    m.range = [](void const* erased_mask, attention_head const& head, index_t query, int queries,
                  key_range* ranges) {
-      auto const& head_mask = mask_of<Mask>(object, head);
+      auto const& head_mask = mask_of<Mask>(erased_mask, head);
       for (int i = 0; i < queries; ++i) ranges[i] = range_of_keys(head_mask, query + i, head.keys);
     };
     if constexpr (is_sparse<Mask>) {
-      m.allowed = [](void const* object, attention_head const& head, attention_pairs pairs,
+      m.allowed = [](void const* erased_mask, attention_head const& head, attention_pairs pairs,
                      std::uint64_t* bits) {
-        auto const& head_mask = mask_of<Mask>(object, head);
+        auto const& head_mask = mask_of<Mask>(erased_mask, head);
         if constexpr (has_query_bits<HeadMask>) {
-          std::uint64_t const queries = ~bits_from(pairs.queries);
+          std::uint64_t const valid_bits = ~bits_from(pairs.queries);
           for (int j = 0; j < pairs.keys; ++j)
-            bits[j] = head_mask.query_bits(pairs.query, pairs.key + j) & queries;
+            bits[j] = head_mask.query_bits(pairs.query, pairs.key + j) & valid_bits;
         } else {
           std::fill_n(bits, pairs.keys, std::uint64_t{0});
           sparse_pairs<HeadMask>(head_mask, head.keys, pairs, bits).add(pairs.range());
         }
       };
-      m.find_keys = [](void const* object, attention_head const& head, pair_range& rest,
+      m.find_keys = [](void const* erased_mask, attention_head const& head, pair_range& rest,
                        int max_keys, index_t* keys) {
-        return sparse_keys<HeadMask>(mask_of<Mask>(object, head), max_keys, keys).find(rest);
+        return sparse_keys<HeadMask>(mask_of<Mask>(erased_mask, head), max_keys, keys).find(rest);
       };
     } else if constexpr (has_allows<HeadMask>) {
-      m.allowed = [](void const* object, attention_head const& head, attention_pairs pairs,
+      m.allowed = [](void const* erased_mask, attention_head const& head, attention_pairs pairs,
                      std::uint64_t* bits) {
-        auto const& head_mask = mask_of<Mask>(object, head);
+        auto const& head_mask = mask_of<Mask>(erased_mask, head);
         for (int j = 0; j < pairs.keys; ++j) {
-          std::uint64_t row = 0;
+          std::uint64_t query_bits = 0;
           for (int i = 0; i < pairs.queries; ++i)
-            row |= std::uint64_t{allows_key(head_mask, pairs.query + i, pairs.key + j)} << i;
-          bits[j] = row;
+            query_bits |= std::uint64_t{allows_key(head_mask, pairs.query + i, pairs.key + j)} << i;
+          bits[j] = query_bits;
         }
       };
     }
@@ -91,11 +91,11 @@ struct attention_mask {
 
  private:
   template <class Mask>
-  static decltype(auto) mask_of(void const* object, attention_head const& head) {
+  static decltype(auto) mask_of(void const* erased_mask, attention_head const& head) {
     if constexpr (has_for_head<Mask>)
-      return static_cast<Mask const*>(object)->for_head(head.head);
+      return static_cast<Mask const*>(erased_mask)->for_head(head.head);
     else
-      return (void)head, *static_cast<Mask const*>(object);
+      return (void)head, *static_cast<Mask const*>(erased_mask);
   }
 };
 
@@ -125,13 +125,13 @@ struct attention_config {
 inline keep_mask_call make_keep_mask_call(attention_config const& config,
                                           attention_head const& head, index_t query, index_t key,
                                           index_t const* keys, int rows, std::uint64_t* bits) {
-  auto const keys_of_head = static_cast<std::uint64_t>(head.all_keys),
-             first = static_cast<std::uint64_t>(query) * keys_of_head + 1;
+  auto const keys_per_head = static_cast<std::uint64_t>(head.all_keys),
+             first = static_cast<std::uint64_t>(query) * keys_per_head + 1;
   keep_mask_call call{};
   call.keep = bits, call.threshold = config.drop.threshold;
   call.keys = keys, call.key = key, call.rows = rows;
   call.counter = {config.drop.seed_of(head.sample, head.head) + counter_step * first,
-                  counter_step * keys_of_head};
+                  counter_step * keys_per_head};
   return call;
 }
 

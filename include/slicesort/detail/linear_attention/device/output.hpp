@@ -96,7 +96,7 @@ struct linear_output_kernel : row_tiles {
     tile products;
     products.clear();
     if (rows > 0) {
-      add_tile_sums(block, memory, position, rows, products);
+      add_sums(block, memory, position, rows, products);
       if (causal) add_own_pairs(block, memory, position, products);
       if constexpr (Step == step::outputs) invert_divisors(block, memory, rows);
     }
@@ -113,9 +113,8 @@ struct linear_output_kernel : row_tiles {
   }
 
   template <class Block>
-  SLICESORT_HD_INLINE void add_tile_sums(Block& block, shared_memory const& memory,
-                                         tile_position const& position, int rows,
-                                         tile& products) const {
+  SLICESORT_HD_INLINE void add_sums(Block& block, shared_memory const& memory,
+                                    tile_position const& position, int rows, tile& products) const {
     A const* const factor = factors == nullptr ? nullptr : factors + row_offset(position, side);
     index_t const tile_of_sums = causal ? position.tile : 0;
     auto const lhs_rows = make_operand<true>(lhs.matrix(position), position.row(), 0, rows, factor);

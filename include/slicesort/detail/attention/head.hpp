@@ -16,10 +16,10 @@ struct attention_head {
   index_t queries, keys;  // valid queries and keys
   index_t all_keys;
 
-  attention_head(attention_lengths const& lengths, attention_sizes const& s, index_t number)
-      : pair(number),
-        sample(number / s.heads),
-        head(number % s.heads),
+  attention_head(attention_lengths const& lengths, attention_sizes const& s, index_t index)
+      : pair(index),
+        sample(index / s.heads),
+        head(index % s.heads),
         queries(valid_rows(lengths.queries, sample, s.queries)),
         keys(valid_rows(lengths.keys, sample, s.keys)),
         all_keys(s.keys) {}

@@ -165,11 +165,11 @@ template <class A, class Arithmetic>
 SLICESORT_HD_INLINE divisor_terms<A> evaluate_divisor(Arithmetic& ops, divisor_config config, A d) {
   if (config.kind == divisor_kind::none) return {A(1), A(0)};
   A const eps = static_cast<A>(config.eps);
-  bool const sums = config.kind == divisor_kind::sum_plus, above = d > eps;
+  bool const sums = config.kind == divisor_kind::sum_plus, above_eps = d > eps;
   A const divisor = sums ? d + eps : d < eps ? eps : d;
   A const smallest = least_normal<A>();  // the reciprocal of a smaller value may overflow
   A const inverse = divisor < smallest && divisor > -smallest ? A(0) : ops.divide(A(1), divisor);
-  return {inverse, sums || above ? inverse : A(0)};
+  return {inverse, sums || above_eps ? inverse : A(0)};
 }
 
 template <class Direction>

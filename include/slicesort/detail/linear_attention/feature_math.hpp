@@ -64,21 +64,21 @@ struct contiguous_row {
 // first divided by its largest magnitude. The result is at most the largest finite A.
 template <class A, class Arithmetic, class Element>
 SLICESORT_HD_INLINE A row_norm(Arithmetic& ops, A square, index_t channels, Element const& x) {
-  constexpr A least = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
-  A const greatest = greatest_number<A>();
-  if (!(square < least || square > greatest)) return square_root(ops, square);
+  constexpr A min_square = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
+  A const max_number = greatest_number<A>();
+  if (!(square < min_square || square > max_number)) return square_root(ops, square);
   A largest(0), sum(0);
   for (index_t c = 0; c < channels; ++c) {
     A const element = x(c), magnitude = element < A(0) ? -element : element;
     if (magnitude > largest) largest = magnitude;
   }
-  if (largest == A(0) || largest > greatest) return largest;
+  if (largest == A(0) || largest > max_number) return largest;
   for (index_t c = 0; c < channels; ++c) {
     A const ratio = ops.divide(x(c), largest);
     sum = ops.fused_multiply_add(ratio, ratio, sum);
   }
   A const norm = ops.fused_multiply_add(largest, square_root(ops, sum), A(0));
-  return norm > greatest ? greatest : norm;
+  return norm > max_number ? max_number : norm;
 }
 
 // Divisor of a random_fourier row: its norm plus the floor.
@@ -102,9 +102,9 @@ template <class A, class Arithmetic>
 SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& ops, index_t row, index_t length) {
   using math = feature_math<single_numbers<Arithmetic, double>>;
   double const fraction = ops.divide(static_cast<double>(row + 1), static_cast<double>(2 * length));
-  single_numbers<Arithmetic, double> const numbers{ops};
+  single_numbers<Arithmetic, double> const wide_ops{ops};
   auto const angle =
-      math::sincos(numbers, math::product(numbers, fraction, 3.14159265358979323846));
+      math::sincos(wide_ops, math::product(wide_ops, fraction, 3.14159265358979323846));
   return {static_cast<A>(angle.cosine), static_cast<A>(angle.sine)};
 }
 

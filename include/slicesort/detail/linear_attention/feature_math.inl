@@ -38,11 +38,11 @@ struct feature_math {
   // the whole number n includes the exponent bias minus one, so its bits yield 2^(n - 1), or 0 at
   // the lower clamp of x. Second, the series computes twice the exponential.
   static SLICESORT_FEATURE_INLINE N exponential(Ops const& ops, N const& argument) {
-    constexpr A whole = format::integer_shift + static_cast<A>(format::bias - 1);
+    constexpr A shift = format::integer_shift + static_cast<A>(format::bias - 1);
     constexpr A lowest = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
     N const x = ops.higher(argument, ops.splat(lowest));
-    N const biased = ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(whole));
-    N const power = sum(ops, biased, ops.splat(-whole));
+    N const biased = ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(shift));
+    N const power = sum(ops, biased, ops.splat(-shift));
     N r = ops.fused(power, ops.splat(-format::log2_high), x);
     r = ops.fused(power, ops.splat(-format::log2_low), r);
     N const near_two = exp_terms_after<format::exp_terms - 2>(
@@ -58,8 +58,8 @@ struct feature_math {
   static SLICESORT_FEATURE_INLINE sine_and_cosine sincos(Ops const& ops, N const& argument) {
     constexpr bool wide = sizeof(A) == 8;
     constexpr A limit = wide ? static_cast<A>(1099511627776.0) : static_cast<A>(1048576.0);
-    N const below = negated(ops, ops.higher(negated(ops, argument), ops.splat(-limit)));
-    N const x = ops.higher(below, ops.splat(-limit));
+    N const upper_clamped = negated(ops, ops.higher(negated(ops, argument), ops.splat(-limit)));
+    N const x = ops.higher(upper_clamped, ops.splat(-limit));
     // Rounded number of quarter turns, in the low bits of the sum.
     N const shifted_count = ops.fused(x, ops.splat(static_cast<A>(0.63661977236758134308)),
                                       ops.splat(format::integer_shift));
@@ -95,12 +95,12 @@ struct feature_math {
 
  private:
   template <int K>
-  static SLICESORT_FEATURE_INLINE N exp_terms_after(Ops const& ops, N const& r, N const& so_far) {
+  static SLICESORT_FEATURE_INLINE N exp_terms_after(Ops const& ops, N const& r, N const& partial) {
     if constexpr (K < 0)
-      return so_far;
+      return partial;
     else
       return exp_terms_after<K - 1>(
-          ops, r, ops.fused(so_far, r, ops.splat(2 * detail::reciprocal_factorial<A>(K))));
+          ops, r, ops.fused(partial, r, ops.splat(2 * detail::reciprocal_factorial<A>(K))));
   }
   // Coefficients of the series of sin(r) / r (Odd = 1) and cos(r) (Odd = 0) in r^2.
   template <int K, int Odd>
@@ -108,11 +108,11 @@ struct feature_math {
     return (K % 2 == 0 ? A(1) : A(-1)) * detail::reciprocal_factorial<A>(2 * K + Odd);
   }
   template <int K, int Odd>
-  static SLICESORT_FEATURE_INLINE N terms_after(Ops const& ops, N const& square, N const& so_far) {
+  static SLICESORT_FEATURE_INLINE N terms_after(Ops const& ops, N const& square, N const& partial) {
     if constexpr (K < 0)
-      return so_far;
+      return partial;
     else
       return terms_after<K - 1, Odd>(ops, square,
-                                     ops.fused(so_far, square, ops.splat(coefficient<K, Odd>())));
+                                     ops.fused(partial, square, ops.splat(coefficient<K, Odd>())));
   }
 };

@@ -23,8 +23,8 @@ SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct merge_arithmetic {
-  unfused<A> apart{};
-  SLICESORT_HD A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
+  unfused<A> arithmetic{};
+  SLICESORT_HD A multiply_add(A a, A b, A c) const { return arithmetic.multiply_add(a, b, c); }
   SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 

@@ -23,16 +23,16 @@ constexpr index_t distances_of(index_t queries, index_t keys) {
 template <class T>
 tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
   if (in.bias.data() == nullptr) return in.bias;
-  extents4 const q = in.q.extents(), e = in.bias.extents();
-  strides4 d = in.bias.strides();
+  extents4 const q = in.q.extents(), bias_extents = in.bias.extents();
+  strides4 bias_strides = in.bias.strides();
   T const* first = in.bias.data();
-  if (e.batch == 1) d.batch = 0;
-  if (e.heads == 1) d.heads = 0;
-  if (is_relative(e, q.length)) {
-    first += (q.length > 0 ? q.length - 1 : 0) * d.channels;
-    d.length = -d.channels;
+  if (bias_extents.batch == 1) bias_strides.batch = 0;
+  if (bias_extents.heads == 1) bias_strides.heads = 0;
+  if (is_relative(bias_extents, q.length)) {
+    first += (q.length > 0 ? q.length - 1 : 0) * bias_strides.channels;
+    bias_strides.length = -bias_strides.channels;
   }
-  return {first, {q.batch, q.heads, q.length, in.k.extents().length}, d};
+  return {first, {q.batch, q.heads, q.length, in.k.extents().length}, bias_strides};
 }
 
 // Layout of the bias gradient.
@@ -59,9 +59,11 @@ struct bias_sums {
   struct group {
     index_t first, step, count;
   };
-  SLICESORT_HD constexpr group group_of(index_t number, index_t samples, index_t all_heads) const {
+  SLICESORT_HD constexpr group group_of(index_t group_index, index_t samples,
+                                        index_t all_heads) const {
     bool const one_batch = batch != samples, one_head = heads != all_heads;
-    index_t const sample = one_batch ? 0 : number / heads, head = one_head ? 0 : number % heads;
+    index_t const sample = one_batch ? 0 : group_index / heads,
+                  head = one_head ? 0 : group_index % heads;
     return {sample * all_heads + head, one_head ? 1 : all_heads,
             (one_batch ? samples : 1) * (one_head ? all_heads : 1)};
   }

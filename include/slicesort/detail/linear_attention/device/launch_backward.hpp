@@ -147,9 +147,9 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
                        linear_gradients<A> const& gradients, bool from_last, bool begins) const {
     index_t const r = params.feature.rows_of_w, channels = shape.channels;
     tile_sums<A> const partial{layout.sums.data, layout.sums.tiles, r * channels, r, channels};
-    feature_operand<T> const h{{}, gradients.phi, side.rows, params.feature.count, {}};
+    feature_operand<T> const product_grads{{}, gradients.phi, side.rows, params.feature.count, {}};
     linear_operand<T> const z{{}, features.z, side.rows, channels, {}};
-    base::sum_each_tile(side, h, nullptr, z, false, nullptr, partial);
+    base::sum_each_tile(side, product_grads, nullptr, z, false, nullptr, partial);
     scan_kernel<A> scan{};
     scan.sums = partial;
     scan.pairs = pairs.count;

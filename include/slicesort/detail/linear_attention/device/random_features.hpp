@@ -106,8 +106,8 @@ struct exp_features_kernel : row_tiles {
     if (position.column + f >= config.rows_of_w) return;
     for (int row = block.rank() / linear_tile; row < rows; row += linear_threads / linear_tile) {
       index_t const n = (first + row) * config.count + position.column + f;
-      A const above = math::sum(ops, features.phi[n], -features.maxima[first + row]);
-      A const e = math::exponential(ops, math::sum(ops, above, -features.norms[first + row]));
+      A const exponent = math::sum(ops, features.phi[n], -features.maxima[first + row]);
+      A const e = math::exponential(ops, math::sum(ops, exponent, -features.norms[first + row]));
       features.phi[n] = block.fused_multiply_add(e, scale, shift);
       if (features.slopes != nullptr) features.slopes[n] = math::product(ops, e, scale);
     }

@@ -57,16 +57,17 @@ class feature_rows {
 
   // Maximum of the first `width` elements of each row; ignores NaN.
   static void row_maxima(A const* from, index_t pitch, index_t width, int rows, A* maxima) {
-    constexpr A least = -std::numeric_limits<A>::infinity();
-    index_t const whole = width / count * count;
+    constexpr A minus_infinity = -std::numeric_limits<A>::infinity();
+    index_t const full_width = width / count * count;
     for (int i = 0; i < rows; ++i, from += pitch) {
-      V maximum = lanes::splat(least);
-      for (index_t c = 0; c < whole; c += count) maximum = higher(maximum, load_lanes<V>(from + c));
+      V maximum = lanes::splat(minus_infinity);
+      for (index_t c = 0; c < full_width; c += count)
+        maximum = higher(maximum, load_lanes<V>(from + c));
       A lane[std::size_t{count}];
       store_lanes(lane, maximum);
-      for (index_t c = whole; c < width; ++c)
-        lane[c - whole] = lane[c - whole] < from[c] ? from[c] : lane[c - whole];
-      A row_maximum = least;
+      for (index_t c = full_width; c < width; ++c)
+        lane[c - full_width] = lane[c - full_width] < from[c] ? from[c] : lane[c - full_width];
+      A row_maximum = minus_infinity;
       for (A const x : lane) row_maximum = row_maximum < x ? x : row_maximum;
       maxima[i] = row_maximum;
     }

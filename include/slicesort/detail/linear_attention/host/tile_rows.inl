@@ -46,9 +46,9 @@ class tile_rows {
         number_lanes<T>::template store<Stream>(
             to + c, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
       if (c == width) continue;
-      A rest[std::size_t{count}];
-      store_lanes(rest, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
-      for (index_t l = 0; c + l < width; ++l) to[c + l] = detail::rounded<T>(rest[l]);
+      A last_values[std::size_t{count}];
+      store_lanes(last_values, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
+      for (index_t l = 0; c + l < width; ++l) to[c + l] = detail::rounded<T>(last_values[l]);
     }
   }
 

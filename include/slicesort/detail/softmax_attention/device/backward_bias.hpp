@@ -89,23 +89,23 @@ struct attention_backward_bias_kernel {
     index_t pair_step, query_step, key_step;
     index_t count;
   };
-  SLICESORT_HD_INLINE tile_sequence first_tiles(index_t number) const {
+  SLICESORT_HD_INLINE tile_sequence first_tiles(index_t block_index) const {
     diagonal_bands const tiles = bands();
     tile_sequence sequence{};
     if (!relative()) {
       extents4 const e = tile.in.q.extents();
       index_t const tile_count = tiles.row_tiles * tiles.column_tiles;
-      auto const group = reduction.group_of(number / tile_count, e.batch, e.heads);
+      auto const group = reduction.group_of(block_index / tile_count, e.batch, e.heads);
       sequence.pair = group.first, sequence.pair_step = group.step, sequence.count = group.count;
-      sequence.query = number % tile_count / tiles.column_tiles * tiles.rows;
-      sequence.key = number % tiles.column_tiles * tiles.columns;
+      sequence.query = block_index % tile_count / tiles.column_tiles * tiles.rows;
+      sequence.key = block_index % tiles.column_tiles * tiles.columns;
       return sequence;
     }
-    index_t const band = tiles.first() + number % tiles.count();
+    index_t const band = tiles.first() + block_index % tiles.count();
     index_t const row = band < 0 ? divide_up(-band, tiles.step()) : 0,
                   column = row * tiles.step() + band;
     index_t const columns_left = divide_up(tiles.column_tiles - column, tiles.step());
-    sequence.pair = number / tiles.count();
+    sequence.pair = block_index / tiles.count();
     sequence.query = row * tiles.rows, sequence.key = column * tiles.columns;
     sequence.query_step = sequence.key_step = tiles.rows;
     sequence.count = columns_left < tiles.row_tiles - row ? columns_left : tiles.row_tiles - row;

@@ -141,8 +141,8 @@ struct attention_backward_kv_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void begin(Block& block, memory const& smem, int rows, int depths) const {
     attention_shape const s(in);
-    index_t const chunk = block.index() % depths, number = block.index() / depths;
-    index_t const first_key = number % tiles() * rows, pair = number / tiles();
+    index_t const chunk = block.index() % depths, tile_index = block.index() / depths;
+    index_t const first_key = tile_index % tiles() * rows, pair = tile_index / tiles();
     head_index const head{pair / s.heads, pair % s.heads};
     index_t const queries = valid_rows(lengths.queries, head.sample, s.queries);
     index_t const keys = valid_rows(lengths.keys, head.sample, s.keys);

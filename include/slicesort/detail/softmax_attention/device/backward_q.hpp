@@ -48,11 +48,11 @@ struct attention_backward_q_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
-    index_t const number = block.index() / chunks();
+    index_t const tile_index = block.index() / chunks();
     // Starts the blocks of the last queries first, because they have the most keys under a causal
     // mask.
-    tile.stage(block, smem, number / tile.tiles(),
-               (tile.tiles() - 1 - number % tile.tiles()) * tile.queries_of_block(),
+    tile.stage(block, smem, tile_index / tile.tiles(),
+               (tile.tiles() - 1 - tile_index % tile.tiles()) * tile.queries_of_block(),
                block.index() % chunks() * Width);
     attention_task const& task = *smem.task;
     gradients sums;

@@ -62,7 +62,7 @@ struct dscore_tile {
     auto const count = static_cast<std::size_t>(queries_of_block());
     constexpr auto row = static_cast<std::size_t>(pieces);
     constexpr auto keys = static_cast<std::size_t>(keys_of_tile);
-    std::size_t const numbers = computes_dbias ? sizeof(A) / sizeof(T) : 1;
+    std::size_t const terms_per_sum = computes_dbias ? sizeof(A) / sizeof(T) : 1;
     memory smem{};
     smem.rows = shared_memory.template allocate<piece>(2 * count * row);
     smem.tiles =
@@ -72,7 +72,7 @@ struct dscore_tile {
     smem.stats = shared_memory.template allocate<query_stats<A>>(count);
     smem.ranges = shared_memory.template allocate<key_range>(count);
     smem.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
-    smem.terms = shared_memory.template allocate<T>(count * keys * numbers);
+    smem.terms = shared_memory.template allocate<T>(count * keys * terms_per_sum);
     return smem;
   }
 
@@ -206,12 +206,12 @@ struct dscore_tile {
 
   // Stages the block's scores: [queries of the block, keys_of_tile].
   template <class Block>
-  static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& numbers) {
+  static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& dscores) {
     tile_lane const lane(block.rank());
     A* const warp_staging = staging + block.rank() / 32 * (16 * tiles_of_warp * keys_of_tile);
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      warp_staging[scores::row(i, lane) * keys_of_tile + scores::column(i, lane)] = numbers[i];
+      warp_staging[scores::row(i, lane) * keys_of_tile + scores::column(i, lane)] = dscores[i];
     block.sync();
   }
   // Stores staged gradients. When accumulating, skips zeros, such as those of masked pairs.

@@ -126,10 +126,10 @@ struct attention_forward_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void begin(Block& block, memory const& smem) const {
     index_t const heads = in.q.extents().heads;
-    index_t const number = block.index() / chunks(), pair = number / tiles();
+    index_t const tile_index = block.index() / chunks(), pair = tile_index / tiles();
     // Starts the blocks of the last queries first, because they have the most keys under a causal
     // mask.
-    index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
+    index_t const first = (tiles() - 1 - tile_index % tiles()) * queries_of_block();
     head_index const head{pair / heads, pair % heads};
     index_t const queries = valid_rows(lengths.queries, head.sample, in.q.extents().length);
     index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);

@@ -78,8 +78,8 @@ struct multiply_heads_kernel {
     piece* const a_tile = shared(block);
     piece* const b_tile = a_tile + rows_of_block * pieces;
     index_t const column = block.index() % column_tiles() * columns_of_block;
-    index_t const number = block.index() / column_tiles();
-    index_t const row = number % row_tiles() * rows_of_block, head = number / row_tiles();
+    index_t const tile_index = block.index() / column_tiles();
+    index_t const row = tile_index % row_tiles() * rows_of_block, head = tile_index / row_tiles();
     index_t const valid = valid_of(depth);
     head_rows<T> const a_rows = rows_of_matrix(a, head, valid_of(rows), valid),
                        b_rows = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
@@ -97,10 +97,10 @@ struct multiply_heads_kernel {
     }
     SLICESORT_UNROLL
     for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
-    tensor4<Out> const whole(c.data, {1, heads, rows.size, columns.size},
-                             {0, c.head_stride, c.row_stride, c.column_stride});
+    tensor4<Out> const output(c.data, {1, heads, rows.size, columns.size},
+                              {0, c.head_stride, c.row_stride, c.column_stride});
     store_tile<columns_of_block>(block, reinterpret_cast<A*>(a_tile), sums, 0,
-                                 head_results<Out>(whole, {0, head}, valid_of(rows), mode), row, 1,
+                                 head_results<Out>(output, {0, head}, valid_of(rows), mode), row, 1,
                                  column);
   }
 

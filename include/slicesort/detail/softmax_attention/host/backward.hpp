@@ -84,7 +84,7 @@ class attention_backward_task {
   void process_tile(attention_kv_rows<A> const& kv, index_t query, int count) const {
     attention_query_tile<A> const& tile = memory_.tiles[0];
     steps_.begin(tile, query, count);
-    index_t done = 0;  // dbias is complete up to this key
+    index_t dbias_end = 0;  // dbias is complete up to this key
     for (index_t key = tile.ranges->hull.first / attention_keys * attention_keys;
          key < tile.ranges->hull.last; key += attention_keys) {
       key_range const visible =
@@ -94,12 +94,12 @@ class attention_backward_task {
       steps_.compute_scores(tile, kv, query, count, visible);
       steps_.compute_dscores(tile, kv, {}, visible.first, keys,
                              steps_.keep_mask(query, visible.first, keys));
-      steps_.clear_dbias(query, count, done, visible.first);
+      steps_.clear_dbias(query, count, dbias_end, visible.first);
       steps_.store_dbias(query, {0, count}, 0, visible.first, keys);
       steps_.add_gradients(tile, kv, {}, count, visible.first, keys);
-      done = visible.last;
+      dbias_end = visible.last;
     }
-    steps_.clear_dbias(query, count, done, steps_.shape().keys);
+    steps_.clear_dbias(query, count, dbias_end, steps_.shape().keys);
     steps_.store_dq(tile, query, count);
   }
 
@@ -163,9 +163,9 @@ class attention_backward_task {
       std::copy_n(memory_.dkeys + key * q, rows * q, kv.dkeys + first * q);
       std::copy_n(memory_.dvalues + key * v, rows * v, kv.dvalues + first * v);
     });
-    index_t const beyond = kv.rows - gathered.count;
-    std::fill_n(kv.dkeys + gathered.count * q, beyond * q, A(0));
-    std::fill_n(kv.dvalues + gathered.count * v, beyond * v, A(0));
+    index_t const padding_rows = kv.rows - gathered.count;
+    std::fill_n(kv.dkeys + gathered.count * q, padding_rows * q, A(0));
+    std::fill_n(kv.dvalues + gathered.count * v, padding_rows * v, A(0));
   }
   void store_sums(attention_kv_rows<A> const& kv, gathered_keys const& gathered) const {
     index_t const q = steps_.key_pitch(), v = steps_.value_pitch();
@@ -223,7 +223,7 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
   bool const sparse = config.mask.sparse();
   if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const kernels(exec.instructions, config.multiply);
-  arena memory(w), after(w);
+  arena memory(w), second_pass_memory(w);
   streaming_backward_layout<T> const layout(memory, exec, s, sparse);
   auto task_out = out;
   if (s.dbias.form != bias_gradient::per_pair) task_out.grads.dbias = {};
@@ -236,7 +236,7 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
     });
   if (s.dbias.form == bias_gradient::relative)
     add_up_distances(exec, row_access<T>(kernels), s, layout.distance_sums, dbias, out.mode);
-  shared_bias_layout<T> const shared(after, exec, s, sparse);
+  shared_bias_layout<T> const shared(second_pass_memory, exec, s, sparse);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
     index_t const tiles = tiles_of_queries(s);

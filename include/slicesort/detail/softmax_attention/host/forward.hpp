@@ -51,12 +51,12 @@ struct attention_tasks {
     std::size_t const limit =
         std::clamp<std::size_t>((std::size_t{1} << 20) / bytes.number(), 1, 24);
     // Creates at least two tasks per thread if there are enough tiles.
-    std::size_t const fair =
+    std::size_t const tiles_for_balance =
         threads > 1
             ? (amount(shape.batch) * shape.heads * head_tiles).number() / (2 * std::size_t{threads})
             : head_tiles;
-    tiles_per_task =
-        static_cast<index_t>(std::clamp<std::size_t>(std::min(fair, head_tiles), 1, limit));
+    tiles_per_task = static_cast<index_t>(
+        std::clamp<std::size_t>(std::min(tiles_for_balance, head_tiles), 1, limit));
     tasks_per_head = (tiles_per_head + tiles_per_task - 1) / tiles_per_task;
   }
 };

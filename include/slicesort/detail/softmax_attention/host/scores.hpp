@@ -56,11 +56,11 @@ class attention_scratch {
   void mask(attention_kernels<T> const& kernels, attention_config const& config,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
             attention_pairs pairs) const {
-    bool const biased = bias.data() != nullptr;
+    bool const has_bias = bias.data() != nullptr;
     bool const unmasked =
         config.mask.allowed == nullptr && ranges.covers(pairs.key, pairs.key + pairs.keys);
-    if (unmasked && !biased) return;
-    index_t const bias_pitch = biased ? load_bias(head, bias, pairs) : 0;
+    if (unmasked && !has_bias) return;
+    index_t const bias_pitch = has_bias ? load_bias(head, bias, pairs) : 0;
     if (unmasked) return mask_scores(kernels, config, bias_pitch, {}, pairs.keys, nullptr, true);
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
@@ -79,14 +79,14 @@ class attention_scratch {
   void mask(attention_kernels<T> const& kernels, attention_config const& config,
             gathered_keys const& gathered, gathered_segment segment, attention_head const& head,
             tensor4<T const> bias, index_t query, int queries) const {
-    bool const biased = bias.data() != nullptr, unmasked = gathered.all_visible(segment, queries);
-    if (unmasked && !biased) return;
-    if (biased)
+    bool const has_bias = bias.data() != nullptr, unmasked = gathered.all_visible(segment, queries);
+    if (unmasked && !has_bias) return;
+    if (has_bias)
       load_bias(head, bias, segment.lanes, query, queries, segment.keys,
                 [&](int j) { return gathered.keys[segment.first + j]; });
     std::fill_n(first_, attention_queries, lane_uint<A>(0));
     std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(segment.keys));
-    mask_scores(kernels, config, biased ? attention_queries : 0, segment.lanes, segment.keys,
+    mask_scores(kernels, config, has_bias ? attention_queries : 0, segment.lanes, segment.keys,
                 gathered.pairs + segment.first, unmasked);
   }
 
@@ -130,9 +130,9 @@ class attention_scratch {
     }
     // Spans the last key of the first query to the first key of the last query.
     T const* const last = head.at(bias, pairs.query) + (pairs.key + pairs.keys - 1) * s.channels;
-    int const numbers = pairs.keys + pairs.queries - 1;
-    for (int n = 0; n < numbers; ++n) bias_[n] = static_cast<A>(last[-n * s.channels]);
-    std::fill(bias_ + numbers, bias_ + pairs.keys + attention_queries - 1, A(0));
+    int const count = pairs.keys + pairs.queries - 1;
+    for (int n = 0; n < count; ++n) bias_[n] = static_cast<A>(last[-n * s.channels]);
+    std::fill(bias_ + count, bias_ + pairs.keys + attention_queries - 1, A(0));
     return -1;
   }
   // Row j of the tile belongs to key key_of(j).

@@ -218,23 +218,23 @@ struct attention_rows {
   }
 
   template <int K>
-  static SLICESORT_INLINE V horner(V const& r, V const& sum) {
+  static SLICESORT_INLINE V horner(V const& r, V const& partial) {
     if constexpr (K < 0)
-      return sum;
+      return partial;
     else
-      return horner<K - 1>(r,
-                           fused_lanes(sum, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
+      return horner<K - 1>(
+          r, fused_lanes(partial, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
   }
   // exp(x) for x <= 0, with an error of up to 2 ulp. Subnormal results flush to 0; NaN propagates.
   // Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the lower clamp of x
   // yields a power of two that is 0.
   static SLICESORT_INLINE V exponential(V const& unclamped) {
-    constexpr A full = format::integer_shift + static_cast<A>(format::bias);
+    constexpr A shift = format::integer_shift + static_cast<A>(format::bias);
     constexpr A lowest = static_cast<A>(-format::bias * 0.6931471805599453);
     V const x = higher(unclamped, lanes::splat(lowest));
     V const biased =
-        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(full));
-    V const power = sum(biased, lanes::splat(-full));
+        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(shift));
+    V const power = sum(biased, lanes::splat(-shift));
     V r = fused_lanes(power, lanes::splat(-format::log2_high), x);
     r = fused_lanes(power, lanes::splat(-format::log2_low), r);
     V const near_one = horner<format::exp_terms - 2>(

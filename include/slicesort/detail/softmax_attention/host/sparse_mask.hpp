@@ -76,11 +76,11 @@ class sparse_keys {
   sparse_keys(Mask const& mask, int max_keys, index_t* keys)
       : mask_(mask), max_keys_(max_keys), keys_(keys) {}
 
-  // Returns the number of keys and advances `rest` past the searched keys.
-  int find(pair_range& rest) {
-    next_ = rest.last_key;
-    if (rest.first_key < rest.last_key) (void)add(rest);
-    rest.first_key = next_;
+  // Returns the number of keys and advances `unsearched` past the searched keys.
+  int find(pair_range& unsearched) {
+    next_ = unsearched.last_key;
+    if (unsearched.first_key < unsearched.last_key) (void)add(unsearched);
+    unsearched.first_key = next_;
     return count_;
   }
 

@@ -100,10 +100,11 @@ class attention_map_task : attention_map_products<T> {
   // Rows of the map per pass: about 4 MB, which fits in a shared cache. Slabs have equal sizes and
   // consist of whole tiles. Smaller slabs would load k and v too often.
   index_t slab_rows() const {
-    constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, fewest = 6 * tile;
+    constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, min_rows = 6 * tile;
     auto const parts = [](index_t n, index_t max_size) { return (n + max_size - 1) / max_size; };
     index_t const row = std::max<index_t>(head_.keys, 1) * static_cast<index_t>(sizeof(A)),
-                  slabs = std::max<index_t>(parts(head_.queries, std::max(bytes / row, fewest)), 1);
+                  slabs =
+                      std::max<index_t>(parts(head_.queries, std::max(bytes / row, min_rows)), 1);
     return parts(parts(head_.queries, slabs), tile) * tile;
   }
   // Computes rows [query, query + queries) of the map and of y.

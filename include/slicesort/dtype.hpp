@@ -91,7 +91,8 @@ struct bfloat16 {
 
 /// Properties of an element type. `half_types.hpp` adds the 16-bit types of compilers and of CUDA.
 /// To use another type, such as a framework's bfloat16, derive a specialization from the one of the
-/// same format: `template <> struct slicesort::dtype_traits<my_half> :
+/// same format:
+/// `template <> struct slicesort::dtype_traits<my_half> :
 /// slicesort::dtype_traits<slicesort::float16> {};` The type must be trivially copyable, have the
 /// size of that format, and convert from and to `float` by `static_cast`.
 ///

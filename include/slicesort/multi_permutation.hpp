@@ -25,10 +25,9 @@ SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// `y[b, :, c] = sum over k = 1 .. components of weights(k - 1) * P^k x[b, :,
-/// c]`, where P sorts that column: `(P v)[n] = v[p[n]]` with `p` the stable argsort, so `P v` is
-/// the sorted column (Sliceformer's multi-permutation, in its first version; the sum has no
-/// identity component).
+/// `y[b, :, c] = sum over k = 1 .. components of weights(k - 1) * P^k x[b, :, c]`, where P sorts
+/// that column: `(P v)[n] = v[p[n]]` with `p` the stable argsort, so `P v` is the sorted column
+/// (Sliceformer's multi-permutation, in its first version; the sum has no identity component).
 ///
 /// Backward `dx = sum over k of weights(k - 1) * (P^k)^T dy`, and, if requested,
 /// `dweights(k - 1) = sum over b, n, c of dy * (P^k x)`.

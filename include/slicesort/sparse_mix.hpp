@@ -16,9 +16,10 @@
 SLICESORT_OPERATORS_BEGIN
 
 /// A chain of sparse factors (Paramixer, section 3). Factor `m` (the first is 0) mixes the rows of
-/// every sample, in the same way for all channels: `z[i] = sum_k w[m, b, i, k] * v[(i + offset(k,
-/// m)) mod length]`; its output, `z` plus the residual, is the next factor's input. The caller
-/// provides the weights (in the paper one MLP per factor computes them from the rows).
+/// every sample, in the same way for all channels:
+/// `z[i] = sum_k w[m, b, i, k] * v[(i + offset(k, m)) mod length]`; its output, `z` plus the
+/// residual, is the next factor's input. The caller provides the weights (in the paper one MLP per
+/// factor computes them from the rows).
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`; w, dw:
 ///   `[factors, batch, length, links]`, or `[batch, length, links]` for one factor; states:

@@ -14,10 +14,10 @@
 ///   for which it is false, without a list of blocks.
 /// - `bool covers(...)` with the same arguments: true if each of these queries looks at each of
 ///   these keys. False is always safe. Where it is true, `allows` is not called.
-/// - `std::uint64_t query_bits(index_t first_query, index_t key)
-///   const`: bit i is set if query `first_query + i` looks at the key, which is in `[0, keys)`. The
-///   host calls it instead of the functions above for the pairs of a tile, which is faster for
-///   patterns that do not consist of blocks.
+/// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is set if query
+///   `first_query + i` looks at the key, which is in `[0, keys)`. The host calls it instead of the
+///   functions above for the pairs of a tile, which is faster for patterns that do not consist of
+///   blocks.
 /// - `auto for_head(index_t head) const`: the mask of a head, if masks differ between heads. It has
 ///   the functions above.
 /// - `char const* validate(index_t keys) const`, or `validate(mask_call) const`: returns null or

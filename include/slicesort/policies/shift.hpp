@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Shift policies (semantic): number of rows by which CSP moves each channel down,
 /// `w[n] = v[(n - J_c) mod length]` (CSP, eq. 3; page `csp.md` lists where paper and published code
-/// differ). A user-defined policy is any copyable type with `index_t shift(index_t channel, index_t
-/// channels, index_t length) const`. It may add `char const* validate(index_t channels)
-/// const`, which returns null or the error of its parameters. `length` is the length of the tensor.
-/// The result may be any integer and is taken modulo the sample's length. Shifts are computed on
-/// the host, once per call, also for `exec::cuda`.
+/// differ). A user-defined policy is any copyable type with
+/// `index_t shift(index_t channel, index_t channels, index_t length) const`. It may add
+/// `char const* validate(index_t channels) const`, which returns null or the error of its
+/// parameters. `length` is the length of the tensor. The result may be any integer and is taken
+/// modulo the sample's length. Shifts are computed on the host, once per call, also for
+/// `exec::cuda`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes sorts stable. A network leaves the indices of equal keys in any order; these functions sort
-// them within each run of equal keys. Few are sorted by insertion, many by a second sort of
-// composites (first row of the run | index), which costs less than the first sort. Included once
-// per instruction set, after codec.inl and bitonic.inl.
+// them within each run of equal keys. Short runs are sorted by insertion, many ties by a second
+// sort of composites (first row of the run | index), which costs less than the first sort. Included
+// once per instruction set, after codec.inl and bitonic.inl.
 
 // Exchanges the indices of two neighboring rows where the keys are equal and the indices inverted.
-// Returns true if any lane was.
+// Returns true if any lane was exchanged.
 template <class Row>
 SLICESORT_INLINE bool exchange_ties(Row& a, Row& b) {
   auto const swap = Row::inverted(a, b);
@@ -15,7 +15,7 @@ SLICESORT_INLINE bool exchange_ties(Row& a, Row& b) {
 }
 
 // Computes the composites of one part of the columns. Their upper half is the first row of the run,
-// so sorting them moves no index out of its run.
+// so sorting the composites keeps every index in its run.
 template <class Lane>
 void compose_ties(pairs<Lane> const* rows, std::size_t n, int, keys<Lane>* out) {
   using V = typename pairs<Lane>::vector;
@@ -75,7 +75,7 @@ void sort_tied_indices(Row* rows, std::size_t n, void* scratch) {
 }
 
 // Makes the sort of `n` rows stable. Insertion is quadratic in the length of a run: after `budget`
-// exchanges a second sort takes over.
+// exchanges it falls back to the second sort.
 template <class Row>
 void repair_ties(Row* rows, std::size_t n, void* scratch) {
   constexpr std::size_t step = 16;
@@ -84,7 +84,7 @@ void repair_ties(Row* rows, std::size_t n, void* scratch) {
   Row const* before = rows;
   for (std::size_t i = 0; i < n; i += step) {
     std::size_t const end = i + step < n ? i + step : n;
-    Row const* r = rows + position(i);  // the rows of a step are contiguous
+    Row const* r = rows + position(i);  // consecutive rows of a step are contiguous
     auto flagged = Row::inverted(*before, *r);
     for (std::size_t k = i + 1; k < end; ++k, ++r) flagged = flagged | Row::inverted(r[0], r[1]);
     before = r;

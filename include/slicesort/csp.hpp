@@ -165,10 +165,10 @@ class csp {
     else
       return !detail::ascends(alignment_, channel, extents.channels);
   }
-  detail::csp_config config_of(extents3 full) const {
+  detail::csp_config config_of(extents3 shape) const {
     detail::csp_config config{};
-    config.group = group(full);
-    config.reference = reference_of(full.channels);
+    config.group = group(shape);
+    config.reference = reference_of(shape.channels);
     config.policies = this;
     config.shift_by = [](void const* policies, index_t channel, extents3 extents) {
       return static_cast<csp const*>(policies)->shift_.shift(channel, extents.channels,

@@ -147,7 +147,7 @@ dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
   }
 }
 
-/// The identity with two rows exchanged: that of the first maximum and the readout row.
+/// The identity with two rows exchanged: the row of the first maximum and the readout row.
 template <class X>
 dense_matrix equivalent_matrix(max_exchange const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {

@@ -17,7 +17,7 @@ SLICESORT_TYPES_BEGIN
 enum class error_kind { none, argument, workspace, cuda };
 
 /// Result of an operator's checks: true if the call is accepted. `message` names the argument, its
-/// value and the required one; it is empty if there is no error.
+/// value and the required value; it is empty if there is no error.
 struct [[nodiscard]] status {
   error_kind kind = error_kind::none;
   char message[256] = {};

@@ -95,7 +95,7 @@ struct host_on {
 
 /// Runs on a CUDA stream (`cudaStream_t`; null is the default stream). The policy itself needs no
 /// CUDA header, but a call with it needs `slicesort/cuda.cuh` and a CUDA compiler. Every view,
-/// lengths and workspace included, must lie in memory that the stream's device can read. A call
+/// lengths and workspace included, must be in memory that the stream's device can access. A call
 /// enqueues its work on the stream and returns. It never allocates, waits, or reads device memory
 /// on the host, so it can be captured in a CUDA graph. Lengths are therefore clamped instead of
 /// checked.

@@ -163,12 +163,12 @@ struct options_of : Options... {
 
 /// Options of forward. Permutation operators copy rows past a length unchanged.
 using forward_options = options_of<row_lengths>;
-/// Options of backward; lengths must be those of forward.
+/// Options of backward; lengths must be the same as in forward.
 using backward_options = options_of<mode_option, row_lengths>;
 /// Options of attention's forward. Rows past a length are not read; outputs of queries past their
 /// length are zero.
 using attention_options = options_of<key_and_query_lengths, dropout_option>;
-/// Options of attention's backward; lengths and dropout must be those of forward.
+/// Options of attention's backward; lengths and dropout must be the same as in forward.
 using attention_backward_options = options_of<mode_option, key_and_query_lengths, dropout_option>;
 
 SLICESORT_TYPES_END

@@ -63,9 +63,9 @@ struct cublas {
       return m.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     };
     float const narrow[2] = {static_cast<float>(call.alpha), static_cast<float>(call.beta)};
-    double const full[2] = {call.alpha, call.beta};
-    void const* const factors = wide ? static_cast<void const*>(full) : narrow;
-    void const* const beta = wide ? static_cast<void const*>(full + 1) : narrow + 1;
+    double const wide_factors[2] = {call.alpha, call.beta};
+    void const* const factors = wide ? static_cast<void const*>(wide_factors) : narrow;
+    void const* const beta = wide ? static_cast<void const*>(wide_factors + 1) : narrow + 1;
     auto const count = [](index_t n) { return static_cast<int>(n); };
     use_stream(stream);
     cublasPointerMode_t const mode = pointer_mode();

@@ -136,8 +136,8 @@ struct strided {
            detail::are_multiples(d.least > near_by ? d.least : near_by, d.greatest, stride);
   }
   SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
-    index_t const distance = key - first_query, rest = distance % stride,
-                  first = rest < 0 ? rest + stride : rest,
+    index_t const distance = key - first_query, remainder = distance % stride,
+                  first = remainder < 0 ? remainder + stride : remainder,
                   radius = near_by < detail::max_mask_number ? near_by : detail::max_mask_number;
     std::uint64_t multiples = first < 64 ? std::uint64_t{1} << first : 0;
     for (index_t step = stride; step < 64; step *= 2) multiples |= multiples << step;

@@ -8,10 +8,9 @@
 ///
 /// It may add
 /// - `bool meets(index_t first_query, index_t last_query, index_t first_key, index_t last_key)
-///   const`: false if none of the queries `first_query .. last_query -
-///   1` looks at any of the keys `first_key .. last_key -
-///   1`. True is always safe. Together with `allows` it makes a mask sparse: attention skips tiles
-///   for which it is false, without a list of blocks.
+///   const`: false if none of the queries `first_query` to `last_query - 1` looks at any of the
+///   keys `first_key` to `last_key - 1`. True is always safe. Together with `allows` it makes a
+///   mask sparse: attention skips tiles for which it is false, without a list of blocks.
 /// - `bool covers(...)` with the same arguments: true if each of these queries looks at each of
 ///   these keys. False is always safe. Where it is true, `allows` is not called.
 /// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is set if query
@@ -203,8 +202,8 @@ struct pair_distances {
 // True if any, or all, of the integers `first .. last` are multiples of `step`.
 SLICESORT_HD constexpr bool has_multiple(index_t first, index_t last, index_t step) {
   if (first > last) return false;
-  index_t const rest = last % step;  // has the sign of last
-  return last - (rest < 0 ? rest + step : rest) >= first;
+  index_t const remainder = last % step;  // has the sign of last
+  return last - (remainder < 0 ? remainder + step : remainder) >= first;
 }
 SLICESORT_HD constexpr bool are_multiples(index_t first, index_t last, index_t step) {
   return first > last || step == 1 || (first == last && first % step == 0);
@@ -229,8 +228,8 @@ SLICESORT_HD constexpr pair_range blocks_of(pair_range r, index_t size) {
 }
 
 inline constexpr index_t max_mask_number = index_t{1} << 40;
-constexpr bool is_mask_number(index_t number, index_t least) {
-  return least <= number && number <= max_mask_number;
+constexpr bool is_mask_number(index_t value, index_t minimum) {
+  return minimum <= value && value <= max_mask_number;
 }
 
 SLICESORT_DETAIL_END

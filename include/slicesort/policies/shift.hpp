@@ -125,16 +125,16 @@ struct power_ceil {
   SLICESORT_ABI_TAG index_t shift(index_t channel, index_t channels, index_t length) const {
     if (length == 0) return 0;
     index_t const t = layer * channels + channel, total = layers * channels;
-    index_t const common = std::gcd(t, total), numerator = t / common, root = total / common;
-    auto const real = static_cast<double>(length);
+    index_t const divisor = std::gcd(t, total), numerator = t / divisor, root = total / divisor;
+    auto const length_value = static_cast<double>(length);
     // The result is an integer only if `length` is a perfect power. In that case rounding must not
     // raise it to the next integer.
     auto const base =
-        static_cast<index_t>(std::llround(std::pow(real, 1.0 / static_cast<double>(root))));
+        static_cast<index_t>(std::llround(std::pow(length_value, 1.0 / static_cast<double>(root))));
     if (detail::bounded_power(base, root, length) == length)
       return detail::bounded_power(base, numerator, length);
-    return static_cast<index_t>(
-        std::ceil(std::pow(real, static_cast<double>(numerator) / static_cast<double>(root))));
+    return static_cast<index_t>(std::ceil(
+        std::pow(length_value, static_cast<double>(numerator) / static_cast<double>(root))));
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     if (layer < 0 || layer >= layers) return "power_ceil: layer must be in 0..layers-1";

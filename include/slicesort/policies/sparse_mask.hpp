@@ -80,9 +80,9 @@ struct dilated_window {
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
-    index_t const least = -left * step, greatest = right * step;
-    return detail::has_multiple(d.least > least ? d.least : least,
-                                d.greatest < greatest ? d.greatest : greatest, step);
+    index_t const min_distance = -left * step, max_distance = right * step;
+    return detail::has_multiple(d.least > min_distance ? d.least : min_distance,
+                                d.greatest < max_distance ? d.greatest : max_distance, step);
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
@@ -217,7 +217,7 @@ struct chunk_back {
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const chunks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, size);
-    // No query sees three chunks, and no chunk is seen from all of four neighboring chunks.
+    // A query sees at most two chunks, and no chunk is visible to four neighboring chunks.
     if (chunks.last_query - chunks.first_query > 3 || chunks.last_key - chunks.first_key > 2)
       return false;
     for (index_t q = chunks.first_query; q < chunks.last_query; ++q)

@@ -23,7 +23,7 @@ SLICESORT_TYPES_BEGIN
 /// number, CHORD and CDIL connect all rows.
 SLICESORT_ABI_TAG constexpr index_t ceil_log2(index_t n) {
   index_t m = 0;
-  for (index_t rest = n > 0 ? n - 1 : 0; rest > 0; rest /= 2) ++m;
+  for (index_t remaining = n > 0 ? n - 1 : 0; remaining > 0; remaining /= 2) ++m;
   return m;
 }
 /// Largest `m` with `2^m <= n` (0 if `n < 1`): the number of factors in parts of the published
@@ -31,7 +31,7 @@ SLICESORT_ABI_TAG constexpr index_t ceil_log2(index_t n) {
 /// = 1000).
 SLICESORT_ABI_TAG constexpr index_t floor_log2(index_t n) {
   index_t m = 0;
-  for (index_t rest = n; rest > 1; rest /= 2) ++m;
+  for (index_t remaining = n; remaining > 1; remaining /= 2) ++m;
   return m;
 }
 

@@ -28,7 +28,7 @@ struct exchange_pairs_kernel {
   using bits = bits_t<T>;
 
   groups_view<T> view;
-  tile_type tile;  // with units of rows_of_byte rows
+  tile_type tile;  // its units have rows_of_byte rows
 
   template <class SharedAllocator>
   SLICESORT_HD T* shared(SharedAllocator& shared_memory) const {
@@ -124,7 +124,7 @@ struct return_pairs_kernel {
   tensor3<T> dx;  // may be dy
   group_rows order;
   grad_mode mode;
-  tile_type tile;  // with units of rows_of_byte rows
+  tile_type tile;  // its units have rows_of_byte rows
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {

@@ -26,7 +26,7 @@ struct sort_short_groups_kernel {
   using tile_type = group_tile<T, pad>;
 
   groups_view<T> view;
-  tile_type tile;  // with groups as units
+  tile_type tile;  // its units are groups
 
   template <class SharedAllocator>
   SLICESORT_HD T* shared(SharedAllocator& shared_memory) const {

@@ -42,7 +42,7 @@ template <class T>
 index_t best_pitch(index_t min_pitch, index_t const* row, int width) {
   constexpr index_t line = 64 / static_cast<index_t>(sizeof(T));
   constexpr std::size_t sets = 64;
-  constexpr int acceptable_sharing = 4;  // of 8 or more ways
+  constexpr int acceptable_sharing = 4;  // caches have at least 8 ways
   index_t best = min_pitch;
   for (int best_sharing = tile_columns + 1, k = 0;
        k < csp_pitches && best_sharing > acceptable_sharing; ++k) {
@@ -60,7 +60,7 @@ index_t best_pitch(index_t min_pitch, index_t const* row, int width) {
 template <class T>
 struct csp_scratch {
   T* columns;             // shifted channels, each contiguous: [32][pitch]
-  index_t pitch;          // the smallest of csp_pitches
+  index_t pitch;          // distance of two channels
   T* stage;               // rows of a chunk or a batch: [rows][32]
   std::uint16_t* order;   // permutation of a chunk: [rows][32]
   unsigned char* sorter;  // scratch of the tile sorter

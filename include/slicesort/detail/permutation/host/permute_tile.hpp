@@ -92,7 +92,7 @@ void prefetch_copied_rows(permuted_tile<T> const& tile, index_t i, int count) {
   }
 }
 
-// Loads the tile in the order of y, or with Gather in that of x.
+// Loads the tile in the row order of y, or with Gather in the row order of x.
 template <bool Gather, class Index, class T>
 void load_tile(permuted_tile<T> const& tile) {
   constexpr int batch = 8;

@@ -106,7 +106,7 @@ struct merge_runs_kernel {
     SLICESORT_HD bits operator()(index_t i) const { return ordered_key(values[i], ascending); }
   };
 
-  // Computes elements begin .. begin + items of the merge of [0, a_count) and [a_count, count).
+  // Computes elements [begin, begin + items) of the merge of [0, a_count) and [a_count, count).
   SLICESORT_HD static void merge(memory const& buffers, bool ascending, int a_count, int count,
                                  int begin, T (&value)[items], std::uint32_t (&row)[items]) {
     key_at const a{buffers.values, ascending}, b{buffers.values + a_count, ascending};

@@ -44,10 +44,14 @@ struct run_column {
     if (column_number >= tiles.columns) return;  // the last tile may have unused columns
     column = tiles.view.locate(tiles.first_column + column_number);
     ascending = tiles.view.ascending(column);
-    index_t const below = tiles.view.rows(column) - row,
-                  valid_below = tiles.view.valid(column) - row;
-    rows = static_cast<int>(below < 0 ? 0 : below < tiles.run_rows ? below : tiles.run_rows);
-    valid = static_cast<int>(valid_below < 0 ? 0 : valid_below < rows ? valid_below : rows);
+    index_t const remaining = tiles.view.rows(column) - row,
+                  remaining_valid = tiles.view.valid(column) - row;
+    rows = static_cast<int>(remaining < 0                ? 0
+                            : remaining < tiles.run_rows ? remaining
+                                                         : tiles.run_rows);
+    valid = static_cast<int>(remaining_valid < 0      ? 0
+                             : remaining_valid < rows ? remaining_valid
+                                                      : rows);
   }
 
   // Returns true if some value cannot be decoded from its key.

@@ -22,8 +22,8 @@ template <class Block, class T>
 SLICESORT_HD_INLINE std::uint32_t upper_key(bits_t<T> value) {
   if constexpr (is_upper_part_of_float<T>) {
     float const canonical = Block::canonicalize(upper_part_of_float<T>(value));
-    auto const number = bit_cast<std::uint32_t>(canonical);
-    return number ^ (sign_mask(number) | 0x80000000u);
+    auto const float_bits = bit_cast<std::uint32_t>(canonical);
+    return float_bits ^ (sign_mask(float_bits) | 0x80000000u);
   } else if constexpr (sizeof(T) == 2) {
     return static_cast<std::uint32_t>(sortable_key<T>(value)) << 16;
   } else if constexpr (sizeof(T) == 4) {
@@ -49,10 +49,10 @@ struct row_words {
     return ((upper_key<Block, T>(value) ^ flip) & ~rows_mask) | row;
   }
   // Padding word, which sorts after all words with smaller row numbers.
-  static SLICESORT_HD_INLINE type behind(std::uint32_t row) { return ~rows_mask | row; }
-  static SLICESORT_HD_INLINE std::uint32_t row(type w) { return w & rows_mask; }
+  static SLICESORT_HD_INLINE type padding(std::uint32_t row) { return ~rows_mask | row; }
+  static SLICESORT_HD_INLINE std::uint32_t row(type word) { return word & rows_mask; }
   // True if two truncated keys are equal; `difference` is the XOR of their words.
-  static SLICESORT_HD_INLINE bool cut_alike(type difference) { return difference <= rows_mask; }
+  static SLICESORT_HD_INLINE bool may_tie(type difference) { return difference <= rows_mask; }
 };
 
 // Row numbers of a column in shared memory, one byte each.
@@ -66,7 +66,7 @@ struct row_bytes {
 // Stable insertion sort of row numbers by full key, key(row). Fast because the truncated keys are
 // sorted already.
 template <class Key>
-SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key) {
+SLICESORT_HD_INLINE void insertion_sort_rows(row_bytes order, int count, Key const& key) {
   SLICESORT_NO_UNROLL
   for (int i = 1; i < count; ++i) {
     std::uint8_t const row = order[i];
@@ -74,9 +74,9 @@ SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key)
     int position = i;
     SLICESORT_NO_UNROLL
     for (; position > 0; --position) {
-      std::uint8_t const before = order[position - 1];
-      if (!(row_key < key(before))) break;
-      order[position] = before;
+      std::uint8_t const previous_row = order[position - 1];
+      if (!(row_key < key(previous_row))) break;
+      order[position] = previous_row;
     }
     order[position] = row;
   }
@@ -84,7 +84,7 @@ SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key)
 
 // Returns the smallest XOR of two neighbors among the first `count` words.
 template <std::size_t Rows>
-SLICESORT_HD_INLINE std::uint32_t least_difference(std::uint32_t const (&v)[Rows], int count) {
+SLICESORT_HD_INLINE std::uint32_t min_difference(std::uint32_t const (&v)[Rows], int count) {
   std::uint32_t smallest = ~0u;
   for_register_rows<static_cast<int>(Rows)>(count, [&](int i) {
     if (i == 0) return;
@@ -118,16 +118,17 @@ SLICESORT_HD_INLINE void sort_row_words(Column const& column, row_bytes order, i
     if (valid < first + register_group<Rows>) {
       SLICESORT_UNROLL
       for (int i = first; i < first + register_group<Rows>; ++i)
-        v[i] = i < valid ? v[i] : words::behind(static_cast<std::uint32_t>(i));
+        v[i] = i < valid ? v[i] : words::padding(static_cast<std::uint32_t>(i));
     }
   }
   sort_keys<comparator<Block, words>, Rows>(v);
   if constexpr (words::cuts_keys) {
-    if (words::cut_alike(least_difference(v, valid))) {
+    if (words::may_tie(min_difference(v, valid))) {
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) order[i] = static_cast<std::uint8_t>(words::row(v[i]));
-      insert_rows(order, valid,
-                  [&](int row) { return column_key<T>(bit_cast<bits>(column[row]), ascending); });
+      insertion_sort_rows(order, valid, [&](int row) {
+        return column_key<T>(bit_cast<bits>(column[row]), ascending);
+      });
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) v[i] = order[i];
     }

@@ -138,8 +138,8 @@ struct sort_tile_kernel {
   }
   // Rows of the run, regardless of each column's valid rows.
   SLICESORT_HD_INLINE int rows_from(index_t first_row) const {
-    index_t const below = view.length() - first_row;
-    return static_cast<int>(below < run_rows ? below : run_rows);
+    index_t const remaining = view.length() - first_row;
+    return static_cast<int>(remaining < run_rows ? remaining : run_rows);
   }
   // Tile in the shared memory of the block that owns the column of this thread.
   template <class Block, class Tile>

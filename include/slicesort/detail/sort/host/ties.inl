@@ -20,11 +20,11 @@ template <class Lane>
 void compose_ties(pairs<Lane> const* rows, std::size_t n, int, keys<Lane>* out) {
   using V = typename pairs<Lane>::vector;
   constexpr int half = 4 * sizeof(Lane);
-  V first = broadcast<V>(Lane{0}), before = first;
+  V first = broadcast<V>(Lane{0}), previous = first;
   for (std::size_t i = 0; i < n; ++i) {
     pairs<Lane> const& r = rows[row_at<pairs<Lane>>(i)];
-    first = select(equal(r.key, before), first, broadcast<V>(static_cast<Lane>(i)));
-    before = r.key;
+    first = select(equal(r.key, previous), first, broadcast<V>(static_cast<Lane>(i)));
+    previous = r.key;
     out[row_at<keys<Lane>>(i)].key = first << half | r.index;
   }
 }
@@ -46,12 +46,12 @@ inline constexpr int composite_parts(pairs<Lane> const*) {
 inline void compose_ties(wide_pairs const* rows, std::size_t n, int part,
                          keys<std::uint32_t>* out) {
   using V = wide_pairs::vector;
-  V first = broadcast<V>(0u), before = first;
+  V first = broadcast<V>(0u), previous = first;
   for (std::size_t i = 0; i < n; ++i) {
     wide_pairs const& r = rows[row_at<wide_pairs>(i)];
     V const key = part == 0 ? r.key : r.key_high;
-    first = select(equal(key, before), first, broadcast<V>(static_cast<std::uint32_t>(i)));
-    before = key;
+    first = select(equal(key, previous), first, broadcast<V>(static_cast<std::uint32_t>(i)));
+    previous = key;
     out[row_at<keys<std::uint32_t>>(i)].key = first << 16 | wide_codec<float>::index_half(r, part);
   }
 }
@@ -81,13 +81,13 @@ void repair_ties(Row* rows, std::size_t n, void* scratch) {
   constexpr std::size_t step = 16;
   constexpr std::size_t (*position)(std::size_t) = row_at<Row>;
   std::size_t budget = n / 16 + 16;
-  Row const* before = rows;
+  Row const* previous = rows;
   for (std::size_t i = 0; i < n; i += step) {
     std::size_t const end = i + step < n ? i + step : n;
     Row const* r = rows + position(i);  // consecutive rows of a step are contiguous
-    auto flagged = Row::inverted(*before, *r);
+    auto flagged = Row::inverted(*previous, *r);
     for (std::size_t k = i + 1; k < end; ++k, ++r) flagged = flagged | Row::inverted(r[0], r[1]);
-    before = r;
+    previous = r;
     if (!any_set(flagged)) continue;
     for (std::size_t k = i > 0 ? i : 1; k < end; ++k)
       for (std::size_t j = k; j > 0 && exchange_ties(rows[position(j - 1)], rows[position(j)]); --j)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between kernels and the code that runs them.
+// Interface between kernels and the code that runs them.
 //
 // A *kernel* is a trivially copyable struct of arguments with
 //   static constexpr int max_threads;        // launch bound
@@ -63,7 +63,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Backend of an operator on any grid, specialized in detail/<op>/device.hpp.
+// Backend of an operator for any grid. Specialized in detail/<op>/device.hpp.
 template <class Op>
 struct device_implementation;
 
@@ -74,7 +74,7 @@ constexpr SLICESORT_HD std::size_t shared_slice(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
-// Counts the shared memory that a kernel allocates.
+// Shared memory allocator that only counts bytes.
 class shared_counter {
  public:
   template <class T>
@@ -94,13 +94,13 @@ template <class Kernel>
 inline constexpr bool has_shared<Kernel, decltype(void(std::declval<Kernel const&>().shared(
                                              std::declval<shared_counter&>())))> = true;
 
-// The second launch bound of a kernel.
+// Second launch bound of a kernel.
 template <class Kernel, class = void>
 inline constexpr int min_blocks_of = 1;
 template <class Kernel>
 inline constexpr int min_blocks_of<Kernel, decltype(void(Kernel::min_blocks))> = Kernel::min_blocks;
 
-// Shared memory that a launch of `kernel` needs.
+// Bytes of shared memory that a launch of `kernel` needs.
 template <class Kernel>
 std::size_t shared_bytes(Kernel const& kernel) {
   shared_counter counter;
@@ -113,13 +113,13 @@ SLICESORT_HD constexpr std::common_type_t<A, B> divide_up(A a, B b) {
   return (a + b - 1) / b;
 }
 
-// The largest power of two <= n, for n >= 1.
+// Returns the largest power of two <= n. Requires n >= 1.
 constexpr index_t power_of_two_below(index_t n) {
   index_t p = 1;
   while (p <= n / 2) p *= 2;
   return p;
 }
-// The smallest power of two >= n.
+// Returns the smallest power of two >= n.
 constexpr index_t power_of_two_above(index_t n) {
   index_t p = 1;
   while (p < n) p *= 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of views along the batch, for workspaces that hold a few samples at a time, and row
-// numbers in the workspace, 16 bits wide if possible.
+// Slices of views along the batch, for workspaces that hold a few samples at a time. Row numbers in
+// the workspace use 16 bits if the length allows.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

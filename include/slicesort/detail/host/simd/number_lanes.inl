@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIMD loads, sums, roundings and stores of elements T in the accumulator's type. Converts 16-bit
-// types by integer arithmetic, with the bits of dtype.hpp, except that every NaN becomes the one of
-// math/rounded.hpp. Included for each instruction set.
+// types by integer arithmetic. Results are bitwise equal to dtype.hpp, except that every NaN
+// becomes the canonical NaN of math/rounded.hpp. Included for each instruction set.
 
 // clang-format off
 #include <slicesort/detail/host/simd/fused_lanes.inl>
@@ -27,7 +27,7 @@ struct number_lanes {
   static SLICESORT_INLINE V splat(A value) {
     return splat_of(value, std::make_index_sequence<std::size_t{count}>{});
   }
-  // a + b, never reassociated, even under -ffast-math.
+  // Returns a + b without reassociation, even under -ffast-math.
   static SLICESORT_INLINE V plus(V const& a, V const& b) {
     SLICESORT_AS_WRITTEN
     V sum = a + b;
@@ -60,8 +60,9 @@ struct number_lanes {
     else
       return reinterpret_cast<V>(widened(narrowed(v)));
   }
-  // Sums lanes l and l ^ Half: of a if bit `Half` of l is clear, else of b. Folding `count` vectors
-  // pairwise with Half = count / 2, .., 2, 1 yields the vector of their sums.
+  // Lane l of the result is the sum of lanes l and l ^ Half of a or, if bit `Half` of l is set, of
+  // b. Folding `count` vectors pairwise with Half = count / 2, .., 2, 1 yields the vector of their
+  // sums.
   template <int Half>
   static SLICESORT_INLINE V fold(V const& a, V const& b) {
     return fold_of<Half>(a, b, std::make_index_sequence<std::size_t{count}>{});

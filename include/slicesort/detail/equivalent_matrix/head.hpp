@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One head of the attention that `equivalent_matrix` is called with, in double, on the host.
+// Copy of one attention head of the input of `equivalent_matrix`, in double on the host.
 #pragma once
 
 #include <slicesort/detail/attention/check.hpp>
@@ -12,7 +12,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Queries and keys of one head of a sample.
+// Copies of the queries and keys of one head of a sample.
 template <class T>
 class matrix_head {
  public:
@@ -51,7 +51,7 @@ class matrix_head {
 
  public:
   tensor4<double const> const q, k;
-  attention_options lengths{};  // empty unless the caller passed some: not every mask takes lengths
+  attention_options lengths{};  // empty unless passed, because not every mask takes lengths
 };
 
 SLICESORT_DETAIL_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of max_exchange. A block processes a tile of columns; its threads share the rows.
+// Kernels of max_exchange. A block processes a tile of columns. Its threads share the rows.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,10 +16,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Elements that a thread has in flight. Rows are numbered in 32 bits: other_row are at most 2^31.
+// Loads in flight per thread. Row numbers fit in 32 bits, because there are at most 2^31 rows.
 inline constexpr int exchange_at_once = 8;
 
-// Copies x to y while searching for the maximum of each column, then exchanges it with row `row`.
+// Copies x to y and finds the maximum of each column, then exchanges it with row `row`.
 template <class T>
 struct max_exchange_kernel {
   static constexpr int max_threads = 512;
@@ -27,13 +27,13 @@ struct max_exchange_kernel {
 
   index_t row;
   tensor3<T const> x;
-  tensor3<T> y;        // may be x
-  index_rows maximum;  // one row number per column, or none
+  tensor3<T> y;        // may alias x
+  index_rows maximum;  // one row number per column; optional
   tensor1<index_t const> lengths;
   int width, threads;
   bool rows_adjacent;
 
-  // The maximum of each thread.
+  // Maximum that each thread found.
   struct candidates {
     key* keys;
     std::uint32_t* rows;
@@ -52,11 +52,11 @@ struct max_exchange_kernel {
     auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     column_of<T const> const from(x, at);
     column_of<T> const to(y, at);
-    // No row is exchanged if `row` is past the length.
+    // Exchanges nothing if `row` is past the length.
     auto valid = static_cast<std::uint32_t>(inside ? valid_rows(lengths, at.batch, e.length) : 0);
     if (valid <= row) valid = 0;
 
-    key largest = 0;  // below every key, so that the first row wins
+    key largest = 0;  // below every key, so the first row wins
     auto largest_row = static_cast<std::uint32_t>(row);
     bool const copying = x.data() != y.data();
     auto const end = copying && inside ? static_cast<std::uint32_t>(e.length) : valid;
@@ -109,7 +109,7 @@ struct max_exchange_kernel {
   }
 };
 
-// Copies dy to dx, with rows `row` and `maximum` of each column exchanged.
+// Copies dy to dx and exchanges rows `row` and `maximum` of each column.
 template <class T>
 struct exchange_rows_kernel {
   static constexpr int max_threads = 512;
@@ -117,7 +117,7 @@ struct exchange_rows_kernel {
   index_t row;
   tensor3<T const> dy;
   index_rows maximum;
-  tensor3<T> dx;  // may be dy
+  tensor3<T> dx;  // may alias dy
   grad_mode mode;
   int width;
   bool rows_adjacent;
@@ -131,7 +131,7 @@ struct exchange_rows_kernel {
     auto const own_row = static_cast<std::uint32_t>(row);
     std::uint32_t const other_row = inside ? index_column(maximum, at)[0] : own_row;
     T const own_value = inside ? from[row] : T{}, other_value = inside ? from[other_row] : T{};
-    block.sync();  // in place, both are overwritten next
+    block.sync();  // in place, both rows are overwritten next
 
     auto const end = inside ? static_cast<std::uint32_t>(e.length) : 0;
     auto const step = static_cast<std::uint32_t>(walk.step);

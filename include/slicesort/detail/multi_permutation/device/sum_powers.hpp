@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sums of powers of permutations, and their transpose.
-// A sum visits one chain of rows of its column, so threads need not synchronize while they add.
+// Weighted sums of powers of permutations, and their transpose. Each output row follows its own
+// chain of rows, so threads run without synchronization.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -18,8 +18,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Sets the first rows of a thread's next chains and the first summands. Chains past the valid rows
-// repeat the first one and are not stored.
+// Starts the thread's next chains: sets their first rows and initial sums. Chains past the valid
+// rows repeat the first chain and are not stored.
 template <class Column, class Share, class Row, class A>
 SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& work, Row first, A weight,
                                       Row (&n)[chained_in_flight], A (&sum)[chained_in_flight]) {
@@ -31,7 +31,8 @@ SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& work, R
   }
 }
 
-// y = sum_k a_k P^(k-1) v for the sorted columns v; k rises. Rows past a length are copied.
+// Computes y = sum_k a_k P^(k-1) v for the sorted columns v, in ascending order of k. Copies rows
+// past a length.
 template <class T, bool InShared>
 struct sum_powers_kernel {
   static constexpr int max_threads = 512;
@@ -39,7 +40,7 @@ struct sum_powers_kernel {
 
   chained_columns<T, InShared> sorted;
   component_weights<A> weights;
-  tensor3<T> y;  // with InShared, may be the tensor of the sorted columns
+  tensor3<T> y;  // may alias the sorted columns if InShared
 
   template <class SharedAllocator>
   SLICESORT_HD auto shared(SharedAllocator& shared_memory) const {
@@ -77,21 +78,21 @@ struct sum_powers_kernel {
   }
 };
 
-// dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ..)): the sum that starts
-// at row m with a_K d[m] moves from row n to row p[n] at every step.
+// Computes dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ...)). A partial
+// sum starts at row m with a_K d[m] and moves from row n to row p[n] in each step.
 template <class T, bool InShared>
 struct transpose_powers_kernel {
   static constexpr int max_threads = 512;
   using A = accumulator_t<T>;
 
-  chained_columns<T, InShared> gradient;  // with InShared, may be dx
+  chained_columns<T, InShared> gradient;  // may alias dx if InShared
   component_weights<A> weights;
   tensor3<T> dx;
   grad_mode mode;
 
   struct memory {
     typename chained_columns<T, InShared>::tile tile;
-    A* sums;  // avoids scattered stores to dx
+    A* sums;  // staged results, to avoid scattered stores to dx
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {

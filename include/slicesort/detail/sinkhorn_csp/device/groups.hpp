@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of sinkhorn_csp. A block processes one group of a tile of channels; a thread, every
-// `step`-th row and column of one channel's matrix.
+// Kernels of sinkhorn_csp. A block processes one group of a tile of channels. A thread processes
+// every `step`-th row and column of one channel's matrix.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,7 +23,7 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr int max_mixing_threads = 256;
 
-// The worker of sinkhorn_csp/sinkhorn.hpp: one thread of a block.
+// Worker of sinkhorn_csp/sinkhorn.hpp for one thread of a block.
 template <class Block>
 struct mixing_thread {
   static constexpr int lanes = 1;
@@ -45,7 +45,7 @@ struct mixing_thread {
   }
 };
 
-// Allocates a block's memory in the workspace, with the interface of a SharedAllocator.
+// Allocates a block's memory in the workspace. Has the interface of a SharedAllocator.
 struct scratch_allocator {
   unsigned char* next;
 
@@ -57,7 +57,7 @@ struct scratch_allocator {
   }
 };
 
-// Arguments and memory of a block, forward or backward.
+// Arguments and memory layout of a block, for forward and backward.
 template <class T>
 struct grouped_tiles {
   using A = accumulator_t<T>;
@@ -67,8 +67,8 @@ struct grouped_tiles {
   index_t const* shifts;  // per channel
   double tau;
   index_t iterations, reference, group;
-  index_t first_sample, first_block;  // first ones of this launch
-  int width;                          // channels of a tile, a power of two
+  index_t first_sample, first_block;  // first sample and block of this launch
+  int width;                          // channels per tile, a power of two
   unsigned char* scratch;
   std::size_t scratch_bytes;  // per block
 
@@ -97,12 +97,13 @@ struct grouped_tiles {
         shared_memory.template allocate<A>(4 * static_cast<std::size_t>(iterations) * elements);
   }
 
-  // Threads past the last channel process zeros, because they must reach every barrier.
+  // Work of a thread. Threads past the last channel process zeros, because they must reach every
+  // barrier.
   struct thread_work {
     bool inside;
     index_t sample, batch, channel, shift;
-    index_t begin, rows, end;  // first row of the group, its valid rows, its last row + 1
-    index_t valid;             // rows of the sample
+    index_t begin, rows, end;  // first row, number of valid rows and end of the group
+    index_t valid;             // valid rows of the sample
     int column;
     index_t first, step;
 
@@ -135,7 +136,7 @@ struct grouped_tiles {
     return work;
   }
 
-  // Moves the group's arrays to this thread's column.
+  // Advances the pointers of the group's arrays to this thread's column.
   SLICESORT_HD void enter(sinkhorn_group<A>& arrays, thread_work const& work) const {
     arrays.rows = work.rows;
     arrays.pitch = width;
@@ -164,7 +165,7 @@ struct grouped_tiles {
   }
 };
 
-// y = T w. InShared: true if the hot arrays are in shared memory.
+// Computes y = T w. With InShared, the hot arrays are in shared memory.
 template <class T, bool InShared>
 struct mix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
@@ -207,7 +208,8 @@ struct mix_groups_kernel {
   }
 };
 
-// The gradients of all channels but the reference, and of the reference through each of them.
+// Computes the gradients of all channels except the reference, and the gradient of the reference
+// through each of these channels.
 template <class T, bool InShared>
 struct unmix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
@@ -259,7 +261,7 @@ struct unmix_groups_kernel {
   }
 };
 
-// The gradient of the reference: dy, then the sum of du over the other channels, in order.
+// Computes the gradient of the reference: dy plus the sum of du over the other channels, in order.
 template <class T>
 struct sum_reference_kernel {
   static constexpr int max_threads = max_mixing_threads;

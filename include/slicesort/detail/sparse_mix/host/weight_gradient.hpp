@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight gradients of sparse_mix on the host: products of rows of two tiles, added up tile by tile.
+// Weight gradients of sparse_mix on the host: products of rows of two tiles, accumulated tile by
+// tile.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -20,8 +21,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Every tile of a sample adds its products to those of the tiles before it: in dweights if it has
-// the accumulator's type, otherwise in sums per concurrent sample, which the last tile rounds.
+// Accumulates products over the tiles of a sample. The sums are in dweights if it has the
+// accumulator's type. Otherwise each concurrent sample has its own sums, which the last tile
+// rounds.
 template <class T>
 class mix_products {
  public:
@@ -42,14 +44,14 @@ class mix_products {
     order_.begin();
   }
 
-  // Adds products of `dz`, the gradient of a factor's output, and its input. Overwrites both tiles
-  // past the valid rows and columns.
+  // Adds the products of `dz`, the gradient of a factor's output, and `input`, the factor's input.
+  // Overwrites both tiles past the valid rows and columns.
   void add(mix_chain<T> const& chain, index_t factor, A* dz, A* input) const {
     index_t const sample = chain.chunk().batch, tile = chain.chunk().channel / mix_columns;
     index_t const rows = chain.rows();
     pad_tiles(chain, dz, input);
     wait_for_order(sample, factor, tile);
-    // A round processes as many links as fit, and as many rows.
+    // A round processes as many links as fit, then as many rows as fit.
     int const round_dots = chain.call().kernels.dots_of_round;
     for (index_t first = 0, links; first < shape_.links; first += links) {
       links = std::min<index_t>(shape_.links - first, round_dots);
@@ -89,7 +91,8 @@ class mix_products {
  private:
   static constexpr bool in_place = std::is_same_v<T, A>;
 
-  // Pads a tile's channels with values whose products change no sum, not even the sign of a zero.
+  // Pads the channels of both tiles with values whose products change no sum, not even the sign of
+  // a zero.
   static void pad_tiles(mix_chain<T> const& chain, A* dz, A* input) {
     index_t const rows = chain.rows(), width = chain.chunk().channels;
     if (width == mix_columns) return;
@@ -102,11 +105,12 @@ class mix_products {
   void wait_for_order(index_t sample, index_t factor, index_t tile) const {
     if (tile > 0)
       order_.wait_for(sample * shape_.factors + factor, tile);
-    else if (!in_place && sample >= concurrent_)  // shared with an earlier sample
+    else if (!in_place && sample >= concurrent_)  // an earlier sample uses the same sums
       order_.wait_for((sample - concurrent_) * shape_.factors + factor, tiles_);
   }
 
-  // Adds products to the sums; `products[q * links + k]` belongs to row row + q and link first + k.
+  // Adds products to the sums. `products[q * links + k]` belongs to row `row + q` and link `first +
+  // k`.
   void add_rows(mix_chain<T> const& chain, index_t factor, index_t row, index_t count,
                 index_t first, index_t links, A const* products) const {
     index_t const sample = chain.chunk().batch, tile = chain.chunk().channel / mix_columns;

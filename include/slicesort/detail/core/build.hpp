@@ -48,14 +48,14 @@
                            ...)                                                                    \
     v0_sm_##a##b##c##d##e##f##g##h##i##j##k##l##m##n##o##p##q##r##s##t##u##v##w##x
 #  define SLICESORT_PP_SM(...) SLICESORT_PP_SM_(__VA_ARGS__)
-#  define SLICESORT_PP_BACKEND \
+#  define SLICESORT_PP_ARCHITECTURE \
     SLICESORT_PP_SM(__CUDA_ARCH_LIST__, , , , , , , , , , , , , , , , , , , , , , , , )
 #elif SLICESORT_GNU_VECTORS && defined(__x86_64__) && !SLICESORT_BFLOAT16_PAIRS
-#  define SLICESORT_PP_BACKEND v0_host_no_bf16
+#  define SLICESORT_PP_ARCHITECTURE v0_host_no_bf16
 #elif SLICESORT_GNU_VECTORS
-#  define SLICESORT_PP_BACKEND v0_host
+#  define SLICESORT_PP_ARCHITECTURE v0_host
 #else
-#  define SLICESORT_PP_BACKEND v0_host_plain
+#  define SLICESORT_PP_ARCHITECTURE v0_host_plain
 #endif
 
 #if defined(__clang__)
@@ -145,21 +145,21 @@
 #endif
 
 // Floating-point optimizations enabled by -ffast-math or one of its sub-flags.
-#define SLICESORT_PP_MATH                                                                         \
+#define SLICESORT_PP_MATH_FLAGS                                                                   \
   SLICESORT_PP_CAT(SLICESORT_PP_HEX(__FAST_MATH__, __FINITE_MATH_ONLY__, __ASSOCIATIVE_MATH__,    \
                                     __RECIPROCAL_MATH__),                                         \
                    SLICESORT_PP_HEX(__NO_SIGNED_ZEROS__, __NO_TRAPPING_MATH__, __NO_MATH_ERRNO__, \
                                     __ROUNDING_MATH__))
-#if SLICESORT_PP_CAT(0x, SLICESORT_PP_MATH) != 0
-#  define SLICESORT_PP_LIBERTIES SLICESORT_PP_CAT(_math_, SLICESORT_PP_MATH)
+#if SLICESORT_PP_CAT(0x, SLICESORT_PP_MATH_FLAGS) != 0
+#  define SLICESORT_PP_FAST_MATH SLICESORT_PP_CAT(_math_, SLICESORT_PP_MATH_FLAGS)
 #else
-#  define SLICESORT_PP_LIBERTIES
+#  define SLICESORT_PP_FAST_MATH
 #endif
 
 #define SLICESORT_BUILD                                                                \
-  SLICESORT_PP_CAT(SLICESORT_PP_BACKEND,                                               \
+  SLICESORT_PP_CAT(SLICESORT_PP_ARCHITECTURE,                                          \
                    SLICESORT_PP_CAT4(SLICESORT_PP_COMPILER, SLICESORT_PP_INSTRUCTIONS, \
-                                     SLICESORT_PP_LIBERTIES, SLICESORT_PP_EXCEPTIONS))
+                                     SLICESORT_PP_FAST_MATH, SLICESORT_PP_EXCEPTIONS))
 
 // Required on every function of `slicesort::v0`.
 #if defined(__GNUC__)

@@ -220,7 +220,7 @@ template <class Op>
 class sized_by_shape {
  public:
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape that every call refuses is refused here.
+  /// shape that every call rejects is rejected here.
   template <class T, class Exec>
   static outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
     return detail::workspace_bytes<Op, T>(exec, Op::workspace_bytes_name, x, [&](checker& c) {
@@ -246,14 +246,14 @@ outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rul
   rules(c);
   backend::check(policy_of(exec), c);
   c.lengths_apart();
-  std::size_t const need = c.ok() ? planned_bytes<Op, T>(policy_of(exec), params.shape()) : 0;
+  std::size_t const required = c.ok() ? planned_bytes<Op, T>(policy_of(exec), params.shape()) : 0;
   if constexpr (is_dry_run<Exec>) {
-    if (memory.grow == nullptr) c.memory(memory, need);
+    if (memory.grow == nullptr) c.memory(memory, required);
     return c.result();
   } else {
-    if (memory.grow != nullptr && c.ok() && c.writes() && memory.bytes < need)
-      memory = memory.grow(memory.owner, need);
-    if (memory.grow == nullptr || c.writes()) c.memory(memory, need);
+    if (memory.grow != nullptr && c.ok() && c.writes() && memory.bytes < required)
+      memory = memory.grow(memory.owner, required);
+    if (memory.grow == nullptr || c.writes()) c.memory(memory, required);
     enforce(c.result());
     if (!c.writes()) return;
     if constexpr (std::is_same_v<Params, typename Op::template forward<T>>)

@@ -65,28 +65,28 @@ class checker {
   void view(view_info const& v) {
     shape(v);  // first: the strides of an invalid shape may have overflowed
     if (!ok() || v.extents.empty()) return;
-    for (axis_info const& axis : axes_of(v)) step(v, axis);
+    for (axis_info const& axis : axes_of(v)) check_stride(v, axis);
     if (!ok()) return;
     if (v.data == nullptr)
       fail(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
-    aligned(v);
+    check_alignment(v);
     index_t span = 0;
     bool fits = true;
     for (axis_info const& axis : axes_of(v))
       fits = fits && multiply_add(axis.extent - 1, axis.stride, span);
     if (!fits || span >= max_index / v.element_bytes)
-      too_large(v);
+      fail_too_large(v);
     else if (v.written)
-      distinct_elements(v);
+      check_distinct(v);
     if (ok()) tensors_.add(v);
   }
 
   // Checks the extents of a view. Rejects large extents even if another extent is 0, because
   // backends multiply subsets of the extents.
   void shape(view_info const& v) {
-    for (axis_info const& axis : axes_of(v)) not_negative(v, axis);
-    if (!ok() || few_elements(v.extents)) return;
-    if (!v.extents.empty()) return too_large(v);
+    for (axis_info const& axis : axes_of(v)) check_sign(v, axis);
+    if (!ok() || has_few_elements(v.extents)) return;
+    if (!v.extents.empty()) return fail_too_large(v);
     fail(error_kind::argument,
          "%s %s has extents whose product without those of 0 is above 2^57, must have smaller ones",
          v.name, shape_of(v).text);
@@ -178,7 +178,7 @@ class checker {
   }
   // Checks that the workspace is large enough, and that its used part overlaps no tensor.
   void memory(workspace w, std::size_t need) {
-    workspace_holds(w, need);
+    check_workspace_size(w, need);
     if (need == 0 || !ok()) return;
     view_info const scratch = describe_bytes("workspace", w.data, need);
     for (view_info const& tensor : tensors_)
@@ -194,7 +194,7 @@ class checker {
   // Maximum number of tensors: 16 splits of merge_attention, two tensors each, and the result.
   static constexpr int max_views = 2 * 16 + 4, max_lists = 2;
 
-  void workspace_holds(workspace w, std::size_t need) {
+  void check_workspace_size(workspace w, std::size_t need) {
     if (w.bytes < need)
       fail(error_kind::workspace, "workspace.bytes is %llu, must be at least %llu",
            static_cast<unsigned long long>(w.bytes), static_cast<unsigned long long>(need));
@@ -218,18 +218,18 @@ class checker {
   }
 
   // True if the nonzero extents, and thus any subset of them, have a small product.
-  static bool few_elements(stack_extents e) {
+  static bool has_few_elements(stack_extents e) {
     index_t product = 1;
     for (index_t const extent : {e.outer, e.batch, e.length, e.channels})
       if (extent != 0 && !multiply_into(product, extent)) return false;
     return product <= max_index / 64;
   }
-  void too_large(view_info const& v) {
+  void fail_too_large(view_info const& v) {
     fail(error_kind::argument, "%s %s spans more than 2^63 bytes or 2^57 elements, must span less",
          v.name, shape_of(v).text);
   }
 
-  void not_negative(view_info const& v, axis_info const& a) {
+  void check_sign(view_info const& v, axis_info const& a) {
     if (a.extent >= 0) return;
     char const* const axis = a.name != nullptr ? a.name : "size";  // rank 1
     bool const split =
@@ -238,19 +238,19 @@ class checker {
          static_cast<long long>(a.extent),
          split ? " (split_heads: heads must divide the channels)" : "");
   }
-  void step(view_info const& v, axis_info const& a) {
+  void check_stride(view_info const& v, axis_info const& a) {
     if (a.extent > 1 && (a.stride < 0 || (a.stride == 0 && v.written)))
       fail(error_kind::argument, "%s.stride%s%s is %lld, must be %s", v.name,
            a.name != nullptr ? "." : "", a.name != nullptr ? a.name : "",
            static_cast<long long>(a.stride), v.written ? "positive" : "zero or positive");
   }
 
-  void aligned(view_info const& v) {
+  void check_alignment(view_info const& v) {
     if (reinterpret_cast<std::uintptr_t>(v.data) % static_cast<std::uintptr_t>(v.alignment) != 0)
       fail(error_kind::argument, "%s.data is %p, must be a multiple of %lld", v.name, v.data,
            static_cast<long long>(v.alignment));
   }
-  void distinct_elements(view_info const& v);
+  void check_distinct(view_info const& v);
 
   char const* op_;
   bool reads_memory_;
@@ -259,7 +259,7 @@ class checker {
   view_list<max_lists> lengths_;
 };
 
-inline void checker::distinct_elements(view_info const& v) {
+inline void checker::check_distinct(view_info const& v) {
   if (!stepped_axes(v).nested())
     fail(error_kind::argument,
          "%s.strides are %s for extents %s, must give every element its own place", v.name,

@@ -61,9 +61,9 @@ struct indexed_walk {
     return rows[row];
   }
 };
-// `Count` consecutive rows of a range. With `Whole`, all of them exist and no bounds check is
+// `Count` consecutive rows of a range. With `InBounds`, all of them exist and no bounds check is
 // needed.
-template <int Count, bool Whole>
+template <int Count, bool InBounds>
 struct row_batch {
   row_range rows;
 
@@ -72,15 +72,15 @@ struct row_batch {
   SLICESORT_HD_INLINE void for_each(F const& f) const {
     SLICESORT_UNROLL
     for (int k = 0; k < Count; ++k)
-      if (Whole || row(k) < rows.end) f(k, row(k));
+      if (InBounds || row(k) < rows.end) f(k, row(k));
   }
 };
 // Calls f(batch) for all rows in batches of `Count`.
 template <int Count, class F>
 SLICESORT_HD_INLINE void for_row_batches(row_range rows, F const& f) {
-  int const whole = (Count - 1) * rows.step;
+  int const last_offset = (Count - 1) * rows.step;
   SLICESORT_NO_UNROLL
-  for (; rows.first + whole < rows.end; rows.first += Count * rows.step)
+  for (; rows.first + last_offset < rows.end; rows.first += Count * rows.step)
     f(row_batch<Count, true>{rows});
   if (rows.first < rows.end) f(row_batch<Count, false>{rows});
 }
@@ -146,22 +146,22 @@ struct index_column {
     else
       static_cast<std::uint32_t*>(data)[row * stride] = value;
   }
-  // Sets row `start` + n to number(n) for all n in `rows`.
-  template <int Count, class Number>
-  SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, Number const& number) const {
+  // Sets row `start` + n to value_of(n) for all n in `rows`.
+  template <int Count, class ValueOf>
+  SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, ValueOf const& value_of) const {
     if (narrow)
-      set_typed<Count>(static_cast<std::uint16_t*>(data), start, rows, number);
+      set_typed<Count>(static_cast<std::uint16_t*>(data), start, rows, value_of);
     else
-      set_typed<Count>(static_cast<std::uint32_t*>(data), start, rows, number);
+      set_typed<Count>(static_cast<std::uint32_t*>(data), start, rows, value_of);
   }
 
  private:
-  template <int Count, class Index, class Number>
+  template <int Count, class Index, class ValueOf>
   SLICESORT_HD_INLINE void set_typed(Index* column, index_t start, row_range rows,
-                                     Number const& number) const {
+                                     ValueOf const& value_of) const {
     if (rows.first >= rows.end) return;
     row_walk<Index> walk = walk_rows(column, stride, start, rows);
-    copy_rows<Count>(rows, number, [&](int, auto row) { walk.next() = static_cast<Index>(row); });
+    copy_rows<Count>(rows, value_of, [&](int, auto row) { walk.next() = static_cast<Index>(row); });
   }
 };
 

@@ -16,14 +16,14 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 class matrix_head {
  public:
-  matrix_head(tensor4<T const> all_q, tensor4<T const> all_k, index_t batch, index_t head,
+  matrix_head(tensor4<T const> q_tensor, tensor4<T const> k_tensor, index_t batch, index_t head,
               attention_options const& options)
       : batch_(batch),
         head_(head),
-        queries_(valid("q", all_q, options.query_lengths)),
-        keys_(valid("k", all_k, options.lengths)),
-        q(copied(all_q, q_)),
-        k(copied(all_k, k_)) {
+        queries_(valid("q", q_tensor, options.query_lengths)),
+        keys_(valid("k", k_tensor, options.lengths)),
+        q(copied(q_tensor, q_)),
+        k(copied(k_tensor, k_)) {
     if (options.lengths.data()) lengths.lengths = {&keys_, 1};
     if (options.query_lengths.data()) lengths.query_lengths = {&queries_, 1};
   }

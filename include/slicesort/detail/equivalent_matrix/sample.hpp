@@ -34,17 +34,17 @@ struct matrix_position {
 inline index_t matrix_rows(view_info const& info, index_t batch, index_t batches,
                            matrix_position position, index_t limit,
                            tensor1<index_t const> lengths) {
-  checker c("equivalent_matrix");
-  auto const within = [&](char const* name, index_t value, index_t end) {
+  checker checks("equivalent_matrix");
+  auto const check_index = [&](char const* name, index_t value, index_t end) {
     if (value < 0 || value >= end)
-      c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-             static_cast<long long>(value), static_cast<long long>(end - 1));
+      checks.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
+                  static_cast<long long>(value), static_cast<long long>(end - 1));
   };
-  c.view(info);
-  within("batch", batch, batches);
-  within(position.name, position.number, limit);
-  c.lengths("lengths", lengths, batches, info.extents.length);
-  enforce(c.result());
+  checks.view(info);
+  check_index("batch", batch, batches);
+  check_index(position.name, position.number, limit);
+  checks.lengths("lengths", lengths, batches, info.extents.length);
+  enforce(checks.result());
   return lengths.size() == 0 ? info.extents.length : lengths(batch);
 }
 

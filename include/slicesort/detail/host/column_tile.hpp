@@ -130,12 +130,12 @@ void prefetch_after(T const* row, index_t pitch) {
 // compile to vector moves.
 template <std::size_t Element>
 void copy_elements(void* to, void const* from, index_t count) {
-  constexpr std::size_t row = Element * tile_columns;
+  constexpr std::size_t row_bytes = Element * tile_columns;
   std::size_t const bytes = Element * static_cast<std::size_t>(count);
-  if (bytes == row)
-    std::memcpy(to, from, row);
-  else if (row > 64 && bytes == 64)
-    std::memcpy(to, from, row > 64 ? 64 : row);
+  if (bytes == row_bytes)
+    std::memcpy(to, from, row_bytes);
+  else if (row_bytes > 64 && bytes == 64)
+    std::memcpy(to, from, row_bytes > 64 ? 64 : row_bytes);
   else
     std::memcpy(to, from, bytes);
 }

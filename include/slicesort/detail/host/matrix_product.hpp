@@ -43,10 +43,10 @@ class matrix_product {
   using matrix = matrix_operand<T>;
 
   // Workspace for products with a depth of at most `depth`.
-  matrix_product(arena& a, index_t depth)
-      : panel_(a.take<A>(amount(depth) * panel_columns)),
-        block_(a.take<A>(std::min(depth, block_depth) * block_rows)),
-        tile_(a.take<A>(block_rows * panel_columns)) {}
+  matrix_product(arena& memory, index_t depth)
+      : panel_(memory.take<A>(amount(depth) * panel_columns)),
+        block_(memory.take<A>(std::min(depth, block_depth) * block_rows)),
+        tile_(memory.take<A>(block_rows * panel_columns)) {}
 
   // Computes scale * a * b in tiles. Calls store(tile, pitch, first row, rows, first column,
   // columns) for each tile. `kernels` has the functions of row_kernels<T> and `multiply`.

@@ -17,12 +17,12 @@ template <class Layout, class... Shape>
 class per_thread {
  public:
   // Allocates memory for at most `tasks` threads. Ignores the shape if there are no tasks.
-  per_thread(arena& a, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
+  per_thread(arena& memory, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
     std::size_t const busy = std::min<std::size_t>(threads, tasks.number());
     arena counting;
     if (busy > 0) (void)Layout(counting, shape...);
     bytes_ = counting.aligned_bytes();
-    memory_ = a.take<unsigned char>(amount(busy) * bytes_);
+    memory_ = memory.take<unsigned char>(amount(busy) * bytes_);
   }
 
   Layout operator[](unsigned thread) const {

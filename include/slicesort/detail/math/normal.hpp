@@ -38,13 +38,13 @@ SLICESORT_HD_INLINE double exact_square_root(double x) {
   if (exponent % 2 != 0) mantissa *= 2, --exponent;
   // x = mantissa * 2^(exponent - 52). The root of mantissa * 2^54 has 54 bits; the last bit decides
   // the rounding. Ties do not occur, because an odd number has an odd square.
-  std::uint64_t root = 0, rest = 0;
+  std::uint64_t root = 0, remainder = 0;
   for (int pair = 53; pair >= 0; --pair) {
     std::uint64_t const next = pair >= 27 ? mantissa >> (2 * (pair - 27)) & 3 : 0;
-    rest = rest << 2 | next;
+    remainder = remainder << 2 | next;
     std::uint64_t const trial = root << 2 | 1;
-    bool const fits = rest >= trial;
-    if (fits) rest -= trial;
+    bool const fits = remainder >= trial;
+    if (fits) remainder -= trial;
     root = root << 1 | static_cast<std::uint64_t>(fits);
   }
   // A mantissa that rounds up to 2^53 increments the exponent.

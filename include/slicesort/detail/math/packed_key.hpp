@@ -41,11 +41,11 @@ SLICESORT_HD constexpr std::uint32_t sortable_key<raw_key32>(std::uint32_t bits)
 
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
-  bits_t<T> const up = ascending ? key : static_cast<bits_t<T>>(~key);
+  bits_t<T> const ascending_key = ascending ? key : static_cast<bits_t<T>>(~key);
   if constexpr (std::is_same_v<T, raw_key32>)
-    return up;
+    return ascending_key;
   else
-    return unsortable_bits(up);
+    return unsortable_bits(ascending_key);
 }
 // True if some keys of T do not determine their value.
 template <class T>
@@ -88,14 +88,14 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
   static SLICESORT_HD type make(std::uint16_t value, bool ascending, std::uint32_t row) {
     return static_cast<std::uint32_t>(column_key<T>(value, ascending)) << 16 | row;
   }
-  static SLICESORT_HD std::uint16_t value(type w, bool ascending) {
-    return column_value<T>(static_cast<std::uint16_t>(w >> 16), ascending);
+  static SLICESORT_HD std::uint16_t value(type packed, bool ascending) {
+    return column_value<T>(static_cast<std::uint16_t>(packed >> 16), ascending);
   }
-  static SLICESORT_HD std::uint32_t row(type w) { return w & 0xffffu; }
+  static SLICESORT_HD std::uint32_t row(type packed) { return packed & 0xffffu; }
   static SLICESORT_HD type last() { return ~std::uint32_t{0}; }
   static SLICESORT_HD bool before(type a, type b) { return a < b; }
 
-  static SLICESORT_HD high_type high(type w) { return w; }
+  static SLICESORT_HD high_type high(type packed) { return packed; }
   static SLICESORT_HD std::uint16_t low(type) { return 0; }
   static SLICESORT_HD type join(high_type high, std::uint16_t) { return high; }
 };
@@ -112,15 +112,17 @@ struct packed_key<
   static SLICESORT_HD type make(std::uint32_t value, bool ascending, std::uint32_t row) {
     return static_cast<std::uint64_t>(column_key<T>(value, ascending)) << 32 | row;
   }
-  static SLICESORT_HD std::uint32_t value(type w, bool ascending) {
-    return column_value<T>(high(w), ascending);
+  static SLICESORT_HD std::uint32_t value(type packed, bool ascending) {
+    return column_value<T>(high(packed), ascending);
   }
-  static SLICESORT_HD std::uint32_t row(type w) { return static_cast<std::uint32_t>(w); }
+  static SLICESORT_HD std::uint32_t row(type packed) { return static_cast<std::uint32_t>(packed); }
   static SLICESORT_HD type last() { return ~std::uint64_t{0}; }
   static SLICESORT_HD bool before(type a, type b) { return a < b; }
 
-  static SLICESORT_HD high_type high(type w) { return static_cast<std::uint32_t>(w >> 32); }
-  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(w); }
+  static SLICESORT_HD high_type high(type packed) {
+    return static_cast<std::uint32_t>(packed >> 32);
+  }
+  static SLICESORT_HD std::uint16_t low(type packed) { return static_cast<std::uint16_t>(packed); }
   static SLICESORT_HD type join(high_type high, std::uint16_t low) {
     return static_cast<std::uint64_t>(high) << 32 | low;
   }
@@ -146,20 +148,22 @@ struct packed_key<
     return join(ordered_sign | ((magnitude < nan ? magnitude : nan) + shift),
                 static_cast<std::uint16_t>(ordered_sign ? ~row : row));
   }
-  static SLICESORT_HD std::uint32_t value(type w, bool ascending) {
-    return ((high(w) & 0x7fffffffu) - shift) |
-           ((high(w) ^ (ascending ? 0u : 0x80000000u)) & 0x80000000u);
+  static SLICESORT_HD std::uint32_t value(type packed, bool ascending) {
+    return ((high(packed) & 0x7fffffffu) - shift) |
+           ((high(packed) ^ (ascending ? 0u : 0x80000000u)) & 0x80000000u);
   }
-  static SLICESORT_HD std::uint32_t row(type w) {
-    return (high(w) & 0x80000000u ? ~low_word(w) : low_word(w)) & 0xffffu;
+  static SLICESORT_HD std::uint32_t row(type packed) {
+    return (high(packed) & 0x80000000u ? ~low_word(packed) : low_word(packed)) & 0xffffu;
   }
   static SLICESORT_HD type last() { return join(0x7fe00000u, 0); }
   static SLICESORT_HD bool before(type a, type b) { return a < b; }
 
-  static SLICESORT_HD high_type high(type w) {
-    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(w) >> 32);
+  static SLICESORT_HD high_type high(type packed) {
+    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(packed) >> 32);
   }
-  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(low_word(w)); }
+  static SLICESORT_HD std::uint16_t low(type packed) {
+    return static_cast<std::uint16_t>(low_word(packed));
+  }
   static SLICESORT_HD type join(high_type high, std::uint16_t low) {
     return bit_cast<double>(static_cast<std::uint64_t>(high) << 32 | low);
   }
@@ -168,8 +172,8 @@ struct packed_key<
   static constexpr std::uint32_t shift = 0x00100000u;  // 1 in the exponent of a double
   static constexpr std::uint32_t nan = dtype_traits<T>::infinity + 1;  // magnitude of all NaNs
 
-  static SLICESORT_HD std::uint32_t low_word(type w) {
-    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(w));
+  static SLICESORT_HD std::uint32_t low_word(type packed) {
+    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(packed));
   }
 };
 
@@ -186,17 +190,19 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   static SLICESORT_HD type make(std::uint64_t value, bool ascending, std::uint32_t row) {
     return {column_key<T>(value, ascending), row};
   }
-  static SLICESORT_HD std::uint64_t value(type w, bool ascending) {
-    return column_value<T>(w.key, ascending);
+  static SLICESORT_HD std::uint64_t value(type packed, bool ascending) {
+    return column_value<T>(packed.key, ascending);
   }
-  static SLICESORT_HD std::uint32_t row(type w) { return w.row; }
+  static SLICESORT_HD std::uint32_t row(type packed) { return packed.row; }
   static SLICESORT_HD type last() { return {~std::uint64_t{0}, ~std::uint32_t{0}}; }
   static SLICESORT_HD bool before(type a, type b) {
     return a.key < b.key || (a.key == b.key && a.row < b.row);
   }
 
-  static SLICESORT_HD high_type high(type w) { return w.key; }
-  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(w.row); }
+  static SLICESORT_HD high_type high(type packed) { return packed.key; }
+  static SLICESORT_HD std::uint16_t low(type packed) {
+    return static_cast<std::uint16_t>(packed.row);
+  }
   static SLICESORT_HD type join(high_type high, std::uint16_t low) { return {high, low}; }
 };
 

@@ -19,14 +19,14 @@ inline constexpr bits_t<T> nan_bits = static_cast<bits_t<T>>(dtype_traits<T>::in
                                                              dtype_traits<T>::infinity >> 1);
 
 template <class T, class A>
-SLICESORT_HD inline T rounded(A sum) {
+SLICESORT_HD inline T rounded(A value) {
   T const nan = bit_cast<T>(nan_bits<T>);
   if constexpr (sizeof(T) == 2) {
     // No extra cost: the conversion to 16 bits needs this comparison anyway.
-    auto const magnitude = bit_cast<bits_t<A>>(sum) & ~sign_bit<bits_t<A>>;
-    return magnitude > dtype_traits<A>::infinity ? nan : static_cast<T>(sum);
+    auto const magnitude = bit_cast<bits_t<A>>(value) & ~sign_bit<bits_t<A>>;
+    return magnitude > dtype_traits<A>::infinity ? nan : static_cast<T>(value);
   } else {
-    return sum != sum ? nan : static_cast<T>(sum);
+    return value != value ? nan : static_cast<T>(value);
   }
 }
 
@@ -36,12 +36,12 @@ SLICESORT_HD inline T rounded(A sum) {
 template <class A>
 SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
 #if defined(__clang__) && defined(__FAST_MATH__)
-  A (*volatile fused)(A, A, A);
+  A (*volatile volatile_fma)(A, A, A);
   if constexpr (std::is_same_v<A, float>)
-    fused = std::fmaf;
+    volatile_fma = std::fmaf;
   else
-    fused = std::fma;
-  return fused(a, b, c);
+    volatile_fma = std::fma;
+  return volatile_fma(a, b, c);
 #else
   if constexpr (std::is_same_v<A, float>)
     return std::fmaf(a, b, c);

@@ -52,8 +52,8 @@ class index_division {
 // Wraps a row number of either sign to 0..length-1. Returns 0 if there are no rows.
 SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
   if (length <= 0) return 0;
-  index_t const rest = rows % length;
-  return rest < 0 ? rest + length : rest;
+  index_t const remainder = rows % length;
+  return remainder < 0 ? remainder + length : remainder;
 }
 
 SLICESORT_DETAIL_END

@@ -28,21 +28,22 @@ class exchanged_rows {
     with_store<T>(mode, [&](auto store) {
       for (index_t c = 0; c < chunk.channels; ++c) {
         index_t const channel = chunk.channel + c, other_row = static_cast<index_t>(other[c]);
-        T before{}, other_before{};  // initialized to avoid a g++ warning
+        T new_row_value{}, new_other_value{};  // initialized to avoid a g++ warning
         if (mode == grad_mode::accumulate) {
-          before = target(chunk.batch, row, channel);
-          other_before = target(chunk.batch, other_row, channel);
+          new_row_value = target(chunk.batch, row, channel);
+          new_other_value = target(chunk.batch, other_row, channel);
         }
-        store(before, source(chunk.batch, other_row, channel));
-        store(other_before, source(chunk.batch, row, channel));
-        other_rows_[c] = other_row, own_values_[c] = before, other_values_[c] = other_before;
+        store(new_row_value, source(chunk.batch, other_row, channel));
+        store(new_other_value, source(chunk.batch, row, channel));
+        other_rows_[c] = other_row, row_values_[c] = new_row_value,
+        other_values_[c] = new_other_value;
       }
     });
   }
 
   void write() const {
     for (index_t c = 0; c < chunk_.channels; ++c) {
-      target_(chunk_.batch, row_, chunk_.channel + c) = own_values_[c];
+      target_(chunk_.batch, row_, chunk_.channel + c) = row_values_[c];
       target_(chunk_.batch, other_rows_[c], chunk_.channel + c) = other_values_[c];
     }
   }
@@ -52,7 +53,7 @@ class exchanged_rows {
   column_chunk chunk_;
   index_t row_;
   index_t other_rows_[tile_columns];
-  T own_values_[tile_columns], other_values_[tile_columns];
+  T row_values_[tile_columns], other_values_[tile_columns];
 };
 
 template <>

@@ -32,11 +32,11 @@ template <class A, int Lanes>
 struct sinkhorn_worker {
   static constexpr int lanes = Lanes;
   static constexpr index_t first = 0, step = 1;
-  unfused<A> apart{};
+  unfused<A> arithmetic{};
 
   SLICESORT_HD void sync() const {}
-  SLICESORT_HD A product(A a, A b) const { return apart.product(a, b); }
-  SLICESORT_HD A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
+  SLICESORT_HD A product(A a, A b) const { return arithmetic.product(a, b); }
+  SLICESORT_HD A multiply_add(A a, A b, A c) const { return arithmetic.multiply_add(a, b, c); }
   SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 
@@ -172,8 +172,9 @@ struct host_implementation<sinkhorn_csp_op> {
   static void load(tensor3<T const> x, sinkhorn_task const& task, csp_config const& config,
                    double tau, index_t const* shifts, sinkhorn_group<A> const& g) {
     for (index_t i = 0; i < task.rows; ++i) {
-      auto const of_reference = static_cast<A>(x(task.batch, task.first_row + i, config.reference));
-      g.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
+      auto const reference_value =
+          static_cast<A>(x(task.batch, task.first_row + i, config.reference));
+      g.u[i] = logit_factor<A>(static_cast<double>(reference_value) / tau);
     }
     std::fill(g.values, g.values + task.rows * g.pitch, A{});
     for_each_channel(task, shifts, [&](index_t lane, index_t channel, index_t shift) {
@@ -241,10 +242,10 @@ struct host_implementation<sinkhorn_csp_op> {
                             tensor3<A const> du, index_t first) {
     extents3 const e = du.extents();
     constexpr index_t rows_at_once = 64;
-    index_t const parts = (e.length + rows_at_once - 1) / rows_at_once;
+    index_t const row_chunks = (e.length + rows_at_once - 1) / rows_at_once;
     index_t const reference = params.config.reference;
-    for_each_task(exec, e.batch * parts, [&](unsigned, index_t index) {
-      index_t const sample = index / parts, begin = index % parts * rows_at_once;
+    for_each_task(exec, e.batch * row_chunks, [&](unsigned, index_t index) {
+      index_t const sample = index / row_chunks, begin = index % row_chunks * rows_at_once;
       index_t const valid = valid_rows(params.lengths, first + sample, e.length);
       with_store<T>(params.mode, [&](auto store) {
         for (index_t row = begin; row < std::min(begin + rows_at_once, e.length); ++row) {

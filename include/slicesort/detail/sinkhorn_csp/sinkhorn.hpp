@@ -79,15 +79,15 @@ template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side, A const* g,
                                    lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
                                    lanes_of<A, Lanes>& mean) {
-  constexpr int lane = SharedValues ? 0 : 1;
+  constexpr int lane_stride = SharedValues ? 0 : 1;
   lanes_of<A, Lanes> maximum;
   for (int l = 0; l < Lanes; ++l)
-    maximum[l] = worker.multiply_add(p[l], side.values[l * lane], g[l]);
+    maximum[l] = worker.multiply_add(p[l], side.values[l * lane_stride], g[l]);
   for (index_t k = 1; k < side.rows; ++k) {
     A const* const q = side.values + k * side.value_pitch;
     A const* const potentials = g + k * side.pitch;
     for (int l = 0; l < Lanes; ++l) {
-      A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
+      A const logit = worker.multiply_add(p[l], q[l * lane_stride], potentials[l]);
       maximum[l] = logit > maximum[l] ? logit : maximum[l];
     }
   }
@@ -96,22 +96,22 @@ SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side,
   fill_lanes(A{0}, weighted);
   for (index_t first = 0; first < side.rows; first += sum_piece) {
     index_t const last = side.rows - first < sum_piece ? side.rows : first + sum_piece;
-    lanes_of<A, Lanes> part, weighted_part;
-    fill_lanes(A{0}, part);
-    fill_lanes(A{0}, weighted_part);
+    lanes_of<A, Lanes> piece_sum, weighted_piece_sum;
+    fill_lanes(A{0}, piece_sum);
+    fill_lanes(A{0}, weighted_piece_sum);
     for (index_t k = first; k < last; ++k) {
       A const* const q = side.values + k * side.value_pitch;
       A const* const potentials = g + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
-        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
+        A const logit = worker.multiply_add(p[l], q[l * lane_stride], potentials[l]);
         A const e = exp_at_most_one(worker, logit - maximum[l]);
-        part[l] += e;
-        weighted_part[l] = worker.multiply_add(e, q[l * lane], weighted_part[l]);
+        piece_sum[l] += e;
+        weighted_piece_sum[l] = worker.multiply_add(e, q[l * lane_stride], weighted_piece_sum[l]);
       }
     }
     for (int l = 0; l < Lanes; ++l) {
-      sum[l] += part[l];
-      weighted[l] += weighted_part[l];
+      sum[l] += piece_sum[l];
+      weighted[l] += weighted_piece_sum[l];
     }
   }
   for (int l = 0; l < Lanes; ++l) {
@@ -128,28 +128,30 @@ template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void weigh(Worker& worker, sinkhorn_side<A> const& side, A const* g, A const* v,
                                lanes_of<A, Lanes> const& p, lanes_of<A, Lanes> const& own_potential,
                                lanes_of<A, Lanes>& sum, lanes_of<A, Lanes>& weighted) {
-  constexpr int lane = SharedValues ? 0 : 1;
+  constexpr int lane_stride = SharedValues ? 0 : 1;
   fill_lanes(A{0}, sum);
   fill_lanes(A{0}, weighted);
   for (index_t first = 0; first < side.rows; first += sum_piece) {
     index_t const last = side.rows - first < sum_piece ? side.rows : first + sum_piece;
-    lanes_of<A, Lanes> part, weighted_part;
-    fill_lanes(A{0}, part);
-    fill_lanes(A{0}, weighted_part);
+    lanes_of<A, Lanes> piece_sum, weighted_piece_sum;
+    fill_lanes(A{0}, piece_sum);
+    fill_lanes(A{0}, weighted_piece_sum);
     for (index_t k = first; k < last; ++k) {
       A const* const q = side.values + k * side.value_pitch;
       A const* const potentials = g + k * side.pitch;
-      A const* const numbers = v + k * side.pitch;
+      A const* const values = v + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
-        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]) + own_potential[l];
+        A const logit =
+            worker.multiply_add(p[l], q[l * lane_stride], potentials[l]) + own_potential[l];
         A const t = exp_at_most_one(worker, logit);
-        part[l] = worker.multiply_add(t, numbers[l], part[l]);
-        weighted_part[l] = worker.multiply_add(t * numbers[l], q[l * lane], weighted_part[l]);
+        piece_sum[l] = worker.multiply_add(t, values[l], piece_sum[l]);
+        weighted_piece_sum[l] =
+            worker.multiply_add(t * values[l], q[l * lane_stride], weighted_piece_sum[l]);
       }
     }
     for (int l = 0; l < Lanes; ++l) {
-      sum[l] += part[l];
-      weighted[l] += weighted_part[l];
+      sum[l] += piece_sum[l];
+      weighted[l] += weighted_piece_sum[l];
     }
   }
 }

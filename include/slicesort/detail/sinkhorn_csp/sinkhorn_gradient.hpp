@@ -16,7 +16,7 @@ SLICESORT_DETAIL_BEGIN
 // Backpropagates through y = T w. Replaces dy in `a` by df, stores dh in `b`, and initializes du
 // and dw.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void leave_mixture(Worker& worker, sinkhorn_group<A> const& group) {
+SLICESORT_HD_INLINE void differentiate_mixture(Worker& worker, sinkhorn_group<A> const& group) {
   constexpr int lanes = Worker::lanes;
   sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
       rows{group.u, 1, group.rows, group.pitch};
@@ -61,7 +61,7 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> c
   sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
       rows{group.u, 1, group.rows, group.pitch};
   lanes_of<A, lanes> p, own_potential, sum, weighted;
-  leave_mixture(worker, group);
+  differentiate_mixture(worker, group);
   for (index_t s = iterations - 1; s >= 0; --s) {
     // Backpropagates through the column potentials h, which were computed from f.
     bool const last = s == iterations - 1;

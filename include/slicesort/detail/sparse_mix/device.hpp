@@ -131,11 +131,11 @@ struct device_implementation<sparse_mix_op> {
                                                  : mix_start::first;
   }
   template <class Grid>
-  static void upload_offsets(Grid const& grid, mix_config const& config, index_t* last) {
+  static void upload_offsets(Grid const& grid, mix_config const& config, index_t* memory) {
     auto const offset = [&](index_t i) {
       return config.offset(i % config.links, i / config.links);
     };
-    upload_numbers(grid, config.factors * config.links, offset, last, true);
+    upload_numbers(grid, config.factors * config.links, offset, memory, true);
   }
 
   // Returns the chain from `input` to `output` for a chunk of samples that starts at `first`.
@@ -185,9 +185,9 @@ struct device_implementation<sparse_mix_op> {
     pass.states =
         tensor_stack<T>(buffers.passed_gradients,
                         {buffers.factors_at_once - 1, chunk.batch, chunk.length, chunk.channels});
-    int side = 0;  // index of the `between` buffer for the next gradient
-    for (index_t shape = divide_up(factors, segment); shape-- > 0;) {
-      index_t const begin = shape * segment, end = std::min(begin + segment, factors);
+    int next = 0;  // index of the `between` buffer for the next gradient
+    for (index_t segment_index = divide_up(factors, segment); segment_index-- > 0;) {
+      index_t const begin = segment_index * segment, end = std::min(begin + segment, factors);
       if (buffers.segment > 1 && end - begin > 1) {
         recomputing.input = input_of(begin);
         recomputing.output = recomputing.states[end - begin - 2];
@@ -197,7 +197,7 @@ struct device_implementation<sparse_mix_op> {
       pack_weights(grid, chain, begin, end, true);
       for (index_t last = end; last > begin;) {
         index_t const first_factor = std::max(begin, last - buffers.factors_at_once);
-        pass.output = first_factor == 0 ? chain.output : chain.between[side];
+        pass.output = first_factor == 0 ? chain.output : chain.between[next];
         pass.mode = first_factor == 0 ? chain.mode : grad_mode::overwrite;
         if (chunk.channels > 0) run_factors(grid, pass, first_factor, last);
         for (index_t f = first_factor; f < last; ++f)
@@ -206,7 +206,7 @@ struct device_implementation<sparse_mix_op> {
                           slice_batch(params.dweights[f], first, weight_extents));
         pass.input = pass.output;
         last = first_factor;
-        side = 1 - side;
+        next = 1 - next;
       }
     }
   }

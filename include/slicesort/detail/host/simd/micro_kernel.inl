@@ -43,10 +43,10 @@ struct micro_kernel {
   static void panel(product_params<A> const& params, int column) {
     constexpr int width = lanes::count;
     index_t const a_row = RowMajor ? params.a.row : 1;
-    bool const deep = params.size.depth > 0;  // otherwise a and b may be null
+    bool const has_depth = params.size.depth > 0;  // otherwise a and b may be null
     for (int row = 0; row < params.size.rows; row += rows) {
-      A const* a = deep ? params.a.data + row * a_row : nullptr;
-      A const* b = deep ? params.b.data + column : nullptr;
+      A const* a = has_depth ? params.a.data + row * a_row : nullptr;
+      A const* b = has_depth ? params.b.data + column : nullptr;
       A* const c = params.c.data + row * params.c.pitch + column;
       V sum[std::size_t{rows}][std::size_t{Across}] = {};
       if (params.epilogue.accumulate && !params.epilogue.separate_sum)

@@ -39,21 +39,22 @@ struct max_exchange_kernel {
     std::uint32_t* rows;
   };
   template <class SharedAllocator>
-  SLICESORT_HD candidates shared(SharedAllocator& shared_memory) const {
-    key* const keys = shared_memory.template allocate<key>(static_cast<std::size_t>(threads));
-    return {keys,
-            shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(threads))};
+  SLICESORT_HD candidates shared(SharedAllocator& allocator) const {
+    key* const keys = allocator.template allocate<key>(static_cast<std::size_t>(threads));
+    return {keys, allocator.template allocate<std::uint32_t>(static_cast<std::size_t>(threads))};
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = x.extents();
     candidates const best = shared(block);
-    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
-    column_of<T const> const from(x, at);
-    column_of<T> const to(y, at);
+    auto const [walk, column_number, inside, position] =
+        column_work(block, e, width, rows_adjacent);
+    column_of<T const> const from(x, position);
+    column_of<T> const to(y, position);
     // Exchanges nothing if `row` is past the length.
-    auto valid = static_cast<std::uint32_t>(inside ? valid_rows(lengths, at.batch, e.length) : 0);
+    auto valid =
+        static_cast<std::uint32_t>(inside ? valid_rows(lengths, position.batch, e.length) : 0);
     if (valid <= row) valid = 0;
 
     key largest = 0;  // below every key, so the first row wins
@@ -102,10 +103,10 @@ struct max_exchange_kernel {
         largest_row = other_row;
       }
     }
-    T const old = from[row], greatest = from[largest_row];
-    to[row] = greatest;
-    to[largest_row] = old;
-    if (maximum.present()) index_column(maximum, at).set(0, largest_row);
+    T const row_value = from[row], largest_value = from[largest_row];
+    to[row] = largest_value;
+    to[largest_row] = row_value;
+    if (maximum.present()) index_column(maximum, position).set(0, largest_row);
   }
 };
 
@@ -125,12 +126,13 @@ struct exchange_rows_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = dy.extents();
-    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
-    column_of<T const> const from(dy, at);
-    column_of<T> const to(dx, at);
-    auto const own_row = static_cast<std::uint32_t>(row);
-    std::uint32_t const other_row = inside ? index_column(maximum, at)[0] : own_row;
-    T const own_value = inside ? from[row] : T{}, other_value = inside ? from[other_row] : T{};
+    auto const [walk, column_number, inside, position] =
+        column_work(block, e, width, rows_adjacent);
+    column_of<T const> const from(dy, position);
+    column_of<T> const to(dx, position);
+    auto const exchanged_row = static_cast<std::uint32_t>(row);
+    std::uint32_t const other_row = inside ? index_column(maximum, position)[0] : exchanged_row;
+    T const row_value = inside ? from[row] : T{}, other_value = inside ? from[other_row] : T{};
     block.sync();  // in place, both rows are overwritten next
 
     auto const end = inside ? static_cast<std::uint32_t>(e.length) : 0;
@@ -139,7 +141,7 @@ struct exchange_rows_kernel {
     index_t const from_jump = jump_of(walk.step, end, from.stride);
     index_t const to_jump = jump_of(walk.step, end, to.stride);
     T const* source = from.data + first * from.stride;
-    T *target = to.data + first * to.stride, *before = target;
+    T *target = to.data + first * to.stride, *accumulated = target;
     for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
       T value[exchange_at_once], old[exchange_at_once] = {};
       SLICESORT_UNROLL
@@ -148,14 +150,14 @@ struct exchange_rows_kernel {
           value[k] = *source;
           source += from_jump;
           if (mode == grad_mode::accumulate) {
-            old[k] = *before;
-            before += to_jump;
+            old[k] = *accumulated;
+            accumulated += to_jump;
           }
         }
       SLICESORT_UNROLL
       for (int k = 0; k < exchange_at_once; ++k, n += step)
         if (n < end) {
-          T const v = n == own_row ? other_value : n == other_row ? own_value : value[k];
+          T const v = n == exchanged_row ? other_value : n == other_row ? row_value : value[k];
           *target = stored_or_accumulated<Block>(mode, old[k], v);
           target += to_jump;
         }

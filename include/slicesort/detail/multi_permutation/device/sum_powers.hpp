@@ -20,14 +20,15 @@ SLICESORT_DETAIL_BEGIN
 
 // Starts the thread's next chains: sets their first rows and initial sums. Chains past the valid
 // rows repeat the first chain and are not stored.
-template <class Column, class Share, class Row, class A>
-SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& work, Row first, A weight,
-                                      Row (&n)[chained_in_flight], A (&sum)[chained_in_flight]) {
+template <class Column, class Work, class Row, class A>
+SLICESORT_HD_INLINE void begin_chains(Column const& column, Work const& work, Row first, A weight,
+                                      Row (&rows)[chained_in_flight],
+                                      A (&sums)[chained_in_flight]) {
   SLICESORT_UNROLL
   for (int k = 0; k < chained_in_flight; ++k) {
-    n[k] = first + k * work.step;
-    if (n[k] >= work.valid) n[k] = first;
-    sum[k] = weight * static_cast<A>(column.value(n[k]));
+    rows[k] = first + k * work.step;
+    if (rows[k] >= work.valid) rows[k] = first;
+    sums[k] = weight * static_cast<A>(column.value(rows[k]));
   }
 }
 
@@ -43,8 +44,8 @@ struct sum_powers_kernel {
   tensor3<T> y;  // may alias the sorted columns if InShared
 
   template <class SharedAllocator>
-  SLICESORT_HD auto shared(SharedAllocator& shared_memory) const {
-    return sorted.shared(shared_memory);
+  SLICESORT_HD auto shared(SharedAllocator& allocator) const {
+    return sorted.shared(allocator);
   }
 
   template <class Block>
@@ -90,23 +91,23 @@ struct transpose_powers_kernel {
   tensor3<T> dx;
   grad_mode mode;
 
-  struct memory {
+  struct shared_buffers {
     typename chained_columns<T, InShared>::tile tile;
     A* sums;  // staged results, to avoid scattered stores to dx
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    memory buffers{gradient.shared(shared_memory), nullptr};
+  SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
+    shared_buffers buffers{gradient.shared(allocator), nullptr};
     if constexpr (InShared)
-      buffers.sums = shared_memory.template allocate<A>(
-          static_cast<std::size_t>(dx.extents().length) * static_cast<std::size_t>(gradient.width));
+      buffers.sums = allocator.template allocate<A>(static_cast<std::size_t>(dx.extents().length) *
+                                                    static_cast<std::size_t>(gradient.width));
     return buffers;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     using row = typename chained_columns<T, InShared>::row;
-    memory const buffers = shared(block);
+    shared_buffers const buffers = shared(block);
     auto const work = gradient.thread_work_of(block);
     auto const column = gradient.open(block, buffers.tile, work);
     column_of<T> const output(dx, work.column);

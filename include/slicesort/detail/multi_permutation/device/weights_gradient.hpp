@@ -48,24 +48,24 @@ struct weights_gradient_kernel {
   int components_at_once;  // components_at_once * width <= threads
   int threads;
 
-  struct memory {
+  struct shared_buffers {
     typename chained_columns<T, InShared>::tile tile;
     double* products;     // [components_at_once, row threads, width]
     std::uint32_t* rows;  // valid rows of each column
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    auto const tile = x.shared(shared_memory);
-    double* const products = shared_memory.template allocate<double>(
+  SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
+    auto const tile = x.shared(allocator);
+    double* const products = allocator.template allocate<double>(
         static_cast<std::size_t>(components_at_once) * static_cast<std::size_t>(threads));
     return {tile, products,
-            shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
+            allocator.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const work = x.thread_work_of(block);
-    memory const buffers = shared(block);
+    shared_buffers const buffers = shared(block);
     auto const column = x.open(block, buffers.tile, work);
     column_of<T const> const gradient(dy, work.column);
     // Row numbers fit in 32 bits, because there are at most 2^31 rows.
@@ -97,9 +97,9 @@ struct weights_gradient_kernel {
         }
         block.sync();
       }
-      index_t const column_number = block.index() * x.width + lane;
-      if (component < count && column_number < dy.extents().batch * dy.extents().channels)
-        sums[column_number * components + first_component + component] = sum;
+      index_t const flat_column = block.index() * x.width + lane;
+      if (component < count && flat_column < dy.extents().batch * dy.extents().channels)
+        sums[flat_column * components + first_component + component] = sum;
     }
   }
 

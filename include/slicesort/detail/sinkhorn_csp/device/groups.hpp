@@ -74,27 +74,27 @@ struct grouped_tiles {
 
   // Allocates the arrays that are read for every element of a matrix.
   template <class SharedAllocator>
-  SLICESORT_HD void hot(SharedAllocator& shared_memory, sinkhorn_group<A>& arrays,
+  SLICESORT_HD void hot(SharedAllocator& allocator, sinkhorn_group<A>& arrays,
                         bool backward) const {
     auto const rows = static_cast<std::size_t>(group);
     auto const elements = rows * static_cast<std::size_t>(width);
-    arrays.u = shared_memory.template allocate<A>(rows);
-    arrays.values = shared_memory.template allocate<A>(elements);
-    arrays.w = shared_memory.template allocate<A>(elements);
-    arrays.f = shared_memory.template allocate<A>(elements);
-    arrays.h = shared_memory.template allocate<A>(elements);
+    arrays.u = allocator.template allocate<A>(rows);
+    arrays.values = allocator.template allocate<A>(elements);
+    arrays.w = allocator.template allocate<A>(elements);
+    arrays.f = allocator.template allocate<A>(elements);
+    arrays.h = allocator.template allocate<A>(elements);
     if (!backward) return;
-    arrays.a = shared_memory.template allocate<A>(elements);
-    arrays.b = shared_memory.template allocate<A>(elements);
+    arrays.a = allocator.template allocate<A>(elements);
+    arrays.b = allocator.template allocate<A>(elements);
   }
   // Allocates the arrays that are read once per row.
   template <class SharedAllocator>
-  SLICESORT_HD void cold(SharedAllocator& shared_memory, sinkhorn_group<A>& arrays) const {
+  SLICESORT_HD void cold(SharedAllocator& allocator, sinkhorn_group<A>& arrays) const {
     auto const elements = static_cast<std::size_t>(group) * static_cast<std::size_t>(width);
-    arrays.du = shared_memory.template allocate<A>(elements);
-    arrays.dw = shared_memory.template allocate<A>(elements);
+    arrays.du = allocator.template allocate<A>(elements);
+    arrays.dw = allocator.template allocate<A>(elements);
     arrays.history =
-        shared_memory.template allocate<A>(4 * static_cast<std::size_t>(iterations) * elements);
+        allocator.template allocate<A>(4 * static_cast<std::size_t>(iterations) * elements);
   }
 
   // Work of a thread. Threads past the last channel process zeros, because they must reach every
@@ -118,11 +118,11 @@ struct grouped_tiles {
     index_t const tiles = (e.channels + width - 1) / width;
     index_t const groups = (e.length + group - 1) / group;
     index_t const index = first_block + block.index();
-    index_t const tile = index % tiles, rest = index / tiles;
+    index_t const tile = index % tiles, group_index = index / tiles;
     thread_work work;
-    work.sample = rest / groups;
+    work.sample = group_index / groups;
     work.batch = first_sample + work.sample;
-    work.begin = rest % groups * group;
+    work.begin = group_index % groups * group;
     work.end = e.length - work.begin < group ? e.length : work.begin + group;
     work.valid = valid_rows(lengths, work.batch, e.length);
     work.rows =
@@ -137,14 +137,15 @@ struct grouped_tiles {
   }
 
   // Advances the pointers of the group's arrays to this thread's column.
-  SLICESORT_HD void enter(sinkhorn_group<A>& arrays, thread_work const& work) const {
+  SLICESORT_HD void select_column(sinkhorn_group<A>& arrays, thread_work const& work) const {
     arrays.rows = work.rows;
     arrays.pitch = width;
     arrays.values += work.column, arrays.w += work.column, arrays.f += work.column,
         arrays.h += work.column;
   }
-  SLICESORT_HD void enter_backward(sinkhorn_group<A>& arrays, thread_work const& work) const {
-    enter(arrays, work);
+  SLICESORT_HD void select_column_backward(sinkhorn_group<A>& arrays,
+                                           thread_work const& work) const {
+    select_column(arrays, work);
     arrays.a += work.column, arrays.b += work.column, arrays.du += work.column,
         arrays.dw += work.column, arrays.history += work.column;
   }
@@ -153,8 +154,8 @@ struct grouped_tiles {
   SLICESORT_HD void load(Block const& block, thread_work const& work,
                          sinkhorn_group<A> const& arrays) const {
     for (index_t i = block.rank(); i < work.rows; i += block.size()) {
-      auto const of_reference = static_cast<A>(x(work.batch, work.begin + i, reference));
-      arrays.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
+      auto const reference_value = static_cast<A>(x(work.batch, work.begin + i, reference));
+      arrays.u[i] = logit_factor<A>(static_cast<double>(reference_value) / tau);
     }
     for (index_t i = work.first; i < work.rows; i += work.step) {
       A const value =
@@ -175,9 +176,9 @@ struct mix_groups_kernel {
   tensor3<T> y;
 
   template <class SharedAllocator>
-  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& allocator) const {
     sinkhorn_group<A> arrays{};
-    if constexpr (InShared) tiles.hot(shared_memory, arrays, false);
+    if constexpr (InShared) tiles.hot(allocator, arrays, false);
     return arrays;
   }
 
@@ -186,11 +187,11 @@ struct mix_groups_kernel {
     auto const work = tiles.thread_work_of(block);
     auto arrays = shared(block);
     if constexpr (!InShared) {
-      scratch_allocator shared_memory{tiles.scratch + static_cast<std::size_t>(block.index()) *
-                                                          tiles.scratch_bytes};
-      tiles.hot(shared_memory, arrays, false);
+      scratch_allocator allocator{tiles.scratch +
+                                  static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+      tiles.hot(allocator, arrays, false);
     }
-    tiles.enter(arrays, work);
+    tiles.select_column(arrays, work);
     tiles.load(block, work, arrays);
     mixing_thread<Block> worker{block, work.first, work.step};
     scale_group<false>(worker, arrays, tiles.iterations);
@@ -223,10 +224,10 @@ struct unmix_groups_kernel {
   grad_mode mode;
 
   template <class SharedAllocator>
-  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& allocator) const {
     sinkhorn_group<A> arrays{};
-    if constexpr (InShared) tiles.hot(shared_memory, arrays, true);
-    if (cold_in_shared) tiles.cold(shared_memory, arrays);
+    if constexpr (InShared) tiles.hot(allocator, arrays, true);
+    if (cold_in_shared) tiles.cold(allocator, arrays);
     return arrays;
   }
 
@@ -234,11 +235,11 @@ struct unmix_groups_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     auto const work = tiles.thread_work_of(block);
     auto arrays = shared(block);
-    scratch_allocator shared_memory{tiles.scratch +
-                                    static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
-    if constexpr (!InShared) tiles.hot(shared_memory, arrays, true);
-    if (!cold_in_shared) tiles.cold(shared_memory, arrays);
-    tiles.enter_backward(arrays, work);
+    scratch_allocator allocator{tiles.scratch +
+                                static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+    if constexpr (!InShared) tiles.hot(allocator, arrays, true);
+    if (!cold_in_shared) tiles.cold(allocator, arrays);
+    tiles.select_column_backward(arrays, work);
     tiles.load(block, work, arrays);
     for (index_t i = work.first; i < work.rows; i += work.step)
       arrays.a[i * arrays.pitch] =

@@ -54,11 +54,11 @@ struct mix_tile_kernel {
   }
   SLICESORT_HD int size() const { return groups * pieces * pitch(); }
   template <class SharedAllocator>
-  SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD piece* shared(SharedAllocator& allocator) const {
     // If every sum starts from the chain's first input, a copy of this input follows the tile.
     int const copies = start == mix_start::first ? 2 : 1;
-    return shared_memory.template allocate<piece>(static_cast<std::size_t>(copies) *
-                                                  static_cast<std::size_t>(size()));
+    return allocator.template allocate<piece>(static_cast<std::size_t>(copies) *
+                                              static_cast<std::size_t>(size()));
   }
 
   SLICESORT_HD int width() const { return groups * Channels; }
@@ -79,7 +79,7 @@ struct mix_tile_kernel {
     piece* const group = tile + block.rank() / row_threads * pieces * pitch();
     A values[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)] = {};
     if (n > 0) load_rows(group, work, values);
-    int next_state = 0, until_state = state_interval;  // factors until the next saved state
+    int next_state = 0, factors_until_state = state_interval;
     for (int step = 0; step < count; ++step) {
       // Opaque to force recomputation of row numbers, which leaves registers to values.
       work.first_row = Block::opaque(work.first_row);
@@ -90,10 +90,10 @@ struct mix_tile_kernel {
       work.first_row = Block::opaque(work.first_row);
       store_rows(group, work, values);
       block.sync();
-      if (next_state < saved_states && --until_state == 0) {
+      if (next_state < saved_states && --factors_until_state == 0) {
         store(block, tile, states[next_state++], grad_mode::overwrite,
               cell_of(block, sample, channel), n);
-        until_state = state_interval;
+        factors_until_state = state_interval;
       }
     }
     store(block, tile, output, mode, cell_of(block, sample, channel), n);
@@ -113,11 +113,11 @@ struct mix_tile_kernel {
     tile_walk const position(Block::opaque(block.rank()), block.size(), width() / cell::channels,
                              rows_adjacent);
     index_t const c = channel + position.column * cell::channels,
-                  left = input.extents().channels - c;
-    int const inside = left < 0                ? 0
-                       : left < cell::channels ? static_cast<int>(left)
-                                               : cell::channels;
-    return {position, sample, c, inside};
+                  remaining = input.extents().channels - c;
+    int const cell_channels = remaining < 0                ? 0
+                              : remaining < cell::channels ? static_cast<int>(remaining)
+                                                           : cell::channels;
+    return {position, sample, c, cell_channels};
   }
   SLICESORT_HD_INLINE row_walk<cell_type> walk_tile(piece* tile, int column,
                                                     row_range range) const {
@@ -140,7 +140,7 @@ struct mix_tile_kernel {
     if (range.first < range.end) {
       auto source = walk_tensor(input, position, range);
       auto target = walk_tile(tile, position.walk.column, range);
-      int const copy = start == mix_start::first ? size() * cells : 0;  // offset of the copy
+      int const copy_offset = start == mix_start::first ? size() * cells : 0;
       copy_rows<4>(
           range,
           [&](int) {
@@ -155,7 +155,7 @@ struct mix_tile_kernel {
           [&](int, cell_type value) {
             cell_type* const cell_address = &target.next();
             *cell_address = value;
-            if (copy != 0) cell_address[copy] = value;
+            if (copy_offset != 0) cell_address[copy_offset] = value;
           });
     }
     auto const length = static_cast<int>(input.extents().length);

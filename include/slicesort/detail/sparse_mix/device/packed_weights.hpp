@@ -54,16 +54,16 @@ struct pack_weights_kernel {
   int lanes;                    // threads along the links: a power of two up to 32
   packed_weights<A> packed;
 
-  struct memory {
+  struct shared_buffers {
     A* tile;  // [links, rows], padded by a row to avoid bank conflicts
     std::uint32_t* distances;
   };
   static constexpr int pitch = block_rows + 1;
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
     constexpr auto links = static_cast<std::size_t>(block_links);
-    A* const tile = shared_memory.template allocate<A>(links * static_cast<std::size_t>(pitch));
-    return {tile, shared_memory.template allocate<std::uint32_t>(links)};
+    A* const tile = allocator.template allocate<A>(links * static_cast<std::size_t>(pitch));
+    return {tile, allocator.template allocate<std::uint32_t>(links)};
   }
 
   index_t blocks() const {
@@ -73,7 +73,7 @@ struct pack_weights_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const staged = shared(block);
+    shared_buffers const staged = shared(block);
     index_t const row_blocks = divide_up(packed.length, block_rows);
     index_t const tiles = divide_up(packed.links, block_links);
     index_t index = block.index();
@@ -87,16 +87,17 @@ struct pack_weights_kernel {
                   first_row = row_block * block_rows;
     auto const rows = static_cast<int>(
         n - first_row < block_rows ? (n < first_row ? 0 : n - first_row) : block_rows);
-    index_t const links_left = packed.links - first_link;
-    int const links = links_left < block_links ? static_cast<int>(links_left) : block_links;
+    index_t const remaining_links = packed.links - first_link;
+    int const links =
+        remaining_links < block_links ? static_cast<int>(remaining_links) : block_links;
 
     if (block.rank() < links) {
       index_t const k = first_link + block.rank();
-      index_t const distances = wrapped(offsets[factor * packed.links + k], n);
-      staged.distances[block.rank()] = static_cast<std::uint32_t>(distances);
+      index_t const distance = wrapped(offsets[factor * packed.links + k], n);
+      staged.distances[block.rank()] = static_cast<std::uint32_t>(distance);
       if (row_block == 0)
         packed.jumps_of(sample, factor)[k] =
-            static_cast<std::uint32_t>(backward && distances != 0 ? n - distances : distances);
+            static_cast<std::uint32_t>(backward && distance != 0 ? n - distance : distance);
     }
     int const k = block.rank() % lanes;
     if (k < links)

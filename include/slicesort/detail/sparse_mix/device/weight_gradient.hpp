@@ -42,10 +42,9 @@ struct link_gradient_kernel {
     A value[static_cast<std::size_t>(piece)];
   };
   template <class SharedAllocator>
-  SLICESORT_HD channels* shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD channels* shared(SharedAllocator& allocator) const {
     constexpr int rows = block_rows * (1 + block_links);
-    return shared_memory.template allocate<channels>(
-        static_cast<std::size_t>(rows * pitch / piece));
+    return allocator.template allocate<channels>(static_cast<std::size_t>(rows * pitch / piece));
   }
 
   index_t blocks() const { return dw.extents().batch * divide_up(dw.extents().length, block_rows); }

@@ -16,8 +16,9 @@ SLICESORT_DETAIL_BEGIN
 // Number of finished additions to each of rows * columns sums.
 class ordered_sum {
  public:
-  ordered_sum(arena& a, index_t rows, index_t columns)
-      : count_((amount(rows) * columns).number()), done_(a.take<std::atomic<index_t>>(count_)) {}
+  ordered_sum(arena& memory, index_t rows, index_t columns)
+      : count_((amount(rows) * columns).number()),
+        done_(memory.take<std::atomic<index_t>>(count_)) {}
 
   // Resets the counts. Must be called before the tasks start.
   void begin() const {

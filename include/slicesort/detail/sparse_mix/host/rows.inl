@@ -93,13 +93,13 @@ struct mix_sums {
   static SLICESORT_INLINE void add_near(row_span<T> const& s, A const* weights, A const* source,
                                         V (&sum)[std::size_t{rows}][std::size_t{across}]) {
     unrolled<near_rows>([&](auto step) {
-      constexpr int reached = Ahead == 1 ? step : rows - 1 - step;
+      constexpr int row_offset = Ahead == 1 ? step : rows - 1 - step;
       V row[std::size_t{across}];
       unrolled<across>([&](auto v) {
-        row[v] = load_lanes<V>(source + reached * mix_columns + v * lanes::count);
+        row[v] = load_lanes<V>(source + row_offset * mix_columns + v * lanes::count);
       });
       unrolled<near_links>([&](auto k) {
-        constexpr int row_index = reached - Ahead * near_row(k);
+        constexpr int row_index = row_offset - Ahead * near_row(k);
         if constexpr (0 <= row_index && row_index < rows) {
           V const weight = lanes::splat(weights[s.weight[k] + row_index * s.weight_pitch]);
           unrolled<across>(
@@ -139,29 +139,31 @@ struct mix_dots {
 
   // Number of vectors that hold channel_lanes elements. sparse_mix/params.hpp defines the order of
   // summation.
-  static constexpr int parts = detail::channel_lanes / lanes::count;
-  static_assert(parts >= 1, "the lanes of a channel block fill vectors");
+  static constexpr int row_vectors = detail::channel_lanes / lanes::count;
+  static_assert(row_vectors >= 1, "the lanes of a channel block fill vectors");
 
   // Lane l of the result is a partial sum of product Pair + l - l % Half, over the lanes congruent
   // to l modulo Half.
   template <bool OneRow, int Half, int Pair>
   static SLICESORT_INLINE V folded(A const* a, A const* b, mix_pairs const& pairs) {
     if constexpr (Half == lanes::count)
-      return added<1, 0>(OneRow ? a : a + pairs.a[Pair], b + pairs.b[Pair]);
+      return reduced<1, 0>(OneRow ? a : a + pairs.a[Pair], b + pairs.b[Pair]);
     else
       return lanes::template fold<Half>(folded<OneRow, 2 * Half, Pair>(a, b, pairs),
                                         folded<OneRow, 2 * Half, Pair + Half>(a, b, pairs));
   }
-  // Returns vector `Part` of a row's products, reduced to `Count` vectors.
-  template <int Count, int Part>
-  static SLICESORT_INLINE V added(A const* a, A const* b) {
-    if constexpr (Count == parts) {
-      constexpr int near_half = Part * lanes::count, far_half = (parts + Part) * lanes::count;
+  // Returns vector `Vector` of a row's products, reduced to `Count` vectors.
+  template <int Count, int Vector>
+  static SLICESORT_INLINE V reduced(A const* a, A const* b) {
+    if constexpr (Count == row_vectors) {
+      constexpr int near_half = Vector * lanes::count,
+                    far_half = (row_vectors + Vector) * lanes::count;
       return fused_lanes(
           load_lanes<V>(a + far_half), load_lanes<V>(b + far_half),
           fused_lanes(load_lanes<V>(a + near_half), load_lanes<V>(b + near_half), V{}));
     } else {
-      return lanes::plus(added<2 * Count, Part>(a, b), added<2 * Count, Part + Count>(a, b));
+      return lanes::plus(reduced<2 * Count, Vector>(a, b),
+                         reduced<2 * Count, Vector + Count>(a, b));
     }
   }
 };

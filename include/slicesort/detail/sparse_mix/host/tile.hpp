@@ -72,13 +72,13 @@ struct mix_scratch {
   A *third, *fourth;  // backward: states, or the sum for residual::initial
   A* staged;          // converted weights
 
-  mix_scratch(arena& a, index_t length, index_t links) {
+  mix_scratch(arena& memory, index_t length, index_t links) {
     auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);
-    first = a.take<A>(tile);
-    second = a.take<A>(tile);
-    third = a.take<A>(tile);
-    fourth = a.take<A>(tile);
-    staged = a.take<A>(static_cast<std::size_t>(
+    first = memory.take<A>(tile);
+    second = memory.take<A>(tile);
+    third = memory.take<A>(tile);
+    fourth = memory.take<A>(tile);
+    staged = memory.take<A>(static_cast<std::size_t>(
         std::is_same_v<T, A> ? 0 : length * std::min<index_t>(links, mix_staged_links)));
   }
 };

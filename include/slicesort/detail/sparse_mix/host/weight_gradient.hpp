@@ -29,13 +29,13 @@ class mix_products {
  public:
   using A = accumulator_t<T>;
 
-  mix_products(arena& a, mix_shape const& shape, unsigned threads)
+  mix_products(arena& memory, mix_shape const& shape, unsigned threads)
       : tiles_((shape.extents.channels + mix_columns - 1) / mix_columns),
-        concurrent_(std::min(shape.extents.batch, static_cast<index_t>(threads))),
+        concurrent_samples_(std::min(shape.extents.batch, static_cast<index_t>(threads))),
         shape_(shape),
-        order_(a, tiles_ > 1 && threads > 1 ? shape.extents.batch : 0, shape.factors),
-        sums_(a.take<A>(amount(tiles_ > 1 && !in_place ? concurrent_ : 0) * shape.factors *
-                        shape.extents.length * shape.links)) {}
+        order_(memory, tiles_ > 1 && threads > 1 ? shape.extents.batch : 0, shape.factors),
+        sums_(memory.take<A>(amount(tiles_ > 1 && !in_place ? concurrent_samples_ : 0) *
+                             shape.factors * shape.extents.length * shape.links)) {}
 
   index_t tiles() const { return tiles_; }
   void begin(tensor_stack<T> dweights, grad_mode mode) {
@@ -105,11 +105,11 @@ class mix_products {
   void wait_for_order(index_t sample, index_t factor, index_t tile) const {
     if (tile > 0)
       order_.wait_for(sample * shape_.factors + factor, tile);
-    else if (!in_place && sample >= concurrent_)  // an earlier sample uses the same sums
-      order_.wait_for((sample - concurrent_) * shape_.factors + factor, tiles_);
+    else if (!in_place && sample >= concurrent_samples_)  // an earlier sample uses the same sums
+      order_.wait_for((sample - concurrent_samples_) * shape_.factors + factor, tiles_);
   }
 
-  // Adds products to the sums. `products[q * links + k]` belongs to row `row + q` and link `first +
+  // Adds products to the sums. `products[r * links + k]` belongs to row `row + r` and link `first +
   // k`.
   void add_rows(mix_chain<T> const& chain, index_t factor, index_t row, index_t count,
                 index_t first, index_t links, A const* products) const {
@@ -126,19 +126,19 @@ class mix_products {
     }
     auto const add = chain.call().kernels.add_numbers;
     if (sums != nullptr && pitch == links) return add(products, count * links, sums, initial);
-    for (index_t q = 0; q < count; ++q, products += links) {
+    for (index_t r = 0; r < count; ++r, products += links) {
       if (sums != nullptr) {
-        add(products, links, sums + q * pitch, initial);
+        add(products, links, sums + r * pitch, initial);
         continue;
       }
-      T* const target = &dweights_(factor, sample, row + q, first);
+      T* const target = &dweights_(factor, sample, row + r, first);
       A* const sums_of_row =
-          in_place || tiles_ == 1 ? nullptr : sums_of(sample, factor, row + q) + first;
+          in_place || tiles_ == 1 ? nullptr : sums_of(sample, factor, row + r) + first;
       for (index_t k = 0; k < links; ++k) {
-        A const before = initial                 ? A(0)
-                         : in_place || tile == 0 ? static_cast<A>(target[k * step])
-                                                 : sums_of_row[k];
-        A const sum = before + products[k];
+        A const previous = initial                 ? A(0)
+                           : in_place || tile == 0 ? static_cast<A>(target[k * step])
+                                                   : sums_of_row[k];
+        A const sum = previous + products[k];
         if (in_place || last)
           target[k * step] = rounded<T>(sum);
         else
@@ -147,11 +147,11 @@ class mix_products {
     }
   }
   A* sums_of(index_t sample, index_t factor, index_t row) const {
-    index_t const sum = sample % concurrent_ * shape_.factors + factor;
-    return sums_ + (sum * shape_.extents.length + row) * shape_.links;
+    index_t const matrix_index = sample % concurrent_samples_ * shape_.factors + factor;
+    return sums_ + (matrix_index * shape_.extents.length + row) * shape_.links;
   }
 
-  index_t tiles_, concurrent_;
+  index_t tiles_, concurrent_samples_;
   mix_shape shape_;
   ordered_sum order_;
   A* sums_;

@@ -143,10 +143,10 @@ SLICESORT_HD_INLINE void weigh(Worker& worker, sinkhorn_side<A> const& side, A c
       for (int l = 0; l < Lanes; ++l) {
         A const logit =
             worker.multiply_add(p[l], q[l * lane_stride], potentials[l]) + own_potential[l];
-        A const t = exp_at_most_one(worker, logit);
-        piece_sum[l] = worker.multiply_add(t, values[l], piece_sum[l]);
+        A const element = exp_at_most_one(worker, logit);
+        piece_sum[l] = worker.multiply_add(element, values[l], piece_sum[l]);
         weighted_piece_sum[l] =
-            worker.multiply_add(t * values[l], q[l * lane_stride], weighted_piece_sum[l]);
+            worker.multiply_add(element * values[l], q[l * lane_stride], weighted_piece_sum[l]);
       }
     }
     for (int l = 0; l < Lanes; ++l) {
@@ -169,14 +169,14 @@ SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& gr
   for (index_t j = worker.first; j < group.rows; j += worker.step)
     store_lanes(potential, group.h + j * group.pitch);
   worker.sync();
-  for (index_t s = 0; s < iterations; ++s) {
+  for (index_t iteration = 0; iteration < iterations; ++iteration) {
     for (index_t i = worker.first; i < group.rows; i += worker.step) {
       fill_lanes(group.u[i], p);
       normalize<false>(worker, columns, group.h, p, potential, mean);
       store_lanes(potential, group.f + i * group.pitch);
       if constexpr (Kept) {
-        store_lanes(potential, group.past(s, 0) + i * group.pitch);
-        store_lanes(mean, group.past(s, 2) + i * group.pitch);
+        store_lanes(potential, group.past(iteration, 0) + i * group.pitch);
+        store_lanes(mean, group.past(iteration, 2) + i * group.pitch);
       }
     }
     worker.sync();
@@ -185,8 +185,8 @@ SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& gr
       normalize<true>(worker, rows, group.f, p, potential, mean);
       store_lanes(potential, group.h + j * group.pitch);
       if constexpr (Kept) {
-        store_lanes(potential, group.past(s, 1) + j * group.pitch);
-        store_lanes(mean, group.past(s, 3) + j * group.pitch);
+        store_lanes(potential, group.past(iteration, 1) + j * group.pitch);
+        store_lanes(mean, group.past(iteration, 3) + j * group.pitch);
       }
     }
     worker.sync();

@@ -62,21 +62,21 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> c
       rows{group.u, 1, group.rows, group.pitch};
   lanes_of<A, lanes> p, own_potential, sum, weighted;
   differentiate_mixture(worker, group);
-  for (index_t s = iterations - 1; s >= 0; --s) {
+  for (index_t iteration = iterations - 1; iteration >= 0; --iteration) {
     // Backpropagates through the column potentials h, which were computed from f.
-    bool const last = s == iterations - 1;
+    bool const last = iteration == iterations - 1;
     for (index_t i = worker.first; i < group.rows; i += worker.step) {
       index_t const offset = i * group.pitch;
       fill_lanes(group.u[i], p);
-      load_lanes(group.past(s, 0) + offset, own_potential);
+      load_lanes(group.past(iteration, 0) + offset, own_potential);
       store_lanes(own_potential, group.f + offset);
       weigh<false>(worker, columns, group.h, group.b, p, own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
         group.a[offset + l] = (last ? group.a[offset + l] : A{0}) - sum[l];
         group.du[offset + l] -= weighted[l];
       }
-      subtract_mean(worker, group.du + offset, group.a + offset, group.past(s, 2) + offset);
-      subtract_mean(worker, group.dw + offset, group.b + offset, group.past(s, 3) + offset);
+      subtract_mean(worker, group.du + offset, group.a + offset, group.past(iteration, 2) + offset);
+      subtract_mean(worker, group.dw + offset, group.b + offset, group.past(iteration, 3) + offset);
     }
     worker.sync();
     // Backpropagates through the row potentials f, which were computed from the previous h
@@ -85,7 +85,7 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> c
       index_t const offset = j * group.pitch;
       load_lanes(group.w + offset, p);
       fill_lanes(A{0}, own_potential);
-      if (s > 0) load_lanes(group.past(s - 1, 1) + offset, own_potential);
+      if (iteration > 0) load_lanes(group.past(iteration - 1, 1) + offset, own_potential);
       store_lanes(own_potential, group.h + offset);
       weigh<true>(worker, rows, group.f, group.a, p, own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {

@@ -157,8 +157,8 @@ struct exchange_rows_kernel {
       SLICESORT_UNROLL
       for (int k = 0; k < exchange_at_once; ++k, n += step)
         if (n < end) {
-          T const v = n == exchanged_row ? other_value : n == other_row ? row_value : value[k];
-          *target = stored_or_accumulated<Block>(mode, old[k], v);
+          T const result = n == exchanged_row ? other_value : n == other_row ? row_value : value[k];
+          *target = stored_or_accumulated<Block>(mode, old[k], result);
           target += to_jump;
         }
     }

@@ -148,8 +148,8 @@ struct link_gradient_kernel {
       SLICESORT_UNROLL
       for (int j = 0; j < piece; ++j) {
         int const l = (i * piece + j) % channel_lanes;
-        A const before = i * piece < channel_lanes ? A(0) : lanes[l];
-        lanes[l] = block.fused_multiply_add(a_piece.value[j], b_piece.value[j], before);
+        A const previous = i * piece < channel_lanes ? A(0) : lanes[l];
+        lanes[l] = block.fused_multiply_add(a_piece.value[j], b_piece.value[j], previous);
       }
     }
     fold<channel_lanes / 2>(lanes);

@@ -120,9 +120,9 @@ class mix_chain {
 
   // Loads or converts the weights of the span's links. Returns the distance between links.
   index_t load_weights(index_t factor, index_t first, row_span<T>& span) const {
-    tensor3<T const> const w = call_.weights[factor];
-    T const* const from = w.data() + w.offset(chunk_.batch, 0, first);
-    strides3 const strides = w.strides();
+    tensor3<T const> const weights = call_.weights[factor];
+    T const* const from = weights.data() + weights.offset(chunk_.batch, 0, first);
+    strides3 const strides = weights.strides();
     if constexpr (std::is_same_v<T, A>) {
       span.weights = from, span.weight_pitch = strides.length;
       return strides.channels;

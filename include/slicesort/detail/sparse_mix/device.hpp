@@ -94,7 +94,7 @@ struct device_implementation<sparse_mix_op> {
     index_t* offsets = nullptr;
     packed_weights<A> factors;
     T* between[2] = {};             // gradients or states of two successive factors
-    A* inputs = nullptr;            // the sum of gradients of residual::initial
+    A* inputs = nullptr;            // sum of gradients, for residual::initial
     T* recomputed = nullptr;        // recomputed states of a segment
     index_t factors_at_once = 0;    // factors per pass of backward with weight gradients
     T* passed_gradients = nullptr;  // gradients between these factors

@@ -18,9 +18,9 @@ class fiber {
   // Prepares to run function(argument), which must not throw. Discards the frames of an unfinished
   // function without running destructors.
   void start(entry function, void* argument);
-  // Runs the fiber until it pauses or its function returns. Not from inside a fiber.
+  // Runs the fiber until it pauses or its function returns. Must not be called from inside a fiber.
   void resume();
-  // Returns to the caller of resume(). From inside the fiber.
+  // Returns to the caller of resume(). Must be called from inside the fiber.
   void pause();
 
  private:

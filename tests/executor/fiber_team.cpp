@@ -126,7 +126,7 @@ class fiber_team final : public block_team {
   void const* kernel_;
   std::vector<fiber*> fibers_;
   std::vector<thread_argument> threads_;
-  std::vector<std::size_t> order_;  // of the threads until the next barrier
+  std::vector<std::size_t> order_;  // order of the threads until the next barrier
   std::vector<arrival> arrivals_;
   index_t cluster_ = 0;
   std::vector<unsigned char> votes_;      // by block: the vote of the threads so far

@@ -52,8 +52,8 @@ void for_each_register(Instruction& n, F f) {
 }
 
 struct register_use {
-  register_set read;     // before a write in the block
-  register_set written;  // by all lanes
+  register_set read;     // registers read before they are written in the block
+  register_set written;  // registers written by all lanes
 };
 
 register_use use_of(std::vector<instruction> const& code, int first, int end, int registers) {

@@ -66,7 +66,7 @@ static_assert(std::is_same_v<ss::sparse_mix<>, ss::sparse_mix<chord, ss::residua
 
 }  // namespace
 
-TEST_CASE("how many factors") {
+TEST_CASE("numbers of factors") {
   for (index_t n : {std::numeric_limits<index_t>::min(), index_t{-3}, index_t{0}, index_t{1}}) {
     CHECK(ss::ceil_log2(n) == 0);
     CHECK(ss::floor_log2(n) == 0);
@@ -93,7 +93,7 @@ TEST_CASE("CHORD links the published rows") {
   CHECK(chord{}.links(0) == 1);
   CHECK(chord{}.links(12) == 13);
   CHECK(chord{5}.links(12) == 5);
-  CHECK(chord{}.links(std::numeric_limits<index_t>::max()) == 65536);  // more than any call takes
+  CHECK(chord{}.links(std::numeric_limits<index_t>::max()) == 65536);  // more than any call accepts
   CHECK(chord{63}.offset(62, 0) == index_t{1} << 61);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("topologies reject invalid parameters") {
   CHECK(std::string(offsets{{nullptr, 2}}.validate(3)) == "offsets: list.data is null");
 }
 
-TEST_CASE("how many states checkpoints keep") {
+TEST_CASE("numbers of states that checkpoints keep") {
   for (index_t factors : {0, 1}) {
     for (index_t every : {0, 1, 2, 9}) CHECK(ss::save_every(every).states(factors) == 0);
   }

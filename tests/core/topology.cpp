@@ -122,8 +122,8 @@ TEST_CASE("topologies reject invalid parameters") {
   CHECK(chord{}.validate(62) == nullptr);
   CHECK(std::string(chord{}.validate(63)) == "chord: there must be 1 to 63 links");
   for (index_t wrong : {-1, 64}) CHECK(chord{wrong}.validate(3) != nullptr);
-  for (index_t fine : {1, 63}) CHECK(chord{fine}.validate(3) == nullptr);
-  for (index_t fine : {0, 32767}) CHECK(cdil{fine}.validate(47) == nullptr);
+  for (index_t valid : {1, 63}) CHECK(chord{valid}.validate(3) == nullptr);
+  for (index_t valid : {0, 32767}) CHECK(cdil{valid}.validate(47) == nullptr);
   for (index_t wrong : {-1, 32768})
     CHECK(std::string(cdil{wrong}.validate(3)) == "cdil: half must be in 0..32767");
   CHECK(std::string(cdil{}.validate(48)) == "cdil: there must be at most 47 factors");

@@ -26,7 +26,7 @@ class fiber {
  private:
   struct context;
   [[noreturn]] static void run_current();
-  void switch_out(bool for_good);
+  void switch_out(bool is_final);
 
   context* context_;
   unsigned char* stack_;  // lowest usable address

@@ -51,8 +51,8 @@ struct neighbors_kernel {
       int values[2];
       int operator[](int i) const { return values[i]; }
     };
-    auto const theirs = block.shfl_quad(pair{{0, value}});
-    maxima[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = theirs(3, 1);
+    auto const from_quad = block.shfl_quad(pair{{0, value}});
+    maxima[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = from_quad(3, 1);
   }
 };
 

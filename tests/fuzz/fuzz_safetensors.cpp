@@ -89,8 +89,8 @@ void check(std::string_view bytes) {
   } catch (learning::checkpoint_error const&) {
     return;
   }
-  std::string const again = write(file);
-  if (!same(file, learning::read_tensors(again))) std::abort();
+  std::string const rewritten = write(file);
+  if (!same(file, learning::read_tensors(rewritten))) std::abort();
 }
 void check_written(learning::tensor_file const& file) {
   std::string bytes;

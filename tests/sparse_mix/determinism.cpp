@@ -203,7 +203,7 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
           guarded_workspace scratch(
               op.template workspace_bytes<T>(exec, single.e, single.weight_extents()));
           // A view of rank 3 is the weights of one factor.
-          tensor3<T const> const w(single.w.data(), single.weight_extents().each());
+          tensor3<T const> const w(single.w.data(), single.weight_extents().tensor());
           f(op, w, scratch.get(), single);
         });
       };
@@ -223,7 +223,7 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
           std::vector<T> part(single.w.size());
           op.backward(exec, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
                       ss::no_saved, dv.view(),
-                      tensor3<T>(part.data(), single.weight_extents().each()), scratch, options);
+                      tensor3<T>(part.data(), single.weight_extents().tensor()), scratch, options);
           dw.insert(dw.begin(), part.begin(), part.end());
           dz = dv;
         });

@@ -102,7 +102,7 @@ class sparse_mix {
             detail::if_view_of_rank3<X> = 0, detail::if_view_of_stack<W> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x, W const& w) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x),
-                                                        detail::view_of_stack<W>::of(w).extents());
+                                                        detail::to_stack(w).extents());
   }
 
   /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is

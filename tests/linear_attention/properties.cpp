@@ -271,7 +271,7 @@ TEST_CASE_TEMPLATE("one canonical NaN on every backend", T, float, double, float
           (*tensor)[random.below(tensor->size())] = random_special<T>(random);
       auto const want = run_linear(problem, ss::exec::host{1, ss::isa::portable});
       for (auto const* list : {&want.y, &want.dq, &want.dk, &want.dv, &want.dw})
-        for (T const& x : *list) CHECK(same_bits(x, with_one_nan(x)));
+        for (T const& x : *list) CHECK(same_bits(x, with_canonical_nan(x)));
       for_each_backend(problem.number(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));

@@ -65,7 +65,7 @@ constexpr index_t distant = index_t{1} << 40;
 
 template <class Mask>
 std::string refused(Mask const& m, ss::mask_call call) {
-  char const* const message = ss::detail::what_is_wrong(m, call);
+  char const* const message = ss::detail::mask_error(m, call);
   return message == nullptr ? "" : message;
 }
 

@@ -30,7 +30,7 @@ class random_stream {
     return static_cast<double>(bits(place) >> 11) * 0x1p-53;
   }
   /// Uniform in `0 .. n - 1`, for n up to 2^31.
-  index_t below(std::uint64_t place, index_t n) const { return ss::detail::below(key_, place, n); }
+  index_t below(std::uint64_t place, index_t n) const { return ss::detail::uniform_below(key_, place, n); }
   /// Standard normal.
   double normal(std::uint64_t place) const {
     return ss::detail::counter_normal(seed_, stream_, place);

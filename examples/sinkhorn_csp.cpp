@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relaxed CSP: approaches the permutation as tau falls. Its gradient includes the reference channel.
+// Relaxed CSP: approaches the permutation as tau falls. The reference channel has a gradient too.
 #include <slicesort/csp.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 

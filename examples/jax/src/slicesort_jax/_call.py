@@ -59,7 +59,7 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
         return tuple(r for r, o in zip(results, outputs) if o is not None)
 
     @run.def_vmap
-    def batching_rule(size: int, mapped: Sequence[bool], *arrays: Any) -> tuple[Any, Any]:
+    def run_mapped(size: int, mapped: Sequence[bool], *arrays: Any) -> tuple[Any, Any]:
         if not folds or any(m and axis is None for m, axis in zip(mapped, axes)) or any(
                 o is not None and o.axis is None for o in outputs):
             results = _call_per_slice(run, mapped, arrays)

@@ -72,11 +72,9 @@ struct context {
   bool training = true;
   std::uint64_t seed = 0, step = 0;
   tensor1<index_t const> lengths{};  ///< valid rows of every sample; empty: all
-  bool computes_padding =
-      false;  ///< true if pooling reads padding rows, which are otherwise undefined
-  tensor3<T const> embedding{};  ///< the embedding, which layers may read (Paramixer's X0)
-  tensor3<T>
-      embedding_gradient{};  ///< gradient of `embedding`; layers that read it accumulate here
+  bool computes_padding = false;     ///< true if pooling reads padding rows (else undefined)
+  tensor3<T const> embedding{};      ///< the embedding, which layers may read (Paramixer's X0)
+  tensor3<T> embedding_gradient{};   ///< readers of the embedding accumulate their gradient here
 
   ss::exec::host_on<thread_pool> exec() const { return ss::exec::host_on<thread_pool>(threads); }
 
@@ -115,8 +113,7 @@ struct context {
   }
 
   /// Returns the rows per tile. They depend only on the number of rows, so that sums over tiles
-  /// have the same bits for any number of threads. At most 32 tiles limit the memory of partial
-  /// sums.
+  /// have the same bits for any number of threads. At most 32 tiles limit the memory of the sums.
   static index_t tile_rows(index_t rows) {
     constexpr index_t min_rows = 1024, max_tiles = 32;
     return std::max(min_rows, (rows + max_tiles - 1) / max_tiles);

@@ -33,12 +33,10 @@ class samples {
       throw task_error("a batch has more samples than there are to learn from");
   }
 
-  /// Full batches per epoch. The incomplete last batch is dropped; which samples it holds differs
-  /// between epochs.
+  /// Full batches per epoch. The incomplete last batch, which differs each time, is dropped.
   index_t batches() const { return static_cast<index_t>(order_.size()) / batch_size_; }
 
-  /// Returns training batch `number`, counted from 0 over all epochs. Each epoch shuffles the
-  /// samples.
+  /// Returns training batch `number`, counted over all epochs. Each epoch shuffles the samples.
   batch<float> training(thread_pool& threads, index_t number) {
     shuffle_epoch(number / batches());
     index_t const first = number % batches() * batch_size_;
@@ -65,8 +63,7 @@ class samples {
                                            remaining, static_cast<index_t>(remaining)))]);
   }
   template <class IndexOf>
-  batch<float> fill(thread_pool& threads, split subset, index_t count,
-                    IndexOf const& sample_index) {
+  batch<float> fill(thread_pool& threads, split subset, index_t count, IndexOf const& index_of) {
     threads.parallel_for(static_cast<unsigned>(count), [&](unsigned i) {
       index_t const b = i;
       sample output;
@@ -74,7 +71,7 @@ class samples {
         output.numbers = features_.data() + b * shape_.length * shape_.features;
       else
         output.tokens = tokens_.data() + b * shape_.length;
-      task_.write(subset, sample_index(b), output);
+      task_.write(subset, index_of(b), output);
       lengths_[i] = output.length, labels_[i] = output.label, targets_[i] = output.target;
     });
     return view(count);

@@ -14,8 +14,7 @@ namespace learning {
 /// Range Arena).
 enum class activation { relu, gelu, gelu_tanh };
 
-/// Returns exp(x) for x <= 0. The float version has an error of 2 ulp and flushes results below
-/// exp(-87) to 0.
+/// Returns exp(x) for x <= 0. In float the error is 2 ulp, and results below exp(-87) are 0.
 inline double exp_of(double x) { return std::exp(x); }
 inline float exp_of(float x) {
   constexpr float log2_e = 1.44269504f, high = 0.693359375f, low = -2.12194440e-4f;
@@ -35,8 +34,8 @@ inline float exp_of(float x) {
   return x < smallest ? 0 : p * power;
 }
 
-/// Returns Phi(x) of the normal distribution, given exp(-x^2 / 2). The float version has an error
-/// of 1e-7 (Abramowitz and Stegun, 7.1.26).
+/// Returns Phi(x) of the normal distribution, given exp(-x^2 / 2). In float the error is 1e-7
+/// (Abramowitz and Stegun, 7.1.26).
 inline double normal_probability(double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 inline float normal_probability(float x, float gaussian) {
   constexpr float p = 0.3275911f * 0.70710678f;

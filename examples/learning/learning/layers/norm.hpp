@@ -41,30 +41,28 @@ class layer_norm {
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     index_t const columns = x.columns;
     bool const accumulate = mode == ss::grad_mode::accumulate;
-    c.reduce_rows(
-        x, 2 * columns, c.stack.counting() ? nullptr : weight_.gradient(),
-        [&](index_t first, index_t count, T* partial) {
-          T const* const weight = weight_.value();
-          T *const dweight = partial, *const dbias = partial + columns;
-          for (index_t r = first; r < first + count; ++r) {
-            T const mean = row_stats_[2 * r], rstd = row_stats_[2 * r + 1];
-            T const *const x_row = x.row(r), *const dy_row = dy.row(r);
-            T* const dx_row = dx.row(r);
-            auto const x_hat = [&](index_t i) { return (x_row[i] - mean) * rstd; };
-            for (index_t i = 0; i < columns; ++i)
-              dweight[i] += dy_row[i] * x_hat(i), dbias[i] += dy_row[i];
-            T const mean_dx_hat =
-                sum(columns, [&](index_t i) { return weight[i] * dy_row[i]; }) / width(x);
-            T const mean_dx_hat_x_hat =
-                sum(columns, [&](index_t i) { return weight[i] * dy_row[i] * x_hat(i); }) /
-                width(x);
-            for (index_t i = 0; i < columns; ++i) {
-              T const value =
-                  (weight[i] * dy_row[i] - mean_dx_hat - x_hat(i) * mean_dx_hat_x_hat) * rstd;
-              dx_row[i] = accumulate ? dx_row[i] + value : value;
-            }
-          }
-        });
+    c.reduce_rows(x, 2 * columns, c.stack.counting() ? nullptr : weight_.gradient(),
+                  [&](index_t first, index_t count, T* partial) {
+                    T const* const weight = weight_.value();
+                    T *const dw = partial, *const db = partial + columns;
+                    for (index_t r = first; r < first + count; ++r) {
+                      T const mean = row_stats_[2 * r], rstd = row_stats_[2 * r + 1];
+                      T const *const x_row = x.row(r), *const dy_row = dy.row(r);
+                      T* const dx_row = dx.row(r);
+                      auto const x_hat = [&](index_t i) { return (x_row[i] - mean) * rstd; };
+                      auto const dx_hat = [&](index_t i) { return weight[i] * dy_row[i]; };
+                      for (index_t i = 0; i < columns; ++i)
+                        dw[i] += dy_row[i] * x_hat(i), db[i] += dy_row[i];
+                      T const mean_dx_hat = sum(columns, dx_hat) / width(x);
+                      T const mean_dx_hat_x_hat =
+                          sum(columns, [&](index_t i) { return dx_hat(i) * x_hat(i); }) / width(x);
+                      for (index_t i = 0; i < columns; ++i) {
+                        T const value =
+                            (dx_hat(i) - mean_dx_hat - x_hat(i) * mean_dx_hat_x_hat) * rstd;
+                        dx_row[i] = accumulate ? dx_row[i] + value : value;
+                      }
+                    }
+                  });
   }
 
  private:

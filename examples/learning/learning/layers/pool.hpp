@@ -21,8 +21,7 @@ class pool {
 
   index_t outputs() const { return kind_ == pooling::flatten ? rows_ * width_ : width_; }
 
-  /// `[batch, rows, width]` -> `[batch, outputs]`. The output of a sample without valid rows is
-  /// zero.
+  /// `[batch, rows, width]` -> `[batch, outputs]`. Samples without valid rows become zeros.
   void forward(context<T>& c, tensor3<T const> x, matrix<T> y) {
     if (kind_ == pooling::max) argmax_ = c.template keep<std::int32_t>(y.rows * width_);
     each_sample(c, y.rows, [&](index_t b) {
@@ -35,7 +34,7 @@ class pool {
       if (kind_ == pooling::max) return reduce_max(x_rows, valid, y_row, argmax_ + b * width_);
       for (index_t n = 0; n < valid; ++n)
         for (index_t i = 0; i < width_; ++i) y_row[i] += x_rows[n * width_ + i];
-      for (index_t i = 0; i < width_; ++i) y_row[i] *= reciprocal(valid);
+      for (index_t i = 0; i < width_; ++i) y_row[i] *= weight(valid);
     });
   }
   /// Writes dx except padding; `flatten` has no padding.
@@ -52,8 +51,7 @@ class pool {
           dx_rows[argmax_[b * width_ + i] * width_ + i] = dy_row[i];
       else
         for (index_t n = 0; n < valid; ++n)
-          for (index_t i = 0; i < width_; ++i)
-            dx_rows[n * width_ + i] = dy_row[i] * reciprocal(valid);
+          for (index_t i = 0; i < width_; ++i) dx_rows[n * width_ + i] = dy_row[i] * weight(valid);
     });
   }
 
@@ -65,7 +63,8 @@ class pool {
                              [&](unsigned b) { f(static_cast<index_t>(b)); });
     });
   }
-  static T reciprocal(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
+  // Returns the weight of a row in the mean.
+  static T weight(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
   void reduce_max(T const* rows, index_t valid, T* maxima, std::int32_t* indices) const {
     for (index_t n = 0; n < valid; ++n)
       for (index_t i = 0; i < width_; ++i)

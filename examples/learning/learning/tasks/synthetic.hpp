@@ -41,8 +41,7 @@ struct two_positions {
 
 /// Row i is `(x_i, mark_i)`, with x uniform in (-1, 1] and marks of 1 at two positions p and q. The
 /// target is `0.5 + (x_p + x_q) / 4`, correct with an error below 0.04 (Paramixer, section 4.1 and
-/// `synth_data_generation.py`). A constant output of 0.5 is correct for
-/// 15.36 % of the samples.
+/// `synth_data_generation.py`). A constant output of 0.5 is correct for 15.36 % of them.
 class adding final : public task {
  public:
   explicit adding(synthetic_size size) : size_(size) {
@@ -99,8 +98,7 @@ class temporal_order final : public task {
 };
 
 /// Random bytes 1 .. 255 and a random class of two, in the shape of the Long Range Arena's text
-/// task (Sliceformer, table 3). Only for measuring speed: there is
-/// nothing to learn.
+/// task (Sliceformer, table 3). Only measures speed: there is nothing to learn.
 class noise final : public task {
  public:
   explicit noise(synthetic_size size) : size_(size) {}

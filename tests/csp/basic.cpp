@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP, basics: golden values, every way to call it, its policies, and its saved state.
+// Basic tests of CSP: golden values, every overload, its policies, and the saved state.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -57,7 +57,7 @@ void check_operator(Op const& op, csp_problem<T> const& p) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("golden values", T, float, double, float16, bfloat16) {
   doubles const c0{3, 0, 2, 7, 1, 6, 5, 4}, c1{1, 5, 4, 2, 9, 0, 8, 3};
   row_order const stays{0, 1, 2, 3, 4, 5, 6, 7};
   check_golden<T>(2, no_reference, up, {c0, c1}, {0, 2},
@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
     }
 }
 
-TEST_CASE("every shift policy, with every alignment") {
+TEST_CASE("every shift policy with every alignment") {
   extents3 const e{2, 41, 34};
   std::vector<index_t> const lengths{41, 23};
   auto const with = [&](auto policy) {
@@ -122,7 +122,7 @@ TEST_CASE("every shift policy, with every alignment") {
   with(ss::shift::power_ceil{1, 3});
 }
 
-TEST_CASE("orders and references, the library's and the caller's") {
+TEST_CASE("built-in and user-defined orders and references") {
   extents3 const e{3, 50, 36};
   for (index_t group : {2, 7, 50}) {
     ss::grouping const groups = ss::group_size{group};
@@ -135,7 +135,7 @@ TEST_CASE("orders and references, the library's and the caller's") {
     check_operator(ss::csp{groups, shifts, ss::ascending{}}, sorted(up));
     check_operator(ss::csp{groups, shifts, ss::descending{}}, sorted(down));
     check_operator(ss::csp{groups, shifts, pattern_order{irregular}}, sorted(irregular));
-    std::uint64_t first_half = 0;  // of each of two heads of 18 channels
+    std::uint64_t first_half = 0;  // first half of each of two heads of 18 channels
     for (int c = 0; c < 36; ++c) first_half |= std::uint64_t{c % 18 < 9} << c;
     check_operator(ss::csp{groups, shifts, ss::half_half{2}}, sorted(first_half));
     for (index_t reference : {0, 17, 35}) {
@@ -149,7 +149,7 @@ TEST_CASE("orders and references, the library's and the caller's") {
   }
 }
 
-TEST_CASE("group_count is the group_size of its rows") {
+TEST_CASE("group_count equals the group_size that it implies") {
   for (index_t n : {1, 2, 5, 30, 31})
     for (index_t count : {1, 2, 3, 4, 30, 31, 100}) {
       index_t const group = (n + count - 1) / count;
@@ -161,8 +161,8 @@ TEST_CASE("group_count is the group_size of its rows") {
     }
 }
 
-TEST_CASE("the form of the saved state") {
-  auto const form = [](index_t group, extents3 e) {
+TEST_CASE("shape and width of the saved state") {
+  auto const saved_shape = [](index_t group, extents3 e) {
     ss::csp<> const op{ss::group_size{group}};
     extents3 const s = op.saved_extents(e);
     CHECK(s.batch == e.batch);
@@ -170,18 +170,18 @@ TEST_CASE("the form of the saved state") {
     return std::pair(s.length, static_cast<int>(op.saved_width(e)));
   };
   using pair = std::pair<index_t, int>;
-  CHECK(form(1, {2, 40, 3}).first == 0);
-  for (index_t n : {2, 15, 16}) CHECK(form(2, {2, n, 3}) == pair(1, 1));
-  CHECK(form(2, {2, 17, 3}) == pair(2, 1));
-  CHECK(form(2, {2, 33, 3}) == pair(3, 1));
-  CHECK(form(3, {2, 2, 3}) == pair(1, 1));  // a group is at most the sequence
-  CHECK(form(9, {2, 1, 3}).first == 0);
-  CHECK(form(2, {2, 0, 3}).first == 0);
-  CHECK(form(3, {2, 40, 3}) == pair(40, 1));
-  CHECK(form(256, {2, 400, 3}) == pair(400, 1));
-  CHECK(form(257, {2, 400, 3}) == pair(400, 2));
-  CHECK(form(65536, {2, 70000, 3}) == pair(70000, 2));
-  CHECK(form(65537, {2, 70000, 3}) == pair(70000, 4));
-  CHECK(form(index_t{1} << 40, {2, 70000, 3}) == pair(70000, 4));
+  CHECK(saved_shape(1, {2, 40, 3}).first == 0);
+  for (index_t n : {2, 15, 16}) CHECK(saved_shape(2, {2, n, 3}) == pair(1, 1));
+  CHECK(saved_shape(2, {2, 17, 3}) == pair(2, 1));
+  CHECK(saved_shape(2, {2, 33, 3}) == pair(3, 1));
+  CHECK(saved_shape(3, {2, 2, 3}) == pair(1, 1));  // a group is at most the sequence
+  CHECK(saved_shape(9, {2, 1, 3}).first == 0);
+  CHECK(saved_shape(2, {2, 0, 3}).first == 0);
+  CHECK(saved_shape(3, {2, 40, 3}) == pair(40, 1));
+  CHECK(saved_shape(256, {2, 400, 3}) == pair(400, 1));
+  CHECK(saved_shape(257, {2, 400, 3}) == pair(400, 2));
+  CHECK(saved_shape(65536, {2, 70000, 3}) == pair(70000, 2));
+  CHECK(saved_shape(65537, {2, 70000, 3}) == pair(70000, 4));
+  CHECK(saved_shape(index_t{1} << 40, {2, 70000, 3}) == pair(70000, 4));
   CHECK(ss::csp<>{ss::group_count{7}}.group({1, 50, 1}) == 8);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid call of CSP, for tests that spoil one argument and check the error.
+// A valid csp call; tests make one argument invalid and check the error.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -16,7 +16,7 @@
 
 namespace support {
 
-// Views use separate memory; the order has room for any width.
+// x, y and scratch do not overlap. `indices` is large enough for every index width.
 template <class Shift = ss::shift::linear, class Alignment = ss::reference>
 struct csp_call {
   static constexpr extents3 e{2, 5, 3};
@@ -45,14 +45,14 @@ struct csp_call {
   }
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged([&] {
+    return check_unchanged_on_error([&] {
       return refusal(op().forward(ss::exec::dry_run{exec}, from, to, {order}, scratch, options),
                      [&] { op().forward(exec, from, to, {order}, scratch, options); });
     });
   }
   std::string forward_not_saved() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged([&] {
+    return check_unchanged_on_error([&] {
       return refusal(
           op().forward(ss::exec::dry_run{exec}, from, to, ss::no_saved, scratch, options),
           [&] { op().forward(exec, from, to, ss::no_saved, scratch, options); });
@@ -61,19 +61,20 @@ struct csp_call {
   std::string backward() {
     ss::const_saved_order const saved{ss::const_index_tensor3(order)};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
-    return unchanged([&] {
+    return check_unchanged_on_error([&] {
       return refusal(op().backward(ss::exec::dry_run{exec}, from, saved, to, scratch, options),
                      [&] { op().backward(exec, from, saved, to, scratch, options); });
     });
   }
-  // Returns the message of all three calls, which must only differ in the name at its start.
+  // Checks that all three calls report the same error, apart from the function name in front, and
+  // returns it.
   std::string everywhere() {
     std::string const first = forward(), second = backward(), not_saved = forward_not_saved();
     CHECK(first == not_saved);
-    auto const rest = [](std::string const& message) {
+    auto const without_prefix = [](std::string const& message) {
       return message.substr(std::min(message.size(), message.find(": ")));
     };
-    CHECK(rest(first) == rest(second));
+    CHECK(without_prefix(first) == without_prefix(second));
     CHECK(first.find("csp.forward: ") == 0);
     CHECK(second.find("csp.backward: ") == 0);
     return first.size() > 13 ? first.substr(13) : first;
@@ -81,7 +82,7 @@ struct csp_call {
 
  private:
   template <class F>
-  std::string unchanged(F const& call) {
+  std::string check_unchanged_on_error(F const& call) {
     auto const x_before = x.elements(), y_before = y.elements();
     auto const indices_before = indices;
     auto const scratch_before = scratch_memory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runner of a CSP problem for the tests of every operator.
+// Runs a CSP problem in the checks that all operators share.
 #pragma once
 
 #include "problem.hpp"
@@ -11,7 +11,7 @@
 
 namespace support {
 
-// Argument of check_every_way (variants.hpp).
+// Callable for check_every_way (variants.hpp).
 template <class T>
 auto csp_runner(csp_problem<T> const& p) {
   return [&p](any_exec const& exec, tensor3<T const> x, tensor3<T> y, tensor3<T const> dy,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks of CSP: every rule reports its message, a dry run returns the same as the call
-// throws, and a failed call writes nothing.
+// Argument checks of CSP: every invalid argument has its message, a dry run returns the error that
+// the call throws, and a failed call writes nothing.
 #include "call.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 
 using namespace support;
 
-TEST_CASE("the valid calls are accepted") {
+TEST_CASE("valid calls are accepted") {
   csp_call<> c;
   CHECK(c.forward() == "");
   CHECK(c.forward_not_saved() == "");
@@ -129,7 +129,7 @@ TEST_CASE("order") {
     c.order = c.bytes({2, 4, 3});
     CHECK(c.forward() == "csp.forward: order.length is 4, must be 5 (saved_extents().length)");
     CHECK(c.backward() == "csp.backward: order.length is 4, must be 5 (saved_extents().length)");
-    c.groups = ss::group_size{2};  // a bit for every pair
+    c.groups = ss::group_size{2};  // one bit per pair
     c.order = c.bytes({2, 5, 3});
     CHECK(c.forward() == "csp.forward: order.length is 5, must be 1 (saved_extents().length)");
     c.order = c.bytes({2, 1, 3});
@@ -158,7 +158,7 @@ TEST_CASE("order") {
     CHECK(c.backward() == "csp.backward: order.data is null, must point to [2, 5, 3]");
     c.order = tensor3<std::uint8_t>(bytes, c.e, {15, 0, 1});
     CHECK(c.forward() == "csp.forward: order.stride.length is 0, must be positive");
-    CHECK(c.backward() == "");  // read-only in backward
+    CHECK(c.backward() == "");  // backward only reads it
     c.order = tensor3<std::uint8_t>(bytes, c.e, {15, 1, 1});
     CHECK(says(c.forward(), "csp.forward: order.strides are [15, 1, 1] for extents [2, 5, 3]"));
   }
@@ -178,7 +178,7 @@ TEST_CASE("order") {
   }
 }
 
-TEST_CASE("the rules of every operator that moves rows") {
+TEST_CASE("checks that all operators that move rows share") {
   csp_call<> c;
   SUBCASE("shape") {
     c.to = {c.to.data(), {2, 4, 3}};

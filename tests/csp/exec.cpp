@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSP gives the same bits for any number of threads, any executor, any instruction set and any
-// split of the batch; its workspace may lie anywhere and hold anything. Also tests long groups.
+// split of the batch; its workspace may be at any address and have any contents. Also tests long
+// groups.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -12,7 +13,7 @@
 
 using namespace support;
 
-TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
+TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
   std::vector<index_t> const lengths{90, 0, 5, 89, 64};
   for (index_t group : {1, 2, 7, 90})
     for (index_t reference : {no_reference, index_t{36}}) {
@@ -26,7 +27,7 @@ TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
     }
 }
 
-TEST_CASE("the caller's executor, in any order of its threads") {
+TEST_CASE("a user-defined executor, with its threads in any order") {
   for (index_t reference : {no_reference, index_t{3}}) {
     auto const p = mixed_csp<float>({3, 70, 65}, 5, reference, 2);
     for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
@@ -77,7 +78,7 @@ TEST_CASE("every tuning of the kernels") {
     }
 }
 
-TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, float16) {
+TEST_CASE_TEMPLATE("the workspace may be at any address and have any contents", T, float, float16) {
   for (index_t group : {1, 2, 3, 64, 300})
     for (index_t reference : {no_reference, index_t{1}}) {
       auto const p = mixed_csp<T>({2, 300, 33}, group, reference, 3);
@@ -107,7 +108,7 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
     }
 }
 
-TEST_CASE("workspace grows with threads, and empty tensors need none") {
+TEST_CASE("the workspace grows with the threads, and empty tensors need none") {
   for (index_t group : {1, 2, 9, 1000}) {
     ss::csp<> const op{ss::group_size{group}};
     extents3 const e{4, 1000, 100};
@@ -129,7 +130,7 @@ TEST_CASE_TEMPLATE("long groups, saved in 16 bits", T, float, double, float16, b
     }
 }
 
-// Radix sort on the host; 65537 rows and more are saved in 32 bits.
+// Radix sort on the host; Groups of 65537 rows or more are saved in 32 bits.
 TEST_CASE_TEMPLATE("a group of more than 65536 rows", T, float, bfloat16) {
   for (index_t n : {index_t{65536}, index_t{65541}})
     for (index_t reference : {no_reference, index_t{1}}) {

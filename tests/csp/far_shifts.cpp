@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with shifts of any 64 bits: they are taken modulo the sample's length without rounding or
-// overflow.
+// CSP with arbitrary 64-bit shifts, which are reduced modulo the sample's length without rounding
+// or overflow.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -19,7 +19,7 @@ __extension__ typedef __int128 wide;
 constexpr index_t largest = std::numeric_limits<index_t>::max(),
                   smallest = std::numeric_limits<index_t>::min();
 
-// Numbers at every edge of 64, 63, 62 and 32 bits, then random ones.
+// Values next to the limits of 64, 63, 62 and 32 bits, then random ones.
 std::vector<index_t> far_shifts(index_t count, std::uint64_t seed) {
   std::vector<index_t> edges{largest, largest - 1, smallest, smallest + 1, 0, 1, -1};
   for (int bit : {31, 32, 60, 61, 62})
@@ -37,7 +37,7 @@ std::vector<index_t> far_shifts(index_t count, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("a shift of 2^62 puts row 0 of six in row 4") {
+TEST_CASE("a shift of 2^62 moves row 0 of six to row 4") {
   struct far {
     index_t shift(index_t, index_t, index_t) const { return index_t{1} << 62; }
   };
@@ -56,7 +56,7 @@ TEST_CASE("a shift of 2^62 puts row 0 of six in row 4") {
   });
 }
 
-TEST_CASE("shift_of, in 128 bits") {
+TEST_CASE("shift_of matches 128-bit arithmetic") {
   any_shift policy;
   policy.table = far_shifts(200, 3);
   extents3 const e{1, 1000, 200};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP's gradients: they accumulate with one rounding, and backward accepts an order that the test
-// wrote.
+// Gradients of CSP: accumulation rounds once, and backward accepts a saved order that the test
+// computed.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -15,7 +15,7 @@ using namespace support;
 namespace {
 
 template <class T>
-T sum_of(T a, T b) {  // the accumulator's sum, rounded once
+T sum_of(T a, T b) {  // sum in the accumulator type, rounded once
   if constexpr (sizeof(T) == 2)
     return from_bits<T>(nearest_bits<T>(decode(a).value + decode(b).value));
   else
@@ -24,7 +24,7 @@ T sum_of(T a, T b) {  // the accumulator's sum, rounded once
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double, float16,
+TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, double, float16,
                    bfloat16) {
   std::uint64_t seed = 0;
   for (index_t n : {1, 2, 9, 64, 100, 300})
@@ -38,15 +38,15 @@ TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double,
         random_stream random(seed);
         for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit() * 900);
         solve(p);
-        tensor<T> before(e), want(e), twice(e);
+        tensor<T> before(e), expected(e), twice(e);
         for (std::size_t i = 0; i < before.elements().size(); ++i) {
           before.elements()[i] = from_double<T>(1.5 + random.unit());
-          want.elements()[i] = sum_of(before.elements()[i], p.dx.elements()[i]);
+          expected.elements()[i] = sum_of(before.elements()[i], p.dx.elements()[i]);
           twice.elements()[i] = sum_of(p.dy.elements()[i], p.dx.elements()[i]);
         }
         strides3 const s = strides_in_order(e, {1, 0, 2}, 1);
         with_csp(p, [&](auto const& op) {
-          // Only backward runs: the order is the oracle's.
+          // Only backward runs, on the oracle's order.
           order_memory order(op.saved_extents(e), op.saved_width(e));
           order.set_contents(p.saved);
           ss::backward_options const add{ss::grad_mode::accumulate, view_of(lengths)};
@@ -61,7 +61,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double,
                         {ss::grad_mode::overwrite, view_of(lengths)});
             CAPTURE(p.describe());
             CAPTURE(describe_exec(exec));
-            CHECK(difference("dx", dx.contents(), want) == "");
+            CHECK(difference("dx", dx.contents(), expected) == "");
             CHECK(difference("dx in place", doubled, twice) == "");
             CHECK(difference("dx overwritten", plain, p.dx) == "");
             CHECK((dx.gaps_untouched() && scratch.red_zones_intact()));
@@ -70,7 +70,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double,
       }
 }
 
-TEST_CASE_TEMPLATE("a gradient that overwrites keeps every bit", T, float, double, float16,
+TEST_CASE_TEMPLATE("overwriting a gradient preserves every bit", T, float, double, float16,
                    bfloat16) {
   for (index_t group : {1, 2, 4, 100}) {
     auto p = mixed_csp<T>({1, 90, 34}, group, no_reference, 5);

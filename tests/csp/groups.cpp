@@ -15,16 +15,16 @@ namespace {
 constexpr index_t group_sizes[] = {1,  2,  3,  4,  5,   7,   8,   15,  16,  17,  31,  32,
                                    33, 63, 64, 65, 100, 127, 128, 129, 130, 256, 257, 300};
 
-// Selects every third case in the fast suite, and every third of those with AddressSanitizer. Each
-// parameter is still tested with some others.
+// Selects every third case in the fast suite, and every ninth with AddressSanitizer. Each parameter
+// value still occurs in some cases.
 bool sampled(std::uint64_t number) {
   return full_suite() || number % (SLICESORT_TEST_ASAN != 0 ? 9 : 3) == 0;
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every group size, whole groups and a tail, each kind of input", T, float,
-                   double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("every group size, with and without a partial group, and each kind of input", T,
+                   float, double, float16, bfloat16) {
   std::uint64_t seed = sizeof(T);
   for (index_t group : group_sizes)
     for (index_t n : {group - 1, group, group + 1, 2 * group, 3 * group - 1, 3 * group + 2}) {
@@ -43,7 +43,7 @@ TEST_CASE_TEMPLATE("each kind of input alone", T, float, double, float16, bfloat
   std::uint64_t seed = sizeof(T);
   for (int k = 0; k < all_kinds; ++k)
     for (index_t group : {2, 3, 8, 16, 33, 64, 100, 300}) {
-      // One kind fills a tile and its tail, so that a fast path sees no other.
+      // A single kind fills a tile and its tail, so a fast path sees no other kind.
       ++seed;
       if (!sampled(seed + static_cast<std::uint64_t>(k))) continue;
       index_t const n = 300 - static_cast<index_t>(seed % 7);
@@ -70,8 +70,8 @@ TEST_CASE_TEMPLATE("every length to 70 with every group to 9", T, float, float16
     }
 }
 
-TEST_CASE_TEMPLATE("lengths at which groups, bytes of bits and tiles end", T, float, double,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("lengths around the ends of groups, bytes of saved bits, and tiles", T, float,
+                   double, bfloat16) {
   std::uint64_t seed = sizeof(T);
   for (index_t n : {1,   2,   13,  15,  16,  17,  31,  33,  47,  61,   63,   65,   97,
                     127, 129, 191, 251, 255, 257, 509, 511, 513, 1023, 1025, 1031, 2047})
@@ -109,8 +109,8 @@ TEST_CASE_TEMPLATE("batches: the columns of a tile may belong to several samples
   CHECK(check_everywhere(mixed_csp<T>({70, 19, 1}, 3, no_reference, 8)) == "");
 }
 
-// Without shifts whole rows of pairs lie side by side, in one direction or in both.
-TEST_CASE_TEMPLATE("pairs that nothing shifts", T, float, double, float16, bfloat16) {
+// Without shifts, pairs are two whole adjacent rows. Channels sort in one direction or in both.
+TEST_CASE_TEMPLATE("pairs without shifts", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 0;
   for (index_t c : {1, 16, 31, 32, 33, 64, 70, 96, 128})
     for (index_t n : {1, 2, 3, 15, 16, 17, 32, 33, 64, 71})

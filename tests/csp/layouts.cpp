@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP through strided views: any axis order, gaps, odd alignment, repeated inputs, slices of one
-// packed tensor, in place.
+// CSP on strided views: every axis order, gaps, odd alignments, inputs with stride 0, slices of one
+// packed tensor, and in-place calls.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -85,14 +85,15 @@ TEST_CASE_TEMPLATE("every alignment of the first element", T, float, float16) {
   }
 }
 
-TEST_CASE_TEMPLATE("columns that lie one after the other", T, float, double, bfloat16) {
-  // The length is the fastest axis; for wide groups, narrow ones, pairs and none.
+TEST_CASE_TEMPLATE("columns that are contiguous in memory", T, float, double, bfloat16) {
+  // The length is the fastest axis. Covers wide groups, narrow groups, pairs, and single rows.
   for (index_t n : {1, 2, 63, 64, 65, 500})
     for (index_t group : {1, 2, 9, 100}) {
       auto const seed = static_cast<std::uint64_t>(n + group);
-      layout const turned{{0, 2, 1}, 0, 0}, plain{{0, 1, 2}, 0, 0};
-      check_strided(mixed_csp<T>({2, n, 6}, group, no_reference, seed), turned, turned, turned);
-      check_strided(mixed_csp<T>({2, n, 6}, group, 0, seed), turned, plain, turned);
+      layout const transposed{{0, 2, 1}, 0, 0}, plain{{0, 1, 2}, 0, 0};
+      check_strided(mixed_csp<T>({2, n, 6}, group, no_reference, seed), transposed, transposed,
+                    transposed);
+      check_strided(mixed_csp<T>({2, n, 6}, group, 0, seed), transposed, plain, transposed);
     }
 }
 
@@ -120,7 +121,7 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
     }
 }
 
-TEST_CASE("slices of one packed tensor, side by side") {
+TEST_CASE("adjacent slices of one packed tensor") {
   extents3 const e{2, 40, 33}, both{2, 40, 66};
   strides3 const s = row_major(both);
   for (index_t group : {1, 2, 5})
@@ -177,7 +178,8 @@ TEST_CASE("the stride of an axis of one is never used") {
     }
 }
 
-TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("in place, for group sizes of every code path", T, float, double, float16,
+                   bfloat16) {
   for (index_t n : {1, 2, 17, 64, 131, 700})
     for (index_t group : {1, 2, 3, 32, 300})
       for (index_t reference : {no_reference, index_t{0}, index_t{4}}) {
@@ -203,7 +205,7 @@ TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16,
       }
 }
 
-// Columns too long for shared memory are sorted and moved from a copy.
+// Columns too long for shared memory are sorted and moved via a copy.
 TEST_CASE("longer columns in place") {
   for (index_t group : {1, 2, 3}) {
     auto const p = mixed_csp<float>({1, 60000, 2}, group, no_reference, 3);

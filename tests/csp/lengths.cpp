@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with a length per sample: shifts are modulo it, groups are cut from the valid rows, and
-// padding influences nothing.
+// CSP with a length per sample: shifts are modulo the length, groups consist of valid rows only,
+// and padding has no effect.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -13,7 +13,7 @@ using namespace support;
 
 namespace {
 
-// Fills the padding with special values, which would sort first, last or among the others.
+// Fills the padding with special values, which would sort first, last or in between.
 template <class T>
 void poison_padding(csp_problem<T>& p, std::uint64_t seed) {
   random_stream random(seed);
@@ -56,19 +56,20 @@ TEST_CASE_TEMPLATE("unequal lengths in one tile", T, float, double, float16, bfl
 }
 
 TEST_CASE("the shift is modulo the sample's length") {
-  // Eleven of sixteen rows, by four: rows 7 8 9 10 0 1 .. 6, then the five that do not take part.
+  // Eleven of sixteen rows are valid and shifted by four: rows 7 8 9 10 0 1 .. 6, then the five
+  // padding rows.
   extents3 const e{1, 16, 1};
   std::vector<index_t> const lengths{11};
   std::int32_t const four = 4;
   tensor<float> x(e), y(e), dx(e);
   for (index_t n = 0; n < 16; ++n) x(0, n, 0) = static_cast<float>(n);
-  std::vector<float> const want{7, 8, 9, 10, 0, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15};
+  std::vector<float> const expected{7, 8, 9, 10, 0, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15};
   ss::csp const op{ss::group_size{1}, ss::shift::table{{&four, 1}}, ss::ascending{}};
   for_each_backend(1, [&](any_exec const& exec) {
     guarded_workspace scratch(op.template workspace_bytes<float>(exec, e));
     order_memory none(op.saved_extents(e), op.saved_width(e));
     op.forward(exec, x.view(), y.view(), {none.view()}, scratch.get(), {view_of(lengths)});
-    CHECK(y.elements() == want);
+    CHECK(y.elements() == expected);
     op.backward(exec, y.view(), {none.view()}, dx.view(), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(lengths)});
     CHECK(dx.elements() == x.elements());
@@ -78,13 +79,13 @@ TEST_CASE("the shift is modulo the sample's length") {
   CHECK(op.shift_of(0, e, 0) == 0);
 }
 
-TEST_CASE("bits of the rows past a length, and of a last row without a partner, are 0") {
+TEST_CASE("bits of padding rows and of an unpaired last row are 0") {
   extents3 const e{4, 37, 34};
   std::vector<index_t> const lengths{37, 20, 7, 0};
-  tensor<float> x(e);  // falling: every pair changes places
+  tensor<float> x(e);  // descending, so every pair is swapped
   for (float& value : x.elements()) value = static_cast<float>(x.elements().data() - &value);
   auto const p = csp_of<float>(x, 2, no_reference, up, 0, lengths);
-  for (index_t c = 0; c < 34; ++c) {  // the oracle, by hand
+  for (index_t c = 0; c < 34; ++c) {  // expected bits, computed by hand
     REQUIRE(p.saved.column(0, c) == row_order{255, 255, 3});
     REQUIRE(p.saved.column(1, c) == row_order{255, 3, 0});
     REQUIRE(p.saved.column(2, c) == row_order{7, 0, 0});
@@ -93,7 +94,7 @@ TEST_CASE("bits of the rows past a length, and of a last row without a partner, 
   CHECK(check_everywhere(p) == "");
 }
 
-TEST_CASE_TEMPLATE("lengths that are all whole change nothing", T, float, float16) {
+TEST_CASE_TEMPLATE("lengths equal to the tensor's length change nothing", T, float, float16) {
   for (index_t group : {1, 2, 9}) {
     auto const plain = mixed_csp<T>({3, 77, 20}, group, 1, 6);
     auto const given = mixed_csp<T>({3, 77, 20}, group, 1, 6, {77, 77, 77});
@@ -102,7 +103,7 @@ TEST_CASE_TEMPLATE("lengths that are all whole change nothing", T, float, float1
   }
 }
 
-TEST_CASE("lengths are read with their stride") {
+TEST_CASE("lengths may have a stride") {
   auto const p = mixed_csp<float>({3, 12, 5}, 3, 0, 3, {5, 12, 0});
   std::vector<index_t> const strided = {5, -7, 12, -7, 0};
   for_each_backend_once(1, [&](any_exec const& exec) {

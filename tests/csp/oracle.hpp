@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three oracles for one column of CSP, from the definition alone: ranks by counting,
-// std::stable_sort, and dense matrices. `leader` is the column whose order the groups take, or null
-// if they are sorted.
+// std::stable_sort, and dense matrices. `leader` is the column whose order the groups follow, or
+// null if the groups are sorted.
 #pragma once
 
 #include "slicing_sort/oracle.hpp"
@@ -21,7 +21,7 @@ struct csp_rows {
   row_order order, source;
 };
 
-// Shift, group and direction of one column; the shift may be any integer.
+// Shift, group size and direction of one column. The shift may be any integer.
 struct csp_column {
   index_t shift = 0;
   index_t group = 1;
@@ -48,8 +48,8 @@ std::vector<T> slice(std::vector<T> const& v, std::size_t first, std::size_t end
           v.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// Oracle 1: shifts as defined, `w[n] = v[(n - shift) mod rows]`, and counts ranks. The row of rank
-// r in the leader's group gets the row of rank r.
+// Oracle 1: shifts by the definition, `w[n] = v[(n - shift) mod rows]`, and counts ranks. The
+// leader's row of rank r receives the row of rank r.
 template <class T>
 csp_rows csp_by_ranks(csp_column const& c, std::vector<T> const& v, std::vector<T> const* leader) {
   std::size_t const rows = v.size();
@@ -76,7 +76,7 @@ csp_rows csp_by_ranks(csp_column const& c, std::vector<T> const& v, std::vector<
 }
 
 // Oracle 2: moves every row down by the shift and sorts groups stably. The k-th row of the sorted
-// group goes to the place of the leader's k-th row.
+// group moves to the position of the leader's k-th row.
 template <class T>
 csp_rows csp_by_sorting(csp_column const& c, std::vector<T> const& v,
                         std::vector<T> const* leader) {
@@ -131,8 +131,8 @@ permutation_matrix group_sorting_matrix(std::vector<T> const& v, index_t group, 
 }
 
 // Oracle 3: the whole permutation as a matrix, `T S` for sorted groups and `R' T S` for aligned
-// ones, where R sorts the leader's groups. S is the circular shift: a matrix that moves every row
-// down by one, to the power of the shift.
+// ones, where R sorts the leader's groups. S is the circular shift: a power of the matrix that
+// moves every row down by one.
 template <class T>
 permutation_matrix csp_matrix(csp_column const& c, std::vector<T> const& v,
                               std::vector<T> const* leader) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for CSP's saved order, of any width and strides, filled with garbage and between red
-// zones.
+// Memory for CSP's saved order with any width and strides. It is filled with garbage and surrounded
+// by red zones.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -40,7 +40,7 @@ class order_memory {
         return tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(data), extents_, strides_);
     }
   }
-  // Saved order, widened to 32 bits.
+  // Returns the saved order, widened to 32 bits.
   tensor<std::uint32_t> contents() const {
     tensor<std::uint32_t> result(extents_);
     for_each_position(extents_, [&](index_t b, index_t n, index_t c) {

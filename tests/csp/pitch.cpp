@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distance of a tile's channels in scratch on the host. It must separate the places that are
-// written side by side, which shifts that grow from channel to channel could map to one set of the
-// cache.
+// Distance between a tile's channels in the host's scratch memory. Channels are written at the same
+// time, and with shifts that grow from channel to channel their addresses could map to a single
+// cache set.
 #include <slicesort/detail/csp/host/tile.hpp>
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/dtype.hpp>
@@ -19,7 +19,7 @@ using ss::index_t;
 
 namespace {
 
-// Returns the largest number of channels that begin on one of the 64 sets of an L1 cache.
+// Returns the largest number of channels that start in the same one of the 64 sets of an L1 cache.
 template <class T>
 int max_sharing(index_t pitch, std::vector<index_t> const& row) {
   int counts[64] = {};
@@ -33,8 +33,8 @@ int max_sharing(index_t pitch, std::vector<index_t> const& row) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("channels that are written side by side share few sets of the cache", T, float,
-                   double, ss::bfloat16) {
+TEST_CASE_TEMPLATE("channels that are written together share few cache sets", T, float, double,
+                   ss::bfloat16) {
   int worst_unspread = 0;
   for (index_t const rows : {64, 100, 1000, 1024, 3072, 4032, 4096, 8192})
     for (index_t step = 0; step < std::min<index_t>(rows, 1100); ++step) {
@@ -50,5 +50,6 @@ TEST_CASE_TEMPLATE("channels that are written side by side share few sets of the
       REQUIRE(max_sharing<T>(pitch, first) <= 4);
       worst_unspread = std::max(worst_unspread, max_sharing<T>(min_pitch, first));
     }
-  CHECK(worst_unspread == detail::tile_columns);  // the smallest pitch can be the worst
+  CHECK(worst_unspread ==
+        detail::tile_columns);  // without spreading, all channels can share one set
 }

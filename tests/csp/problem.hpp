@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP against the oracle: solves a problem once and runs it on every path. A comparison returns an
-// empty string, or one line that tells how to repeat the failure.
+// CSP problems and their comparison with the oracle, on every code path. Checks return an empty
+// string, or one line that tells how to reproduce the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -22,8 +22,8 @@
 
 namespace support {
 
-// Shift policy: a table, or else random integers of any sign, many beyond the length. Seed 0 is no
-// shift.
+// Shift policy: a table, or random integers of either sign, many of them beyond the length. Seed 0
+// disables the shift.
 struct any_shift {
   std::uint64_t seed = 0;
   std::vector<index_t> table = {};
@@ -46,11 +46,12 @@ struct follow {
 
 inline constexpr index_t no_reference = -1;
 
-// Parameters and answer of a case.
+// Parameters and expected results of a case.
 template <class T>
 struct csp_problem : variant_problem<T> {
-  index_t group = 2;                 // rows of a group, clamped to the length
-  index_t reference = no_reference;  // channel that groups follow, or none: groups are sorted
+  index_t group = 2;  // rows of a group, clamped to the length
+  index_t reference =
+      no_reference;  // channel whose order the groups follow; if none, groups are sorted
   std::uint64_t order = up;
   any_shift shifts;
   std::string title;
@@ -93,7 +94,7 @@ csp_column column_of(csp_problem<T> const& p, index_t channel) {
 }
 
 // Stores the saved state of one column as saved_order documents it: nothing for groups of one row,
-// a bit for every pair, else the source of every row in its group. Padding maps to itself.
+// one bit per pair, otherwise each row's source within its group. Padding maps to itself.
 template <class T>
 void put_saved(csp_problem<T>& p, index_t b, index_t c, row_order const& order) {
   index_t const group = std::min(p.group, p.extents().length);
@@ -110,7 +111,7 @@ void put_saved(csp_problem<T>& p, index_t b, index_t c, row_order const& order) 
   }
 }
 
-// Computes the answer.
+// Computes the expected results.
 template <class T>
 void solve(csp_problem<T>& p) {
   extents3 const e = p.extents();
@@ -145,7 +146,7 @@ tensor<T> random_bits_tensor(extents3 e, std::uint64_t seed) {
   });
 }
 
-// Problem with given values.
+// Returns a problem with the given values.
 template <class T>
 csp_problem<T> csp_of(tensor<T> x, index_t group, index_t reference, std::uint64_t order,
                       std::uint64_t shifts, std::vector<index_t> lengths = {}) {
@@ -160,7 +161,7 @@ csp_problem<T> csp_of(tensor<T> x, index_t group, index_t reference, std::uint64
   solve(p);
   return p;
 }
-// Problem with all kinds of input side by side.
+// Returns a problem whose columns cycle through all kinds of input.
 template <class T>
 csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint64_t seed,
                          std::vector<index_t> lengths = {}, int kinds = all_kinds) {
@@ -171,7 +172,7 @@ csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint
   return p;
 }
 
-// Runs forward with saved state, backward with it, and forward without.
+// Runs forward with a saved state, backward with that state, and forward without saving.
 template <class T>
 std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
   std::string wrong;
@@ -206,8 +207,8 @@ std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
   return wrong;
 }
 
-// Checks every backend; returns "" if all agree. Kernels on the block executor are slow: the fast
-// suite leaves most of the large problems to the host.
+// Checks every backend; returns "" if all agree. Kernels on the block executor are slow, so the
+// fast suite runs most large problems on the host only.
 template <class T>
 std::string check_everywhere(csp_problem<T> const& p) {
   std::string wrong;

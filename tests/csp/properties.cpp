@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP against three oracles that share no algorithm, and its promises: permutations, an unchanged
-// reference, the best of all matchings, the exact transpose.
+// CSP compared with three independent oracles, and its guarantees: outputs are permutations, the
+// reference is unchanged, the matching is optimal, and backward is the exact transpose.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -56,7 +56,7 @@ outcome<T> run(csp_problem<T> const& p, any_exec const& exec) {
   return r;
 }
 
-// Distinct numbers in every column, so that y tells the source of every row.
+// Distinct values in every column, so that y identifies the source of every row.
 tensor<float> numbered_rows(extents3 e, std::uint64_t seed) {
   random_stream random(seed);
   return tensor_of_columns<float>(e, [&](std::uint64_t) {
@@ -76,7 +76,7 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
       index_t const groups[] = {2, 3, 5, n, 16};
       auto const p = mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
       for_each_backend(p.number(), [&](any_exec const& exec) {
-        auto const got = run(p, exec);
+        auto const actual = run(p, exec);
         CAPTURE(p.describe());
         CAPTURE(describe_exec(exec));
         for (index_t c = 0; c < 9; ++c) {
@@ -84,14 +84,14 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
                      leader = p.x.column(0, std::max<index_t>(reference, 0));
           permutation_matrix const matrix =
               csp_matrix(column_of(p, c), column, p.aligned() ? &leader : nullptr);
-          CHECK(same_bits(matrix.times(column), got.y.column(0, c)));
-          CHECK(same_bits(matrix.transpose_times(p.dy.column(0, c)), got.dx.column(0, c)));
+          CHECK(same_bits(matrix.times(column), actual.y.column(0, c)));
+          CHECK(same_bits(matrix.transpose_times(p.dy.column(0, c)), actual.dx.column(0, c)));
         }
       });
     }
 }
 
-TEST_CASE("every column is permuted within its valid rows, and the reference stays") {
+TEST_CASE("every column is permuted within its valid rows, and the reference is unchanged") {
   for (index_t n : {1, 2, 9, 64, 130, 400})
     for (index_t group : {1, 2, 5, 64, 400})
       for (index_t reference : {no_reference, index_t{0}, index_t{34}}) {
@@ -100,19 +100,19 @@ TEST_CASE("every column is permuted within its valid rows, and the reference sta
         auto const p = csp_of<float>(numbered_rows({2, n, 35}, seed), group, reference, irregular,
                                      seed, lengths);
         for_each_backend_once(p.number(), [&](any_exec const& exec) {
-          auto const got = run(p, exec);
+          auto const actual = run(p, exec);
           CAPTURE(p.describe());
           CAPTURE(describe_exec(exec));
           bool permuted = true, shifted = true;
           for (index_t b = 0; b < 2; ++b)
             for (index_t c = 0; c < 35; ++c) {
-              auto before = p.x.column(b, c, p.rows(b)), after = got.y.column(b, c, p.rows(b));
+              auto before = p.x.column(b, c, p.rows(b)), after = actual.y.column(b, c, p.rows(b));
               if (p.aligned() && c == reference) shifted = shifted && before == after;
               std::sort(before.begin(), before.end());
               std::sort(after.begin(), after.end());
               permuted = permuted && before == after;
               for (index_t i = p.rows(b); i < n; ++i)
-                permuted = permuted && got.y(b, i, c) == p.x(b, i, c);
+                permuted = permuted && actual.y(b, i, c) == p.x(b, i, c);
             }
           CHECK(permuted);
           CHECK(shifted);
@@ -120,19 +120,19 @@ TEST_CASE("every column is permuted within its valid rows, and the reference sta
       }
 }
 
-// Compares with the order that has the greatest inner product with the reference (CSP, section
-// 3.1), found by trying all orders in exact integers.
-TEST_CASE("the matching is the best of all") {
+// Compares with the order that has the largest inner product with the reference (CSP paper, section
+// 3.1), found by trying all orders in exact integer arithmetic.
+TEST_CASE("the matching is optimal") {
   std::uint64_t seed = 100;
   for (index_t group = 1; group <= 7; ++group)
     for (index_t n : {group, 2 * group + 1, index_t{8}}) {
       ++seed;
       auto const p = csp_of<float>(integer_tensor<float>({1, n, 4}, 6, seed), group, 1, up, seed);
       for_each_backend_once(seed, [&](any_exec const& exec) {
-        auto const got = run(p, exec);
+        auto const actual = run(p, exec);
         auto const leader = p.x.column(0, 1);
         for (index_t c = 0; c < 4; ++c) {
-          auto const y = got.y.column(0, c);
+          auto const y = actual.y.column(0, c);
           auto const product_with = [&](std::size_t first, std::vector<float> const& rows) {
             return std::inner_product(rows.begin(), rows.end(),
                                       leader.begin() + static_cast<std::ptrdiff_t>(first), 0.0f);
@@ -151,37 +151,38 @@ TEST_CASE("the matching is the best of all") {
     }
 }
 
-TEST_CASE("the transpose, exactly: <dy, P v> = <P' dy, v>") {
+TEST_CASE("backward is the exact transpose: <dy, P v> = <P' dy, v>") {
   for (index_t group : {1, 2, 5, 50})
     for (index_t reference : {no_reference, index_t{3}}) {
       extents3 const e{2, 50, 37};
       auto p = csp_of<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
       p.dy = integer_tensor<float>(e, 100, 9);
       for_each_backend_once(static_cast<std::uint64_t>(group), [&](any_exec const& exec) {
-        auto const got = run(p, exec);
+        auto const actual = run(p, exec);
         std::int64_t forward_product = 0, backward_product = 0, weight = 0;
         for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
-          forward_product += static_cast<std::int64_t>(p.dy.elements()[i] * got.y.elements()[i]);
-          backward_product += static_cast<std::int64_t>(got.dx.elements()[i] * p.x.elements()[i]);
+          forward_product += static_cast<std::int64_t>(p.dy.elements()[i] * actual.y.elements()[i]);
+          backward_product +=
+              static_cast<std::int64_t>(actual.dx.elements()[i] * p.x.elements()[i]);
           weight += static_cast<std::int64_t>(p.dy.elements()[i] * p.x.elements()[i]);
         }
         CHECK(forward_product == backward_product);
-        CHECK(forward_product != weight);  // else nothing moved
+        CHECK(forward_product != weight);  // otherwise no row moved
       });
     }
 }
 
-// Without ties a small step does not change the order, so the difference quotient is the derivative
-// up to rounding. This holds for the reference's channel, too, to which no gradient flows through
-// its ranks.
-TEST_CASE("the gradient by finite differences") {
+// Without ties, a small step does not change the order, so the finite difference is the derivative
+// up to rounding. This includes the reference channel: its ranks are piecewise constant and
+// contribute no gradient.
+TEST_CASE("the gradient matches finite differences") {
   extents3 const e{1, 23, 4};
   constexpr double step = 1e-3;
   for (index_t group : {2, 5, 23})
     for (index_t reference : {no_reference, index_t{0}}) {
       auto x = tensor_of_columns<double>(e, [&](std::uint64_t column) {
         std::vector<double> v(23);
-        std::iota(v.begin(), v.end(), -11.0);  // 1 apart: a thousand steps
+        std::iota(v.begin(), v.end(), -11.0);  // spacing 1, a thousand times the step
         random_stream random(column + 5);
         shuffle_rows(v, random);
         return v;
@@ -207,13 +208,14 @@ TEST_CASE("the gradient by finite differences") {
               p.x.elements()[i] = value;
               worst = std::max(worst, std::fabs((above - below) / (2 * step) - dx.elements()[i]));
             }
-            // 92 products below 12 summed: an error of some 92 * 12 * 92 * 2^-53 / step at most.
+            // A sum of 92 products below 12 has an error of at most about 92 * 12 * 92 * 2^-53 /
+            // step.
             CHECK(worst < 92.0 * 12 * 92 * 0x1p-53 / step);
           });
     }
 }
 
-TEST_CASE("divisions of row numbers, by multiplication and where that is too narrow") {
+TEST_CASE("division of row indices, by multiplication and by the fallback for large values") {
   constexpr index_t far = index_t{1} << 31;
   for (index_t by : {index_t{1}, index_t{2}, index_t{3}, index_t{7}, index_t{641}, far / 3, far - 1,
                      far, far + 1, 3 * far}) {

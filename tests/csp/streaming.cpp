@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with large outputs whose rows start on cache lines or not: streaming stores may write them,
-// with the same bits.
+// CSP with large outputs whose rows are aligned to cache lines or not. Streaming stores may write
+// them, and the bits must not change.
 #include "check.hpp"
 #include "support/on_line.hpp"
 
@@ -15,7 +15,8 @@ namespace {
 template <class T>
 void check_large(extents3 e, index_t group, index_t reference, std::uint64_t seed, strides3 s,
                  std::size_t off) {
-  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20);  // else it is not large
+  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >=
+          index_t{1} << 20);  // otherwise the output is not large
   csp_problem<T> p;
   p.x = mixed_tensor<T>(e, seed % 2 == 0 ? all_kinds : ordinary_kinds, seed);
   p.dy = tensor<T>(e);
@@ -61,9 +62,10 @@ void check_large(extents3 e, index_t group, index_t reference, std::uint64_t see
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rows on cache lines, and off them", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("rows with and without cache line alignment", T, float, double, float16,
+                   bfloat16) {
   if (!testing(backend_kind::host)) return;
-  auto const wide = static_cast<index_t>(8 / sizeof(T));  // the same megabyte for every type
+  auto const wide = static_cast<index_t>(8 / sizeof(T));  // one megabyte for every type
   extents3 const e{2, 1025, 64 * wide};
   std::uint64_t seed = 8 / sizeof(T);
   for (index_t group : {1, 2, 3, 64, 300})
@@ -75,11 +77,11 @@ TEST_CASE_TEMPLATE("rows on cache lines, and off them", T, float, double, float1
       }
 }
 
-TEST_CASE_TEMPLATE("a tail after the whole tiles, and gaps between the rows", T, float, float16) {
+TEST_CASE_TEMPLATE("a partial last tile, and gaps between rows", T, float, float16) {
   if (!testing(backend_kind::host)) return;
   auto const wide = static_cast<index_t>(8 / sizeof(T));
   extents3 const e{1, 2200, 60 * wide};
-  index_t const pitch = 64 * wide + 64;  // rows stay on lines
+  index_t const pitch = 64 * wide + 64;  // rows stay aligned to cache lines
   for (index_t group : {1, 2, 5})
     for (index_t reference : {no_reference, index_t{0}})
       if (full_suite() || group == 2 || (reference == no_reference && sizeof(T) == 4))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with similar shifts of neighboring channels, for which kernels stage a window of rows.
+// CSP with similar shifts in neighboring channels, where kernels stage a window of rows in shared
+// memory.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -55,7 +56,7 @@ slicesort::detail::shift_spread spread(index_t (*shift)(index_t), bool lengths, 
 
 TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
   index_t const groups[] = {2, 16, 5, 2, 7};
-  std::size_t i = sizeof(T);  // types test different combinations
+  std::size_t i = sizeof(T);  // each type tests different combinations
   for (pattern const& p : patterns)
     for (bool cut : {false, true}) {
       ++i;
@@ -69,7 +70,7 @@ TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
     }
 }
 
-TEST_CASE("how far the shifts of eight neighbors are apart") {
+TEST_CASE("spread of the shifts of eight neighboring channels") {
   auto const same = [](slicesort::detail::shift_spread s, std::uint32_t above,
                        std::uint32_t below) {
     return s.width == 8 && s.above == above && s.below == below;

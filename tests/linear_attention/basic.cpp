@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Basics of linear_attention: golden values; every feature, divisor, direction and type, sizes
-// around tiles, lengths and layouts. Results stay within the bounds of the long-double oracle and
-// have the same bits on every backend.
+// Basic tests of linear_attention: golden values, every feature map, divisor, direction and type,
+// sizes around tiles, lengths, and layouts. Results stay within the bounds of the long-double
+// oracle and have the same bits on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
 #include "support/refusal.hpp"
@@ -27,14 +27,14 @@ linear_results<T> run_on_host(linear_problem<T> const& problem) {
 // Checks the host against the oracle, and every backend against the host.
 template <class T>
 void check_on_every_backend(linear_problem<T> const& problem, long double* bound_share = nullptr) {
-  auto const want = run_on_host(problem);
-  CHECK(check_linear(problem, answer_of(problem), want, bound_share) == "");
+  auto const expected = run_on_host(problem);
+  CHECK(check_linear(problem, answer_of(problem), expected, bound_share) == "");
   CAPTURE(problem.describe());
   for_each_backend(problem.number(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const got = run_linear(problem, exec);
-    CHECK(got.wrong == "");
-    CHECK(same_results(got, want));
+    auto const actual = run_linear(problem, exec);
+    CHECK(actual.wrong == "");
+    CHECK(same_results(actual, expected));
   });
 }
 
@@ -55,15 +55,15 @@ linear_problem<double> golden_problem(any_feature feature, any_divisor divisor,
   problem.title = "golden";
   return problem;
 }
-void check_near(numbers const& got, numbers const& want) {
-  REQUIRE(got.size() == want.size());
-  for (std::size_t i = 0; i < want.size(); ++i)
-    CHECK(std::fabs(got[i] - want[i]) < 6e-11);  // ten digits
+void check_close(numbers const& actual, numbers const& expected) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(std::fabs(actual[i] - expected[i]) < 6e-11);  // the golden values have ten digits
 }
 
 }  // namespace
 
-// Golden values of the baselines' specification.
+// Golden values from the specification.
 TEST_CASE("golden values") {
   using namespace ss::feature;
   using namespace ss::divisor;
@@ -122,7 +122,7 @@ TEST_CASE("golden values") {
     CAPTURE(problem.describe());
     for_each_backend(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      check_near(run_linear(problem, exec).y, g.y);
+      check_close(run_linear(problem, exec).y, g.y);
     });
   }
 }
@@ -135,19 +135,19 @@ TEST_CASE("golden gradients") {
   for (std::size_t i = 0; i < 8; ++i) cosine.q[i] += q_shift[i], cosine.k[i] += k_shift[i];
   for_each_backend(1, [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const elu_got = run_linear(elu, exec), cosine_got = run_linear(cosine, exec);
-    check_near(elu_got.dq, {0.242996979, -0.4859938069, 0.2062089764, -0.1031044706, 0.1217678603,
-                            -0.1217678592, 0.0041697904, -0.0013899079});
-    check_near(elu_got.dk, {-0.3116496496, -0.2194219473, -0.0592219396, -0.1703506113,
-                            -0.2075124639, -0.2684932832, 0.6099807161, 0.5469741045});
-    check_near(elu_got.dv, {0.5223528528, 1.125350945, 0.6739644556, 1.0736061737, 0.4329413522,
-                            0.6239469891, 0.37074125, 1.1770957163});
-    check_near(cosine_got.dq, {0.408575349, -2.2471644193, 0.9131919959, -0.4565959979,
-                               0.4628662264, -0.3366299828, 0, 0});
-    check_near(cosine_got.dk, {-0.9587269825, -0.3371471282, -0.2474053021, -0.2564396912, 0,
-                               -0.1460860569, 0.9552470516, 0});
-    check_near(cosine_got.dv, {0.56212839, 1.4297755612, 0.9335299096, 1.1978836045, 0.4418621713,
-                               0.36036798, 0.0624795291, 1.0119728543});
+    auto const elu_actual = run_linear(elu, exec), cosine_actual = run_linear(cosine, exec);
+    check_close(elu_actual.dq, {0.242996979, -0.4859938069, 0.2062089764, -0.1031044706,
+                                0.1217678603, -0.1217678592, 0.0041697904, -0.0013899079});
+    check_close(elu_actual.dk, {-0.3116496496, -0.2194219473, -0.0592219396, -0.1703506113,
+                                -0.2075124639, -0.2684932832, 0.6099807161, 0.5469741045});
+    check_close(elu_actual.dv, {0.5223528528, 1.125350945, 0.6739644556, 1.0736061737, 0.4329413522,
+                                0.6239469891, 0.37074125, 1.1770957163});
+    check_close(cosine_actual.dq, {0.408575349, -2.2471644193, 0.9131919959, -0.4565959979,
+                                   0.4628662264, -0.3366299828, 0, 0});
+    check_close(cosine_actual.dk, {-0.9587269825, -0.3371471282, -0.2474053021, -0.2564396912, 0,
+                                   -0.1460860569, 0.9552470516, 0});
+    check_close(cosine_actual.dv, {0.56212839, 1.4297755612, 0.9335299096, 1.1978836045,
+                                   0.4418621713, 0.36036798, 0.0624795291, 1.0119728543});
   });
 }
 
@@ -166,7 +166,8 @@ TEST_CASE_TEMPLATE("every feature, divisor and direction", T, float, double, flo
           << ": errors take up to " << static_cast<double>(bound_share) << " of their bounds");
 }
 
-// Around tiles of 64 rows, vectors of channels and values, and 16 partial sums; empty shapes.
+// Sizes around tiles of 64 rows, SIMD vectors of channels and values, and 16 partial sums; empty
+// shapes.
 TEST_CASE_TEMPLATE("sizes", T, float, double, float16, bfloat16) {
   linear_size const sizes[] = {
       {1, 1, 1, 1, 1, 1, 1},      {2, 3, 1, 2, 2, 1, 17},   {1, 1, 63, 65, 3, 2, 5},
@@ -180,7 +181,7 @@ TEST_CASE_TEMPLATE("sizes", T, float, double, float16, bfloat16) {
     for (std::size_t feature = 0; feature < feature_kinds; ++feature)
       for (bool causal : {false, true}) {
         ++seed;
-        // One type in three runs each case.
+        // Each case runs for every third type only.
         if (!full_suite() && (seed + sizeof(T) / 4) % 3 != 0) continue;
         if (causal) size.keys = size.queries = std::max(size.queries, size.keys);
         auto problem = random_linear<T>(size, feature, seed % 2, causal, seed);
@@ -189,7 +190,7 @@ TEST_CASE_TEMPLATE("sizes", T, float, double, float16, bfloat16) {
       }
 }
 
-TEST_CASE("rows of w beyond a tile of columns, and one key that a sample has not") {
+TEST_CASE("more rows of w than a tile has columns, and a sample without its only key") {
   std::uint64_t seed = 5000;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
@@ -203,7 +204,7 @@ TEST_CASE("rows of w beyond a tile of columns, and one key that a sample has not
     }
 }
 
-TEST_CASE_TEMPLATE("lengths, of keys and of queries", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("lengths of keys and of queries", T, float, double, float16, bfloat16) {
   std::vector<std::pair<index_t, index_t>> const lengths[] = {
       {{0, 7}, {70, 0}}, {{70, 70}, {70, 70}}, {{64, 65}, {65, 64}}, {{1, 70}, {69, 1}}};
   std::uint64_t seed = 3000 + sizeof(T);
@@ -219,7 +220,7 @@ TEST_CASE_TEMPLATE("lengths, of keys and of queries", T, float, double, float16,
       }
 }
 
-// Padding rows hold NaN, which would show.
+// Padding rows hold NaN, which would appear in the results if it were read.
 TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
   T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
@@ -227,7 +228,7 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
       auto problem = random_linear<T>({2, 1, 9, 9, 3, 4}, feature, 0, causal, 3500 + feature);
       problem.lengths = {5, 0}, problem.query_lengths = {0, 6};
       problem.gradients = 15;
-      auto const want = run_on_host(problem);
+      auto const expected = run_on_host(problem);
       auto const spoil = [&](std::vector<T>& tensor, extents4 e,
                              std::vector<index_t> const& valid) {
         for_each_position(e, [&](index_t b, index_t h, index_t n, index_t c) {
@@ -241,13 +242,13 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
       for_each_backend(problem.number(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         CAPTURE(problem.describe());
-        CHECK(same_results(run_linear(problem, exec), want));
+        CHECK(same_results(run_linear(problem, exec), expected));
       });
     }
 }
 
-// Zeros, where slopes are steps and a row has no direction: random_fourier multiplies it by 0, even
-// without a floor.
+// At 0, derivatives of feature maps may jump, and a row cannot be normalized: random_fourier
+// multiplies it by 0, even without a floor.
 TEST_CASE_TEMPLATE("rows of zeros", T, float, double, float16, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true})
@@ -261,7 +262,7 @@ TEST_CASE_TEMPLATE("rows of zeros", T, float, double, float16, bfloat16) {
       }
 }
 
-// random_fourier divides by |x|, whose square leaves the range of the accumulator here.
+// random_fourier divides by |x|. Here |x|^2 is outside of the accumulator's range.
 TEST_CASE_TEMPLATE("rows whose squares overflow or vanish", T, float, double, bfloat16) {
   constexpr int far = sizeof(T) == sizeof(double) ? 900 : 110;
   for (int exponent : {far, far * 2 / 3, -far * 2 / 3, -far})
@@ -276,26 +277,26 @@ TEST_CASE_TEMPLATE("rows whose squares overflow or vanish", T, float, double, bf
     }
 }
 
-TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("every memory layout", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 4000;
   for (std::size_t feature : {0u, 2u, 3u, 5u})
     for (int layout = 1; layout < memory_layout::count; ++layout) {
       bool const causal = (++seed + feature) % 2 == 0;
       auto const problem =
           random_linear<T>({2, 2, 18, causal ? 18 : 21, 5, 9}, feature, seed % 3, causal, seed);
-      auto const want = run_on_host(problem);
+      auto const expected = run_on_host(problem);
       for_each_backend_once(problem.number(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        auto const got = run_linear(problem, exec, memory_layout{layout});
-        CHECK(got.wrong == "");
-        CHECK(same_results(got, want));
+        auto const actual = run_linear(problem, exec, memory_layout{layout});
+        CHECK(actual.wrong == "");
+        CHECK(same_results(actual, expected));
       });
     }
 }
 
-// An error of one percent is found in every result.
-TEST_CASE("the oracle refuses wrong results") {
+// An error of one percent must be detected in every result.
+TEST_CASE("the oracle rejects wrong results") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature) {
     auto const problem = normal_linear<float>({1, 2, 9, 9, 4, 3}, feature_number(feature),
                                               divisor_number(0, 20), true, 60 + feature);

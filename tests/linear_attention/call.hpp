@@ -20,7 +20,7 @@
 namespace support {
 
 // Two samples of three heads with five queries, four keys (causal: five) and eight random features.
-// Views are pieces of one buffer.
+// The views are pieces of one buffer.
 template <class Feature = ss::feature::random_exp, class Divisor = ss::divisor::sum_plus,
           class Direction = ss::direction::noncausal>
 struct linear_call {
@@ -66,7 +66,7 @@ struct linear_call {
     return unchanged(op().backward(ss::exec::dry_run{exec}, dy, in, grads, scratch, options),
                      [&] { op().backward(exec, dy, in, grads, scratch, options); });
   }
-  // The message of both directions, which may differ in their prefix only.
+  // Checks that forward and backward report the same error, apart from the prefix, and returns it.
   std::string both_directions() {
     std::string const message = rest_of(forward(), "linear_attention.forward: "),
                       backward_message = rest_of(backward(), "linear_attention.backward: ");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks of linear_attention: every check fails with its message (shapes are in
-// shapes.cpp), a dry run reports what the call throws, and a refused call writes nothing.
+// Argument checks of linear_attention: every invalid argument has its message (shapes.cpp tests the
+// shapes), a dry run returns the error that the call throws, and a rejected call writes nothing.
 #include "call.hpp"
 #include "support/custom_feature.hpp"
 
@@ -31,7 +31,7 @@ void check_accepted(Call& call) {
 TEST_CASE("valid calls are accepted") {
   linear_call<> call;
   SUBCASE("unchanged") {}
-  SUBCASE("w that heads share, and its gradient, which need not be of w's form") {
+  SUBCASE("w and its gradient, each shared by the heads or not") {
     call.in.w = {call.at(3), {1, 8, 6}};
     call.grads.dw = {call.at(9), {1, 8, 6}};
     check_accepted(call);
@@ -64,7 +64,7 @@ TEST_CASE("valid calls are accepted") {
   check_accepted(call);
 }
 
-TEST_CASE("other features, divisors and the direction") {
+TEST_CASE("other feature maps, divisors and the causal direction") {
   plain_call plain;
   plain.without_w();
   check_accepted(plain);
@@ -94,13 +94,13 @@ TEST_CASE("views, braces and views of rank 3 are the same call") {
                        {braced.grads.dq, braced.grads.dk, braced.grads.dv, braced.grads.dw},
                        braced.scratch);
   CHECK(same_bits(call.memory, braced.memory));
-  CHECK(std::fabs(call.memory[5 * call.piece] - 0.5f) < 1e-5f);  // the mean of equal values
+  CHECK(std::fabs(call.memory[5 * call.piece] - 0.5f) < 1e-5f);  // y is the mean of equal values
   CHECK(call.memory[5 * call.piece] != 0);
   CHECK(call.memory[8 * call.piece] != 0.5f);
 }
 
-TEST_CASE("numbers of policies") {
-  SUBCASE("of features") {
+TEST_CASE("policy parameters") {
+  SUBCASE("parameters of feature maps") {
     linear_call<> call;
     for (double wrong : {1.1e38, -1e301}) {
       call.feature.eps = wrong;
@@ -123,7 +123,7 @@ TEST_CASE("numbers of policies") {
     e.feature.eps = 2e300;
     CHECK(e.both_directions() == "feature.eps is 2e+300, must be in -1e+38..1e+38");
   }
-  SUBCASE("of divisors") {
+  SUBCASE("parameters of divisors") {
     linear_call<> call;
     call.divisor.eps = 2e300;
     CHECK(call.both_directions() == "divisor.eps is 2e+300, must be in -1e+38..1e+38");
@@ -132,7 +132,7 @@ TEST_CASE("numbers of policies") {
     CHECK(d.both_directions() == "divisor.eps is -2e+300, must be in -1e+38..1e+38");
   }
 #if !defined(__FAST_MATH__)
-  SUBCASE("no numbers") {
+  SUBCASE("NaN and infinity") {
     linear_call<> call;
     call.divisor.eps = std::nan("");
     CHECK(says(call.both_directions(), "divisor.eps is nan, must be in -1e+38..1e+38"));
@@ -142,7 +142,7 @@ TEST_CASE("numbers of policies") {
 #endif
 }
 
-TEST_CASE("the number of features of a map of the caller's") {
+TEST_CASE("the feature count of a user-defined map") {
   linear_call<custom_feature> call;
   call.without_w();
   call.feature = {custom_feature_kind::counted, -1};
@@ -153,7 +153,7 @@ TEST_CASE("the number of features of a map of the caller's") {
 
 TEST_CASE("lengths and dropout") {
   linear_call<> call;
-  SUBCASE("of keys") {
+  SUBCASE("lengths of keys") {
     call.rows = {4, 5};
     CHECK(call.both_directions() == "lengths[1] is 5, must be in 0..4 (length)");
     call.rows = {-1, 4};
@@ -161,7 +161,7 @@ TEST_CASE("lengths and dropout") {
     call.rows = {4};
     CHECK(call.both_directions() == "lengths.size is 1, must be 2 (batch)");
   }
-  SUBCASE("of queries") {
+  SUBCASE("lengths of queries") {
     call.query_rows = {5, 6};
     CHECK(call.both_directions() == "query_lengths[1] is 6, must be in 0..5 (length)");
     call.query_rows = {1, 1, 1};
@@ -175,7 +175,7 @@ TEST_CASE("lengths and dropout") {
   }
 }
 
-TEST_CASE("what is written shares no element with anything") {
+TEST_CASE("outputs share no element with other tensors") {
   linear_call<> call;
   // Pieces: q, k, v, w, dy, y, then the gradients.
   char const* const pieces[] = {"q", "k", "v", "w", "dy", "y", "dq", "dk", "dv", "dw"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// User-defined feature maps of linear_attention. One repeats a built-in map and must give its bits;
-// one reads all its arguments and must match the definition.
+// User-defined feature maps of linear_attention. One reimplements a built-in map and must give the
+// same bits. Another reads all its arguments and must match its definition.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "run_custom.hpp"
 #include "support/refusal.hpp"
@@ -19,9 +19,9 @@ namespace {
 
 using numbers = std::vector<double>;
 
-// Features of row i of q or k, by the definition of custom_feature_kind::positional.
-numbers features_by_place(numbers const& x, index_t channels, index_t i, index_t length,
-                          double eps) {
+// Returns the features of row i of q or k, as custom_feature_kind::positional defines them.
+numbers positional_features(numbers const& x, index_t channels, index_t i, index_t length,
+                            double eps) {
   double const a = static_cast<double>(i + 1) / static_cast<double>(2 * length);
   numbers phi;
   auto const first = static_cast<std::size_t>(i * channels),
@@ -31,17 +31,17 @@ numbers features_by_place(numbers const& x, index_t channels, index_t i, index_t
   phi.push_back(eps);
   return phi;
 }
-// Outputs of a problem of one head, with divisor::at_least.
-numbers outputs_by_place(linear_problem<double> const& problem, double eps) {
+// Returns the outputs of a problem with one head and divisor::at_least.
+numbers positional_outputs(linear_problem<double> const& problem, double eps) {
   linear_size const& s = problem.size;
   index_t const n = problem.valid_queries(0), m = problem.valid_keys(0);
   numbers y(problem.dy.size());
   for (index_t i = 0; i < n; ++i) {
-    numbers const phi_q = features_by_place(problem.q, s.channels, i, std::max(n, m), eps);
+    numbers const phi_q = positional_features(problem.q, s.channels, i, std::max(n, m), eps);
     numbers sums(static_cast<std::size_t>(s.values));
     double d = 0;
     for (index_t j = 0; j < (problem.causal ? std::min(i + 1, m) : m); ++j) {
-      numbers const phi_k = features_by_place(problem.k, s.channels, j, std::max(n, m), eps);
+      numbers const phi_k = positional_features(problem.k, s.channels, j, std::max(n, m), eps);
       double weight = 0;
       for (std::size_t f = 0; f < phi_q.size(); ++f) weight += phi_q[f] * phi_k[f];
       d += weight;
@@ -55,21 +55,22 @@ numbers outputs_by_place(linear_problem<double> const& problem, double eps) {
   return y;
 }
 double loss(linear_problem<double> const& problem, double eps) {
-  numbers const y = outputs_by_place(problem, eps);
+  numbers const y = positional_outputs(problem, eps);
   double sum = 0;
   for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * problem.dy[i];
   return sum;
 }
-double farthest(numbers const& a, numbers const& b) {
+double max_difference(numbers const& a, numbers const& b) {
   REQUIRE(a.size() == b.size());
-  double distance = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) distance = std::max(distance, std::fabs(a[i] - b[i]));
-  return distance;
+  double max_ = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) max_ = std::max(max_, std::fabs(a[i] - b[i]));
+  return max_;
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a built-in map, repeated", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a reimplemented built-in map has the same bits", T, float, double, float16,
+                   bfloat16) {
   for (bool causal : {false, true})
     for (index_t rows : {9, 70})
       for (double eps : {0.0, 0.25}) {
@@ -79,15 +80,15 @@ TEST_CASE_TEMPLATE("a built-in map, repeated", T, float, double, float16, bfloat
         CAPTURE(problem.describe());
         for_each_backend_once(problem.number(), [&](any_exec const& exec) {
           CAPTURE(describe_exec(exec));
-          auto const got = run_custom({custom_feature_kind::relu, eps}, problem, exec);
-          CHECK(got.wrong == "");
-          CHECK(same_results(got, run_linear(problem, exec)));
+          auto const actual = run_custom({custom_feature_kind::relu, eps}, problem, exec);
+          CHECK(actual.wrong == "");
+          CHECK(same_results(actual, run_linear(problem, exec)));
         });
       }
 }
 
-// Reads the row's index and the length, has more features than channels. Gradients are compared
-// with differences with a step of 2^-17 (see gradients.cpp).
+// The map reads the row's index and the length, and has more features than channels. Gradients are
+// compared with finite differences with a step of 2^-17 (see gradients.cpp).
 TEST_CASE("a map that reads its row's position") {
   double const eps = 0.75, step = std::ldexp(1.0, -17);
   for (bool causal : {false, true})
@@ -96,18 +97,18 @@ TEST_CASE("a map that reads its row's position") {
                                            ss::divisor::at_least{1e-3}, causal, 51);
       problem.lengths = {keys}, problem.query_lengths = {67};
       CAPTURE(problem.describe());
-      numbers const want = outputs_by_place(problem, eps);
+      numbers const expected = positional_outputs(problem, eps);
       auto const differences = [&](numbers linear_problem<double>::*tensor) {
-        numbers quotients;
+        numbers results;
         auto shifted = problem;
         for (std::size_t i = 0; i < (problem.*tensor).size(); i += 7) {
           (shifted.*tensor)[i] = (problem.*tensor)[i] + step;
           double const above = loss(shifted, eps);
           (shifted.*tensor)[i] = (problem.*tensor)[i] - step;
-          quotients.push_back((above - loss(shifted, eps)) / (2 * step));
+          results.push_back((above - loss(shifted, eps)) / (2 * step));
           (shifted.*tensor)[i] = (problem.*tensor)[i];
         }
-        return quotients;
+        return results;
       };
       auto const every_seventh = [](numbers const& values) {
         numbers selected;
@@ -119,16 +120,16 @@ TEST_CASE("a map that reads its row's position") {
                     dv = differences(&linear_problem<double>::v);
       for_each_backend_once(problem.number(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        auto const got = run_custom({custom_feature_kind::positional, eps}, problem, exec);
-        CHECK(farthest(got.y, want) < 1e-11);
-        CHECK(farthest(every_seventh(got.dq), dq) < 1e-7);
-        CHECK(farthest(every_seventh(got.dk), dk) < 1e-7);
-        CHECK(farthest(every_seventh(got.dv), dv) < 1e-7);
+        auto const actual = run_custom({custom_feature_kind::positional, eps}, problem, exec);
+        CHECK(max_difference(actual.y, expected) < 1e-11);
+        CHECK(max_difference(every_seventh(actual.dq), dq) < 1e-7);
+        CHECK(max_difference(every_seventh(actual.dk), dk) < 1e-7);
+        CHECK(max_difference(every_seventh(actual.dv), dv) < 1e-7);
       });
     }
 }
 
-TEST_CASE("a map that refuses its parameters") {
+TEST_CASE("a map that rejects its parameters") {
   auto const message = [](custom_feature const& feature, index_t channels) {
     ss::linear_attention<custom_feature, ss::divisor::at_least> const op{feature};
     extents4 const e{1, 1, 2, channels};

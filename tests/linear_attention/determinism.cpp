@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // linear_attention gives the same bits for any number of threads, executor, split of the batch and
-// heads, choice of gradients, and device. Its workspace does not grow with the square of the
+// heads, set of requested gradients, and device. Its workspace does not grow with the square of the
 // length.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
@@ -16,14 +16,14 @@ using namespace support;
 
 namespace {
 
-// Rows of sample b and head h of a tensor.
+// Returns the rows of sample b and head h of a tensor.
 template <class T>
 std::vector<T> head_of(std::vector<T> const& tensor, extents4 e, index_t b, index_t h) {
   if (tensor.empty()) return tensor;
   auto const first = tensor.begin() + static_cast<std::ptrdiff_t>(linear_size::at(e, b, h, 0, 0));
   return std::vector<T>(first, first + static_cast<std::ptrdiff_t>(e.length * e.channels));
 }
-// One head of one sample as a problem.
+// Returns a problem with one head of one sample.
 template <class T>
 linear_problem<T> head_of(linear_problem<T> const& problem, index_t b, index_t h) {
   linear_problem<T> head = problem;
@@ -61,11 +61,11 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
                    float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
   for_each_problem<T>(60 + sizeof(T), [&](linear_problem<T> const& problem) {
-    auto const want = run_linear(problem, ss::exec::host{});
+    auto const expected = run_linear(problem, ss::exec::host{});
     auto const check = [&](any_exec const& exec) {
       CAPTURE(problem.describe());
       CAPTURE(describe_exec(exec));
-      CHECK(same_results(run_linear(problem, exec), want));
+      CHECK(same_results(run_linear(problem, exec), expected));
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
     for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
@@ -76,8 +76,9 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
   });
 }
 
-// dw sums over samples, and over heads that share w. In a problem of one head it is that head's.
-TEST_CASE_TEMPLATE("single samples and heads, and repeated calls", T, float, double, float16) {
+// dw is a sum over samples, and over heads that share w. A problem with one head yields that head's
+// share.
+TEST_CASE_TEMPLATE("one head at a time, and repeated calls", T, float, double, float16) {
   for_each_problem<T>(160 + sizeof(T), [&](linear_problem<T> problem) {
     if (problem.size.batch == 1) return;
     problem.gradients = 15;
@@ -101,7 +102,7 @@ TEST_CASE_TEMPLATE("single samples and heads, and repeated calls", T, float, dou
   });
 }
 
-TEST_CASE_TEMPLATE("gradients do not depend on the others that are computed", T, float, double,
+TEST_CASE_TEMPLATE("a gradient does not depend on which others are computed", T, float, double,
                    bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
@@ -119,12 +120,12 @@ TEST_CASE_TEMPLATE("gradients do not depend on the others that are computed", T,
           auto partial = problem;
           partial.gradients = gradients;
           CAPTURE(partial.describe());
-          auto const got = run_linear(partial, exec);
-          CHECK(got.wrong == "");
-          CHECK(same_bits(got.dq, (gradients & linear_dq) != 0 ? together.dq : problem.dq));
-          CHECK(same_bits(got.dk, (gradients & linear_dk) != 0 ? together.dk : problem.dk));
-          CHECK(same_bits(got.dv, (gradients & linear_dv) != 0 ? together.dv : problem.dv));
-          CHECK(same_bits(got.dw, (gradients & linear_dw) != 0 ? together.dw : problem.dw));
+          auto const actual = run_linear(partial, exec);
+          CHECK(actual.wrong == "");
+          CHECK(same_bits(actual.dq, (gradients & linear_dq) != 0 ? together.dq : problem.dq));
+          CHECK(same_bits(actual.dk, (gradients & linear_dk) != 0 ? together.dk : problem.dk));
+          CHECK(same_bits(actual.dv, (gradients & linear_dv) != 0 ? together.dv : problem.dv));
+          CHECK(same_bits(actual.dw, (gradients & linear_dw) != 0 ? together.dw : problem.dw));
         }
       });
     }
@@ -154,7 +155,7 @@ TEST_CASE("memory") {
         return operation.template workspace_bytes<float>(exec, q(n), q(n));
       };
       CHECK(bytes(1 << 17) <= 2 * bytes(1 << 16) + (1 << 22));
-      // A small multiple of the sizes of q, k, v and their sums per tile.
+      // The bound is a small multiple of the sizes of q, k, v and of the sums per tile.
       CHECK(bytes(1 << 16) <= std::size_t{8} * (1 << 16) * 64 * 4 * 8);
     };
     check(op);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of an oracle, each with a bound of its rounding error.
+// Values of an oracle, each with a bound on its rounding error.
 //
-// A computed polynomial is a sum of terms, each of which went through at most n roundings, whatever
-// the order of the sums. Its error is at most gamma(n) = n u / (1 - n u) times the sum of the
-// absolute values of the terms, where u is half a unit in the last place. An estimate therefore
-// holds the value, the sum of the absolute values of its terms, and the error it inherits;
-// `rounded(x, n)` adds the error of n roundings.
+// A computed polynomial is a sum of terms. Each term goes through at most n roundings, for any
+// order of summation. Its error is at most gamma(n) = n u / (1 - n u) times the sum of the absolute
+// values of the terms, where u is half a unit in the last place. An estimate therefore holds the
+// value, the sum of the absolute values of its terms, and the error it inherits; `rounded(x, n)`
+// adds the error of n roundings.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -40,12 +40,12 @@ struct estimate {
 };
 using estimates = std::vector<estimate>;
 
-// A result and the bound of its error.
+// A result and a bound on its error.
 struct bounded {
   long double value = 0, error = 0;
 };
 
-// Roundings of the accumulator, of the operands of products, and of results.
+// Unit roundoffs of the accumulator, of the operands of products, and of results.
 class roundings {
  public:
   template <class T>
@@ -64,12 +64,12 @@ class roundings {
   }
   long double unit() const { return unit_; }
 
-  // gamma(n), slightly enlarged for the roundings of long double.
+  // gamma(n), with a margin for the roundings of long double.
   long double gamma(slicesort::index_t n) const {
     long double const nu = 1.002L * static_cast<long double>(n) * unit_;
     return nu / (1 - nu);
   }
-  // The estimate after n roundings, with room for underflow.
+  // Returns the estimate after n roundings, with a margin for underflow.
   estimate rounded(estimate const& x, slicesort::index_t n) const {
     if (x.size == 0) return x;
     long double const error = x.error + gamma(n) * x.size + tiny_;
@@ -81,14 +81,14 @@ class roundings {
     x.error += error, x.size += error;
     return x;
   }
-  // exp, to two units in the last place; subnormal results flush to 0. Inherits the error of its
-  // argument.
+  // exp, accurate to two units in the last place, plus the propagated error of the argument.
+  // Subnormal results flush to 0.
   estimate exponential(estimate const& x) const {
     long double const value = std::exp(x.value), grown = std::exp(std::fmin(x.error, 9000.0L));
     long double const error = value * (grown * (1 + 4 * unit_) - 1) + tiny_;
     return {value, value + error, error};
   }
-  // Sine or cosine, given the exact one: to two units in the last place of 1.
+  // Sine or cosine, given the exact value: accurate to two units in the last place of 1.
   estimate periodic(long double exact, estimate const& argument) const {
     long double const error = argument.error + 4 * unit_;
     return {exact, std::fabs(exact) + error, error};
@@ -102,13 +102,13 @@ class roundings {
     return rounded({value, std::fabs(value), x.error / (std::fabs(x.value) * least)}, 1);
   }
 
-  // A stored result; in mode accumulate, after adding it to `before`.
+  // Returns the stored result; in mode accumulate, after adding `before`.
   template <class T>
   bounded stored(estimate const& x, slicesort::grad_mode mode, T before) const {
-    bool const adds = mode == slicesort::grad_mode::accumulate;
-    long double const sum = x.value + (adds ? decode(before).value : 0);
+    bool const accumulates = mode == slicesort::grad_mode::accumulate;
+    long double const sum = x.value + (accumulates ? decode(before).value : 0);
     if (x.size == 0) return {sum, 0};
-    long double const error = x.error + (adds ? unit_ * (std::fabs(sum) + x.error) : 0);
+    long double const error = x.error + (accumulates ? unit_ * (std::fabs(sum) + x.error) : 0);
     return {sum, error + narrow_ * (std::fabs(sum) + error) + narrow_tiny_};
   }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of linear attention and their gradients by definition, in long double, with bounds of
+// Features of linear attention and their gradients by definition, in long double, with bounds on
 // rounding errors.
 //
-// - Products with w sum D terms; a scale rounds each term twice.
+// - A product with a row of w sums D terms. A scale rounds each term twice more.
 // - |x| is the root of a sum of D squares: its error is at most gamma(D + 4) |x|.
 // - The angle of cosine_reweighted takes five roundings and is at most pi / 2.
-// - Where a slope is a step and the argument is 0 within its error, either slope is right.
+// - Where a derivative jumps at 0 and the argument is 0 within its error, both one-sided
+// derivatives are accepted.
 #pragma once
 
 #include "estimate.hpp"
@@ -19,14 +20,14 @@
 
 namespace support {
 
-// A row of q or k, its position, and the maximum that its features are relative to.
+// A row of q or k, its position, and the maximum that is subtracted from its exponents.
 struct oracle_row {
   std::vector<long double> x;
   index_t index = 0, length = 0;  // length: the larger number of valid rows of q and k
   estimate maximum;               // random_exp
 };
 
-// Features of one head.
+// Feature map of one head.
 class feature_oracle {
  public:
   using vector = std::vector<long double>;
@@ -34,7 +35,7 @@ class feature_oracle {
   feature_oracle(any_feature feature, roundings r, index_t channels, index_t rows, vector w)
       : feature_(std::move(feature)), r_(r), channels_(channels), w_(std::move(w)), rows_(rows) {}
 
-  // The largest <w_f, z> of a row.
+  // Returns the largest <w_f, z> of a row.
   estimate maximum(vector const& x) const {
     estimate largest;
     for (index_t f = 0; f < rows_; ++f) {
@@ -49,7 +50,7 @@ class feature_oracle {
   estimates map(oracle_row const& row) const {
     return std::visit([&](auto const& feature) { return map(feature, row); }, feature_);
   }
-  // Returns the gradient of a row, given that of its features; adds its share to dw.
+  // Returns the gradient of a row, given the gradient of its features. Adds the row's share to dw.
   estimates backward(oracle_row const& row, estimates const& dphi, estimates& dw) const {
     return std::visit([&](auto const& feature) { return backward(feature, row, dphi, dw); },
                       feature_);

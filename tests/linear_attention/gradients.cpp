@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of linear_attention in double against the oracle and difference quotients of forward,
-// for every feature, divisor and direction; of q, k, v and of w, shared by heads or not.
+// Gradients of linear_attention in double, compared with the oracle and with finite differences of
+// forward, for every feature map, divisor and direction. Covers q, k, v and w, with w shared by
+// heads or not.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
 
@@ -16,8 +17,8 @@ using namespace support;
 
 namespace {
 
-// A divisor whose number lies between the sums of the queries, so that both branches of at_least
-// occur.
+// Returns a divisor whose eps lies between the sums of the queries, so that both branches of
+// at_least occur.
 any_divisor divisor_between(linear_problem<double> problem, std::size_t kind) {
   if (kind != 1) return divisor_number(kind, problem.feature.index() == 5 ? 8 : 0.25);
   problem.divisor = ss::divisor::none{};
@@ -46,9 +47,9 @@ std::vector<double> forward_only(linear_problem<double> problem) {
   return run_linear(problem, ss::exec::host{}).y;
 }
 
-// <dy, y> of the library. Gradients treat the maxima of random_exp as constants, but y depends on
-// them unless eps of both feature and divisor is 0. For that feature the oracle is used, with the
-// maxima fixed.
+// <dy, y> computed by the library. Gradients treat the maxima of random_exp as constants, but y
+// depends on them unless eps of both feature and divisor is 0. For random_exp, the oracle computes
+// y with fixed maxima instead.
 double loss(linear_problem<double> const& problem, feature_maxima const* fixed) {
   if (fixed == nullptr) return sum_of_products(forward_only(problem), problem.dy);
   auto const y = linear_oracle<double>(problem, fixed).outputs();
@@ -57,8 +58,8 @@ double loss(linear_problem<double> const& problem, feature_maxima const* fixed) 
   return static_cast<double>(sum);
 }
 
-// Central differences with a step of 2^-17: the error is its square, 6e-11, times a sixth of the
-// third derivative, plus 1e-16 over the step for rounding. Takes every `stride`-th element.
+// Central differences of every `stride`-th element, with a step of 2^-17. The error is the squared
+// step, 6e-11, times a sixth of the third derivative, plus a rounding error of 1e-16 over the step.
 std::vector<double> quotients(linear_problem<double> problem,
                               std::vector<double> linear_problem<double>::*tensor,
                               feature_maxima const* fixed, std::size_t stride) {
@@ -86,11 +87,11 @@ struct all_quotients {
         v(quotients(problem, &linear_problem<double>::v, fixed, stride)),
         w(quotients(problem, &linear_problem<double>::w, fixed, stride)) {}
 
-  void check(linear_results<double> const& got) const {
-    near(got.dq, q);
-    near(got.dk, k);
-    near(got.dv, v);
-    if (!w.empty()) near(got.dw, w);
+  void check(linear_results<double> const& actual) const {
+    near(actual.dq, q);
+    near(actual.dk, k);
+    near(actual.dv, v);
+    if (!w.empty()) near(actual.dw, w);
   }
 
  private:
@@ -114,7 +115,7 @@ TEST_CASE("every feature, divisor and direction") {
       for (bool causal : {false, true})
         for (bool shared_w : {false, true}) {
           if (shared_w && feature < 3) continue;
-          seed += seed % 2 == (shared_w ? 0u : 1u) ? 2u : 1u;  // even seeds share w
+          seed += seed % 2 == (shared_w ? 0u : 1u) ? 2u : 1u;  // problems with even seeds share w
           auto const problem =
               gradient_problem(feature_number(feature, seed / 2), divisor, causal, seed);
           REQUIRE(problem.shared_w == (shared_w && feature >= 3));
@@ -124,9 +125,9 @@ TEST_CASE("every feature, divisor and direction") {
           all_quotients const differences(problem, feature == 3 ? &oracle.maxima() : nullptr);
           for_each_backend(problem.number(), [&](any_exec const& exec) {
             CAPTURE(describe_exec(exec));
-            auto const got = run_linear(problem, exec);
-            CHECK(check_linear(problem, answer, got) == "");
-            differences.check(got);
+            auto const actual = run_linear(problem, exec);
+            CHECK(check_linear(problem, answer, actual) == "");
+            differences.check(actual);
           });
         }
 }
@@ -145,7 +146,7 @@ TEST_CASE("random_exp without eps") {
   }
 }
 
-// Several tiles of 64 rows, with sums of earlier or later tiles.
+// Several tiles of 64 rows, so that sums of earlier or later tiles contribute.
 TEST_CASE("several tiles") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
@@ -171,9 +172,9 @@ TEST_CASE("adjoints and invariances") {
       for_each_backend_once(problem.number(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        auto const got = run_linear(problem, exec);
-        double const product = sum_of_products(problem.dy, got.y);
-        CHECK(std::fabs(product - sum_of_products(got.dv, problem.v)) <=
+        auto const actual = run_linear(problem, exec);
+        double const product = sum_of_products(problem.dy, actual.y);
+        CHECK(std::fabs(product - sum_of_products(actual.dv, problem.v)) <=
               1e-11 * (1 + std::fabs(product)));
         auto scaled = problem;
         scaled.feature = ss::feature::relu{0};

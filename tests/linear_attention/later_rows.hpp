@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causality checks: a problem whose later keys and values change, and the rows that must stay the
-// same.
+// Causality checks: changes later keys and values of a problem and compares the rows that must stay
+// the same.
 #pragma once
 
 #include "oracle.hpp"
@@ -10,7 +10,7 @@
 
 namespace support {
 
-// Rows first .. last - 1 of every head.
+// Returns rows first .. last - 1 of every head.
 template <class T>
 std::vector<T> rows(std::vector<T> const& values, extents4 e, index_t first, index_t last) {
   std::vector<T> selected;
@@ -33,7 +33,8 @@ linear_problem<T> with_threefold_rows(linear_problem<T> problem, index_t first_c
   return problem;
 }
 
-// Returns "" if results differ from row `first_changed` on and not before, else what is wrong.
+// Returns "" if results differ from row `first_changed` on and not before; otherwise a description
+// of the error.
 template <class T>
 char const* only_later_rows_change(linear_problem<T> const& problem, index_t first_changed,
                                    linear_results<T> const& a, linear_results<T> const& b) {

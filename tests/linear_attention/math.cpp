@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementary functions of the feature maps against long double: sine and cosine, exp, the square
-// root, the angle of a row, the divisor.
+// Elementary functions of the feature maps compared with long double: sine and cosine, exp, square
+// root, the angle of a row, and the divisor.
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
 #include "support/numbers.hpp"
@@ -37,23 +37,24 @@ template <class A>
 using math = ss::detail::feature_math<numbers<A>>;
 
 constexpr plain_arithmetic arithmetic;
-// The distance from 1 to the next number.
+// Distance from 1 to the next larger number.
 template <class A>
 constexpr long double unit = std::numeric_limits<A>::epsilon();
 
-// Error of sine and cosine, and how far they exceed 1.
+// Error of sine and cosine, and the amount by which they exceed 1.
 struct distance {
   long double error = 0, beyond_one = 0;
 };
 template <class A>
 distance sincos_error(A u) {
-  auto const got = math<A>::sincos(numbers<A>{arithmetic}, u);
+  auto const actual = math<A>::sincos(numbers<A>{arithmetic}, u);
   long double const exact = u;
-  return {std::max(std::fabs(got.sine - std::sin(exact)), std::fabs(got.cosine - std::cos(exact))),
-          std::max(std::fabs(got.sine), std::fabs(got.cosine)) - 1.0L};
+  return {std::max(std::fabs(actual.sine - std::sin(exact)),
+                   std::fabs(actual.cosine - std::cos(exact))),
+          std::max(std::fabs(actual.sine), std::fabs(actual.cosine)) - 1.0L};
 }
-// Calls f(number) for numbers up to `limit` of either sign, uniform in their exponent, and for
-// those nearest to multiples of an eighth of a turn.
+// Calls f(number) for numbers of either sign up to `limit`, with uniform exponents, and for the
+// numbers nearest to multiples of pi / 4.
 template <class A, class F>
 void for_each_angle(double limit, F const& f) {
   random_stream random(1);
@@ -87,8 +88,8 @@ TEST_CASE_TEMPLATE("sine and cosine", A, float, double) {
   CHECK(at_0.cosine == A(1));
 }
 
-// The remainder is small and must have all its bits.
-TEST_CASE_TEMPLATE("sine near multiples of half a turn", A, float, double) {
+// The remainder is small and must still be accurate to the last bit.
+TEST_CASE_TEMPLATE("sine near multiples of pi", A, float, double) {
   long double const half_turn = std::acos(-1.0L);
   long double worst = 0;
   for (std::int64_t i = 1; i < 200'000; ++i) {
@@ -96,19 +97,19 @@ TEST_CASE_TEMPLATE("sine near multiples of half a turn", A, float, double) {
     A const u = static_cast<A>(static_cast<long double>(halves) * half_turn);
     long double const exact = std::sin(static_cast<long double>(u));
     if (std::fabs(exact) > 0x1p-10L) continue;
-    auto const got = math<A>::sincos(numbers<A>{arithmetic}, u);
-    worst = std::max(worst, std::fabs((got.sine - exact) / exact));
+    auto const actual = math<A>::sincos(numbers<A>{arithmetic}, u);
+    worst = std::max(worst, std::fabs((actual.sine - exact) / exact));
   }
   CAPTURE(worst);
   CHECK(worst <= 4 * unit<A>);
 }
 
-TEST_CASE_TEMPLATE("sine and cosine of any number are at most 1", A, float, double) {
+TEST_CASE_TEMPLATE("sine and cosine are at most 1", A, float, double) {
   random_stream random(2);
   number_format const f = format_of<A>();
   auto const bounded = [](A u) {
-    auto const got = math<A>::sincos(numbers<A>{arithmetic}, u);
-    return std::fabs(got.sine) <= 1 + unit<A> && std::fabs(got.cosine) <= 1 + unit<A>;
+    auto const actual = math<A>::sincos(numbers<A>{arithmetic}, u);
+    return std::fabs(actual.sine) <= 1 + unit<A> && std::fabs(actual.cosine) <= 1 + unit<A>;
   };
   int wrong = 0;
   for (int i = 0; i < 200'000; ++i) {
@@ -126,17 +127,17 @@ TEST_CASE_TEMPLATE("sine and cosine of any number are at most 1", A, float, doub
 #endif
 }
 
-TEST_CASE_TEMPLATE("exp of numbers at most 0", A, float, double) {
+TEST_CASE_TEMPLATE("exp of non-positive numbers", A, float, double) {
   random_stream random(3);
   auto const exponential = [](A x) { return math<A>::exponential(numbers<A>{arithmetic}, x); };
   long double const lowest = std::log(static_cast<long double>(std::numeric_limits<A>::min()));
   long double error = 0;
   for (int i = 0; i < 200'000; ++i) {
     auto const x = static_cast<A>((lowest + 0.7L) * std::pow(random.unit(), 4));
-    long double const want = std::exp(static_cast<long double>(x));
-    // In units of the last place of the result.
-    error = std::max(error, std::fabs(exponential(x) - want) /
-                                std::ldexp(unit<A>, std::ilogb(static_cast<double>(want))));
+    long double const expected = std::exp(static_cast<long double>(x));
+    // Error in units of the result's last place.
+    error = std::max(error, std::fabs(exponential(x) - expected) /
+                                std::ldexp(unit<A>, std::ilogb(static_cast<double>(expected))));
   }
   CHECK(error <= 2);
   CHECK(exponential(A(0)) == A(1));
@@ -144,7 +145,7 @@ TEST_CASE_TEMPLATE("exp of numbers at most 0", A, float, double) {
   for (A far :
        {static_cast<A>(1.2L * lowest), static_cast<A>(-1e30), std::numeric_limits<A>::lowest()})
     CHECK(exponential(far) == A(0));
-  // Around the smallest normal number: a normal result or 0.
+  // Near the smallest normal number, the result must be normal or 0.
   int denormal = 0;
   for (int i = -500; i <= 500; ++i) {
     A const near = exponential(static_cast<A>(lowest * (1 + 1e-5L * i)));
@@ -162,9 +163,9 @@ TEST_CASE_TEMPLATE("square root", A, float, double) {
   number_format const f = format_of<A>();
   long double error = 0;
   auto const check = [&](A x) {
-    long double const want = std::sqrt(static_cast<long double>(x));
-    error = std::max(error, std::fabs(ss::detail::square_root(arithmetic, x) - want) /
-                                std::ldexp(unit<A>, std::ilogb(static_cast<double>(want))));
+    long double const expected = std::sqrt(static_cast<long double>(x));
+    error = std::max(error, std::fabs(ss::detail::square_root(arithmetic, x) - expected) /
+                                std::ldexp(unit<A>, std::ilogb(static_cast<double>(expected))));
   };
   for (int i = 0; i < 200'000; ++i) {
     std::uint64_t const bits = random.bits() & f.mask() & ~f.sign();
@@ -187,11 +188,11 @@ TEST_CASE_TEMPLATE("the angle of a row", A, float, double) {
   long double error = 0;
   for (ss::index_t length : {1, 2, 7, 64, 1000, 1'000'003})
     for (ss::index_t row = 0; row < length; row += std::max<ss::index_t>(1, length / 777)) {
-      auto const got = ss::detail::angle_of_row<A>(arithmetic, row, length);
+      auto const actual = ss::detail::angle_of_row<A>(arithmetic, row, length);
       long double const angle = std::acos(-1.0L) * static_cast<long double>(row + 1) /
                                 static_cast<long double>(2 * length);
-      error = std::max(
-          {error, std::fabs(got.cosine - std::cos(angle)), std::fabs(got.sine - std::sin(angle))});
+      error = std::max({error, std::fabs(actual.cosine - std::cos(angle)),
+                        std::fabs(actual.sine - std::sin(angle))});
     }
   CHECK(error <= 3 * unit<A>);
 }
@@ -201,9 +202,9 @@ TEST_CASE_TEMPLATE("divisors", A, float, double) {
   auto const divide = [](config const& r, double d) {
     return ss::detail::evaluate_divisor(arithmetic, r, static_cast<A>(d));
   };
-  auto const equal = [](ss::detail::divisor_terms<A> got, double inverse, double slope) {
-    return same_bits(got.inverse, static_cast<A>(inverse)) &&
-           same_bits(got.slope, static_cast<A>(slope));
+  auto const equal = [](ss::detail::divisor_terms<A> actual, double inverse, double slope) {
+    return same_bits(actual.inverse, static_cast<A>(inverse)) &&
+           same_bits(actual.slope, static_cast<A>(slope));
   };
   config const none = config::make(ss::divisor::none{}),
                sum = config::make(ss::divisor::sum_plus{2}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention with products::native: 16-bit types use tensor cores, as TF32, within the bounds
-// of the oracle. All else has the bits of products::exact.
+// linear_attention with products::native. 16-bit types use tensor cores with TF32 operands, within
+// the oracle's bounds. Other types, and the host, have the same bits as products::exact.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "later_rows.hpp"
 #include "oracle.hpp"
@@ -18,11 +18,12 @@ using namespace std::string_literals;
 
 namespace {
 
-// Around tiles of 64 rows, 64 columns and slices of 32, and pieces of four.
+// Sizes around tiles of 64 rows and 64 columns, slices of 32, and pieces of four.
 constexpr linear_size sizes[] = {
     {2, 2, 7, 7, 5, 3, 9}, {1, 1, 65, 65, 68, 12, 40}, {1, 1, 130, 130, 12, 68, 36}};
 
-// Calls f(problem) for every size, feature and direction; the number decides the rest.
+// Calls f(problem) for every size, feature map and direction. The case number selects the other
+// parameters.
 template <class T, class F>
 void for_each_problem(std::uint64_t number, F const& f) {
   for (linear_size size : sizes)
@@ -44,17 +45,17 @@ linear_problem<T> exact(linear_problem<T> problem) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("within the bounds of the oracle", T, float16, bfloat16) {
+TEST_CASE_TEMPLATE("results are within the oracle's bounds", T, float16, bfloat16) {
   for_each_problem<T>(40, [](linear_problem<T> const& problem) {
-    auto const want = answer_of(problem);
+    auto const expected = answer_of(problem);
     for_each_grid(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      CHECK(check_linear(problem, want, run_linear(problem, exec)) == "");
+      CHECK(check_linear(problem, expected, run_linear(problem, exec)) == "");
     });
   });
 }
 
-// Rounded operands must show in rounded results.
+// Rounding the operands must change results.
 TEST_CASE("results differ from those of exact products") {
   auto problem = normal_linear<float16>({1, 1, 70, 70, 40, 40}, ss::feature::elu_plus_one{},
                                         ss::divisor::sum_plus{}, true, 9);
@@ -69,7 +70,7 @@ TEST_CASE("results differ from those of exact products") {
   });
 }
 
-TEST_CASE_TEMPLATE("other types have the bits of exact products", T, float, double) {
+TEST_CASE_TEMPLATE("other types have the same bits as exact products", T, float, double) {
   for_each_problem<T>(140, [](linear_problem<T> const& problem) {
     if (problem.size.queries > 100) return;
     CAPTURE(problem.describe());
@@ -80,7 +81,7 @@ TEST_CASE_TEMPLATE("other types have the bits of exact products", T, float, doub
   });
 }
 
-TEST_CASE_TEMPLATE("the host has the bits of exact products", T, float, float16, bfloat16) {
+TEST_CASE_TEMPLATE("the host has the same bits as exact products", T, float, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
   for_each_problem<T>(240, [](linear_problem<T> const& problem) {
     if (problem.size.queries > 100) return;
@@ -96,14 +97,14 @@ TEST_CASE_TEMPLATE("aligned and unaligned rows", T, float16, bfloat16) {
     CAPTURE(problem.describe());
     for_each_grid(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      auto const want = run_linear(problem, exec);
-      CHECK(same_results(run_linear(problem, exec), want));
-      CHECK(same_results(run_linear(problem, exec, memory_layout{1}), want));
+      auto const expected = run_linear(problem, exec);
+      CHECK(same_results(run_linear(problem, exec), expected));
+      CHECK(same_results(run_linear(problem, exec, memory_layout{1}), expected));
     });
   });
 }
 
-// Must hold bit for bit, although a mixed tile multiplies later keys by 0.
+// Must hold bit for bit, although a tile on the diagonal multiplies later keys by 0.
 TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float16, bfloat16) {
   index_t const length = 70;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)

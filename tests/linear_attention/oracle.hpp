@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear attention by definition, in long double, with one weight per query and key: A_ij =
 // <phi(q_i), phi(k_j)>, times exp(m_j - m_i) where the features of keys are relative to a running
-// maximum m; y_i = sum A_ij v_j / D(sum A_ij). Native products round operands first: those of a
-// weight, the weight itself or a partial sum in its place, and likewise for the gradient of a
-// weight.
+// maximum m; y_i = sum A_ij v_j / D(sum A_ij). Native products first round their operands: the
+// features, the weights (or partial sums in their place), and likewise for gradients of weights.
 //
-// Roundings of a term (estimate.hpp), in any order of the sums: at most one per key or query that
-// is summed, and one per feature, channel or value. Products add a few, and so does a sum that is
-// rescaled, or added to another, per tile of 64 rows. Factors that rescale a sum are exponentials:
-// 4 u each, plus the rounding of their arguments, in total at most (|m_j| + |m_i|) u.
+// Roundings of a term (estimate.hpp), in any order of the sums: at most one per summed key or
+// query, and one per feature, channel or value. Products add a few, and so does rescaling or adding
+// sums once per tile of 64 rows. Factors that rescale a sum are exponentials: 4 u each, plus the
+// rounding of their arguments, in total at most (|m_j| + |m_i|) u.
 #pragma once
 
 #include "estimate.hpp"
@@ -32,7 +31,7 @@ struct linear_answer {
 };
 
 // Maxima of random_exp for every query and key of every head. Gradients treat them as constants, so
-// central differences pass those of their starting point.
+// finite differences use the maxima of the unperturbed problem.
 struct feature_maxima {
   std::vector<estimate> q, k;
 };
@@ -62,7 +61,7 @@ class linear_oracle {
     for (estimate const& y : y_) values.push_back(y.value);
     return values;
   }
-  // The sum of weights of each query, before the divisor.
+  // Returns each query's sum of weights, before the divisor.
   std::vector<long double> const& sums() const { return sums_; }
   feature_maxima const& maxima() const { return maxima_; }
   linear_answer answer() const {
@@ -124,7 +123,7 @@ class linear_oracle {
     for (index_t i = 0; i < n; ++i) {
       index_t const visible = problem_.causal ? std::min(i + 1, m) : m;
       estimates const& query = phi_q[as_size(i)];
-      // Features of keys, relative to the maximum at the last visible key.
+      // Key features, relative to the maximum at the last visible key.
       std::vector<estimates> keys(phi_k.begin(), phi_k.begin() + visible);
       estimates factor(as_size(visible), estimate::exact(1));
       if (relative() && problem_.causal)
@@ -256,19 +255,19 @@ class linear_oracle {
 };
 
 template <class T>
-std::string compare(char const* name, std::vector<T> const& got, std::vector<bounded> const& want,
-                    long double* bound_share = nullptr) {
-  if (got.size() != want.size()) return std::string(name) + " has the wrong size";
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    number const result = decode(got[i]);
-    long double const error = std::fabs(result.value - want[i].value);
-    if (result.kind != number_class::finite || !(error <= want[i].error))
+std::string compare(char const* name, std::vector<T> const& actual,
+                    std::vector<bounded> const& expected, long double* bound_share = nullptr) {
+  if (actual.size() != expected.size()) return std::string(name) + " has the wrong size";
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    number const result = decode(actual[i]);
+    long double const error = std::fabs(result.value - expected[i].value);
+    if (result.kind != number_class::finite || !(error <= expected[i].error))
       return std::string(name) + "[" + std::to_string(i) + "] is " +
              (result.kind == number_class::finite ? std::to_string(result.value) : "not finite") +
-             ", must be " + std::to_string(want[i].value) + " (bound " +
-             std::to_string(want[i].error) + ", error " + std::to_string(error) + ")";
+             ", must be " + std::to_string(expected[i].value) + " (bound " +
+             std::to_string(expected[i].error) + ", error " + std::to_string(error) + ")";
     if (error > 0 && bound_share != nullptr)
-      *bound_share = std::max(*bound_share, error / want[i].error);
+      *bound_share = std::max(*bound_share, error / expected[i].error);
   }
   return {};
 }
@@ -278,26 +277,26 @@ linear_answer answer_of(linear_problem<T> const& problem) {
   return linear_oracle<T>(problem).answer();
 }
 
-// Compares results with the answer. Returns "" or what is wrong.
+// Compares results with the expected ones. Returns "" or a description of the error.
 template <class T>
-std::string check_linear(linear_problem<T> const& problem, linear_answer const& want,
-                         linear_results<T> const& got, long double* bound_share = nullptr) {
-  std::string wrong = got.wrong;
+std::string check_linear(linear_problem<T> const& problem, linear_answer const& expected,
+                         linear_results<T> const& actual, long double* bound_share = nullptr) {
+  std::string wrong = actual.wrong;
   auto const note = [&](std::string const& message) {
     if (wrong.empty()) wrong = message;
   };
-  note(compare("y", got.y, want.y, bound_share));
+  note(compare("y", actual.y, expected.y, bound_share));
   auto const gradient = [&](char const* name, unsigned bit, std::vector<T> const& result,
-                            std::vector<T> const& before, std::vector<bounded> const& expected) {
+                            std::vector<T> const& before, std::vector<bounded> const& bounds) {
     if ((problem.gradients & bit) != 0)
-      note(compare(name, result, expected, bound_share));
+      note(compare(name, result, bounds, bound_share));
     else if (!same_bits(result, before))
       note(std::string(name) + " was not asked for, and is written");
   };
-  gradient("dq", linear_dq, got.dq, problem.dq, want.dq);
-  gradient("dk", linear_dk, got.dk, problem.dk, want.dk);
-  gradient("dv", linear_dv, got.dv, problem.dv, want.dv);
-  gradient("dw", linear_dw, got.dw, problem.dw, want.dw);
+  gradient("dq", linear_dq, actual.dq, problem.dq, expected.dq);
+  gradient("dk", linear_dk, actual.dk, problem.dk, expected.dk);
+  gradient("dv", linear_dv, actual.dv, problem.dv, expected.dv);
+  gradient("dw", linear_dw, actual.dw, problem.dw, expected.dw);
   return wrong.empty() ? wrong : wrong + ": " + problem.describe();
 }
 

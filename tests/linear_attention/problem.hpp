@@ -27,7 +27,7 @@ using any_divisor = std::variant<ss::divisor::sum_plus, ss::divisor::at_least, s
 inline constexpr std::size_t feature_kinds = std::variant_size_v<any_feature>;
 inline constexpr std::size_t divisor_kinds = std::variant_size_v<any_divisor>;
 
-// The last three have a matrix w.
+// The last three feature maps have a matrix w.
 inline bool has_matrix(any_feature const& feature) { return feature.index() >= 3; }
 
 struct linear_size {
@@ -51,7 +51,7 @@ struct linear_problem {
   any_feature feature;
   any_divisor divisor;
   bool causal = false;
-  bool shared_w = false;  // heads read one matrix
+  bool shared_w = false;  // true if all heads share one matrix
   ss::products multiply = ss::products::exact;
   std::vector<T> q, k, v, w, dy;
   std::vector<index_t> lengths, query_lengths;  // empty: not passed
@@ -102,8 +102,8 @@ struct linear_problem {
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
 };
 
-// Policies by number, with parameters that matter: an eps that is not negligible, a scale that is
-// given or not.
+// Policies by number. Parameters affect the results: eps is not negligible, and a scale is given or
+// not.
 inline any_feature feature_number(std::size_t kind, std::uint64_t seed = 0) {
   bool const alternative = seed % 2 == 1;
   switch (kind) {
@@ -139,7 +139,7 @@ std::vector<T> normal_numbers(extents4 e, random_stream& random, double scale = 
   return values;
 }
 
-// A problem of normally distributed numbers.
+// Returns a problem with normally distributed values.
 template <class T>
 linear_problem<T> normal_linear(linear_size size, any_feature feature, any_divisor divisor,
                                 bool causal, std::uint64_t seed) {
@@ -163,8 +163,8 @@ linear_problem<T> normal_linear(linear_size size, any_feature feature, any_divis
   return problem;
 }
 
-// A problem whose lengths, gradients and mode depend on the seed. A weight of random_fourier is at
-// least -1, so the eps exceeds the number of keys: a divisor near 0 would test nothing.
+// Returns a problem whose lengths, gradients and mode depend on the seed. A random_fourier weight
+// can be -1, so eps exceeds the number of keys, which keeps divisors away from 0.
 template <class T>
 linear_problem<T> random_linear(linear_size size, std::size_t feature, std::size_t divisor,
                                 bool causal, std::uint64_t seed) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of linear_attention: earlier rows do not depend on later ones, random features
-// approximate the softmax, large numbers stay finite, a NaN stays in the rows that see it, and sums
-// of 16-bit types do not lose bits.
+// approximate softmax, large inputs give finite results, a NaN only affects rows that attend to it,
+// and sums of 16-bit types are accurate.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "later_rows.hpp"
 #include "oracle.hpp"
@@ -44,8 +44,8 @@ any_feature feature_with_eps(std::size_t kind, double eps) {
 
 }  // namespace
 
-// Row i of y and dq depends on keys 0 .. i: its bits stay when later keys change, here so much that
-// the overall maximum would. Changes start in the middle of a tile and at its edges.
+// Row i of y and dq depends on keys 0 .. i only. Its bits must not change with later keys, even if
+// these change the overall maximum. Changes start in the middle of a tile and at its edges.
 TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float, double, bfloat16) {
   index_t const length = sizeof(T) == 4 ? 130 : 70;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
@@ -67,8 +67,8 @@ TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float, double,
     }
 }
 
-// The input of the golden values; the bound is from their specification.
-TEST_CASE("4000 orthogonal random features are near the softmax") {
+// Uses the inputs of the golden values. The bound is from the specification.
+TEST_CASE("4000 orthogonal random features approximate softmax") {
   linear_problem<double> problem;
   problem.size = {1, 1, 4, 4, 2, 2, 4000};
   problem.feature = ss::feature::random_exp{0};
@@ -80,22 +80,22 @@ TEST_CASE("4000 orthogonal random features are near the softmax") {
   problem.dy = problem.dq = problem.dk = problem.dv = std::vector<double>(8, 1);
   problem.dw = std::vector<double>(8000);
   ss::softmax_attention<> const softmax;
-  std::vector<double> want(8);
+  std::vector<double> expected(8);
   ss::exec::host const host;
   extents4 const e{1, 1, 4, 2};
   guarded_workspace scratch(softmax.workspace_bytes<double>(host, e, e));
   softmax.forward(host, {{problem.q.data(), e}, {problem.k.data(), e}, {problem.v.data(), e}},
-                  tensor4<double>(want.data(), e), ss::no_saved, scratch.get());
+                  tensor4<double>(expected.data(), e), ss::no_saved, scratch.get());
   for_each_backend_untuned([&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const got = run_linear(problem, exec).y;
-    for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(got[i] - want[i]) < 0.08);
+    auto const actual = run_linear(problem, exec).y;
+    for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(actual[i] - expected[i]) < 0.08);
   });
 }
 
-// Maxima and non-negative features keep numbers in range: q and k up to `largest`, some rows small,
-// values and dy ordinary.
-TEST_CASE("large numbers give finite results and gradients") {
+// Running maxima and non-negative features prevent overflow. q and k have magnitudes up to
+// `largest`, with some small rows; v and dy have normal magnitudes.
+TEST_CASE("large inputs give finite results and gradients") {
   struct extreme {
     std::size_t feature;
     double largest;
@@ -124,9 +124,9 @@ TEST_CASE("large numbers give finite results and gradients") {
             CAPTURE(problem.describe());
             CAPTURE(range.largest);
             CAPTURE(describe_exec(exec));
-            auto const got = run_linear(problem, exec);
-            CHECK(all_finite(got));
-            CHECK(same_results(got, run_linear(problem, ss::exec::host{})));
+            auto const actual = run_linear(problem, exec);
+            CHECK(all_finite(actual));
+            CHECK(same_results(actual, run_linear(problem, ss::exec::host{})));
           });
         }
 }
@@ -139,15 +139,15 @@ TEST_CASE("a divisor of 0 gives zeros") {
     for (float& x : problem.k) x = -std::fabs(x);
     for_each_backend_once(problem.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      auto const got = run_linear(problem, exec);
-      CHECK(same_bits(got.y, std::vector<float>(15)));
-      CHECK(all_finite(got));
+      auto const actual = run_linear(problem, exec);
+      CHECK(same_bits(actual.y, std::vector<float>(15)));
+      CHECK(all_finite(actual));
     });
   }
 }
 
-// The reciprocal would overflow, and its products would be NaN.
-TEST_CASE("a divisor that is no normal number") {
+// The reciprocal of the divisor would overflow, and products with it would be NaN.
+TEST_CASE("a subnormal divisor") {
   for (bool causal : {false, true})
     for (float x : {1e-20f, 1e-21f, 3e-23f})
       for (any_divisor const& divisor :
@@ -175,33 +175,33 @@ TEST_CASE_TEMPLATE("a query without keys gets zeros", T, float, bfloat16) {
       for_each_backend_once(problem.number(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        auto const got = run_linear(problem, exec);
-        for (std::size_t i = 0; i < 18; ++i) CHECK(decode(got.y[i]).value == 0);
-        for (std::size_t i = 0; i < 27; ++i) CHECK(decode(got.dq[i]).value == 0);
-        CHECK(all_finite(got.y));
-        CHECK(std::any_of(got.y.begin() + 18, got.y.end(),
+        auto const actual = run_linear(problem, exec);
+        for (std::size_t i = 0; i < 18; ++i) CHECK(decode(actual.y[i]).value == 0);
+        for (std::size_t i = 0; i < 27; ++i) CHECK(decode(actual.dq[i]).value == 0);
+        CHECK(all_finite(actual.y));
+        CHECK(std::any_of(actual.y.begin() + 18, actual.y.end(),
                           [](T const& y) { return decode(y).value != 0; }));
       });
     }
 }
 
-// 600 summands of 1; a 16-bit sum would lose most of them.
-TEST_CASE_TEMPLATE("sums of 16-bit types do not stop growing", T, float16, bfloat16) {
+// A 16-bit sum of 600 ones would lose most of them.
+TEST_CASE_TEMPLATE("sums of 16-bit types do not saturate", T, float16, bfloat16) {
   auto problem = normal_linear<T>({1, 1, 600, 600, 1, 1}, ss::feature::relu{}, ss::divisor::none{},
                                   false, 150);
   problem.q = problem.k = problem.v = problem.dy = std::vector<T>(600, from_double<T>(1));
   for_each_backend_once(problem.number(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const got = run_linear(problem, exec);
-    for (auto const* list : {&got.y, &got.dq, &got.dk, &got.dv})
+    auto const actual = run_linear(problem, exec);
+    for (auto const* list : {&actual.y, &actual.dq, &actual.dk, &actual.dv})
       for (T const& x : *list) CHECK(decode(x).value == decode(from_double<T>(600)).value);
   });
 }
 
-// -ffast-math lets the compiler assume that there are no such numbers.
+// -ffast-math lets the compiler assume that there is no NaN or infinity.
 #if !defined(__FAST_MATH__)
 
-TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("a NaN in a query affects only its own row", T, float, bfloat16) {
   T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
   index_t const row = 67;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
@@ -216,23 +216,23 @@ TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, bfloat16) {
         for_each_backend_once(problem.number(), [&](any_exec const& exec) {
           CAPTURE(problem.describe());
           CAPTURE(describe_exec(exec));
-          auto const want = run_linear(problem, exec), got = run_linear(spoiled, exec);
+          auto const expected = run_linear(problem, exec), actual = run_linear(spoiled, exec);
           for (auto const& [first, last] : {std::pair<index_t, index_t>{0, row}, {row + 1, 70}}) {
-            CHECK(same_bits(rows(want.y, problem.size.y(), first, last),
-                            rows(got.y, problem.size.y(), first, last)));
-            CHECK(same_bits(rows(want.dq, problem.size.q(), first, last),
-                            rows(got.dq, problem.size.q(), first, last)));
+            CHECK(same_bits(rows(expected.y, problem.size.y(), first, last),
+                            rows(actual.y, problem.size.y(), first, last)));
+            CHECK(same_bits(rows(expected.dq, problem.size.q(), first, last),
+                            rows(actual.dq, problem.size.q(), first, last)));
           }
-          auto const nan_row = rows(got.y, problem.size.y(), row, row + 1);
-          if (!infinite)  // in the second head, after the first one's four values
+          auto const nan_row = rows(actual.y, problem.size.y(), row, row + 1);
+          if (!infinite)  // in the second head, after the four values of the first head
             for (std::size_t c = 4; c < 8; ++c) CHECK(decode(nan_row[c]).kind == number_class::nan);
         });
       }
 }
 
-// A NaN of a key or value shows in the rows that see it, but not in earlier rows, even of its own
+// A NaN in a key or value affects the rows that attend to it, but no earlier rows, even in the same
 // tile.
-TEST_CASE_TEMPLATE("a NaN of a key or value does not show before it", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("a NaN in a key or value does not affect earlier rows", T, float, bfloat16) {
   T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (index_t place : {1, 13, 63, 64, 67})
@@ -248,19 +248,19 @@ TEST_CASE_TEMPLATE("a NaN of a key or value does not show before it", T, float, 
           CAPTURE(place);
           CAPTURE(of_key);
           CAPTURE(describe_exec(exec));
-          auto const want = run_linear(problem, exec), got = run_linear(spoiled, exec);
-          CHECK(same_bits(rows(want.y, problem.size.y(), 0, place),
-                          rows(got.y, problem.size.y(), 0, place)));
-          CHECK(same_bits(rows(want.dq, problem.size.q(), 0, place),
-                          rows(got.dq, problem.size.q(), 0, place)));
-          CHECK(!same_bits(want.y, got.y));
+          auto const expected = run_linear(problem, exec), actual = run_linear(spoiled, exec);
+          CHECK(same_bits(rows(expected.y, problem.size.y(), 0, place),
+                          rows(actual.y, problem.size.y(), 0, place)));
+          CHECK(same_bits(rows(expected.dq, problem.size.q(), 0, place),
+                          rows(actual.dq, problem.size.q(), 0, place)));
+          CHECK(!same_bits(expected.y, actual.y));
         });
       }
 }
 
-// NaN of every payload and sign, and infinities, anywhere: results have the same bits on every
-// backend, and one canonical NaN.
-TEST_CASE_TEMPLATE("one canonical NaN on every backend", T, float, double, float16, bfloat16) {
+// With NaNs of every payload and sign, and infinities, at any position, results have the same bits
+// on every backend, and every NaN is the canonical one.
+TEST_CASE_TEMPLATE("every backend returns the canonical NaN", T, float, double, float16, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
       auto problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
@@ -275,7 +275,7 @@ TEST_CASE_TEMPLATE("one canonical NaN on every backend", T, float, double, float
       for_each_backend(problem.number(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
-        CHECK(same_results(run_linear(problem, exec), want));
+        CHECK(same_results(run_linear(problem, exec), expected));
       });
     }
 }

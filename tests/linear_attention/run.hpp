@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs problems of linear attention, in any memory layout.
+// Runs linear attention problems in any memory layout.
 #pragma once
 
 #include "problem.hpp"
@@ -16,11 +16,11 @@
 
 namespace support {
 
-// Results of both calls, contiguous.
+// Contiguous results of forward and backward.
 template <class T>
 struct linear_results {
   std::vector<T> y, dq, dk, dv, dw;
-  std::string wrong;  // empty, or what was written out of place
+  std::string wrong;  // describes invalid writes; empty if there are none
 
   friend bool same_results(linear_results const& a, linear_results const& b) {
     return same_bits(a.y, b.y) && same_bits(a.dq, b.dq) && same_bits(a.dk, b.dk) &&
@@ -87,7 +87,7 @@ void call_linear(Op const& op, linear_problem<T> const& problem, any_exec const&
   if (!forward_memory.red_zones_intact() || !backward_memory.red_zones_intact())
     results.wrong = "workspace overrun";
 }
-// Runs `call` on tensors of the layout, and checks that it writes nothing but its results.
+// Runs `call` on tensors with the layout, and checks that it writes only its results.
 template <class T, class Call>
 linear_results<T> run_linear_by(linear_problem<T> const& problem, memory_layout layout,
                                 Call const& call) {
@@ -107,7 +107,7 @@ linear_results<T> run_linear_by(linear_problem<T> const& problem, memory_layout 
   return results;
 }
 
-// Calls f(operator) with the policies of the problem as types, but another feature.
+// Calls f(operator) with the problem's policies as types, but a different feature map.
 template <class Feature, class T, class F>
 void with_feature(Feature const& feature, linear_problem<T> const& problem, F const& f) {
   std::visit(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs problems of linear attention with a user-defined feature map.
+// Runs linear attention problems with a user-defined feature map.
 #pragma once
 
 #include "oracle.hpp"

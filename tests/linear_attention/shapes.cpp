@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes that linear_attention refuses, of tensors and of workspace queries.
+// Shapes that linear_attention and its workspace query reject.
 #include "call.hpp"
 
 #include <slicesort/view.hpp>
@@ -142,7 +142,7 @@ TEST_CASE("shapes of outputs") {
   }
 }
 
-TEST_CASE("the size of a workspace is refused where the call is") {
+TEST_CASE("the workspace query rejects the same shapes as the call") {
   using shapes = extents4;
   auto const refused = [](auto const& op, shapes q, shapes v, extents3 w = {}, extents3 dw = {}) {
     ss::exec::host const exec;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention of heads side by side in the rows of a tensor, as projections produce them. The
-// bits are those of contiguous heads, for any number of interleaved heads, and for large outputs,
-// which bypass the caches.
+// linear_attention on heads that are adjacent within the rows of a tensor, as projections produce
+// them. The bits must equal those of contiguous heads, for any number of interleaved heads, and for
+// large outputs, which bypass the caches.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
 
@@ -18,8 +18,8 @@ using namespace support;
 
 namespace {
 
-// A tensor `[batch, length, heads * channels]` whose memory starts `misalignment` bytes behind a
-// cache line.
+// A tensor `[batch, length, heads * channels]` whose memory starts `misalignment` bytes after the
+// start of a cache line.
 template <class T>
 class joined {
  public:
@@ -36,7 +36,7 @@ class joined {
     extents3 const e{heads_.batch, heads_.length, heads_.heads * heads_.channels};
     return ss::split_heads(tensor3<T>(static_cast<T*>(memory_.get().data), e), heads_.heads);
   }
-  // The values as `[batch, heads, length, channels]`.
+  // Returns the values as `[batch, heads, length, channels]`.
   std::vector<T> values() {
     std::vector<T> contiguous(static_cast<std::size_t>(heads_.size()));
     for_each_position(heads_, [&](index_t b, index_t h, index_t i, index_t c) {
@@ -52,7 +52,7 @@ class joined {
 };
 
 template <class Op, class T>
-void check_joined(Op const& op, linear_problem<T> const& problem, linear_results<T> const& want,
+void check_joined(Op const& op, linear_problem<T> const& problem, linear_results<T> const& expected,
                   any_exec const& exec, std::size_t misalignment) {
   CAPTURE(problem.describe());
   CAPTURE(describe_exec(exec));
@@ -65,21 +65,22 @@ void check_joined(Op const& op, linear_problem<T> const& problem, linear_results
   std::vector<T> dw(problem.w.size());
   extents3 const w_extents = problem.w_extents();
   tensor3<T const> const w(problem.w.data(), w_extents);
-  guarded_workspace scratch(op.template workspace_bytes<T>(exec, s.q(), s.v(), w_extents, w_extents));
+  guarded_workspace scratch(
+      op.template workspace_bytes<T>(exec, s.q(), s.v(), w_extents, w_extents));
   op.forward(exec, {q.view(), k.view(), v.view(), w}, y.view(), scratch.get(), problem.options());
   op.backward(exec, dy.view(), {q.view(), k.view(), v.view(), w},
               {dq.view(), dk.view(), dv.view(), {dw.data(), w_extents}}, scratch.get(),
               problem.backward_options());
-  CHECK(same_bits(y.values(), want.y));
-  CHECK(same_bits(dq.values(), want.dq));
-  CHECK(same_bits(dk.values(), want.dk));
-  CHECK(same_bits(dv.values(), want.dv));
-  CHECK(same_bits(dw, want.dw));
+  CHECK(same_bits(y.values(), expected.y));
+  CHECK(same_bits(dq.values(), expected.dq));
+  CHECK(same_bits(dk.values(), expected.dk));
+  CHECK(same_bits(dv.values(), expected.dv));
+  CHECK(same_bits(dw, expected.dw));
   CHECK(scratch.red_zones_intact());
   for (joined<T> const* output : {&y, &dq, &dk, &dv}) CHECK(output->red_zones_intact());
 }
 
-// Calls f(op, problem) for features of each kind that the host treats separately.
+// Calls f(op, problem) for one feature map of every kind that the host implements separately.
 template <class T, class F>
 void for_each_feature(linear_size size, std::uint64_t seed, F const& f) {
   auto const run = [&](auto feature, auto direction) {
@@ -99,32 +100,33 @@ void for_each_feature(linear_size size, std::uint64_t seed, F const& f) {
 
 }  // namespace
 
-// Six heads are more than the host interleaves, and three threads split them into other groups than
-// one.
-TEST_CASE_TEMPLATE("heads side by side", T, float, double, bfloat16) {
+// Six heads are more than the host interleaves. Three threads split them into different groups than
+// one thread does.
+TEST_CASE_TEMPLATE("adjacent heads in one tensor", T, float, double, bfloat16) {
   for (linear_size size : {linear_size{2, 3, 11, 11, 4, 5}, linear_size{2, 6, 150, 150, 4, 5}})
     for_each_feature<T>(size, 141, [&](auto const& op, linear_problem<T> problem) {
       problem.lengths = {size.keys, size.keys / 2};
       problem.query_lengths = {size.queries - 1, size.queries};
-      auto const want = run_linear(problem, ss::exec::host{});
+      auto const expected = run_linear(problem, ss::exec::host{});
       for_each_backend_once(problem.number(), [&](any_exec const& exec) {
-        check_joined(op, problem, want, exec, 0);
+        check_joined(op, problem, expected, exec, 0);
       });
       if (!testing(backend_kind::host)) return;
       for (unsigned threads : {1U, 3U, 5U})
-        check_joined(op, problem, want, ss::exec::host{threads}, 0);
+        check_joined(op, problem, expected, ss::exec::host{threads}, 0);
     });
 }
 
-// A megabyte or more of y and dv, aligned to cache lines or not.
+// y and dv have at least a megabyte, aligned to cache lines or not.
 TEST_CASE("large outputs") {
   if (!testing(backend_kind::host)) return;
   for_each_feature<float>({1, 4, 1100, 1100, 16, 64}, 241,
                           [&](auto const& op, auto const& problem) {
-                            if (problem.feature.index() != 0) return;  // all features store alike
-                            auto const want = run_linear(problem, ss::exec::host{});
+                            if (problem.feature.index() != 0)
+                              return;  // all feature maps store results in the same way
+                            auto const expected = run_linear(problem, ss::exec::host{});
                             for (ss::isa set : available_isas())
-                              check_joined(op, problem, want, ss::exec::host{1, set}, 0);
-                            check_joined(op, problem, want, ss::exec::host{}, 16);
+                              check_joined(op, problem, expected, ss::exec::host{1, set}, 0);
+                            check_joined(op, problem, expected, ss::exec::host{}, 16);
                           });
 }

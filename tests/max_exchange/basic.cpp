@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max-exchange against a direct search for the first maximum.
+// Max-exchange compared with a direct search for the first maximum.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/numbers.hpp"
 #include "support/refusal.hpp"
@@ -54,7 +54,7 @@ auto runner(index_t row) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("golden values", T, float, double, float16, bfloat16) {
   tensor<T> x({1, 5, 1}), y({1, 5, 1}), dx({1, 5, 1});
   tensor<std::uint16_t> maximum({1, 1, 1});
   x.elements() = elements_of<T>({3, 1, 7, 7, 0});
@@ -80,7 +80,7 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
     }
 }
 
-TEST_CASE("every kind of input, and lengths beyond a register") {
+TEST_CASE("every kind of input, and lengths beyond one SIMD register") {
   for (int kind = 0; kind < all_kinds; ++kind)
     for (index_t n : {1, 2, 63, 64, 65, 300}) {
       extents3 const e{1, n, 40};
@@ -99,7 +99,7 @@ TEST_CASE("every kind of input, and lengths beyond a register") {
     }
 }
 
-TEST_CASE("saved rows, of empty samples too, and nothing saved") {
+TEST_CASE("saved rows, also of empty samples, and calls without saving") {
   extents3 const e{4, 6, 35};
   auto const p = solved<float>(e, 2, 77, {6, 0, 3, 5});
   tensor<float> y(e), again(e);
@@ -116,7 +116,7 @@ TEST_CASE("saved rows, of empty samples too, and nothing saved") {
   });
 }
 
-TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("accumulation, also in place into dy", T, float, double, float16, bfloat16) {
   extents3 const e{3, 9, 34};
   tensor<T> const x = integer_tensor<T>(e, 5, 1), dy = integer_tensor<T>(e, 20, 2);
   tensor<T> y(e), swapped(e), dx = integer_tensor<T>(e, 20, 3);
@@ -139,7 +139,7 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   });
 }
 
-TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
+TEST_CASE("backward is the exact transpose: <dy, J v> = <J' dy, v>") {
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
@@ -154,7 +154,7 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   });
 }
 
-TEST_CASE("the door") {
+TEST_CASE("argument checks") {
   extents3 const e{2, 5, 3};
   tensor<float> x(e), y(e);
   tensor<std::uint32_t> saved({2, 1, 3});
@@ -220,7 +220,7 @@ TEST_CASE("the door") {
   SUBCASE("too long for any index") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(y.view().data(), {1, length, 1}, {0, 0, 0});
-    tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // reaches up
+    tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // overlaps y from above
     CHECK(
         std::string(
             ss::max_exchange{}.forward(ss::exec::dry_run{exec}, from, far, ss::no_saved).message) ==

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_attention against its definition, on every backend, with the same bits on each.
+// merge_attention compared with its definition, with the same bits on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
 #include "support/executors.hpp"
@@ -26,7 +26,7 @@ template <class T>
 bool same_results(merge_results<T> const& a, merge_results<T> const& b) {
   return same_bits(a.y, b.y) && same_bits(a.state, b.state);
 }
-// Merges in every way on every backend, and expects the bits of `want`.
+// Merges with every overload on every backend, and requires the bits of `want`.
 template <class T>
 void check_every_way(merge_problem<T> const& p, merge_results<T> const& expected) {
   CAPTURE(p.describe());
@@ -45,7 +45,8 @@ merge_results<T> on_host(merge_problem<T> const& p) {
   return run_merge(p, ss::exec::host{1, ss::isa::portable});
 }
 
-// A problem of two parts, with a row for each (m0, l0, m1, l1); y is 1 in part 0 and 3 in part 1.
+// Returns a problem of two parts with one row per (m0, l0, m1, l1). y is 1 in part 0 and 3 in part
+// 1.
 template <class T>
 merge_problem<T> rows_of_two(std::vector<std::vector<double>> const& rows) {
   using A = ss::detail::accumulator_t<T>;
@@ -70,8 +71,8 @@ bool is_nan(T const& x) {
 
 }  // namespace
 
-// Golden values of the specification: keys 0 to 2, then [[1, -1], [0, 1]] with the values
-// [[2, 2], [-1, 0]].
+// Golden values from the specification: keys 0 to 2, then keys [[1, -1], [0, 1]] with values [[2,
+// 2], [-1, 0]].
 TEST_CASE("golden values") {
   double const q[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 2}};
   std::vector<std::vector<std::vector<double>>> const k = {{{1, 1}, {0, 2}, {-1, 1}},
@@ -135,7 +136,7 @@ TEST_CASE_TEMPLATE("any size", T, float, double, float16, bfloat16) {
     }
 }
 
-TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("every memory layout", T, float, double, float16, bfloat16) {
   for (extents4 e : {extents4{2, 3, 19, 24}, extents4{2, 1, 40, 7}})
     for (std::size_t parts : {1u, 3u}) {
       auto const p = random_parts<T>(e, parts, 90 + parts);
@@ -153,7 +154,7 @@ TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
     }
 }
 
-TEST_CASE("parts that heads and samples share") {
+TEST_CASE("parts shared by heads and samples") {
   auto const p = random_parts<float>({1, 1, 6, 8}, 2, 7);
   auto const expected = on_host(p);
   extents4 const e{2, 3, 6, 8}, of_state{2, 3, 6, 2};
@@ -184,7 +185,7 @@ TEST_CASE_TEMPLATE("bits do not depend on threads", T, float, bfloat16) {
   }
 }
 
-TEST_CASE_TEMPLATE("one part is copied, bit for bit", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a single part is copied bit for bit", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
   auto p = random_parts<T>({1, 2, 9, 13}, 1, 21, 1e4);
   for (std::size_t row = 0; row < p.rows(); ++row)
@@ -214,7 +215,7 @@ TEST_CASE_TEMPLATE("parts without keys are ignored", T, float, double, float16, 
   for (double y : {3.0, 1.0, 0.0, 1.0, 2.0})
     for (int c = 0; c < 5; ++c) expected.y.push_back(from_double<T>(y));
   check_every_way(p, expected);
-  // A maximum of -infinity makes the sum irrelevant.
+  // With a maximum of -infinity, the sum is ignored.
   p = rows_of_two<T>({{0, 3, 2, 5}, {0, 3, 0, 3}});
   p.state[0][0] = p.state[0][2] = p.state[1][2] = none;
   expected = {{}, {2, 5, none, 0}, {}};
@@ -242,7 +243,7 @@ TEST_CASE_TEMPLATE("huge maxima", T, float, double, float16, bfloat16) {
 }
 
 #if !defined(__FAST_MATH__)  // -ffast-math excludes NaN
-TEST_CASE_TEMPLATE("NaN stays in its row", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a NaN affects only its own row", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
   auto const p = random_parts<T>({1, 2, 11, 6}, 3, 31);
   auto const expected = on_host(p);
@@ -309,7 +310,7 @@ TEST_CASE_TEMPLATE("wrong results are detected", T, float, double, float16, bflo
     for (std::size_t i = 0; i < p.rows(); ++i)
       if (state[2 * i + 1] != A(0)) state[2 * i] = 1;
   CHECK(check_merged(p, on_host(equal)) != "");
-  // Results of another order of y.
+  // Results with y in a different order.
   auto reversed = p;
   std::swap(reversed.y[0], reversed.y[1]);
   CHECK(check_merged(p, on_host(reversed)) != "");

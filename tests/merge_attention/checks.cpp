@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of merge_attention: every violation has its message, dry runs report what calls throw, and
-// rejected calls write nothing.
+// Argument checks of merge_attention: every invalid argument has its message, a dry run returns the
+// error that the call throws, and rejected calls write nothing.
 #include "support/buffers.hpp"
 #include "support/refusal.hpp"
 #include "support/stacks.hpp"
@@ -89,7 +89,7 @@ TEST_CASE("valid calls are accepted") {
   CHECK(c.message() == "");
 }
 
-TEST_CASE("braces, arrays and lists are the same call") {
+TEST_CASE("braces, arrays and initializer lists are equivalent") {
   merge_call c, d, e, f;
   ss::merge_attention const op;
   op.forward(c.exec, c.parts, c.y, {c.state});
@@ -161,7 +161,7 @@ TEST_CASE("shapes") {
     c.y = {c.at(6), c.of_y};
     c.state = {c.at(7), c.of_state, {30, 10, 1, 1}};
     CHECK(says(c.saved(), "state.strides are [30, 10, 1, 1]"));
-    // The input view is read only, but the output in its place is written.
+    // The input view is read-only, but the output that aliases it is written.
     c.state = {c.at(7), c.of_state};
     c.parts[0].y = c.y = {c.at(0), c.of_y, {105, 35, 0, 1}};
     CHECK(c.message() == "y.stride.queries is 0, must be positive");
@@ -197,7 +197,7 @@ TEST_CASE("outputs may only share memory with part 0, as the same view") {
   c.state = {c.at(6) + 1, c.of_state};
   CHECK(says(c.saved(), "state overlaps y"));
   c.state = {c.at(7), c.of_state};
-  c.parts[2] = c.parts[0];  // read, but for part 0 not the same
+  c.parts[2] = c.parts[0];  // valid to read, but not the same view as part 0
   c.y = {c.at(0), c.of_y};
   CHECK(says(c.message(), "y overlaps parts[2].y"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of an attention to merge, the expected results, and their error bounds.
+// Parts of an attention call to merge, the expected results, and their error bounds.
 //
 // u is half a unit in the accumulator's last place. For part p, with x = m_p - m and w = l_p
 // exp(x):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merged attention over parts of the keys equals attention over all keys. Backward of each part, on
-// the merged y and state, computes the gradients of the whole.
+// Merged attention over parts of the keys equals attention over all keys. Backward of each part,
+// given the merged y and state, computes that part's share of the full gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/inputs.hpp"
@@ -28,7 +28,7 @@ using numbers = std::vector<double>;
 struct result {
   numbers y, state, dq, dk, dv;
 };
-// Maximum difference of two lists; 1e300 if it is not finite.
+// Returns the largest difference of two lists; 1e300 if it is not finite.
 double distance(numbers const& a, numbers const& b) {
   REQUIRE(a.size() == b.size());
   double max_difference = 0;
@@ -48,7 +48,7 @@ void check_near(result const& actual, result const& expected) {
   CHECK(distance(actual.dv, expected.dv) < 1e-12);
 }
 
-// A range of keys, the same for all heads and samples.
+// A range of keys, common to all heads and samples.
 struct key_slice {
   index_t first, count;
 };
@@ -150,7 +150,7 @@ std::vector<key_slice> uneven_slices(index_t keys, index_t ranks) {
   }
   return slices;
 }
-// Full or causal attention over ranks with one slice of the keys each.
+// Full or causal attention over ranks, each with one slice of the keys.
 template <class Exec>
 result by_ranks(Exec const& exec, attention const& a, std::vector<key_slice> const& slices,
                 bool causal) {
@@ -216,7 +216,7 @@ TEST_CASE("a rank without keys changes nothing") {
   });
 }
 
-TEST_CASE("a window beside the remaining keys") {
+TEST_CASE("a window merged with the remaining keys") {
   attention const a(60, 64, 4);
   ss::exec::host const exec{2};
   for (inside_window window :
@@ -231,7 +231,7 @@ TEST_CASE("a window beside the remaining keys") {
   }
 }
 
-TEST_CASE("a window merges with a window of the other side to a larger one") {
+TEST_CASE("two adjacent windows merge into a larger one") {
   attention const a(40, 44, 5);
   pattern_mask const left_window{mask_kind::window, 6, 0}, right_window{mask_kind::window, -1, 3},
       both{mask_kind::window, 6, 3};
@@ -247,7 +247,7 @@ TEST_CASE("a window merges with a window of the other side to a larger one") {
   });
 }
 
-TEST_CASE("queries that see no key in any part have gradients of 0") {
+TEST_CASE("queries without visible keys have zero gradients") {
   attention const a(30, 20, 6);
   ss::exec::host const exec;
   // Query i sees keys up to i - 10.
@@ -264,8 +264,9 @@ TEST_CASE("queries that see no key in any part have gradients of 0") {
   for (std::size_t c = 0; c < 10 * 8; ++c) CHECK(r.dq[c] == 0);
 }
 
-// Backward of every part with its own y and state, an error of published libraries (NATTEN 274).
-TEST_CASE("gradients by the parts' own states are not those of the whole") {
+// Running backward of each part with its own y and state is a mistake in published libraries
+// (NATTEN issue 274).
+TEST_CASE("gradients from the parts' own states are wrong") {
   attention const a(33, 70, 7);
   ss::exec::host const exec;
   result const expected = a.whole(exec, pattern_mask{});
@@ -284,7 +285,7 @@ TEST_CASE("gradients by the parts' own states are not those of the whole") {
   }
 }
 
-// Golden values of the specification; basic.cpp has those of y and the state.
+// Golden values from the specification. basic.cpp tests those of y and the state.
 TEST_CASE("golden gradients") {
   numbers const q{1, 0, 0, 1, 1, 1, -1, 2}, dy{1, 2, 0, 1, -1, 1, 2, 0};
   numbers const k{1, 1, 0, 2, -1, 1, 1, -1, 0, 1}, v{1, 0, 0, 1, 2, -1, 2, 2, -1, 0};

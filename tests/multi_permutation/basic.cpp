@@ -28,7 +28,7 @@ void check_golden(index_t components, std::vector<double> const& values,
       });
 }
 
-// Padding must not matter, whatever it holds.
+// Padding must not affect results, whatever its values.
 template <class T>
 void poison_padding(variant_problem<T>& p) {
   for_each_position(p.x.extents(), [&](index_t b, index_t n, index_t c) {
@@ -75,14 +75,15 @@ void compare_with_matrices(multi_case<T> const& m, variant_problem<T> const& p) 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("golden values", T, float, double, float16, bfloat16) {
   check_golden<T>(1, {3, 1, 2, 0}, {0, 1, 2, 3});
   check_golden<T>(2, {3, 1, 2, 0}, {1.5, 1, 2, 1.5});
   check_golden<T>(4, {3, 1, 2, 0}, {1.5, 1, 2, 1.5});
   check_golden<T>(2, {.5, 2, -1, 1, 0}, {-.25, 1, -.25, 1, 1});
 }
 
-TEST_CASE_TEMPLATE("dense matrices, within the roundings", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("results match dense matrices within rounding bounds", T, float, double, float16,
+                   bfloat16) {
   for (multi_case<T> const& m : multi_cases<T>()) {
     std::uint64_t seed = 0;
     for (extents3 e : variant_shapes()) {
@@ -96,7 +97,7 @@ TEST_CASE_TEMPLATE("dense matrices, within the roundings", T, float, double, flo
   }
 }
 
-TEST_CASE_TEMPLATE("every policy and layout, the same bits", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("same bits for every policy and layout", T, float, double, float16, bfloat16) {
   auto const cases = multi_cases<T>();
   for (multi_case<T> const& m : {cases[1], cases[4]}) {
     std::uint64_t seed = 100;
@@ -107,7 +108,7 @@ TEST_CASE_TEMPLATE("every policy and layout, the same bits", T, float, double, f
   }
 }
 
-TEST_CASE("the saved permutation is slicing_sort's, and saving changes nothing") {
+TEST_CASE("the saved permutation equals slicing_sort's, and saving does not change results") {
   for (extents3 e : {extents3{3, 20, 33}, extents3{9, 11, 5}}) {
     auto const p = make_mixed_problem<float>(e, ordinary_kinds, 3, irregular, mixed_lengths(e));
     multi_case<float> const m{3, {}, irregular};
@@ -127,7 +128,7 @@ TEST_CASE("the saved permutation is slicing_sort's, and saving changes nothing")
   }
 }
 
-TEST_CASE("uniform weights are a view of 1 / components") {
+TEST_CASE("uniform weights equal a view of 1 / components") {
   extents3 const e{2, 30, 33};
   for (index_t components : {1, 3, 7}) {
     multi_case<float> const uniform{components, {}};
@@ -142,7 +143,7 @@ TEST_CASE("uniform weights are a view of 1 / components") {
   }
 }
 
-TEST_CASE("columns beyond 65536 rows") {
+TEST_CASE("columns of more than 65536 rows") {
   extents3 const e{1, 70001, 2};
   multi_case<float> const m{3, {}, zigzag};
   for_each_backend_once(1, [&](any_exec const& exec) {

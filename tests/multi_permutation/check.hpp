@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation against dense matrices: powers by repeated products, sums in long double, and
-// error bounds derived from the roundings.
+// multi_permutation compared with dense matrices: powers by repeated products, sums in long double,
+// and error bounds derived from the roundings.
 #pragma once
 
 #include "slicing_sort/check.hpp"
@@ -20,7 +20,7 @@ namespace support {
 template <class T>
 using accumulator = typename ss::dtype_traits<T>::accumulator;
 
-// Half a unit in the last place of 1.
+// Unit roundoff: half a unit in the last place of 1.
 template <class T>
 long double roundoff() {
   return std::ldexp(1.0L, -format_of<T>().fraction_bits - 1);
@@ -41,7 +41,7 @@ struct multi_case {
     if (weights.empty()) return 1.0L / static_cast<long double>(components);
     return static_cast<long double>(weights[static_cast<std::size_t>(k - 1)]);
   }
-  // f(uniform_weights) or f(a view of the weights)
+  // Calls f(uniform_weights) or f(view of the weights).
   template <class F>
   void with_weights(F const& f) const {
     if (weights.empty())
@@ -69,7 +69,7 @@ struct multi_case {
   }
 };
 
-// Uniform weights, and weights of both signs.
+// Returns uniform weights, and weights of both signs.
 template <class T>
 std::vector<multi_case<T>> multi_cases() {
   using A = accumulator<T>;
@@ -80,7 +80,7 @@ std::vector<multi_case<T>> multi_cases() {
           {6, {A(1), A(-1), A(0.5), A(0), A(3), A(-0.3)}, irregular}};
 }
 
-// Numbers whose products neither overflow nor underflow.
+// Values whose products neither overflow nor underflow.
 template <class T>
 tensor<T> tame_tensor(extents3 e, std::uint64_t seed) {
   constexpr input_kind kinds[] = {input_kind::normal, input_kind::few_unique, input_kind::relu,
@@ -91,7 +91,7 @@ tensor<T> tame_tensor(extents3 e, std::uint64_t seed) {
   });
 }
 
-// Greatest ratio of an error to its bound; must be at most 1.
+// Largest ratio of an error to its bound; must be at most 1.
 struct error_ratio {
   long double worst = 0;
   void see(long double error, long double bound) {
@@ -100,7 +100,7 @@ struct error_ratio {
   }
 };
 
-// sum_k a_k P^k v, or with the transpose, against `got`; the valid rows of one column.
+// Compares `got` with sum_k a_k P^k v, or with its transpose, for the valid rows of one column.
 template <class T>
 void compare_column(multi_case<T> const& m, permutation_matrix const& p, bool transpose,
                     std::vector<T> const& v, std::vector<T> const& got, error_ratio& ratio) {
@@ -115,7 +115,8 @@ void compare_column(multi_case<T> const& m, permutation_matrix const& p, bool tr
     }
   }
   for (std::size_t n = 0; n < v.size(); ++n) {
-    // A product, a sum and, for uniform weights, a quotient; then the rounding to 16 bits.
+    // Roundings of a product, a sum and, for uniform weights, a quotient, followed by the rounding
+    // to 16 bits.
     long double bound =
         gamma_of(static_cast<long double>(m.components + 1), roundoff<accumulator<T>>()) *
         magnitude[n];

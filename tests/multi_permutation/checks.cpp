@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refused calls of multi_permutation: each message that slicing_sort does not have.
+// Argument checks of multi_permutation: error messages that slicing_sort does not have.
 #include "support/buffers.hpp"
 #include "support/problems.hpp"
 #include "support/refusal.hpp"
@@ -78,7 +78,7 @@ struct multi_call {
 
 }  // namespace
 
-TEST_CASE("the valid calls are accepted") {
+TEST_CASE("valid calls are accepted") {
   multi_call c;
   CHECK(c.forward() == "");
   CHECK(c.forward_uniform() == "");
@@ -109,7 +109,7 @@ TEST_CASE("components and weights") {
           "multi_permutation.forward: weights.data is null, must point to [1, 2, 1]");
   }
   SUBCASE("strides") {
-    c.weights = {c.w.data(), 2, 0};  // one weight for every component
+    c.weights = {c.w.data(), 2, 0};  // one weight for all components
     CHECK(c.forward() == "");
     c.dweights = {c.dw.data(), 2, 0};
     CHECK(c.backward_with_weights() ==
@@ -124,7 +124,7 @@ TEST_CASE("components and weights") {
   }
 }
 
-TEST_CASE("the weights' gradient") {
+TEST_CASE("gradient of the weights") {
   multi_call c;
   SUBCASE("how many") {
     c.dweights = {c.dw.data(), 1};
@@ -153,7 +153,7 @@ TEST_CASE("the weights' gradient") {
   }
 }
 
-TEST_CASE("the rules of every sort") {
+TEST_CASE("checks that all sorting operators share") {
   multi_call c;
   SUBCASE("shape") {
     c.to = {c.to.data(), {2, 4, 3}};
@@ -183,7 +183,8 @@ TEST_CASE("the rules of every sort") {
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
     c.from = {c.y.view().data(), {1, length, 1}, {0, 0, 0}};
-    c.to = {c.y.view().data() + 1, {1, length, 1}};  // reaches up, not to `from`
+    c.to = {c.y.view().data() + 1,
+            {1, length, 1}};  // extends to higher addresses, without reaching `from`
     CHECK(std::string(c.op()
                           .forward(ss::exec::dry_run{c.exec}, c.from, ss::uniform_weights, c.to,
                                    ss::no_saved)

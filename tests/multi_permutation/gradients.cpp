@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of multi-permutation: the exact transpose, finite differences, the weights' gradient,
-// and accumulation.
+// Gradients of multi-permutation: exact transpose, finite differences, gradient of the weights, and
+// accumulation.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -14,7 +14,7 @@ using namespace support;
 
 namespace {
 
-// With -ffast-math every backend may sum in another order.
+// With -ffast-math, backends may sum in different orders.
 #if defined(__FAST_MATH__)
 constexpr bool sums_keep_their_order = false;
 #else
@@ -60,7 +60,7 @@ variant_problem<T> tame_problem(extents3 e, std::uint64_t seed, std::vector<inde
   return p;
 }
 
-// <a, b> of integers, exactly.
+// Returns <a, b> for integers, without rounding.
 template <class T>
 std::int64_t product(tensor<T> const& a, tensor<T> const& b) {
   std::int64_t sum = 0;
@@ -71,7 +71,8 @@ std::int64_t product(tensor<T> const& a, tensor<T> const& b) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", T, float, double, float16) {
+TEST_CASE_TEMPLATE("backward is the exact transpose: <dy, J v> = <J' dy, v>", T, float, double,
+                   float16) {
   using A = accumulator<T>;
   multi_case<T> const m{4, {A(2), A(-3), A(1), A(5)}, irregular};
   for (extents3 e : {extents3{2, 50, 37}, extents3{7, 9, 3}}) {
@@ -96,11 +97,11 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", T, float, d
   }
 }
 
-TEST_CASE("finite differences, of the weights and of x") {
+TEST_CASE("finite differences with respect to x and the weights") {
   extents3 const e{2, 13, 5};
   multi_case<double> m{3, {0.7, -1.3, 0.1}, zigzag};
   variant_problem<double> p = tame_problem<double>(e, 4);
-  for_each_position(e, [&](index_t b, index_t n, index_t c) {  // far from ties
+  for_each_position(e, [&](index_t b, index_t n, index_t c) {  // values without near ties
     p.x(b, n, c) = static_cast<double>((n * 5 + c + b) % 13) - 6;
   });
   auto const g = gradients_of(m, p);
@@ -131,7 +132,8 @@ TEST_CASE("finite differences, of the weights and of x") {
   }
 }
 
-TEST_CASE_TEMPLATE("the weights' gradient in long double", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("gradient of the weights, compared with long double", T, float, double, float16,
+                   bfloat16) {
   using A = accumulator<T>;
   for (extents3 e : {extents3{1, 1, 1}, extents3{3, 64, 34}, extents3{11, 20, 3}}) {
     multi_case<T> const m{3, {A(0.5), A(-2), A(1)}, irregular};
@@ -165,7 +167,7 @@ TEST_CASE_TEMPLATE("the weights' gradient in long double", T, float, double, flo
   }
 }
 
-TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T, float, double,
+TEST_CASE_TEMPLATE("gradient of the weights: every policy, and an empty problem", T, float, double,
                    bfloat16) {
   multi_case<T> const m{3, {}, zigzag};
   for (extents3 e : variant_shapes()) {
@@ -193,7 +195,7 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
 }
 
 // Short columns fit in shared memory, long ones do not.
-TEST_CASE("many short columns and few long ones, as on the host") {
+TEST_CASE("many short columns and few long ones match the host") {
   multi_case<float> const m{3, {0.5F, -2.0F, 0.25F}, irregular};
   for (extents3 e : {extents3{1, 6, 9000}, extents3{1, 60000, 2}}) {
     auto const p = tame_problem<float>(e, 11);
@@ -208,7 +210,7 @@ TEST_CASE("many short columns and few long ones, as on the host") {
   }
 }
 
-TEST_CASE("part by part of the batch, accumulating, gives the bits of one call") {
+TEST_CASE("accumulating over parts of the batch gives the bits of one call") {
   extents3 const e{6, 21, 35};
   multi_case<double> const m{4, {0.3, -0.2, 0.9, 1.7}, irregular};
   auto const p = tame_problem<double>(e, 8, mixed_lengths(e));
@@ -250,8 +252,9 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double, float16, bfloat16) {
   });
 }
 
-TEST_CASE("16-bit gradients are rounded once, accumulating too") {
-  // 1 + 7/256 lies between two bfloat16. Rounded first, a gradient just below 7/256 becomes 7/256.
+TEST_CASE("16-bit gradients are rounded once, also when accumulated") {
+  // 1 + 7/256 lies between two bfloat16. If it were rounded first, a gradient just below 7/256
+  // would become 7/256.
   extents3 const e{1, 1, 1};
   tensor<bfloat16> dy(e), dx(e);
   tensor<std::uint16_t> perm(e);

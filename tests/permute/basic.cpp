@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute against two loops, with random permutations.
+// permute compared with two nested loops, on random permutations.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
 #include "support/numbers.hpp"
@@ -41,8 +41,8 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
   }
 }
 
-// Tasks with several tiles, the last one alone or narrow; rows on and off cache lines; large
-// outputs with streaming stores.
+// Tasks with several tiles, where the last tile is alone or narrow; rows aligned to cache lines or
+// not; large outputs with streaming stores.
 TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16) {
   auto const check = [](extents3 e, std::size_t off, std::vector<index_t> const& lengths) {
     auto const p = permuted_at_random<T>(e, 5, lengths);
@@ -65,8 +65,8 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
   check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 1, {699, 350});
 }
 
-// Columns too long for the tiles of a GPU, and the last row that 16 bits can number.
-TEST_CASE_TEMPLATE("long columns, on every grid, in place too", T, float, double, bfloat16) {
+// Columns too long for the tiles of a GPU, and the largest length that 16-bit indices support.
+TEST_CASE_TEMPLATE("long columns, on every grid, also in place", T, float, double, bfloat16) {
   auto const check = [](extents3 e, std::vector<index_t> const& lengths, auto index) {
     using Index = decltype(index);
     auto const p = permuted_at_random<T>(e, 7, lengths);
@@ -91,7 +91,7 @@ TEST_CASE_TEMPLATE("long columns, on every grid, in place too", T, float, double
   check({2, 65600, 2}, {65599, 40000}, std::uint32_t{});
 }
 
-TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("accumulation, also in place into dy", T, float, double, float16, bfloat16) {
   extents3 const e{3, 40, 34};
   std::vector<index_t> const lengths{40, 0, 17};
   auto p = permuted_at_random<T>(e, 2, lengths);
@@ -115,8 +115,8 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   });
 }
 
-TEST_CASE_TEMPLATE("each direction undoes the other, bit for bit", T, float, double, float16,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("backward inverts forward and vice versa, bit for bit", T, float, double,
+                   float16, bfloat16) {
   for (extents3 e : {extents3{2, 77, 35}, extents3{1, 30000, 2}}) {
     auto const p = permuted_at_random<T>(e, 4, {});
     auto const perm = saved_as<std::uint16_t>(p.perm);
@@ -135,7 +135,7 @@ TEST_CASE_TEMPLATE("each direction undoes the other, bit for bit", T, float, dou
   }
 }
 
-TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
+TEST_CASE("backward is the exact transpose: <dy, J v> = <J' dy, v>") {
   extents3 const e{2, 50, 37};
   auto p = permuted_at_random<float>(e, 8, {50, 33});
   p.x = integer_tensor<float>(e, 100, 8);
@@ -153,7 +153,7 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   });
 }
 
-// Forward accepts repeated indices: it does not need a permutation.
+// Forward accepts repeated indices, because it only gathers.
 TEST_CASE_TEMPLATE("forward gathers repeated rows", T, float, bfloat16) {
   for (extents3 e : {extents3{2, 60, 35}, extents3{1, 30000, 2}}) {
     auto p = permuted_at_random<T>(e, 6, {});

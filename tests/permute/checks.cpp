@@ -49,7 +49,7 @@ struct call_of_permute {
 
 }  // namespace
 
-TEST_CASE("accepted") {
+TEST_CASE("valid calls are accepted") {
   call_of_permute call;
   CHECK(call.forward() == "");
   CHECK(call.backward() == "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem of permute: a random permutation of every column, solved by two loops.
+// A permute problem: a random permutation of every column, solved by two nested loops.
 #pragma once
 
 #include "support/variants.hpp"
@@ -18,7 +18,7 @@ namespace support {
 
 template <class T>
 struct permute_problem : variant_problem<T> {
-  tensor<std::uint32_t> perm;  // garbage past a length, which must not be read
+  tensor<std::uint32_t> perm;  // garbage in padding rows, which must not be read
 
   // Computes y and dx.
   void solve() {
@@ -69,7 +69,7 @@ permute_problem<T> permuted_at_random(extents3 e, std::uint64_t seed,
   return p;
 }
 
-// Returns the permutation in one of three layouts.
+// Returns the permutation in one of three memory layouts.
 template <class Index>
 strided_tensor<Index> saved_as(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
   extents3 const e = perm.extents();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute with permutations that sorts saved: it reproduces their results and gradients, and
-// differentiates them forward or twice.
+// permute with the saved permutations of sorts. It reproduces their results and gradients, and
+// computes their tangents and second derivatives.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
@@ -92,9 +92,9 @@ tensor<double> distinct(extents3 e, std::uint64_t seed) {
 
 }  // namespace
 
-// NaN with every payload, zeros of both signs and infinities are among the values.
-TEST_CASE_TEMPLATE("the permutation of a sort sorts, and unsorts, once more", T, float, double,
-                   float16, bfloat16) {
+// Values include NaN with every payload, zeros of both signs, and infinities.
+TEST_CASE_TEMPLATE("the saved permutation of a sort reproduces its output and gradient", T, float,
+                   double, float16, bfloat16) {
   for (extents3 e : {extents3{2, 131, 35}, extents3{3, 20, 7}, extents3{1, 3000, 3}})
     for (bool cut : {false, true}) {
       std::vector<index_t> const lengths = cut ? mixed_lengths(e) : std::vector<index_t>();
@@ -128,9 +128,9 @@ TEST_CASE("multi_permutation saves the same permutation") {
   });
 }
 
-// x moves along t by a step too small to change the order of its rows. All numbers are dyadic, so
-// the difference quotient is exact.
-TEST_CASE("forward of a tangent is the tangent of the sort") {
+// x moves along t by a step too small to change the order of its rows. All values are dyadic
+// rationals, so the finite difference is exact.
+TEST_CASE("forward applied to a tangent is the tangent of the sort") {
   extents3 const e{2, 101, 34};
   std::vector<index_t> const lengths{101, 64};
   auto const x = distinct(e, 7), t = integer_tensor<double>(e, 100, 8);
@@ -147,8 +147,8 @@ TEST_CASE("forward of a tangent is the tangent of the sort") {
   });
 }
 
-// The loss <v, dx(dy)> of a gradient dx: its derivative by every dy is forward of v.
-TEST_CASE("forward of a gradient is the gradient of the sort's backward") {
+// The loss <v, dx(dy)> depends on a gradient dx. Its derivative with respect to dy is forward of v.
+TEST_CASE("forward is the derivative of the sort's backward") {
   extents3 const e{1, 23, 3};
   auto const x = distinct(e, 3), dy = integer_tensor<double>(e, 50, 4),
              v = integer_tensor<double>(e, 50, 5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffle against std::stable_sort of the hashes, and the hash against published values.
+// Shuffle compared with std::stable_sort by hash, and the hash with published values.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/numbers.hpp"
 #include "support/refusal.hpp"
@@ -21,7 +21,7 @@ using namespace support;
 
 namespace {
 
-// SplitMix64 as published: seeds 0 and 1234567.
+// Published outputs of SplitMix64 for seeds 0 and 1234567.
 static_assert(ss::detail::counter_hash64(0, 0) == 0xe220a8397b1dcdafu);
 static_assert(ss::detail::counter_hash64(0, 1) == 0x6e789e6aa1b965f4u);
 static_assert(ss::detail::counter_hash64(0, 2) == 0x06c45d188009454fu);
@@ -74,7 +74,7 @@ auto runner(std::uint64_t seed) {
   };
 }
 
-// Shuffles the numbers 0 .. n-1.
+// Shuffles the values 0 .. n-1.
 template <class Form>
 tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels,
                                any_exec const& exec = ss::exec::host{}) {
@@ -117,7 +117,7 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
   }
 }
 
-TEST_CASE_TEMPLATE("accumulation, into dy itself too", Form, ss::shared_by_channels,
+TEST_CASE_TEMPLATE("accumulation, also in place into dy", Form, ss::shared_by_channels,
                    ss::per_channel) {
   extents3 const e{3, 40, 34};
   using T = float16;
@@ -143,8 +143,8 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", Form, ss::shared_by_chann
   });
 }
 
-TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", Form, ss::shared_by_channels,
-                   ss::per_channel) {
+TEST_CASE_TEMPLATE("backward is the exact transpose: <dy, J v> = <J' dy, v>", Form,
+                   ss::shared_by_channels, ss::per_channel) {
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
@@ -159,10 +159,11 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", Form, ss::s
   });
 }
 
-// Row i of seeds 0, 1, 2, .. goes to every place equally often. Rows and columns of the table of
-// counts are dependent, so the statistic has (n-1)^2 = 49 degrees of freedom: mean 49, deviation
-// 9.9.
-TEST_CASE_TEMPLATE("uniform over places", Form, ss::shared_by_channels, ss::per_channel) {
+// Over seeds 0, 1, 2, .., row i moves to every position equally often. Rows and columns of the
+// table of counts are dependent, so the statistic has (n-1)^2 = 49 degrees of freedom: mean 49,
+// standard deviation 9.9.
+TEST_CASE_TEMPLATE("every position is equally likely", Form, ss::shared_by_channels,
+                   ss::per_channel) {
   constexpr index_t n = 8, draws = 8000;
   std::vector<double> count(n * n);
   for (index_t draw = 0; draw < draws; ++draw) {
@@ -178,8 +179,8 @@ TEST_CASE_TEMPLATE("uniform over places", Form, ss::shared_by_channels, ss::per_
   CHECK(chi_square < 49 + 4 * 9.9);
 }
 
-TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::shared_by_channels,
-                   ss::per_channel) {
+TEST_CASE_TEMPLATE("every backend matches the host, also for longer columns", Form,
+                   ss::shared_by_channels, ss::per_channel) {
   for (index_t n : {1000, 5000, 40000}) {
     auto const want = shuffled_numbers<Form>(6, n, 2);
     for_each_grid(static_cast<std::uint64_t>(n), [&](any_exec const& exec) {
@@ -189,7 +190,7 @@ TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::sh
   }
 }
 
-// Columns too long for shared memory move through a copy.
+// Columns too long for shared memory are moved via a copy.
 TEST_CASE_TEMPLATE("longer columns in place", Form, ss::shared_by_channels, ss::per_channel) {
   constexpr index_t n = 60000;
   auto const shuffled = shuffled_numbers<Form>(6, n, 2);
@@ -209,7 +210,7 @@ TEST_CASE_TEMPLATE("longer columns in place", Form, ss::shared_by_channels, ss::
   });
 }
 
-TEST_CASE("seeds and channels differ; long columns are permutations") {
+TEST_CASE("different seeds and channels differ; long columns are permuted") {
   auto const a = shuffled_numbers<ss::per_channel>(1, 5000, 2);
   auto const b = shuffled_numbers<ss::per_channel>(2, 5000, 2);
   CHECK(a.column(0, 0) != a.column(0, 1));

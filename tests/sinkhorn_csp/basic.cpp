@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp against matrices of long double, and what its matrices must be.
+// sinkhorn_csp compared with matrices in long double, and properties of its matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -19,7 +19,7 @@ using namespace support;
 
 namespace {
 
-// Cases too inaccurate for single precision are in double only.
+// Cases that lose too much accuracy in single precision run in double only.
 std::vector<sinkhorn_case> accuracy_cases(bool in_double) {
   auto const shifts = [](index_t channels) { return some_shifts(channels, 5); };
   return {
@@ -31,12 +31,12 @@ std::vector<sinkhorn_case> accuracy_cases(bool in_double) {
       {{4, 11, 5}, 3, 0.7, 6, shifts(5), 1, {11, 0, 1, 7}},
       {{1, 16, 18}, 8, 1.0, 3, shifts(18), 17},
       {{1, 33, 2}, 33, 0.2, 2, shifts(2), 1},
-      {{1, 70, 2}, 100, 0.5, 2, shifts(2)},  // sums of more than one piece
+      {{1, 70, 2}, 100, 0.5, 2, shifts(2)},  // a group with several partial sums
       {{2, 9, 3}, 9, in_double ? 0.01 : 0.1, in_double ? 20 : 5, shifts(3)},
   };
 }
 
-// Rows 0, 1, .. of a channel, in order of `values`.
+// Returns the rows of a channel in ascending order of `values`.
 std::vector<index_t> argsort(std::vector<double> const& values) {
   std::vector<index_t> rows;
   for (std::size_t i = 0; i < values.size(); ++i) rows.push_back(static_cast<index_t>(i));
@@ -48,7 +48,7 @@ std::vector<index_t> argsort(std::vector<double> const& values) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("y and dx are those of the matrices", T, float, double) {
+TEST_CASE_TEMPLATE("y and dx match the matrices", T, float, double) {
   std::uint64_t seed = 11;
   error_shares worst;
   double worst_gradient = 0;
@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("y and dx are those of the matrices", T, float, double) {
                          << worst_gradient);
 }
 
-TEST_CASE("the gradient in double is the duals' to nine digits") {
+TEST_CASE("the gradient in double matches dual numbers to nine digits") {
   sinkhorn_case const p{{2, 14, 5}, 6, 0.4, 5, some_shifts(5, 3), 3, {14, 10}};
   tensor<double> const x = normal_tensor<double>(p.e, 1), dy = normal_tensor<double>(p.e, 2);
   sinkhorn_answer const a = solve(p, x, dy);
@@ -104,7 +104,7 @@ TEST_CASE("two rows: the limit in closed form") {
   }
 }
 
-TEST_CASE("columns sum to 1 always, rows when it has converged") {
+TEST_CASE("columns always sum to 1, rows after convergence") {
   // The mean of a group is unchanged, and a constant added to w is added to y.
   sinkhorn_case p{{1, 12, 4}, 6, 1.0, 3, some_shifts(4, 9), 0};
   tensor<double> const x = normal_tensor<double>(p.e, 4);
@@ -138,12 +138,13 @@ TEST_CASE("columns sum to 1 always, rows when it has converged") {
       else
         CHECK(rows < 1e-9);
     }
-    CHECK(rows_at_first > 0.01);  // or the case says nothing
+    CHECK(rows_at_first > 0.01);  // otherwise the test would be trivial
   });
 }
 
-TEST_CASE("Theorem 2: it goes to csp as tau falls") {
-  // Values near half a unit apart, so that no two matchings of a group cost nearly the same.
+TEST_CASE("Theorem 2: the result converges to csp as tau decreases") {
+  // Values have a spacing of about 0.5, so that no two matchings of a group have nearly the same
+  // cost.
   extents3 const e{1, 8, 3};
   index_t const group = 4;
   tensor<double> x(e);
@@ -194,14 +195,14 @@ TEST_CASE("Theorem 2: it goes to csp as tau falls") {
       CHECK(worst < before);
       before = worst;
     }
-    // The rest is due to the iterations and inversely proportional to their number.
+    // The remaining error is inversely proportional to the number of iterations.
     double const twice = error(0.01, 6000);
     CHECK(twice < 0.52 * before);
     CHECK(error(0.01, 12000) < 0.52 * twice);
   });
 }
 
-TEST_CASE_TEMPLATE("extremes give numbers", T, float, double) {
+TEST_CASE_TEMPLATE("extreme inputs do not give NaN", T, float, double) {
   T const great = std::numeric_limits<T>::max(), tiny = std::numeric_limits<T>::denorm_min();
   std::vector<T> const values = {great, -great, tiny, T{0}, T(-0.0), T(1e15), T(-3), -tiny};
   for (double tau : {1e-300, 1e-30, 1e-6, 1.0, 1e30, 1e300}) {
@@ -213,7 +214,7 @@ TEST_CASE_TEMPLATE("extremes give numbers", T, float, double) {
       run_sinkhorn(p.op(), exec, std::as_const(x).view(), y.view(), std::as_const(x).view(),
                    dx.view(), {});
       CAPTURE(tau);
-      // Elements of T are at most 1, and there are 8 in a row.
+      // Elements of the transport matrix T are at most 1, with 8 per row.
       for (T const& element : y.elements()) CHECK(decode(element).kind != number_class::nan);
     });
     // A moderate reference gives a finite gradient through T.
@@ -231,7 +232,7 @@ TEST_CASE_TEMPLATE("extremes give numbers", T, float, double) {
 }
 
 #if !defined(__FAST_MATH__)
-TEST_CASE_TEMPLATE("a NaN stays in its group, and is not lost there", T, float, double) {
+TEST_CASE_TEMPLATE("a NaN affects its whole group and nothing else", T, float, double) {
   sinkhorn_case const p{{2, 12, 20}, 4, 0.5, 2, std::vector<std::int32_t>(20, 0), 1};
   tensor<T> const clean = normal_tensor<T>(p.e, 6);
   for (index_t channel : {0, 1}) {  // one of many, and the reference

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of sinkhorn_csp: the call, and its comparison with the oracle.
+// sinkhorn_csp problems: runs the operator and compares it with the oracle.
 #pragma once
 
 #include "oracle.hpp"
@@ -26,7 +26,7 @@ struct sinkhorn_case {
   index_t group;
   double tau;
   index_t iterations;
-  std::vector<std::int32_t> shifts;  // of every channel
+  std::vector<std::int32_t> shifts;  // one per channel
   index_t reference = 0;
   std::vector<index_t> lengths = {};
 
@@ -38,14 +38,14 @@ struct sinkhorn_case {
   index_t rows(index_t b) const {
     return lengths.empty() ? e.length : lengths[static_cast<std::size_t>(b)];
   }
-  // The row that row n of a channel's moved values comes from.
+  // Returns the source of row n of a channel after the shift.
   index_t source(index_t n, index_t c, index_t valid) const {
     index_t const shift = c == reference ? 0 : shifts[static_cast<std::size_t>(c)];
     return ((n - shift) % valid + valid) % valid;
   }
 };
 
-// Shifts large and small, negative ones too.
+// Returns large and small shifts, some of them negative.
 inline std::vector<std::int32_t> some_shifts(index_t channels, std::uint64_t seed) {
   random_stream random(seed);
   std::vector<std::int32_t> shifts;
@@ -61,7 +61,7 @@ tensor<T> normal_tensor(extents3 e, std::uint64_t seed) {
   });
 }
 
-// Forward and backward with a workspace of the size asked for.
+// Runs forward and backward with a workspace of exactly the required size.
 template <class Op, class X, class Y, class DX>
 void run_sinkhorn(Op const& op, any_exec const& exec, X const& x, Y const& y, X const& dy,
                   DX const& dx, ss::tensor1<index_t const> lengths,
@@ -73,7 +73,7 @@ void run_sinkhorn(Op const& op, any_exec const& exec, X const& x, Y const& y, X 
   CHECK(scratch.red_zones_intact());
 }
 
-// Greatest ratio of an error to its bound.
+// Largest ratios of an error to its bound.
 struct error_shares {
   real y = 0, dx = 0;
 };
@@ -131,10 +131,10 @@ sinkhorn_answer solve(sinkhorn_case const& p, tensor<T> const& x, tensor<T> cons
   return a;
 }
 
-// 0 for no error, 1 for one as great as its bound.
+// Returns the ratio of the error to its bound.
 template <class T>
-real share_of(T got, real want, real bound) {
-  real const error = std::abs(static_cast<real>(got) - want);
+real share_of(T actual, real expected, real bound) {
+  real const error = std::abs(static_cast<real>(actual) - expected);
   return error == 0 ? 0 : error / bound;
 }
 

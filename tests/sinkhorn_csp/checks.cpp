@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sinkhorn_csp refuses, and with which words.
+// Argument checks of sinkhorn_csp and their error messages.
 #include "support/buffers.hpp"
 #include "support/problems.hpp"
 #include "support/refusal.hpp"
@@ -47,7 +47,7 @@ struct sinkhorn_call {
     return refusal(op().backward(ss::exec::dry_run{exec}, dy, x, y, scratch, options),
                    [&] { op().backward(exec, dy, x, y, scratch, options); });
   }
-  // Forward and backward refuse with the same message.
+  // Checks that forward and backward report the same error.
   std::string both_calls() const {
     std::string const forward_message = forward(), backward_message = backward();
     CHECK(forward_message.substr(0, 22) == "sinkhorn_csp.forward: ");
@@ -59,7 +59,7 @@ struct sinkhorn_call {
 
 }  // namespace
 
-TEST_CASE("sound calls are accepted") {
+TEST_CASE("valid calls are accepted") {
   sinkhorn_call call;
   CHECK(call.forward() == "");
   CHECK(call.backward() == "");
@@ -149,7 +149,7 @@ TEST_CASE("views") {
     call.shifts = {0};
     call.reference.channel = 0;
     ss::tensor3<float> const far(reinterpret_cast<float*>(std::uintptr_t{1} << 46),
-                                 {1, length, 1});  // never touched
+                                 {1, length, 1});  // never accessed
     CHECK(std::string(call.op().forward(ss::exec::dry_run{call.exec}, call.x, far).message) ==
           "sinkhorn_csp.forward: x.length is 2147483649, must be at most 2147483648");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp gives the same bits on every backend, in every
-// layout and for every split of the batch; basic.cpp checks their values.
+// sinkhorn_csp gives the same bits on every backend, in every layout and for every split of the
+// batch. basic.cpp checks the values.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -21,14 +21,14 @@ using namespace support;
 
 namespace {
 
-// With -ffast-math every backend may sum in another order.
+// With -ffast-math, backends may sum in different orders.
 #if defined(__FAST_MATH__)
 constexpr bool sums_keep_their_order = false;
 #else
 constexpr bool sums_keep_their_order = true;
 #endif
 
-// The expected result is that of one host thread.
+// Returns a problem whose expected results are computed by one host thread.
 template <class T>
 variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
   variant_problem<T> p;
@@ -109,7 +109,7 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double) {
   }
 }
 
-TEST_CASE("the default moves channels as csp does by default") {
+TEST_CASE("default shifts and reference are those of csp") {
   extents3 const e{1, 10, 4};
   tensor<double> const x = normal_tensor<double>(e, 5);
   sinkhorn_case const c{e, 5, 0.5, 3, {0, 6, 9, 2}};  // (c + 1) * ceil(10 / 4) mod 10
@@ -127,13 +127,13 @@ TEST_CASE("the default moves channels as csp does by default") {
   });
 }
 
-TEST_CASE("shifts of any 64 bits are those that their remainders are") {
-  constexpr index_t greatest = std::numeric_limits<index_t>::max(),
-                    least = std::numeric_limits<index_t>::min();
-  // 2^62 is 4 modulo 6 and modulo 7; `greatest` is 1 and 0; `least` is 4 and 6.
+TEST_CASE("64-bit shifts are equivalent to their remainders") {
+  constexpr index_t max_shift = std::numeric_limits<index_t>::max(),
+                    min_shift = std::numeric_limits<index_t>::min();
+  // Modulo 6 and 7, 2^62 is 4 and 4, `max_shift` is 1 and 0, and `min_shift` is 4 and 6.
   struct far {
     index_t shift(index_t channel, index_t, index_t) const {
-      constexpr index_t shifts[] = {index_t{1} << 62, greatest, least, 0};
+      constexpr index_t shifts[] = {index_t{1} << 62, max_shift, min_shift, 0};
       return shifts[channel];
     }
   };
@@ -169,44 +169,44 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double) {
     run_sinkhorn(c.op(), exec, x.view(), y.view(), dy.view(), sum.view(), view_of(c.lengths),
                  ss::grad_mode::accumulate);
     for_each_position(c.e, [&](index_t b, index_t n, index_t k) {
-      T const want = before(b, n, k) + dx(b, n, k);
+      T const expected = before(b, n, k) + dx(b, n, k);
       if (sums_keep_their_order)
-        CHECK(same_bits(sum(b, n, k), want));
+        CHECK(same_bits(sum(b, n, k), expected));
       else
         CHECK(static_cast<double>(sum(b, n, k)) ==
-              doctest::Approx(static_cast<double>(want)).epsilon(1e-4));
+              doctest::Approx(static_cast<double>(expected)).epsilon(1e-4));
     });
   });
 }
 
-TEST_CASE("more samples than the reference's gradient is kept of at a time") {
+TEST_CASE("more samples than one pass of the reference's gradient covers") {
   // Groups of one row: y is the moved x, and dx = dy moved back.
   sinkhorn_case const c{{2, (1 << 18) + 1, 2}, 1, 0.5, 1, {0, 3}};
   CHECK(ss::detail::samples_at_once(c.e) == 1);
   tensor<float> const x = integer_tensor<float>(c.e, 4, 1), dy = integer_tensor<float>(c.e, 9, 2);
-  tensor<float> y(c.e), dx(c.e), want_y = x, want_dx = dy;
+  tensor<float> y(c.e), dx(c.e), expected_y = x, expected_dx = dy;
   for_each_position(c.e, [&](index_t b, index_t n, index_t k) {
     if (k == 0) return;
-    want_y(b, n, k) = x(b, c.source(n, k, c.e.length), k);
-    want_dx(b, c.source(n, k, c.e.length), k) = dy(b, n, k);
+    expected_y(b, n, k) = x(b, c.source(n, k, c.e.length), k);
+    expected_dx(b, c.source(n, k, c.e.length), k) = dy(b, n, k);
   });
   auto const check = [&](any_exec const& exec) {
     run_sinkhorn(c.op(), exec, x.view(), y.view(), dy.view(), dx.view(), {});
     real worst = 0;
     for (std::size_t i = 0; i < y.elements().size(); ++i) {
       worst = std::max(
-          worst, std::abs(decode(y.elements()[i]).value - decode(want_y.elements()[i]).value));
-      worst = std::max(
-          worst, std::abs(decode(dx.elements()[i]).value - decode(want_dx.elements()[i]).value));
+          worst, std::abs(decode(y.elements()[i]).value - decode(expected_y.elements()[i]).value));
+      worst = std::max(worst, std::abs(decode(dx.elements()[i]).value -
+                                       decode(expected_dx.elements()[i]).value));
     }
-    // The one element of T is exp(a - a).
+    // The only element of the transport matrix T is exp(a - a).
     CHECK(worst <= (sums_keep_their_order ? 0 : 1e-4L));
   };
   if (testing(backend_kind::host)) check(ss::exec::host{2});
   if (full_suite()) for_each_grid(10, check);
 }
 
-TEST_CASE("blocks without enough shared memory keep numbers in the workspace") {
+TEST_CASE("blocks without enough shared memory use the workspace") {
   if (!testing(backend_kind::blocks) || !sums_keep_their_order) return;
   sinkhorn_case c{{2, 40, 5}, 20, 0.5, 3, some_shifts(5, 2), 1, {40, 27}};
   for (index_t iterations : {1, 3, 40}) {

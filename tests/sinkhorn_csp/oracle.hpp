@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sinkhorn_csp must compute: eq. 8 of CSP as it stands, matrices of long double that are
-// divided by their sums; gradients from dual numbers; and how far a result in T may be from that.
+// Oracle of sinkhorn_csp: equation 8 of the CSP paper in long double, with matrices that are
+// divided by their row and column sums; gradients by dual numbers; and error bounds for results in
+// T.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -40,8 +41,8 @@ inline real exponential(real a) { return std::exp(a); }
 template <class N>
 using square = std::vector<std::vector<N>>;
 
-// A(0) = exp(v w' / tau); A(i) = columns(rows(A(i - 1))). `visit(A)` sees every matrix after each
-// half.
+// A(0) = exp(v w' / tau); A(i) = columns(rows(A(i - 1))). Calls `visit(A)` after every half
+// iteration.
 template <class N, class Visit>
 square<N> sinkhorn_matrix(std::vector<N> const& v, std::vector<N> const& w, real tau,
                           index_t iterations, Visit const& visit) {
@@ -66,10 +67,10 @@ square<N> sinkhorn_matrix(std::vector<N> const& v, std::vector<N> const& w, real
   return a;
 }
 
-// One group: the results, and what bounds their error.
+// Results of one group, and the quantities that bound their errors.
 struct sinkhorn_group_answer {
   std::vector<real> y, dv, dw;                 // dv is divided by tau
-  std::vector<real> y_size, dv_size, dw_size;  // the sums of the terms' magnitudes
+  std::vector<real> y_size, dv_size, dw_size;  // sums of the terms' magnitudes
   real largest_logit = 0, largest_potential = 0;
 };
 
@@ -91,7 +92,7 @@ inline std::vector<real> gradient_by_duals(std::vector<real> const& v, std::vect
   return gradient;
 }
 
-// The sums of magnitudes of all that reverse differentiation adds up.
+// Computes the sums of magnitudes of all terms that reverse differentiation adds.
 inline void measure_gradient(std::vector<real> const& v, std::vector<real> const& w,
                              std::vector<real> const& dy, real tau,
                              std::vector<square<real>> const& halves, sinkhorn_group_answer& g) {
@@ -147,7 +148,7 @@ inline sinkhorn_group_answer solve_group(std::vector<real> const& v, std::vector
       g.y_size[i] += t[i][j] * std::abs(w[j]);
       g.largest_logit = std::max(g.largest_logit, std::abs(v[i] * w[j] / tau));
     }
-  // Potentials from log sums, as in the operator.
+  // Computes potentials by log-sum-exp, as the operator does.
   std::vector<real> f(n), h(n);
   for (index_t s = 0; s < iterations; ++s) {
     auto const lse = [&](bool of_rows, std::size_t k) {
@@ -170,14 +171,14 @@ inline sinkhorn_group_answer solve_group(std::vector<real> const& v, std::vector
   return g;
 }
 
-// The error's bound. With unit roundoff u, logits up to L and potentials up to P, a potential is
-// wrong by what the one that it was made from is, and by the roundings on the way:
-//   logits     2 u L for the two factors' product, u (L + P) for the sum with a potential;
+// Error bound. With unit roundoff u, logits up to L and potentials up to P, a potential inherits
+// the error of the potential it is computed from, plus these rounding errors:
+//   logits     2 u L for the product of two factors, u (L + P) for adding a potential;
 //   exponents  u |d| for d = logit - maximum, weighted with exp(d): at most u log G together;
 //   exp        2 u;   the sum  u S with S = min(G, 64) + ceil(G / 64);   log  2 u (1 + log G);
-//   the result u P for its last sum (and less for what underflows).
-// 2 t potentials are made of each other, so T, which rounds four more times, has a relative error
-// of at most `of_matrix`, and a sum over it one of S more. A term of the gradient is a product of
+//   the result u P for its last sum (and less for underflow).
+// 2 t potentials are computed from each other. So T, after four more roundings, has a relative
+// error of at most `of_matrix`, and a sum over T has S more. A term of the gradient is a product of
 // at most 2 t + 4 such sums.
 struct sinkhorn_error {
   real unit, of_matrix, of_sum;

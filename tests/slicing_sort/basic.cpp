@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort, basics: every length to 130 with every kind of input, on every backend.
+// Basic tests of slicing-sort: every length up to 130 with every kind of input, on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -41,13 +41,13 @@ TEST_CASE_TEMPLATE("golden permutations", T, float, double, float16, bfloat16) {
     }
 }
 
-TEST_CASE_TEMPLATE("every length to 130, each kind of input alone", T, float, double, float16,
+TEST_CASE_TEMPLATE("every length up to 130, one kind of input at a time", T, float, double, float16,
                    bfloat16) {
-  // Tests half of the kinds at each length, the others at the next length of the same parity.
+  // Tests half of the kinds at each length, and the others at the next length of the same parity.
   for (index_t n = 0; n <= 130; ++n)
     for (int k = 0; k < all_kinds; ++k) {
       if (!full_suite() && (n / 2 + k + static_cast<int>(sizeof(T))) % 2 != 0) continue;
-      // One kind fills a tile and its tail, so that a fast path sees no other.
+      // A single kind fills a tile and its tail, so a fast path sees no other kind.
       auto const kind = static_cast<input_kind>(k);
       std::uint64_t const order = (n + k) % 3 == 0 ? up : (n + k) % 3 == 1 ? down : irregular;
       auto const p = make_problem<T>({1, n, (n + k) % 2 == 0 ? 34 : 5}, kind,
@@ -56,8 +56,8 @@ TEST_CASE_TEMPLATE("every length to 130, each kind of input alone", T, float, do
     }
 }
 
-TEST_CASE_TEMPLATE("every length to 130, the kinds side by side", T, float, double, float16,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("every length up to 130, with different kinds of input in one tile", T, float,
+                   double, float16, bfloat16) {
   for (index_t n = 0; n <= 130; ++n) {
     auto const seed = static_cast<std::uint64_t>(n);
     CHECK(check_all_paths(make_mixed_problem<T>({2, n, 23}, all_kinds, seed, irregular)) == "");

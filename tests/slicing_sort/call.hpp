@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid call of slicing-sort, for tests that spoil one argument and check the error.
+// A valid slicing_sort call; tests make one argument invalid and check the error.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -16,7 +16,7 @@ namespace support {
 
 namespace ss = slicesort;
 
-// Views use separate pieces of one buffer.
+// The views are disjoint pieces of one buffer.
 template <class Order = ss::ascending>
 struct call_of {
   static constexpr extents3 shape{2, 5, 3};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort against the oracle: solves a problem once and runs it on every path. A comparison
-// returns an empty string, or one line that tells how to repeat the failure.
+// Slicing-sort problems and their comparison with the oracle, on every code path. Checks return an
+// empty string, or one line that tells how to reproduce the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -22,14 +22,14 @@ namespace support {
 
 namespace ss = slicesort;
 
-// Parameters and answer of a case.
+// Parameters and expected results of a case.
 template <class T>
 struct sort_problem {
   std::string title;  // kind of input and seed
   std::uint64_t order = up;
   tensor<T> x, dy;
   std::vector<index_t> lengths;  // may be empty
-  // Results of the oracle.
+  // Expected results from the oracle.
   tensor<T> y, dx;
   tensor<std::uint32_t> perm;
 
@@ -40,7 +40,7 @@ struct sort_problem {
     if (lengths.empty()) return {};
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
-  // Seed for choosing backends, constant for a problem.
+  // Seed for choosing backends, fixed per problem.
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
   std::string describe() const {
     extents3 const e = x.extents();
@@ -55,7 +55,7 @@ struct sort_problem {
   }
 };
 
-// Computes the answer: padding stays in place.
+// Computes the expected results. Padding stays in place.
 template <class T>
 void solve(sort_problem<T>& p) {
   extents3 const e = p.x.extents();
@@ -77,7 +77,8 @@ void solve(sort_problem<T>& p) {
     }
 }
 
-// Builds a problem whose input kinds are kind_of(column number), so that a tile can mix them.
+// Builds a problem whose input kinds are kind_of(column number), so that one tile can have several
+// kinds.
 template <class T, class KindOf>
 sort_problem<T> make_problem_of(extents3 e, KindOf kind_of, std::uint64_t seed, std::uint64_t order,
                                 std::vector<index_t> lengths = {}) {
@@ -134,7 +135,7 @@ std::string difference(char const* name, tensor<Got> const& got, tensor<Want> co
   return "";
 }
 
-// Initial outputs, so that elements that are not written or read unset are found.
+// Initial outputs, which reveal elements that are not written or are read before they are written.
 template <class Element>
 tensor<Element> garbage(extents3 e) {
   tensor<Element> t(e);
@@ -175,8 +176,9 @@ std::string check_not_saved(sort_problem<T> const& p, any_exec const& exec, Orde
   return wrong.empty() ? wrong : wrong + ": " + p.describe() + describe_exec(exec) + " no_saved";
 }
 
-// Checks every backend and every saved form that the length allows; returns "" if all agree.
-// Kernels on the block executor are slow: the fast suite tests large problems there with one form.
+// Checks every backend with every index width that the length allows, and without saving. Returns
+// "" if all agree. Kernels on the block executor are slow, so the fast suite tests one of these
+// forms there for large problems.
 template <class T>
 std::string check_all_paths(sort_problem<T> const& p) {
   pattern_order const order{p.order};
@@ -184,7 +186,7 @@ std::string check_all_paths(sort_problem<T> const& p) {
   std::string wrong;
   for_each_backend(number, [&](any_exec const& exec) {
     bool const slow = exec.kind == backend_kind::blocks;
-    if (slow && p.x.extents().size() > 700000) return;  // minutes
+    if (slow && p.x.extents().size() > 700000) return;  // would take minutes
     bool const all_forms = !slow || full_suite() || p.x.extents().size() <= 4096;
     auto const takes = [&](std::uint64_t form) {
       return wrong.empty() && (all_forms || number / 1000 % 3 == form);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks of slicing-sort: every rule reports its message, a dry run returns the same as
-// the call throws, and a failed call writes nothing.
+// Argument checks of slicing-sort: every invalid argument has its message, a dry run returns the
+// error that the call throws, and a failed call writes nothing.
 #include "call.hpp"
 
 #include <slicesort/detail/host/isa.hpp>
@@ -8,11 +8,11 @@
 using namespace support;
 using call = call_of<>;
 
-TEST_CASE("the valid call is accepted") {
+TEST_CASE("a valid call is accepted") {
   CHECK(call{}.forward() == "");
   CHECK(call{}.forward_not_saved() == "");
   call c;
-  CHECK(c.forward() == "");  // a true permutation for backward
+  CHECK(c.forward() == "");  // saves a valid permutation for backward
   CHECK(c.backward() == "");
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("extents and strides") {
   }
 }
 
-TEST_CASE("shapes must agree, axis by axis") {
+TEST_CASE("shapes must be equal in every axis") {
   call c;
   auto* const index = reinterpret_cast<std::uint32_t*>(c.memory.data() + 2 * call::piece);
   SUBCASE("batch") {
@@ -78,7 +78,7 @@ TEST_CASE("shapes must agree, axis by axis") {
   }
 }
 
-TEST_CASE("16-bit indices hold 65536 rows and no more") {
+TEST_CASE("16-bit indices support at most 65536 rows") {
   tensor<float> x({1, 65537, 1}), y({1, 65537, 1});
   tensor<std::uint16_t> perm({1, 65537, 1});
   call c;
@@ -126,12 +126,13 @@ TEST_CASE("overlap") {
     CHECK(c.forward_not_saved() == "");
     c.y = {c.memory.data() + 2, c.shape, s};
     CHECK(says(c.forward_not_saved(), "y overlaps x ("));
-    c.y = {c.memory.data() + 4, c.shape, s};  // its last channel is x's first, one row on
+    c.y = {c.memory.data() + 4, c.shape,
+           s};  // its last channel is x's first channel of the next row
     CHECK(says(c.forward_not_saved(), "y overlaps x ("));
   }
 }
 
-TEST_CASE("a sort of whole columns takes no 8-bit indices") {
+TEST_CASE("sorting whole columns rejects 8-bit indices") {
   call c;
   std::vector<std::uint8_t> bytes(30);
   c.perm = tensor3<std::uint8_t>(bytes.data(), c.shape);
@@ -164,7 +165,7 @@ TEST_CASE("lengths") {
   }
 }
 
-TEST_CASE("the first broken rule is the one reported") {
+TEST_CASE("the first error is reported") {
   call c;
   c.x = {c.x.data(), {2, -5, 3}};
   c.scratch = {};
@@ -172,7 +173,7 @@ TEST_CASE("the first broken rule is the one reported") {
   CHECK(says(c.forward(), "x.length is -5"));
 }
 
-TEST_CASE("orders that refuse their parameters") {
+TEST_CASE("order policies that reject their parameters") {
   SUBCASE("half_half") {
     call_of<ss::half_half> c;
     c.order.heads = 2;
@@ -223,7 +224,7 @@ TEST_CASE("execution policies that cannot run") {
   }
 }
 
-TEST_CASE("workspace: one byte short is refused, the exact size is not") {
+TEST_CASE("a workspace of the exact size is accepted, one byte less is not") {
   for (unsigned threads : {1u, 3u}) {
     call c;
     c.exec.threads = threads;

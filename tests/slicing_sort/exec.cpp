@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort gives the same bits for any number of threads, any executor, any instruction set,
-// any tuning of the kernels and any split of the batch; its workspace may lie anywhere and hold
-// anything.
+// any tuning of the kernels and any split of the batch; its workspace may be at any address and
+// have any contents.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"
@@ -10,7 +10,7 @@
 
 using namespace support;
 
-TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
+TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
   auto const p = make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular);
   auto const cut = make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular, {90, 0, 5, 89, 64});
   for (ss::isa set : {ss::isa::portable, ss::isa::best})
@@ -22,14 +22,14 @@ TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
       }
 }
 
-TEST_CASE("any number of threads, past the radix threshold") {
+TEST_CASE("any number of threads, above the radix threshold") {
   auto const p = make_mixed_problem<float>({2, 65541, 3}, all_kinds, 1, irregular);
   for (unsigned threads : {2u, 5u})
     CHECK(check_saved<float, std::uint32_t>(p, any_exec(ss::exec::host{threads}),
                                             pattern_order{p.order}) == "");
 }
 
-TEST_CASE("the caller's executor, in any order of its threads") {
+TEST_CASE("a user-defined executor, with its threads in any order") {
   auto const p = make_mixed_problem<float>({3, 70, 65}, all_kinds, 2, irregular);
   for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
                    test_executor::schedule::scattered, test_executor::schedule::threads})
@@ -96,7 +96,7 @@ TEST_CASE("every tuning of the kernels") {
   }
 }
 
-TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, float16) {
+TEST_CASE_TEMPLATE("the workspace may be at any address and have any contents", T, float, float16) {
   // Lengths with and without scratch memory.
   for (index_t n : {2, 65, 300, 65540}) {
     extents3 const e{1, n, n > 1000 ? 1 : 33};
@@ -127,7 +127,7 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
   }
 }
 
-TEST_CASE("empty tensors do nothing; workspace grows with threads") {
+TEST_CASE("empty tensors do nothing; the workspace grows with the threads") {
   ss::slicing_sort<pattern_order> const op;
   for (extents3 e : {extents3{0, 10, 4}, extents3{3, 0, 4}, extents3{3, 10, 0}}) {
     CHECK(check_all_paths(make_mixed_problem<float>(e, all_kinds, 1, up)) == "");

@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("in place, forward and backward", T, float, double, float16, 
           CHECK(difference("perm", perm, p.perm) == "");
           CHECK(difference("dx in place", dy, p.dx) == "");
 
-          auto again = p.x;  // and without a saved state
+          auto again = p.x;  // again, without a saved state
           ss::slicing_sort<pattern_order> const op(pattern_order{p.order});
           guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
           op.forward(exec, again.view(), again.view(), ss::no_saved, scratch.get(),
@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("in place, forward and backward", T, float, double, float16, 
 namespace {
 
 template <class T>
-T sum_of(T a, T b) {  // the accumulator's sum, rounded once
+T sum_of(T a, T b) {  // sum in the accumulator type, rounded once
   if constexpr (sizeof(T) == 2) {
     return from_bits<T>(nearest_bits<T>(decode(a).value + decode(b).value));
   } else {

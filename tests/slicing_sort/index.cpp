@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort with offsets beyond 2^31 and 2^32 elements. Views use reserved address space, of
-// which only touched pages cost memory. A GPU would copy everything in between, so its test is
+// Slicing-sort with offsets beyond 2^31 and 2^32 elements. Views use reserved address space, where
+// only touched pages take memory. A GPU would need all of that memory, so its test is
 // tests/cuda/test_large.cpp.
 #include "check.hpp"
 
@@ -50,7 +50,7 @@ tensor<T> contents(tensor3<T> from) {
   return t;
 }
 
-// Calls f(policy) for backends that work on the views in place.
+// Calls f(policy) for backends that access the views directly.
 template <class F>
 void for_each_in_place(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host))
@@ -62,7 +62,7 @@ template <class T, class Index>
 void check_far(extents3 e, strides3 s) {
   index_t const span =
       (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
-  REQUIRE(span > (index_t{1} << 32));  // else the test is not one
+  REQUIRE(span > (index_t{1} << 32));  // otherwise the test would be trivial
   auto const count = static_cast<std::size_t>(span);
   reserved_space const input(count * sizeof(T)), output(count * sizeof(T)),
       saved(count * sizeof(Index));
@@ -106,7 +106,7 @@ TEST_CASE("channels more than 2^31 elements apart") {
   check_far<float16, std::uint16_t>({1, 40, 4}, {40, 1, two_31 + 64});
 }
 
-TEST_CASE("offsets are 64-bit arithmetic") {
+TEST_CASE("offsets use 64-bit arithmetic") {
   constexpr index_t far = (index_t{1} << 40) + 3;
   constexpr tensor3<float> v(nullptr, {far, far, far}, {far, 2 * far, 3});
   static_assert(v.offset(5, 0, 0) == 5 * far, "batch");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort through strided views: any axis order, gaps, odd alignment, repeated inputs, slices
-// of one packed tensor, in place; and gradients that accumulate.
+// Slicing-sort on strided views: every axis order, gaps, odd alignments, inputs with stride 0,
+// slices of one packed tensor, in-place calls, and accumulated gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "forward_backward.hpp"
 
@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("every axis order, dense and padded", T, float, double, float
       }
 }
 
-TEST_CASE_TEMPLATE("strides and lengths together", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("strides with lengths", T, float, bfloat16) {
   extents3 const e{4, 40, 11};
   for (std::size_t i = 0; i < 6; ++i) {
     auto const p = make_mixed_problem<T>(e, all_kinds, i, zigzag, {40, 0, 13, 39});
@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("every alignment of the first element", T, float, float16) {
   }
 }
 
-TEST_CASE_TEMPLATE("long strided columns, past the radix threshold", T, float, double) {
+TEST_CASE_TEMPLATE("long strided columns, above the radix threshold", T, float, double) {
   extents3 const e{1, 65550, 3};
   auto const p = make_mixed_problem<T>(e, all_kinds, 3, zigzag);
   check_strided<T, std::uint32_t>(p, p.number(), strides_in_order(e, {0, 2, 1}),
@@ -108,7 +108,7 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
   }
 }
 
-TEST_CASE_TEMPLATE("slices of one packed tensor, side by side", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("adjacent slices of one packed tensor", T, float, bfloat16) {
   // x is [..., 0:C] and y is [..., C:2C] of one buffer; likewise dy and dx of another.
   extents3 const e{2, 40, 33}, both{2, 40, 66};
   strides3 const s = row_major(both);
@@ -165,11 +165,11 @@ TEST_CASE("the stride of an axis of one is never used") {
     }
 }
 
-TEST_CASE("nor for outputs large enough to be written around the cache") {
+TEST_CASE("the stride of an axis of one is never used for outputs that streaming stores write") {
   extents3 const e{1, 1, 300000};
   strides3 const s{1, std::numeric_limits<index_t>::max(), 1};
   auto p = make_problem<float>(e, input_kind::random_bits, 1, up);
-  // Streaming stores require rows on cache lines.
+  // Streaming stores require rows aligned to cache lines.
   std::vector<float> y(300016), dx(300016);
   std::vector<std::uint32_t> perm(300016);
   auto const on_line = [&](auto& memory) {

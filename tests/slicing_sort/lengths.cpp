@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort with a length per sample: padding stays in place, maps to itself, and influences
-// nothing.
+// Slicing-sort with a length per sample: padding stays in place, maps to itself, and has no effect
+// on other rows.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -10,7 +10,7 @@ using namespace support;
 
 namespace {
 
-// Fills the padding with special values, which would sort first, last or among the others.
+// Fills the padding with special values, which would sort first, last or in between.
 template <class T>
 void poison_padding(sort_problem<T>& p, std::uint64_t seed) {
   random_stream random(seed);
@@ -49,20 +49,20 @@ TEST_CASE_TEMPLATE("unequal lengths in one tile", T, float, double, float16, bfl
     }
 }
 
-TEST_CASE_TEMPLATE("lengths that are all whole change nothing", T, float, float16) {
+TEST_CASE_TEMPLATE("lengths equal to the tensor's length change nothing", T, float, float16) {
   auto const plain = make_mixed_problem<T>({3, 77, 20}, all_kinds, 6, irregular);
   auto const given = make_mixed_problem<T>({3, 77, 20}, all_kinds, 6, irregular, {77, 77, 77});
   CHECK(same_bits(plain.y.elements(), given.y.elements()));
   CHECK(check_all_paths(given) == "");
 }
 
-TEST_CASE_TEMPLATE("past the radix threshold", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("lengths above the radix threshold", T, float, bfloat16) {
   auto p = make_mixed_problem<T>({3, 65700, 2}, all_kinds, 6, zigzag, {65700, 40000, 65650});
   poison_padding(p, 7);
   CHECK(check_all_paths(p) == "");
 }
 
-TEST_CASE("whatever the padding holds, the valid rows come out the same") {
+TEST_CASE("valid rows do not depend on the padding") {
   auto first = make_problem<float>({2, 50, 40}, input_kind::few_unique, 3, irregular, {20, 37});
   auto second = first;
   poison_padding(first, 1);
@@ -73,7 +73,7 @@ TEST_CASE("whatever the padding holds, the valid rows come out the same") {
       CHECK(same_bits(first.y.column(b, c, first.rows(b)), second.y.column(b, c, second.rows(b))));
 }
 
-TEST_CASE("lengths are read with their stride") {
+TEST_CASE("lengths may have a stride") {
   auto p = make_problem<float>({3, 12, 5}, input_kind::normal, 3, up, {5, 12, 0});
   std::vector<index_t> const strided = {5, -7, 12, -7, 0};
   tensor<float> y(p.x.extents());

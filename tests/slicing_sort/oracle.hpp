@@ -26,7 +26,7 @@ std::vector<number> decode_all(std::vector<T> const& column) {
   return numbers;
 }
 
-// Oracle 1, O(N^2): a row's place is the number of rows that must come before it.
+// Oracle 1, O(N^2): the position of a row is the number of rows that must precede it.
 template <class T>
 row_order argsort_by_ranks(std::vector<T> const& column, bool ascending = true) {
   std::vector<number> const v = decode_all(column);
@@ -54,7 +54,7 @@ row_order argsort_by_stable_sort(std::vector<T> const& column, bool ascending = 
   return order;
 }
 
-// Dense 0-1 matrix; products move bits as integers, so NaN and infinity pass through.
+// Dense 0-1 matrix; products move the bits as integers, which preserves NaN and infinity.
 class permutation_matrix {
  public:
   explicit permutation_matrix(std::size_t size) : size_(size), entries_(size * size) {}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort against three oracles that share no algorithm, and as a linear map: the exact
-// adjoint.
+// Slicing-sort compared with three independent oracles, and its backward with the exact adjoint.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -71,10 +70,10 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
   }
 }
 
-// Measures J instead of assuming it: integers 4 apart keep their order under a step of -1, 0 or 1,
-// so forward(x + v) - forward(x) is J v without rounding. Then <dy, J v> = <J^T dy, v> must hold
-// exactly.
-TEST_CASE_TEMPLATE("the backward is the exact adjoint of the measured Jacobian", T, float, double) {
+// Measures J instead of assuming it: integers with spacing 4 keep their order after a step of -1, 0
+// or 1, so forward(x + v) - forward(x) is J v without rounding. Then <dy, J v> = <J^T dy, v> must
+// hold exactly.
+TEST_CASE_TEMPLATE("backward is the exact adjoint of the measured Jacobian", T, float, double) {
   for (index_t n : {1, 2, 5, 64, 100, 257}) {
     extents3 const e{2, n, 33};
     random_stream random(static_cast<std::uint64_t>(n));

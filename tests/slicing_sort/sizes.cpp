@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort at the edges: lengths around powers of two and primes, past the last 16-bit index;
-// channel counts around the tile width; batches whose samples share a tile.
+// Slicing-sort at edge sizes: lengths around powers of two, prime lengths, lengths beyond 16-bit
+// indices, channel counts around the tile width, and batches whose samples share a tile.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -14,8 +14,8 @@ template <class T>
 void check_lengths_of(std::vector<index_t> const& lengths, index_t channels, std::uint64_t seed) {
   for (index_t n : lengths) {
     extents3 const e{1, n, channels};
-    // Inputs with and without special values may take different paths. They alternate by length,
-    // oppositely for different types.
+    // Inputs with and without special values may take different paths. They alternate by length, in
+    // opposite phase for different types.
     bool const without = (seed + sizeof(T) / 2) % 2 == 0;
     if (full_suite() || without)
       CHECK(check_all_paths(make_mixed_problem<T>(e, ordinary_kinds, seed, irregular)) == "");
@@ -27,7 +27,7 @@ void check_lengths_of(std::vector<index_t> const& lengths, index_t channels, std
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("lengths around powers of two, and primes", T, float, double, float16,
+TEST_CASE_TEMPLATE("lengths around powers of two, and prime lengths", T, float, double, float16,
                    bfloat16) {
   check_lengths_of<T>({131, 191, 192, 193, 251, 255, 256, 257, 383, 384, 385, 509, 511, 512, 513},
                       35, 17);
@@ -36,14 +36,14 @@ TEST_CASE_TEMPLATE("lengths around powers of two, and primes", T, float, double,
   check_lengths_of<T>({8191, 8192, 8193, 16381}, 5, 3);
 }
 
-TEST_CASE_TEMPLATE("long columns, up to and past the last 16-bit index", T, float, double, float16,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("long columns, up to and beyond the last 16-bit index", T, float, double,
+                   float16, bfloat16) {
   check_lengths_of<T>({32767, 32769}, 2, 9);
   check_lengths_of<T>({65535, 65536, 65537, 65539}, 2, 13);
   if (full_suite()) check_lengths_of<T>({98304, 131071, 131072, 131073, 1000003}, 5, 5);
 }
 
-TEST_CASE_TEMPLATE("whole tiles of long columns", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("full tiles of long columns", T, float, bfloat16) {
   for (input_kind kind : {input_kind::rare_pairs, input_kind::long_runs, input_kind::rare_specials})
     for (index_t n : {1000, 4096, 5000}) {
       CHECK(check_all_paths(make_problem<T>({1, n, 32}, kind, 77, up)) == "");
@@ -51,10 +51,11 @@ TEST_CASE_TEMPLATE("whole tiles of long columns", T, float, bfloat16) {
     }
 }
 
-// Rows of such a tile are shorter than half a sector. The NaN, which its key does not determine, is
-// loaded by a warp that does not store it and may be in another block.
-TEST_CASE_TEMPLATE("one NaN in a tile that the blocks of a cluster share", T, float, double,
-                   float16, bfloat16) {
+// Rows of such a tile are shorter than half a sector. A key does not determine the bits of a NaN,
+// so the NaN is loaded separately. The loading warp is not the one that stores it, and may belong
+// to another block.
+TEST_CASE_TEMPLATE("one NaN in a tile that a cluster of blocks shares", T, float, double, float16,
+                   bfloat16) {
   auto const kind_of = [](std::uint64_t column) {
     return column == 5 ? input_kind::nan_among : input_kind::normal;
   };
@@ -66,14 +67,15 @@ TEST_CASE_TEMPLATE("one NaN in a tile that the blocks of a cluster share", T, fl
   }
 }
 
-TEST_CASE_TEMPLATE("radix lengths, each kind of input alone", T, float, double, float16) {
+TEST_CASE_TEMPLATE("lengths of the radix sort, one kind of input at a time", T, float, double,
+                   float16) {
   for (int k = 0; k < all_kinds; ++k) {
     auto const kind = static_cast<input_kind>(k);
     CHECK(check_all_paths(make_problem<T>({1, 65600, 1}, kind, 4, k % 2 == 0 ? up : down)) == "");
   }
 }
 
-TEST_CASE_TEMPLATE("65536 equal rows fill the 16-bit index exactly", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("65536 equal rows use every 16-bit index", T, float, bfloat16) {
   for (std::uint64_t order : {up, down}) {
     auto const p = make_problem<T>({1, 65536, 1}, input_kind::constant, 1, order);
     CHECK(p.perm.elements().back() == 65535);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large outputs whose rows start on cache lines may use streaming stores, and adjacent tiles are
-// interleaved. The bits must equal those of small or unaligned outputs, for any number of threads,
-// with nothing written beside them.
+// interleaved. The bits must equal those of small or unaligned outputs for any number of threads,
+// and nothing may be written outside the outputs.
 #include "check.hpp"
 #include "support/on_line.hpp"
 
@@ -51,41 +51,42 @@ void check_host(extents3 e, strides3 s, std::size_t off, std::vector<index_t> co
 template <class T, class Index>
 void check_large(extents3 e, strides3 s, std::size_t off, std::vector<index_t> const& lengths) {
   REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >=
-          (index_t{1} << 20));  // else the case is not large
+          (index_t{1} << 20));  // otherwise the case is not large
   check_host<T, Index>(e, s, off, lengths);
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rows on cache lines", T, float, double, float16, bfloat16) {
-  auto const wide = static_cast<index_t>(8 / sizeof(T));  // the same megabyte for every type
+TEST_CASE_TEMPLATE("rows aligned to cache lines", T, float, double, float16, bfloat16) {
+  auto const wide = static_cast<index_t>(8 / sizeof(T));  // one megabyte for every type
   extents3 const e{3, 700, 64 * wide};
   check_large<T, std::uint16_t>(e, row_major(e), 0, {});
   check_large<T, std::uint32_t>(e, row_major(e), 0, {700, 350, 0});
 }
 
-TEST_CASE_TEMPLATE("a tail after the whole tiles, and gaps between the rows", T, float, float16) {
+TEST_CASE_TEMPLATE("a partial last tile, and gaps between rows", T, float, float16) {
   auto const wide = static_cast<index_t>(8 / sizeof(T));
   extents3 const e{2, 1100, 60 * wide};
-  index_t const pitch = 64 * wide + 64;  // rows stay on lines
+  index_t const pitch = 64 * wide + 64;  // rows stay aligned to cache lines
   check_large<T, std::uint16_t>(e, {1100 * pitch, pitch, 1}, 0, {});
 }
 
-TEST_CASE("off the lines") {
+TEST_CASE("rows not aligned to cache lines") {
   extents3 const e{1, 2100, 128};
   check_large<float, std::uint32_t>(e, row_major(e), 1, {2099});
   check_large<float, std::uint16_t>(e, {0, 129, 1}, 0, {});
 }
 
-// A tile of the radix sort has a cache line of columns; the second one has fewer, before a gap.
-TEST_CASE_TEMPLATE("columns that are too long for networks", T, float, bfloat16) {
+// A tile of the radix sort is one cache line wide. The second tile has fewer columns and is
+// followed by a gap.
+TEST_CASE_TEMPLATE("columns too long for sorting networks", T, float, bfloat16) {
   constexpr auto columns = 64 / static_cast<index_t>(sizeof(T));
   extents3 const e{1, 65537, columns + 3};
   check_large<T, std::uint32_t>(e, {65537 * 2 * columns, 2 * columns, 1}, 0, {});
 }
 
-TEST_CASE_TEMPLATE("two tiles of one task: the last one alone, narrow, or shorter", T, float,
-                   float16, bfloat16) {
+TEST_CASE_TEMPLATE("tasks of two tiles, where the last tile is alone, narrower or shorter", T,
+                   float, float16, bfloat16) {
   for (index_t c : {256, 257, 288, 289, 300, 320}) {
     extents3 const e{1, 300, c};
     REQUIRE(ss::detail::tiles_of_task(e, 1) == 2);
@@ -97,7 +98,7 @@ TEST_CASE_TEMPLATE("two tiles of one task: the last one alone, narrow, or shorte
   check_host<T, std::uint32_t>(e, row_major(e), 0, {0, 0, 290, 290, 64, 0, 0, 17, 290});
 }
 
-TEST_CASE("as many threads as would leave some without a pair") {
+TEST_CASE("more threads than pairs of tiles") {
   CHECK(ss::detail::tiles_of_task({1, 64, 512}, 2) == 2);
   CHECK(ss::detail::tiles_of_task({1, 64, 512}, 3) == 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention: values computed by hand; every mask, type and layout, with both algorithms,
-// within the error bounds of the long-double oracle.
+// Basic tests of softmax_attention: hand-computed values, and every mask, type and layout with both
+// algorithms, within the error bounds of the long-double oracle.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -27,7 +27,7 @@ void report(attention_shares const& worst) {
 
 // One query and three keys. The bias gives scores 0, log 2, log 5, so the weights are 1/8, 2/8,
 // 5/8.
-TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("hand-computed values", T, float, double, float16, bfloat16) {
   auto p = normal_attention<T>({1, 1, 1, 3, 1, 1}, {}, 1, true);
   p.q = elements_of<T>({0});
   p.k = elements_of<T>({1, -2, 4});
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("a scale of 0", T, float, float16) {
   }
 }
 
-TEST_CASE_TEMPLATE("nothing to do, and next to nothing", T, float, float16) {
+TEST_CASE_TEMPLATE("empty and tiny problems", T, float, float16) {
   attention_size const sizes[] = {{0, 2, 5, 6, 4, 3}, {2, 0, 5, 6, 4, 3}, {2, 2, 0, 6, 4, 3},
                                   {2, 2, 5, 0, 4, 3}, {2, 2, 5, 6, 0, 3}, {2, 2, 5, 6, 4, 0},
                                   {0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1}, {3, 3, 1, 1, 2, 2},
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("nothing to do, and next to nothing", T, float, float16) {
       }
 }
 
-TEST_CASE_TEMPLATE("any layout", T, float, float16) {
+TEST_CASE_TEMPLATE("every memory layout", T, float, float16) {
   std::uint64_t seed = 400;
   for (attention_size size :
        {attention_size{2, 3, 18, 21, 8, 8}, attention_size{1, 2, 33, 34, 5, 17}})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bias of any supported shape gives the same bits as one with a number per pair. Its gradients,
-// of any shape, and dropout match the oracle, on every backend.
+// A bias of any supported shape gives the same bits as a dense one. Its gradients, of any shape,
+// and dropout match the oracle on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -15,7 +15,7 @@ using namespace support;
 
 namespace {
 
-// Expands the bias to a number for each pair.
+// Expands the bias to one value per pair of query and key.
 template <class T>
 attention_problem<T> by_pairs(attention_problem<T> const& p) {
   auto pairs = p;
@@ -29,7 +29,7 @@ attention_problem<T> by_pairs(attention_problem<T> const& p) {
   return pairs;
 }
 
-// A problem with lengths, a mask, and a bias of form `number` of eight.
+// Returns a problem with lengths, a mask, and bias shape `number` of eight.
 template <class T>
 attention_problem<T> biased_problem(attention_size size, unsigned number, std::uint64_t seed) {
   auto p = random_attention<T>(size, seed, static_cast<int>(seed % mask_kinds));
@@ -40,18 +40,19 @@ attention_problem<T> biased_problem(attention_size size, unsigned number, std::u
   return p;
 }
 
-// Sizes around tiles of queries and keys, of the host and of kernels.
+// Sizes around the query and key tiles of the host and of kernels.
 attention_size const sizes[] = {{2, 3, 9, 11, 5, 7},    {1, 2, 1, 40, 4, 4},  {2, 1, 65, 1, 3, 2},
                                 {1, 2, 50, 140, 8, 5},  {2, 2, 97, 33, 4, 9}, {1, 1, 0, 7, 3, 3},
                                 {1, 1, 130, 130, 16, 8}};
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("the bits of a bias by pairs", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("every bias shape has the same bits as a dense bias", T, float, double, float16,
+                   bfloat16) {
   std::uint64_t seed = 300 + sizeof(T);
   for (attention_size const& size : sizes)
     for (unsigned number = 1; number < 8; ++number, ++seed) {
-      // Distributes the forms over types, so that each size and each type covers every form.
+      // Distributes the bias shapes over types, so that each size and each type covers every shape.
       if (!full_suite() && (number + seed / 7 + sizeof(T) / 4) % 2 == 0) continue;
       auto const p = biased_problem<T>(size, number, seed);
       auto const pairs = by_pairs(p);
@@ -69,8 +70,8 @@ TEST_CASE_TEMPLATE("the bits of a bias by pairs", T, float, double, float16, bfl
     }
 }
 
-// Sparse masks gather keys that are not adjacent.
-TEST_CASE("sparse masks and a bias by distance") {
+// With sparse masks, kernels gather non-adjacent keys.
+TEST_CASE("sparse masks with a relative bias") {
   ss::mask::bigbird mask;
   mask.block = 16;
   mask.random = 1;
@@ -85,9 +86,11 @@ TEST_CASE("sparse masks and a bias by distance") {
       same_results(run_attention_by(op, p, exec, {}), run_attention_by(op, by_pairs(p), exec, {})));
 }
 
-// Kernels sum tiles of pairs for a shared gradient, and tiles along diagonals for a relative one.
-// Covers one and several tiles of queries and keys, chunks of channels, rows past lengths.
-TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, float16, bfloat16) {
+// Kernels sum over tiles of pairs for a broadcast gradient, and over tiles along diagonals for a
+// relative one. Covers one and several tiles of queries and keys, chunks of channels, and padding
+// rows.
+TEST_CASE_TEMPLATE("bias gradients of every shape, and dropout", T, float, double, float16,
+                   bfloat16) {
   attention_size const shapes[] = {
       {2, 2, 37, 70, 8, 9}, {1, 3, 150, 45, 5, 70}, {2, 2, 20, 133, 70, 3}, {3, 1, 1, 40, 4, 4},
       {1, 2, 70, 1, 3, 5},  {2, 2, 0, 6, 3, 3},     {2, 1, 5, 0, 3, 3},     {0, 2, 3, 4, 3, 3}};
@@ -101,7 +104,7 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, flo
       p = with_bias_form(p, number, seed);
       p.requested |= wants_dbias;
       if (seed % 3 == 0) p.dropout = {seed % 2 == 0 ? 0.3 : 0.9, seed};
-      if (seed % 2 == 0) {  // a part of the batch and of the heads
+      if (seed % 2 == 0) {  // selects a part of the batch and of the heads
         p.dropout.first_sample = 7, p.dropout.first_head = 2;
         p.dropout.heads = size.heads + 5;
       }
@@ -111,8 +114,9 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, flo
     }
 }
 
-// Sums may have few pairs, in tiles that other heads skip, because masks differ per head.
-TEST_CASE_TEMPLATE("gradients of every form, and dropout, of sparse masks", T, float, bfloat16) {
+// Masks differ per head, so a sum may include only a few pairs, in tiles that other heads skip.
+TEST_CASE_TEMPLATE("bias gradients of every shape, and dropout, with sparse masks", T, float,
+                   bfloat16) {
   std::uint64_t seed = 1500 + sizeof(T);
   for (unsigned number = 0; number < bias_forms; ++number, ++seed) {
     if (!full_suite() && seed % 8 != 0) continue;
@@ -127,9 +131,9 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout, of sparse masks", T, f
   }
 }
 
-// A NaN key affects the rows of its sample, but not rows past the sample's queries, which other
-// samples share.
-TEST_CASE("rows past the queries of a sample are those of other samples") {
+// A NaN key affects the queries of its sample, but not bias rows beyond the sample's query length,
+// which belong to longer samples.
+TEST_CASE("bias rows beyond a sample's query length belong to other samples") {
 #if !defined(__FAST_MATH__)
   auto p = normal_attention<float>({2, 1, 40, 60, 4, 5}, {}, 7000);
   p.dbias_form = {true, true, false};
@@ -146,7 +150,7 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
     CHECK(bad < 21 * 60);
   };
   for (bool sparse : {false, true}) {
-    if (sparse) p.sparse = sparse_mask{};  // blocks of one pair, by head
+    if (sparse) p.sparse = sparse_mask{};  // blocks of one pair, different per head
     for_each_backend_once(1, [&](any_exec const& exec) {
       check(exec, ss::streaming{});
       check(exec, ss::materialized<>{});
@@ -155,15 +159,15 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
 #endif
 }
 
-// Shows that a bias by distance matters, so that the comparisons above can fail.
-TEST_CASE("a bias by distance moves the output") {
+// Checks that a relative bias changes the output, so that the comparisons above are not trivial.
+TEST_CASE("a relative bias changes the output") {
   attention_size const size{1, 1, 9, 11, 5, 7};
   auto p = normal_attention<double>(size, {}, 800);
   ss::exec::host const exec;
   auto const without = run_attention(p, exec, ss::streaming{});
   p.form.relative = true;
   p.bias.assign(19, 0);
-  p.bias[3] = 1;  // keys five before their query
+  p.bias[3] = 1;  // the key five rows before each query
   auto const with = run_attention(p, exec, ss::streaming{});
   for (index_t i = 0; i < 9; ++i)
     CHECK((with.y[static_cast<std::size_t>(i * 7)] != without.y[static_cast<std::size_t>(i * 7)]) ==

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bias that is relative or shared by samples and heads, and gradients of any form: compared with
-// the oracle and with difference quotients, and bitwise between policies. library_masks.cpp tests
-// them under the library's masks.
+// Bias layouts: dense or relative, full or broadcast over batch and heads, with every layout of the
+// gradient. Checked against the oracle, by finite differences, and bit for bit between execution
+// policies. library_masks.cpp tests them with the library's masks.
 #include "masks.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ using namespace support;
 namespace {
 
 template <class T>
-double greatest_error(std::vector<T> const& actual_values, std::vector<bounded> const& expected) {
+double max_error(std::vector<T> const& actual_values, std::vector<bounded> const& expected) {
   long double worst = 0;
   for (std::size_t i = 0; i < actual_values.size(); ++i)
     worst = std::max(worst, std::fabs(actual_values[i] - expected[i].value));
@@ -27,45 +27,47 @@ double greatest_error(std::vector<T> const& actual_values, std::vector<bounded> 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every form, in any layout", T, float, double) {
-  for (unsigned form = 0; form < bias_forms; ++form) {
-    attention_size const size{2, 3, form % 3 == 0 ? 70 : 21, form % 2 == 0 ? 18 : 61, 4, 6};
-    auto p = problem_of_form<T>(size, form, 1000 + form);
+TEST_CASE_TEMPLATE("every bias layout, in every memory layout", T, float, double) {
+  for (unsigned bias_case = 0; bias_case < bias_forms; ++bias_case) {
+    attention_size const size{2, 3, bias_case % 3 == 0 ? 70 : 21, bias_case % 2 == 0 ? 18 : 61,
+                              4, 6};
+    auto p = problem_of_form<T>(size, bias_case, 1000 + bias_case);
     p.mask = {mask_kind::causal, 5, 0};
-    solved_attention<T> const s(p);
-    memory_layout const layout{static_cast<int>(form) % memory_layout::count};
-    CHECK(check_attention(s, ss::exec::host{3}, layout) == "");
+    solved_attention<T> const solved(p);
+    memory_layout const layout{static_cast<int>(bias_case) % memory_layout::count};
+    CHECK(check_attention(solved, ss::exec::host{3}, layout) == "");
   }
 }
 
-// At most two queries and three keys, and none.
+// 0 to 2 queries and 0 to 3 keys.
 TEST_CASE("small sizes") {
   std::uint64_t seed = 2000;
   for (index_t queries : {0, 1, 2})
     for (index_t keys : {0, 1, 3})
       for (index_t batch : {0, 2})
-        for (unsigned form = 0; form < bias_forms; form += 3, ++seed) {
+        for (unsigned bias_case = 0; bias_case < bias_forms; bias_case += 3, ++seed) {
           if (queries + keys == 0) continue;
           auto p = with_bias_form(
-              normal_attention<float>({batch, 2, queries, keys, 3, 2}, {}, seed, true), form, seed);
+              normal_attention<float>({batch, 2, queries, keys, 3, 2}, {}, seed, true), bias_case,
+              seed);
           if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
           CHECK(check_attention(solved_attention<float>(p), ss::exec::host{2}) == "");
         }
 }
 
-TEST_CASE("gradients in double, to 1e-12 of long double's") {
-  for (unsigned form = 1; form < bias_forms; ++form) {
-    auto p = problem_of_form<double>({2, 2, 9, 11, 5, 7}, form, 3000 + form);
+TEST_CASE("double gradients match long double to 1e-12") {
+  for (unsigned bias_case = 1; bias_case < bias_forms; ++bias_case) {
+    auto p = problem_of_form<double>({2, 2, 9, 11, 5, 7}, bias_case, 3000 + bias_case);
     p.mode = ss::grad_mode::overwrite;
-    solved_attention<double> const s(p);
+    solved_attention<double> const solved(p);
     auto const check = [&](auto algorithm) {
       ss::exec::host const exec;
       auto const actual = run_attention(p, exec, algorithm);
-      auto const& expected = s.template answer<decltype(algorithm)>(true, false);
-      CHECK(greatest_error(actual.dq, expected.dq) <= 1e-12);
-      CHECK(greatest_error(actual.dk, expected.dk) <= 1e-12);
-      CHECK(greatest_error(actual.dv, expected.dv) <= 1e-12);
-      CHECK(greatest_error(actual.dbias, expected.dbias) <= 1e-12);
+      auto const& expected = solved.template answer<decltype(algorithm)>(true, false);
+      CHECK(max_error(actual.dq, expected.dq) <= 1e-12);
+      CHECK(max_error(actual.dk, expected.dk) <= 1e-12);
+      CHECK(max_error(actual.dv, expected.dv) <= 1e-12);
+      CHECK(max_error(actual.dbias, expected.dbias) <= 1e-12);
     };
     check(ss::streaming{});
     check(ss::materialized<>{});
@@ -73,13 +75,13 @@ TEST_CASE("gradients in double, to 1e-12 of long double's") {
 }
 
 // Central differences as in gradients.cpp, for a bias and a gradient of the same shape.
-TEST_CASE("difference quotients") {
+TEST_CASE("gradients match finite differences") {
   double const step = std::ldexp(1.0, -17);
-  for (unsigned shared = 0; shared < 4; ++shared)
+  for (unsigned broadcast_axes = 0; broadcast_axes < 4; ++broadcast_axes)
     for (unsigned relative : {0u, 1u}) {
       auto p = with_bias_form(
           normal_attention<double>({2, 2, 7, 9, 3, 4}, {mask_kind::causal, 3, 0}, 90, true),
-          relative | shared * 10, 4000 + shared);
+          relative | broadcast_axes * 10, 4000 + broadcast_axes);
       p.lengths = {9, 6};
       auto const check = [&](auto algorithm) {
         ss::exec::host const exec;
@@ -109,9 +111,9 @@ TEST_CASE("difference quotients") {
     }
 }
 
-// A relative and a shared gradient, with and without gathered keys.
-TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
-                   bfloat16) {
+// A relative and a broadcast bias gradient, with and without gathered keys.
+TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
+                   double, bfloat16) {
   auto const check = [](auto const& problem) {
     CAPTURE(problem.describe());
     CHECK(changed_by_policy(problem, ss::streaming{}) == "");
@@ -126,10 +128,10 @@ TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, flo
   check(gathered);
 }
 
-TEST_CASE("gradients alone") {
+TEST_CASE("each gradient computed alone") {
   auto const check = [&](auto algorithm) {
-    for (unsigned form : {1u, 8u, 25u, 32u})
-      CHECK(changed_when_alone(problem_of_form<float>({2, 2, 70, 90, 5, 6}, form, 6000),
+    for (unsigned bias_case : {1u, 8u, 25u, 32u})
+      CHECK(changed_when_alone(problem_of_form<float>({2, 2, 70, 90, 5, 6}, bias_case, 6000),
                                ss::exec::host{2}, algorithm) == "");
   };
   check(ss::streaming{});

@@ -83,7 +83,7 @@ std::vector<T> attention_results_of(ss::extents3 e, index_t heads, unsigned thre
   return output;
 }
 
-TEST_CASE_TEMPLATE("attention by a BLAS is attention", T, float, double) {
+TEST_CASE_TEMPLATE("attention with a BLAS matches streaming attention", T, float, double) {
   constexpr index_t heads = 3;
   for (index_t length : {1, 2, 37, 130})
     for (unsigned threads : {1u, 2u}) {
@@ -92,15 +92,15 @@ TEST_CASE_TEMPLATE("attention by a BLAS is attention", T, float, double) {
       auto const other = attention_results_of<T, ss::streaming>(e, heads, threads);
       double largest = 0;
       for (T element : other) largest = std::max(largest, static_cast<double>(std::abs(element)));
-      // A result depends on three sums over channels (a score, a gradient of weights, their mean)
-      // and two over rows, in any order, of terms no larger than results.
+      // A result depends on three sums over channels (a score, a weight gradient, their mean) and
+      // two over rows. Terms are at most as large as the results, and are summed in any order.
       auto const roundings = static_cast<double>(3 * e.channels / heads + 2 * length);
       double const bound =
           roundings * largest * static_cast<double>(std::numeric_limits<T>::epsilon());
       int wrong = 0;
       for (std::size_t i = 0; i < by_blas.size(); ++i)
         if (!(static_cast<double>(std::abs(by_blas[i] - other[i])) <= bound))
-          ++wrong;  // NaN is wrong
+          ++wrong;  // also counts NaN
       CHECK(wrong == 0);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of softmax_attention, for tests that invalidate one argument and check the message.
+// A valid softmax_attention call; tests make one argument invalid and check the message.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -67,13 +67,14 @@ struct attention_call {
         op().backward(ss::exec::dry_run{exec}, dy, in, y, {state}, grads, scratch, options),
         [&] { op().backward(exec, dy, in, y, {state}, grads, scratch, options); });
   }
-  // The message of all three calls, which must agree except for the name at the beginning.
+  // Checks that all three calls report the same error, apart from the function name in front, and
+  // returns it.
   std::string everywhere() {
     std::string const of_forward = forward(), of_backward = backward();
     CHECK(forward_not_saved() == of_forward);
     return common_message(of_forward, of_backward);
   }
-  // The message of the two calls with a state.
+  // Checks that the two calls with a state report the same error, and returns it.
   std::string with_state() { return common_message(forward(), backward()); }
 
  private:

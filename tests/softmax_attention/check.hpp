@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs softmax attention on a problem, with any algorithm and layout, and compares it with the
-// oracle. Comparisons return an empty string, or a line that identifies the failing case.
+// Runs softmax attention problems with any algorithm and layout, and compares them with the oracle.
+// Checks return an empty string, or a line that identifies the failing case.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -138,7 +138,7 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_p
                           exec, layout);
 }
 
-// Names of the gradients whose bits differ if only they are requested.
+// Returns the names of the gradients whose bits differ if they are requested alone.
 template <class T, class Algorithm>
 std::string changed_when_alone(attention_problem<T> p, any_exec const& exec,
                                Algorithm const& algorithm) {
@@ -182,7 +182,8 @@ attention_answer answer_of(attention_problem<T> const& p, attention_roundings<T>
   return attention_oracle<T>(p, roundings).answer();
 }
 
-// A problem and its answers: for the host, for rounded weights, for kernels, for native products.
+// A problem and its expected results: for the host, for rounded weights, for kernels, and for
+// native products.
 template <class T>
 class solved_attention {
  public:

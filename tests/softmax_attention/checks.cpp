@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of softmax_attention: every violation has its message, dry runs report what calls throw,
-// and rejected calls write nothing.
+// Argument checks of softmax_attention: every invalid argument has its message, a dry run returns
+// the error that the call throws, and rejected calls write nothing.
 #include "call.hpp"
 
 #include <doctest/doctest.h>
@@ -32,10 +32,10 @@ TEST_CASE("valid calls are accepted") {
   SUBCASE("as it is") {}
   SUBCASE("a bias") { c.with_bias(); }
   SUBCASE("the gradient of a bias that is not there") { c.grads.dbias = c.dbias; }
-  SUBCASE("a bias that samples or heads share, or a relative one, and gradients of any form") {
-    extents4 const forms[] = {{1, 3, 5, 4}, {2, 1, 5, 4}, {1, 1, 1, 8}, {2, 3, 1, 8}};
-    for (extents4 bias : forms)
-      for (extents4 dbias : forms) {
+  SUBCASE("a broadcast or relative bias, and gradients of any layout") {
+    extents4 const bias_shapes[] = {{1, 3, 5, 4}, {2, 1, 5, 4}, {1, 1, 1, 8}, {2, 3, 1, 8}};
+    for (extents4 bias : bias_shapes)
+      for (extents4 dbias : bias_shapes) {
         c.in.bias = {c.at(3), bias};
         c.grads.dbias = {c.at(10), dbias};
         check_accepted(c);
@@ -78,7 +78,7 @@ TEST_CASE("valid calls are accepted") {
   check_accepted(c);
 }
 
-TEST_CASE("anything of the shape of mdspan") {
+TEST_CASE("types with the interface of mdspan") {
   struct span {
     float* data;
     extents4 e;
@@ -104,7 +104,7 @@ TEST_CASE("anything of the shape of mdspan") {
                   to_span(c.y), {to_span(c.state)},
                   {to_span(c.grads.dq), to_span(c.grads.dk), to_span(c.grads.dv)}, c.scratch);
   CHECK(same_bits(c.memory, d.memory));
-  CHECK(c.memory[5 * c.piece] == 2.5f);  // the mean of equal values
+  CHECK(c.memory[5 * c.piece] == 2.5f);  // y is the mean of equal values
   CHECK(c.memory[9 * c.piece] != 2.5f);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("shapes") {
     CHECK(c.everywhere() == "bias.heads is 2, must be 3 (q.heads)");
     c.in.bias = {c.at(3), {3, 3, 1, 8}};
     CHECK(c.everywhere() == "bias.batch is 3, must be 2 (q.batch)");
-    for (index_t wrong : {4, 7, 9}) {  // a bias of keys is none by distance
+    for (index_t wrong : {4, 7, 9}) {  // a bias over keys is not a relative bias
       c.in.bias = {c.at(3), {1, 3, 1, wrong}};
       CHECK(c.everywhere() == "bias.keys is " + std::to_string(wrong) +
                                   ", must be 8 (q.length + k.length - 1) where bias.queries is 1; "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user-defined matrix product in plain loops that counts and validates its calls, and can reject
-// some.
+// A user-defined matrix product in plain loops. It counts and validates its calls, and can reject
+// some of them.
 #pragma once
 
 #include "support/numbers.hpp"

@@ -108,7 +108,7 @@ struct every_third {
 
 }  // namespace
 
-TEST_CASE("masks as types") {
+TEST_CASE("mask types match the same masks selected at run time") {
   if (!testing(backend_kind::host)) return;
   namespace mask = ss::mask;
   check_type(mask::full{}, {mask_kind::full, 0, 0});
@@ -139,8 +139,8 @@ TEST_CASE_TEMPLATE("a user-defined product", T, float, double, float16, bfloat16
             CHECK(same_results(run_attention(s.problem, exec, custom),
                                run_attention(s.problem, exec, ss::materialized<>{})));
           }
-          // A GPU does not multiply on the host. Otherwise the BLAS gets the two products of each
-          // forward, unless kernels would have to read lengths first.
+          // A GPU call does not multiply on the host. Otherwise the user-defined product computes
+          // the two products of each forward, unless kernels would have to read lengths first.
           bool const something = s.problem.lengths.empty() && s.problem.query_lengths.empty() &&
                                  size.queries > 0 && size.channels > 0;
           if (testing(backend_kind::cuda))

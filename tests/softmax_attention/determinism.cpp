@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
     }
 }
 
-TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, double, float16) {
+TEST_CASE_TEMPLATE("one head at a time, and repeated calls", T, float, double, float16) {
   std::uint64_t seed = 80;
   for (attention_size size :
        {attention_size{2, 3, 40, 35, 8, 9}, attention_size{3, 1, 17, 70, 5, 6}}) {
@@ -129,8 +129,8 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
   }
 }
 
-// `[batch, length, heads * channels]`, the output of projections.
-TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
+// Heads are slices of `[batch, length, heads * channels]`, the output of projections.
+TEST_CASE_TEMPLATE("heads as slices of one tensor", T, float, bfloat16) {
   attention_size const size{2, 3, 11, 13, 4, 5};
   auto const p = normal_attention<T>(size, {mask_kind::causal, 2, 0}, 140);
   auto const joined = [](extents4 e) { return extents3{e.batch, e.length, e.heads * e.channels}; };
@@ -176,7 +176,7 @@ TEST_CASE("memory") {
   ss::softmax_attention<pattern_mask, ss::materialized<>> const whole;
   auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
   for_each_backend_once(1, [&](any_exec const& exec) {
-    // Workspace and state of streaming grow with the length, not with its square.
+    // The workspace and state of streaming are linear in the length.
     auto const bytes = [&](index_t n) {
       return op.template workspace_bytes<float>(exec, q(n), q(n));
     };

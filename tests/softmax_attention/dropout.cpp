@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of attention weights: golden values, the oracle with and without a relative bias,
-// difference quotients, the same bits under every policy, rate 0, and mean and variance over seeds.
-// library_masks.cpp tests it under the library's masks.
+// Dropout of attention weights: golden values, the oracle with and without a relative bias, finite
+// differences, the same bits under every policy, rate 0, and mean and variance over seeds.
+// library_masks.cpp tests it with the library's masks.
 #include "masks.hpp"
 
 #include <slicesort/detail/softmax_attention/dropout.hpp>
@@ -25,7 +25,7 @@ void for_both(F const& f) {
 
 }  // namespace
 
-// Golden values of the specification: rate 1/4, seed 3.
+// Golden values from the specification: rate 1/4, seed 3.
 TEST_CASE("golden") {
   attention_problem<double> p;
   p.size = {1, 1, 4, 4, 2, 2};
@@ -50,7 +50,7 @@ TEST_CASE("golden") {
           (c != 10 && c != 14));
 }
 
-TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, double) {
+TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, float, double) {
   for (int layout = 1; layout < memory_layout::count; ++layout) {
     auto p = dropped<T>({2, 2, 51, 47, 6, 18}, 700 + static_cast<unsigned>(layout), 0.4);
     p.mask = {mask_kind::causal, 2, 0};
@@ -61,7 +61,7 @@ TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, double) {
   }
 }
 
-TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotients") {
+TEST_CASE("double gradients match long double to 1e-12, and finite differences") {
   double const step = std::ldexp(1.0, -17);
   for (std::uint64_t seed = 800; seed < 808; ++seed) {
     auto p = dropped<double>({2, 2, 9, 11, 5, 7}, seed, 0.3);
@@ -100,8 +100,8 @@ TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotie
   }
 }
 
-TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
+                   double, bfloat16) {
   for (std::uint64_t seed : {900u, 903u}) {
     auto p = dropped<T>({2, 2, 100, 140, 6, 5}, seed, 0.2);
     for_both([&](auto algorithm) {
@@ -115,8 +115,9 @@ TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, flo
   }
 }
 
-// Calls on single samples and heads, with their positions, drop the same weights as one call.
-TEST_CASE_TEMPLATE("a batch and heads in parts", T, float, bfloat16) {
+// Calls on single samples and heads drop the same weights as one call if they get the positions of
+// these.
+TEST_CASE_TEMPLATE("splitting the batch and the heads", T, float, bfloat16) {
   auto whole = normal_attention<T>({3, 4, 40, 70, 6, 7}, {mask_kind::causal, 30, 0}, 40);
   whole.requested = wants_dq | wants_dk | wants_dv;
   whole.dropout = {0.3, 40};
@@ -144,7 +145,8 @@ TEST_CASE_TEMPLATE("a batch and heads in parts", T, float, bfloat16) {
   });
 }
 
-TEST_CASE_TEMPLATE("at rate 0 a seed changes nothing, and the state never", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("at rate 0 the seed has no effect, and the state never depends on it", T, float,
+                   bfloat16) {
   auto p = normal_attention<T>({1, 2, 50, 60, 6, 7}, {mask_kind::causal, 4, 0}, 950, true);
   for_both([&](auto algorithm) {
     p.dropout = {};
@@ -158,7 +160,7 @@ TEST_CASE_TEMPLATE("at rate 0 a seed changes nothing, and the state never", T, f
   });
 }
 
-TEST_CASE("rates so close to 0 or 1 that all are kept, or none") {
+TEST_CASE("rates so close to 0 or 1 that all or no weights are kept") {
   auto p = normal_attention<float>({1, 2, 20, 30, 6, 7}, {}, 960);
   for_both([&](auto algorithm) {
     p.dropout = {};
@@ -173,7 +175,7 @@ TEST_CASE("rates so close to 0 or 1 that all are kept, or none") {
 // With v = 1 and equal weights 1 / M, y is the fraction of kept weights over 1 - rate. Over S seeds
 // of N queries its mean has a standard error of sqrt(rate / (1 - rate) / (M N S)) around 1, and its
 // variance is rate / (1 - rate) / M, with a relative standard error of about sqrt(2 / (N S)).
-TEST_CASE("mean and variance") {
+TEST_CASE("mean and variance over seeds") {
   index_t const queries = 64, keys = 100, seeds = 40;
   attention_problem<double> p;
   p.size = {1, 2, queries, keys, 1, 1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of softmax_attention: to 1e-12 of long double, difference quotients, adjoints, sums
-// that cancel, omitted and accumulated gradients.
+// Gradients of softmax_attention: within 1e-12 of long double, finite differences, adjoints, sums
+// that cancel, and omitted and accumulated gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -47,7 +47,7 @@ double sum_of_products(std::vector<A> const& a, std::vector<B> const& b) {
 
 }  // namespace
 
-TEST_CASE("gradients in double, to 1e-12") {
+TEST_CASE("double gradients match long double to 1e-12") {
   for (int kind = 0; kind < mask_kinds; ++kind) {
     auto const p = gradient_problem(kind, 40 + static_cast<std::uint64_t>(kind));
     solved_attention<double> const s(p);
@@ -73,7 +73,7 @@ TEST_CASE("gradients in double, to 1e-12") {
 
 // Central differences with step h = 2^-17 have an error of h^2 / 6 times a third derivative, about
 // 1e-10 here, and rounding errors over h, about 1e-10.
-TEST_CASE("difference quotients") {
+TEST_CASE("gradients match finite differences") {
   double const step = std::ldexp(1.0, -17);
   for (int kind : {0, 1, 6}) {
     auto p = gradient_problem(kind, 60 + static_cast<std::uint64_t>(kind));
@@ -166,8 +166,8 @@ TEST_CASE_TEMPLATE("omitted and accumulated gradients", T, float, double, float1
     }
 }
 
-// Other requested gradients do not change the bits of one.
-TEST_CASE_TEMPLATE("each gradient alone has the bits of all at once", T, float, bfloat16) {
+// The bits of a gradient do not depend on which others are requested.
+TEST_CASE_TEMPLATE("a gradient computed alone has the same bits", T, float, bfloat16) {
   attention_size const size{1, 2, 35, 37, 8, 9};
   auto const p = normal_attention<T>(size, random_mask(1, size, 5), 130, true);
   for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
@@ -175,8 +175,8 @@ TEST_CASE_TEMPLATE("each gradient alone has the bits of all at once", T, float, 
   });
 }
 
-// Sums of 16-bit types accumulate in float: 300 terms, whose sum in 16 bits would stop growing.
-TEST_CASE_TEMPLATE("sums of 16-bit types do not stop growing", T, float16, bfloat16) {
+// Sums of 16-bit types accumulate in float. A 16-bit sum of these 300 terms would saturate.
+TEST_CASE_TEMPLATE("sums of 16-bit types do not saturate", T, float16, bfloat16) {
   attention_size const size{1, 1, 600, 1, 1, 1};
   auto p = normal_attention<T>(size, {}, 150);
   for (T& dy : p.dy) dy = from_double<T>(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of a bias and dropout under every mask of the library, with both algorithms, compared with
-// the oracle. In one program, because every mask type compiles the operator again.
+// Bias layouts and dropout with every mask of the library and both algorithms, compared with the
+// oracle. They share one program, because the operator is compiled per mask type.
 #include "masks.hpp"
 
 #include <doctest/doctest.h>
@@ -9,12 +9,12 @@
 
 using namespace support;
 
-TEST_CASE_TEMPLATE("every form of a bias", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("every bias layout", T, float, double, bfloat16) {
   std::uint64_t seed = sizeof(T) * 100;
   for_each_library_mask(90, [&](auto const& mask) {
     for (int i = 0; i < (full_suite() ? 6 : 2); ++i, ++seed) {
-      unsigned const form = static_cast<unsigned>(seed * 7) % bias_forms;
-      auto const p = problem_of_form<T>({2, 2, 60, 90, 5, 7}, form, seed);
+      unsigned const bias_case = static_cast<unsigned>(seed * 7) % bias_forms;
+      auto const p = problem_of_form<T>({2, 2, 60, 90, 5, 7}, bias_case, seed);
       CHECK(check_under(mask, p, ss::exec::host{2}) == "");
     }
   });

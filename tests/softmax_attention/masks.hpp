@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention under the library's masks, ranges and sparse ones, compared with the oracle; problems
-// with forms of a bias and with dropout.
+// Attention with the library's masks, both ranges and sparse ones, compared with the oracle;
+// problems with bias layouts and with dropout.
 #pragma once
 
 #include "check.hpp"
@@ -48,10 +48,10 @@ attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
   return p;
 }
 
-// A problem with a bias and a gradient of the given form.
+// Returns a problem with a bias and a gradient of the given layout (see with_bias_form).
 template <class T>
-attention_problem<T> problem_of_form(attention_size size, unsigned form, std::uint64_t seed) {
-  auto p = with_bias_form(normal_attention<T>(size, {}, seed, seed % 4 != 3), form, seed);
+attention_problem<T> problem_of_form(attention_size size, unsigned bias_case, std::uint64_t seed) {
+  auto p = with_bias_form(normal_attention<T>(size, {}, seed, seed % 4 != 3), bias_case, seed);
   if (seed % 2 == 0) {
     p.lengths = {size.keys - 3, size.keys / 2};
     p.query_lengths = {size.queries, size.queries - 5};
@@ -60,7 +60,7 @@ attention_problem<T> problem_of_form(attention_size size, unsigned form, std::ui
   return p;
 }
 
-// A problem with dropout.
+// Returns a problem with dropout.
 template <class T>
 attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rate) {
   auto p = normal_attention<T>(size, {}, seed, seed % 2 == 0);
@@ -79,14 +79,14 @@ attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rat
   return p;
 }
 
-// Runs a problem under a mask on the host, since kernels are not compiled for these masks.
+// Runs a problem with a mask on the host, since kernels are not compiled for these masks.
 template <class Mask, class Algorithm, class T, class Exec>
 auto run_under(Mask const& mask, attention_problem<T> const& p, Exec const& exec,
                Algorithm algorithm, memory_layout layout = {}) {
   return run_attention_by(ss::softmax_attention<Mask, Algorithm>(mask, p.scale, algorithm), p, exec,
                           layout);
 }
-// Checks a problem under a mask with both algorithms.
+// Checks a problem with a mask for both algorithms.
 template <class Mask, class T>
 std::string check_under(Mask const& mask, attention_problem<T> const& problem,
                         ss::exec::host const& exec, memory_layout layout = {}) {
@@ -102,8 +102,8 @@ std::string check_under(Mask const& mask, attention_problem<T> const& problem,
   return wrong;
 }
 
-// Descriptions of host policies whose bits differ from those of one thread: numbers of threads, an
-// executor, instruction sets.
+// Runs several thread counts, an executor and all instruction sets. Returns descriptions of the
+// policies whose bits differ from those of one thread.
 template <class T, class Algorithm>
 std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm,
                               std::vector<unsigned> const& numbers_of_threads = {3}) {

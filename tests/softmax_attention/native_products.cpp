@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention with streaming{products::native}: within its error bounds if the processor has
-// an instruction for pairs of bfloat16, else with the bits of exact products.
+// softmax_attention with streaming{products::native}: results are within error bounds if the
+// processor has an instruction for pairs of bfloat16, otherwise they have the bits of exact
+// products.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"
@@ -33,7 +34,7 @@ T not_a_number() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("other types and backends: the bits of exact products", T, float, double,
+TEST_CASE_TEMPLATE("other types and backends have the bits of exact products", T, float, double,
                    float16) {
   std::uint64_t seed = 100;
   for (attention_size size :
@@ -46,9 +47,9 @@ TEST_CASE_TEMPLATE("other types and backends: the bits of exact products", T, fl
   }
 }
 
-// Native products change nothing without the instruction and on a GPU. With it they change all
-// results; otherwise it was not used.
-TEST_CASE("bfloat16: the bits of exact products, unless the processor multiplies pairs") {
+// Without the instruction, and on a GPU, native products have no effect. With it all results must
+// change, which proves that it was used.
+TEST_CASE("bfloat16 has the bits of exact products, unless the processor multiplies pairs") {
   auto const p =
       normal_attention<bfloat16>({1, 2, 100, 150, 64, 64}, {mask_kind::causal, 50, 0}, 7);
   auto const differ = [](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b) {
@@ -88,7 +89,7 @@ TEST_CASE("every mask") {
   report(worst);
 }
 
-// Odd and even sizes around the edges of tiles, empty and tiny problems.
+// Odd and even sizes around tile edges, and empty and tiny problems.
 TEST_CASE("every size") {
   attention_shares worst;
   std::uint64_t seed = 500;
@@ -117,7 +118,7 @@ TEST_CASE("every size") {
   report(worst);
 }
 
-TEST_CASE("any layout, every gradient, added or written") {
+TEST_CASE("every memory layout, and every gradient, accumulated or overwritten") {
   std::uint64_t seed = 700;
   for (unsigned requested = 0; requested < 16; ++requested)
     for (int layout = 1; layout < memory_layout::count; ++layout) {
@@ -131,7 +132,7 @@ TEST_CASE("any layout, every gradient, added or written") {
     }
 }
 
-TEST_CASE("each gradient alone has the bits of all at once") {
+TEST_CASE("a gradient computed alone has the same bits") {
   auto const p =
       normal_attention<bfloat16>({1, 2, 35, 37, 8, 9}, {mask_kind::causal, 2, 0}, 130, true);
   for_each_backend_once(p.number(), [&](any_exec const& exec) {
@@ -140,7 +141,7 @@ TEST_CASE("each gradient alone has the bits of all at once") {
   });
 }
 
-TEST_CASE("any number of threads, any executor") {
+TEST_CASE("same bits for any number of threads and executor") {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = 800;
   for (attention_size size :
@@ -163,7 +164,7 @@ TEST_CASE("any number of threads, any executor") {
   }
 }
 
-// Denormals count as 0, also in products with large numbers; the bounds account for it.
+// Denormals are flushed to 0, also in products with large numbers. The bounds account for it.
 TEST_CASE("denormals") {
   attention_size const size{1, 1, 18, 35, 4, 5};
   auto p = normal_attention<bfloat16>(size, {}, 30, true);
@@ -189,7 +190,7 @@ TEST_CASE("denormals") {
 }
 
 // The instruction flushes denormals: 2^-130 times 2^126 is 0.
-TEST_CASE("denormals, by hand") {
+TEST_CASE("hand-computed results with denormals") {
   if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
   auto p = normal_attention<bfloat16>({1, 1, 1, 2, 1, 1}, {}, 1);
   p.q = elements_of<bfloat16>({0x1p-130});
@@ -203,8 +204,9 @@ TEST_CASE("denormals, by hand") {
   CHECK(y(native) == 1.5L);        // scores of 0
 }
 
-// Backward with native products: three equal weights, rounded to bfloat16, of 40 queries.
-TEST_CASE("weights of backward, by hand") {
+// Backward with native products, for 40 queries with three equal weights that are rounded to
+// bfloat16.
+TEST_CASE("hand-computed weights of backward") {
   if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
   auto p = normal_attention<bfloat16>({1, 1, 40, 3, 1, 1}, {}, 1);
   for (bfloat16& q : p.q) q = from_double<bfloat16>(0);
@@ -216,7 +218,7 @@ TEST_CASE("weights of backward, by hand") {
   CHECK(dv(native) == 13.375L);            // 40 * 0.333984375, rounded
 }
 
-TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
+TEST_CASE("finite scores give no NaN, and equal scores have equal weights") {
   attention_size const size{1, 2, 21, 40, 1, 3};
   double const far = 0x1p50, values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
@@ -245,7 +247,7 @@ TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
   });
 }
 
-TEST_CASE("rows past a length are not read; a NaN of a query stays in its row") {
+TEST_CASE("padding rows are not read; a NaN in a query affects only its own row") {
   attention_size const size{4, 1, 34, 37, 9, 8};
   for (int kind = 0; kind < mask_kinds; ++kind) {
     auto p = normal_attention<bfloat16>(size, random_mask(kind, size, 9), 50, kind % 2 == 0);

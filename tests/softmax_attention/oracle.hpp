@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oracle of softmax attention, in long double and from the dense definitions of the masks, with
-// error bounds.
+// Oracle of softmax attention in long double, from the dense definitions of the masks, with error
+// bounds.
 //
 // u is half a unit in the accumulator's last place; gamma(n) = n u / (1 - n u) bounds the relative
 // error of a term with n roundings, in a sum of any order. `*` marks exact values.
@@ -8,9 +8,9 @@
 //     |s - s*| <= d = gamma(D + 4) (|scale| sum |q| |k| + |bias|).
 // - The exponent s - m, in any base and relative to the maximum of a tile first, adds an error of
 //   4 u (|s| + |m|):
-//     |e| <= E_j = d_j + 4 u (|s_j*| + |M|), M the greatest s*.
-//   Errors that all keys of a query share cancel, such as that of m. With x_j = exp(s_j* - M) and
-//   [lo_j, hi_j] = x_j exp(-/+ E_j):
+//     |e| <= E_j = d_j + 4 u (|s_j*| + |M|), where M is the largest s*.
+//   Errors common to all keys of a query cancel, such as the error of m. With x_j = exp(s_j* - M)
+//   and [lo_j, hi_j] = x_j exp(-/+ E_j):
 //     lo_j / sum hi <= p_j <= hi_j / sum lo,
 //   up to underflow and R = gamma(keys + 6 tiles + 16): the roundings of the sum, of exponentials
 //   (4 u), of the factors between tiles, and of the division.
@@ -19,13 +19,13 @@
 //   is gamma(E + 2) sum |dy| |v|; that of ds = p (dp - g) is |p - p*| |dp - g| + p (|dp - dp*| +
 //   |g - g*|) and four roundings. dq, dk and dv are sums of products of these: each error is
 //   multiplied by the other factor, plus gamma of the length.
-// - The gradient of a relative or shared bias is a sum of n numbers ds: its error is the sum of
-//   their errors, plus gamma(n) of their absolute values.
+// - The gradient of a relative or broadcast bias is a sum of n values of ds. Its error is the sum
+// of their errors, plus gamma(n) times the sum of their absolute values.
 // - Dropout multiplies by 0, which is exact, or by 1 / (1 - rate), with four roundings at most.
 // - 16-bit results are rounded once more. Kernels and `materialized` also round p and ds to 16 bits
 //   before multiplying. Tensor cores truncate instead of rounding, which doubles u.
-// - Native products round p and ds as well. They sum in another order, with no more roundings of a
-//   term (an odd depth adds a zero), but flush numbers below f = 2^-126 to 0, both elements and
+// - Native products round p and ds as well. They sum in a different order, with no more roundings
+// per term (an odd depth adds a zero), but flush numbers below f = 2^-126 to 0, both elements and
 //   partial sums. This adds an error of f sum (|a| + |b| + 1) to a sum of products a b, times its
 //   scale.
 #pragma once
@@ -64,7 +64,7 @@ inline bool looks_at(pattern_mask const& m, index_t i, index_t j) {
   return first <= j && j < last && m.allows(i, j);
 }
 
-// Definition of sparse masks, pair by pair.
+// Definitions of the sparse masks, pair by pair.
 inline bool looks_at(sparse_mask const& m, index_t head, index_t i, index_t j) {
   sparse_mask const head_mask = m.for_head(head);
   return (!m.causal || j - i <= head_mask.ahead()) && head_mask.allows(i, j);
@@ -75,7 +75,7 @@ struct bounded {
 };
 
 struct attention_answer {
-  std::vector<bounded> y, maxima, total, map, dq, dk, dv, dbias;  // maxima, total: per query
+  std::vector<bounded> y, maxima, total, map, dq, dk, dv, dbias;  // maxima and total are per query
   std::vector<bool> looks;  // true for queries with a visible key
 };
 
@@ -97,7 +97,7 @@ class attention_roundings {
   }
   long double unit() const { return unit_; }
   long double tiny() const { return tiny_; }
-  // Error of a term a b of a sum due to flushed denormals.
+  // Error of a term a b in a sum due to flushed denormals.
   long double flushed(long double a, long double b) const {
     return flushed_ * (std::fabs(a) + std::fabs(b) + 1);
   }
@@ -111,10 +111,10 @@ class attention_roundings {
   }
   // Stored gradient with its error.
   bounded gradient(ss::grad_mode mode, T before, bounded x) const {
-    bool const adds = mode == ss::grad_mode::accumulate;
-    long double const sum = x.value + (adds ? decode(before).value : 0);
+    bool const accumulates = mode == ss::grad_mode::accumulate;
+    long double const sum = x.value + (accumulates ? decode(before).value : 0);
     if (x.value == 0 && x.error == 0) return {sum, 0};
-    return result(sum, x.error + (adds ? unit_ * (std::fabs(sum) + x.error) : 0));
+    return result(sum, x.error + (accumulates ? unit_ * (std::fabs(sum) + x.error) : 0));
   }
 
  private:
@@ -248,7 +248,7 @@ class attention_oracle {
       sum_lo += lo[k] = exponential(d - e);
       sum_hi += hi[k] = exponential(d + e);
     }
-    sum_lo = std::max(sum_lo, 1e-2000L);  // if the weights are unknown
+    sum_lo = std::max(sum_lo, 1e-2000L);  // for unknown weights
     index_t const roundings = s.keys + 6 * (s.keys / 16 + 2) + 16;
     long double const r = r_.gamma(roundings);
     std::size_t const row = at({s.batch, s.heads, s.queries, 1}, i_, 0);

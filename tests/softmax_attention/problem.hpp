@@ -40,8 +40,8 @@ struct attention_size {
 // Bits of requested gradients.
 inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8;
 
-// Form of a bias or its gradient: shared by samples or heads (extent 1), or with a number for each
-// distance of a key from its query (relative) instead of each pair.
+// Layout of a bias or its gradient: broadcast over samples or heads (extent 1), and with one value
+// per distance from query to key (relative) or per pair (dense).
 struct bias_form {
   bool one_batch = false, one_head = false, relative = false;
 
@@ -66,12 +66,12 @@ struct attention_problem {
   std::optional<sparse_mask> sparse;  // replaces `mask`
   std::optional<double> scale;
   std::function<bool(index_t head, index_t query, index_t key)> looks;  // replaces it too
-  std::vector<T> q, k, v, bias, dy;  // bias: empty, or of form.extents(size)
+  std::vector<T> q, k, v, bias, dy;  // bias is empty or has form.extents(size)
   bias_form form{}, dbias_form{};
   ss::dropout dropout;
-  // True if heads share keys and values, or queries a row of bias, by strides of 0.
+  // True if heads share keys and values, or queries share a row of bias, by strides of 0.
   bool shared_keys = false, shared_bias = false;
-  std::vector<index_t> lengths, query_lengths;  // empty: none given
+  std::vector<index_t> lengths, query_lengths;  // empty if not given
   unsigned requested = wants_dq | wants_dk | wants_dv | wants_dbias;
   ss::grad_mode mode = ss::grad_mode::overwrite;
   std::vector<T> dq, dk, dv, dbias;  // previous values, for accumulation
@@ -126,7 +126,8 @@ struct attention_problem {
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
 };
 
-// Random normal problem, with a scale that gives several keys a noticeable weight.
+// Returns a problem with normally distributed values, and a scale that gives several keys a
+// noticeable weight.
 template <class T>
 attention_problem<T> normal_attention(attention_size size, pattern_mask mask, std::uint64_t seed,
                                       bool biased = false) {
@@ -164,8 +165,9 @@ void draw_bias(attention_problem<T>& p, std::uint64_t seed) {
   fill(p.dbias_shape(), p.dbias);
 }
 
-// Bits of `number`: relative bias and gradient; bias shared by samples, by heads; gradient shared
-// by samples, by heads; gradient relative if the bias is not, and vice versa.
+// Bits of `number`, from the lowest: relative bias and gradient; bias broadcast over samples, over
+// heads; gradient broadcast over samples, over heads; gradient relative if the bias is not, and
+// vice versa.
 inline constexpr unsigned bias_forms = 64;
 template <class T>
 attention_problem<T> with_bias_form(attention_problem<T> p, unsigned number, std::uint64_t seed) {
@@ -176,7 +178,7 @@ attention_problem<T> with_bias_form(attention_problem<T> p, unsigned number, std
   return p;
 }
 
-// Shares the keys and values of the first head, and the first row of bias.
+// Lets all heads use the keys and values of the first head, and all queries the first row of bias.
 template <class T>
 void share(attention_problem<T>& p, bool keys, bool bias) {
   auto const repeat = [](std::vector<T>& values, extents4 e, bool heads) {
@@ -234,7 +236,8 @@ inline sparse_mask random_sparse_mask(std::uint64_t number) {
 }
 inline constexpr std::uint64_t sparse_mask_kinds = 12;
 
-// Random problem of a given size: mask, scale, bias, lengths, sharing, gradients.
+// Returns a problem of the given size with random mask, scale, bias, lengths, sharing and
+// gradients.
 template <class T>
 attention_problem<T> random_attention(attention_size size, std::uint64_t seed, int kind = -1) {
   random_stream random(seed + 1000);

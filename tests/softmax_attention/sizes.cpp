@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention at sizes around the edges of tiles and vectors, with long rows and wide rows.
+// softmax_attention at sizes around tile and vector edges, with long rows and wide rows.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -44,8 +44,8 @@ TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
   report<T>(worst);
 }
 
-// Full tiles, and tiles with one key or query less, without other masking; and ranges that end
-// there.
+// Full tiles, tiles with one key or query less, without a mask and with ranges that end at tile
+// edges.
 TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 7000;
   for (index_t tile : {16, 32, 64, 128})

@@ -17,7 +17,7 @@ using namespace support;
 
 namespace {
 
-// Number of a type, 0 to 3, to distribute cases over types.
+// Index of a type, 0 to 3, to distribute cases over types.
 template <class T>
 constexpr std::uint64_t number_of() {
   if constexpr (sizeof(T) == 2)
@@ -42,14 +42,14 @@ struct without_covers {
     return mask.meets(i, last_i, j, last_j);
   }
 };
-// Not sparse without `meets`: `covers` is not called.
+// Without `meets` a mask is not sparse, and `covers` is not called.
 struct without_meets {
   sparse_mask mask;
 
   bool allows(index_t i, index_t j) const { return mask.allows(i, j); }
   bool covers(index_t, index_t, index_t, index_t) const { return true; }
 };
-// Masks with `for_head` only, whose heads have ranges, or `allows`.
+// Masks with `for_head` only, whose per-head masks have ranges or `allows`.
 struct ranges_by_head {
   ss::mask::window for_head(index_t head) const { return {head * 9, 30 - head * 7}; }
 };
@@ -59,7 +59,7 @@ struct strides_by_head {
 static_assert(!ss::detail::is_sparse<without_meets> && ss::detail::is_sparse<without_covers> &&
               !ss::detail::is_sparse<ranges_by_head> && ss::detail::is_sparse<sparse_mask>);
 
-// Blocks of 64 on the diagonal and in the first column; counts the tested pairs.
+// Blocks of 64 on the diagonal and in the first column. Counts the tested pairs.
 struct counting_mask {
   index_t* tested;
   bool exact, covering;
@@ -92,7 +92,7 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
                                   {1, 3, 130, 33, 40, 8},
                                   {1, 2, 97, 192, 70, 66}};
   for (; seed < sparse_mask_kinds; ++seed) {
-    // All kinds in float, a third of them in each of the other types.
+    // Tests all kinds in float, and a third of them in each of the other types.
     if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != number_of<T>() % 3) continue;
     solved_attention<T> const s(sparse_attention<T>(sizes[seed / 3 % 4], seed));
     for_each_backend(s.problem.number(),
@@ -103,7 +103,7 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
 // Several groups of tiles that gather keys together, and several tiles of gathered keys.
 TEST_CASE_TEMPLATE("long sparse masks", T, float, double, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
-  // A quarter of the kinds each.
+  // Tests a quarter of the kinds per type.
   for (std::uint64_t kind = number_of<T>(); kind < sparse_mask_kinds; kind += 4) {
     std::uint64_t const seed = sparse_mask_kinds * 10 + kind;
     solved_attention<T> const s(sparse_attention<T>({1, 2, 450, 500, 3, 4}, seed));
@@ -112,7 +112,7 @@ TEST_CASE_TEMPLATE("long sparse masks", T, float, double, float16, bfloat16) {
   }
 }
 
-TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, float16) {
+TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, float, float16) {
   std::uint64_t seed = sparse_mask_kinds * 20;
   for (int layout = 1; layout < memory_layout::count; ++layout) {
     solved_attention<T> const s(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
@@ -123,8 +123,8 @@ TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, float16) {
   }
 }
 
-TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T, float, double,
-                   float16, bfloat16) {
+TEST_CASE_TEMPLATE("same bits for any number of threads, executor and instruction set", T, float,
+                   double, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = sparse_mask_kinds * 30;
   for (int i = 0; i < (full_suite() || std::is_same_v<T, float> ? 3 : 1); ++i) {
@@ -136,7 +136,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
   }
 }
 
-TEST_CASE("less than all of the protocol") {
+TEST_CASE("masks that implement only parts of the protocol") {
   if (!testing(backend_kind::host)) return;
   attention_size const size{1, 3, 150, 170, 6, 9};
   auto const check = [&](auto mask, attention_problem<float> const& p) {
@@ -186,7 +186,7 @@ TEST_CASE("less than all of the protocol") {
   by_head(strides_by_head{});
 }
 
-TEST_CASE("tiles that do not meet are skipped") {
+TEST_CASE("tiles without visible pairs are skipped") {
   if (!testing(backend_kind::host)) return;
   attention_size const size{1, 1, 512, 640, 4, 4};
   auto const p = normal_attention<float>(size, {}, 5000);

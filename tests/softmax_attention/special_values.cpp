@@ -16,7 +16,7 @@ using namespace support;
 
 namespace {
 
-// Products of two of them are near 1e30; float16 has no such numbers.
+// Products of two of these values are near 1e30, except in float16, whose range is smaller.
 template <class T>
 double huge() {
   return format_of<T>().exponent_bits == 5 ? 32768 : 0x1p50;
@@ -51,7 +51,7 @@ void for_each_way(std::uint64_t number, F const& f) {
   });
 }
 
-// A problem with one head, one channel and scale 1.
+// Returns a problem with one head, one channel and scale 1.
 template <class T>
 attention_problem<T> line(std::vector<double> const& q, std::vector<double> const& k,
                           std::vector<double> const& v, std::vector<double> const& bias = {}) {
@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("the largest scales", T, float, double, float16, bfloat16) {
     }
 }
 
-TEST_CASE_TEMPLATE("ties of huge scores share the weight", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("equal huge scores have equal weights", T, float, double, float16, bfloat16) {
   double const far = huge<T>();
   for (double sign : {1.0, -1.0}) {
     // Scores are far^2, -far^2, 0, far^2.
@@ -103,7 +103,7 @@ TEST_CASE_TEMPLATE("ties of huge scores share the weight", T, float, double, flo
   }
 }
 
-// Tiles of keys with the greatest score late, early and repeated; all other weights are 0.
+// The largest score is in a late or early tile of keys, or repeated. All other weights are 0.
 TEST_CASE_TEMPLATE("huge differences", T, float, double, float16, bfloat16) {
   double const far = huge<T>();
   std::size_t const n = 200;
@@ -128,8 +128,8 @@ TEST_CASE_TEMPLATE("huge differences", T, float, double, float16, bfloat16) {
   }
 }
 
-TEST_CASE_TEMPLATE("all scores lowest, or greatest: the mean", T, float, double, float16,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("equal scores of minimal or maximal magnitude give the mean", T, float, double,
+                   float16, bfloat16) {
   double const max_number =
       static_cast<double>(decode_bits<T>(format_of<T>().infinity() - 1).value);
   for (double bias : {max_number, -max_number, max_number / 2, -max_number / 3}) {
@@ -150,7 +150,7 @@ TEST_CASE_TEMPLATE("all scores lowest, or greatest: the mean", T, float, double,
   });
 }
 
-TEST_CASE_TEMPLATE("a bias of -infinity takes a key away", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a bias of -infinity removes a key", T, float, double, float16, bfloat16) {
   attention_size const size{1, 2, 37, 70, 5, 6};
   for (int kind : {0, 1, 6})
     for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
@@ -171,7 +171,7 @@ TEST_CASE_TEMPLATE("a bias of -infinity takes a key away", T, float, double, flo
     }
 }
 
-TEST_CASE_TEMPLATE("no NaN from finite scores", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("finite scores give no NaN", T, float, double, float16, bfloat16) {
   attention_size const size{1, 2, 21, 40, 1, 3};
   double const far = huge<T>(), values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
@@ -188,7 +188,7 @@ TEST_CASE_TEMPLATE("no NaN from finite scores", T, float, double, float16, bfloa
         auto const r = run_attention(p, exec, algorithm);
         CHECK((!any_nan(r.y) && !any_nan(r.state) && !any_nan(r.dq) && !any_nan(r.dk) &&
                !any_nan(r.dv) && !any_nan(r.dbias)));
-        double max_value = 0;  // bounds y, whose elements are means of values
+        double max_value = 0;  // bounds y, because y is a weighted mean of values
         for (double v : numbers(p.v)) max_value = std::max(max_value, std::fabs(v));
         for (double y : numbers(r.y)) CHECK(std::fabs(y) <= 1.01 * max_value);
       };
@@ -213,7 +213,7 @@ TEST_CASE_TEMPLATE("denormals", T, float, double, float16, bfloat16) {
                    [&](any_exec const& exec) { CHECK(check_attention(values, exec) == ""); });
 }
 
-TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("padding rows are not read", T, float, double, float16, bfloat16) {
   attention_size const size{4, 1, 34, 37, 9, 8};
   for (int kind = 0; kind < mask_kinds; ++kind)
     for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
@@ -250,7 +250,7 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16,
     }
 }
 
-TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, float16) {
+TEST_CASE_TEMPLATE("a NaN in a query affects only its own row", T, float, float16) {
   attention_size const size{1, 2, 33, 40, 8, 8};
   auto p = normal_attention<T>(size, {}, 70);
   p.requested = wants_dq | wants_dbias;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix: golden integers, and the bits of the definition for every shape and type.
+// Basic tests of sparse_mix: golden integers, and the bits of the definition for every shape and
+// type.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A valid call of sparse_mix, for tests that invalidate one argument.
+// A valid sparse_mix call; tests make one argument invalid and check the error.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -18,8 +18,8 @@
 
 namespace support {
 
-// Three factors of four links. Views are over separate pieces of one buffer; `x` stands for dy too,
-// and `y` for dx.
+// Three factors of four links. The views are disjoint pieces of one buffer. Backward uses `x` as dy
+// and `y` as dx.
 template <class Topology = ss::topology::chord>
 struct mix_call {
   static constexpr extents3 e{2, 5, 3};
@@ -31,7 +31,7 @@ struct mix_call {
   ss::checkpoints saved = ss::save_all;
   ss::exec::host exec{};
   tensor3<float const> x{memory.data(), e},
-      before{memory.data() + piece, e};  // `before`: forward's x
+      before{memory.data() + piece, e};  // `before` is x of forward
   tensor3<float> y{memory.data() + 2 * piece, e};
   tensor_stack<float const> w{memory.data() + 3 * piece, {3, 2, 5, 4}};
   tensor_stack<float> states{memory.data() + 4 * piece, {2, 2, 5, 3}};
@@ -66,7 +66,8 @@ struct mix_call {
     return unchanged(op().backward(ss::exec::dry_run{exec}, x, w, y, scratch, options),
                      [&] { op().backward(exec, x, w, y, scratch, options); });
   }
-  // The message of the four calls, which must agree after the function's name.
+  // Checks that all four calls report the same error, apart from the function name in front, and
+  // returns it.
   std::string everywhere() {
     std::string const forward_message = forward(), backward_message = backward();
     CHECK(forward_not_saved() == forward_message);

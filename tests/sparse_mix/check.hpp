@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares sparse_mix with expected results: every form of the
-// call, layout and checkpoints. Returns an empty string, or a line with what is needed to repeat
-// the failure.
+// Compares sparse_mix with expected results, for every overload, layout and choice of checkpoints.
+// Returns an empty string, or a line that tells how to reproduce the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -20,7 +19,7 @@
 
 namespace support {
 
-// With -ffast-math every backend may sum in another order.
+// With -ffast-math, backends may sum in different orders.
 #if defined(__FAST_MATH__)
 inline constexpr bool sums_keep_their_order = false;
 #else
@@ -28,13 +27,14 @@ inline constexpr bool sums_keep_their_order = true;
 #endif
 
 template <class T>
-std::string mismatch(char const* name, std::vector<T> const& got, std::vector<T> const& want) {
-  if (got.size() != want.size()) return std::string(name) + " has the wrong size";
-  for (std::size_t i = 0; i < got.size(); ++i)
-    if (!same_bits(got[i], want[i]))
+std::string mismatch(char const* name, std::vector<T> const& actual,
+                     std::vector<T> const& expected) {
+  if (actual.size() != expected.size()) return std::string(name) + " has the wrong size";
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    if (!same_bits(actual[i], expected[i]))
       return std::string(name) + "[" + std::to_string(i) + "] is " +
-             std::to_string(decode(got[i]).value) + ", must be " +
-             std::to_string(decode(want[i]).value);
+             std::to_string(decode(actual[i]).value) + ", must be " +
+             std::to_string(decode(expected[i]).value);
   return {};
 }
 
@@ -65,7 +65,7 @@ struct mix_tensors {
   }
 };
 
-// Expected states for these checkpoints.
+// Returns the expected states for the given checkpoints.
 template <class T>
 std::vector<T> saved_states_of(mix_problem<T> const& p, ss::checkpoints saved) {
   std::vector<T> elements;
@@ -79,9 +79,9 @@ std::vector<T> saved_states_of(mix_problem<T> const& p, ss::checkpoints saved) {
 template <class T>
 std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
                       ss::checkpoints saved = ss::save_all, memory_layout layout = {}) {
-  std::string complaint;
+  std::string error;
   auto const note = [&](std::string const& message) {
-    if (complaint.empty()) complaint = message;
+    if (error.empty()) error = message;
   };
   with_mix(p, saved, [&](auto const& op) {
     std::size_t const bytes = op.template workspace_bytes<T>(exec, p.e, p.weight_extents());
@@ -91,12 +91,12 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
     auto const lengths = view_of(p.lengths);
     ss::backward_options const backward{p.mode, lengths};
     stack_extents const extents = op.saved_extents(p.e, p.weight_extents());
-    auto const want_states = saved_states_of(p, saved);
+    auto const expected_states = saved_states_of(p, saved);
 
     mix_tensors<T> t(p, extents, layout), u(p, extents, layout);
     op.forward(exec, t.x.view(), t.w.view(), t.y.view(), {t.states.view()}, first.get(), {lengths});
     note(mismatch("y", t.y.contents().elements(), p.y.elements()));
-    note(mismatch("states", t.states.contents(), want_states));
+    note(mismatch("states", t.states.contents(), expected_states));
     op.backward(exec, t.dy.view(), t.x.view(), t.w.view(), {t.states.view()}, t.dx.view(),
                 t.dw.view(), second.get(), backward);
     note(mismatch("dx", t.dx.contents().elements(), p.dx.elements()));
@@ -110,10 +110,10 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
     if (!first.red_zones_intact() || !second.red_zones_intact() || !third.red_zones_intact())
       note("workspace overrun");
   });
-  if (!complaint.empty())
-    complaint += ": " + p.describe() + " every=" + std::to_string(saved.every) +
-                 " layout=" + std::to_string(layout.number) + describe_exec(exec);
-  return complaint;
+  if (!error.empty())
+    error += ": " + p.describe() + " every=" + std::to_string(saved.every) +
+             " layout=" + std::to_string(layout.number) + describe_exec(exec);
+  return error;
 }
 
 }  // namespace support

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refused calls of sparse_mix: each rule has its message, a dry
-// run reports the same one, and nothing is written.
+// Argument checks of sparse_mix: every invalid argument has its message, a dry run returns the same
+// error, and a rejected call writes nothing.
 #include "call.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 
 using namespace support;
 
-TEST_CASE("sound calls are accepted") {
+TEST_CASE("valid calls are accepted") {
   mix_call<> c;
   auto const check_accepted = [&] {
     CHECK(c.forward() == "");
@@ -170,7 +170,7 @@ TEST_CASE("sizes") {
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
     c.x = {c.x.data(), {1, length, 1}, {0, 0, 0}};
-    c.y = {reinterpret_cast<float*>(std::uintptr_t{1} << 46), {1, length, 1}};  // never touched
+    c.y = {reinterpret_cast<float*>(std::uintptr_t{1} << 46), {1, length, 1}};  // never accessed
     c.w = {c.w.data(), {3, 1, length, 4}, {0, 0, 0, 0}};
     CHECK(std::string(
               c.op().forward(ss::exec::dry_run{c.exec}, c.x, c.w, c.y, ss::no_saved).message) ==
@@ -190,7 +190,7 @@ TEST_CASE("states") {
     CHECK(c.backward() == "sparse_mix.backward: states.length is 4, must be 5 (dy.length)");
     c.states = {};
     CHECK(c.forward() == "sparse_mix.forward: states.states is 0, must be 2 (checkpoints.states)");
-    // Saved, but not handed back.
+    // Forward saves states, but backward does not receive them.
     CHECK(std::string(c.op()
                           .backward(ss::exec::dry_run{c.exec}, c.x, c.before, c.w, ss::no_saved,
                                     c.y, c.dw, c.scratch)
@@ -202,11 +202,11 @@ TEST_CASE("states") {
     CHECK(c.forward() == "sparse_mix.forward: states.data is null, must point to [2, 2, 5, 3]");
     c.states = {c.at(4), {2, 2, 5, 3}, {0, 15, 3, 1}};
     CHECK(c.forward() == "sparse_mix.forward: states.stride.states is 0, must be positive");
-    CHECK(c.backward() == "");  // which only reads them
+    CHECK(c.backward() == "");  // backward only reads the states
   }
 }
 
-TEST_CASE("what is written shares no element with anything") {
+TEST_CASE("outputs share no element with other tensors") {
   mix_call<> c;
   auto const overlap = [](char const* call, char const* output, char const* tensor_name) {
     return std::string("sparse_mix.") + call + ": " + output + " overlaps " + tensor_name + " (";

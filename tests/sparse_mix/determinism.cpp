@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sparse_mix gives the same bits for any number of threads, any executor, any instruction set, any
-// layout, any split of the batch and any checkpoints; and a chain those of its factors, called one
-// by one.
+// layout, any split of the batch and any checkpoints. A chain gives the same bits as calling its
+// factors one by one.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"
@@ -20,7 +20,7 @@ namespace {
 constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
                                        residual_kind::initial};
 
-// Factor `m` of a problem as a problem with a single factor.
+// Returns factor `m` of a problem as a problem with a single factor.
 template <class T>
 mix_problem<T> factor_of(mix_problem<T> const& p, index_t m) {
   mix_problem<T> single = p;
@@ -36,7 +36,7 @@ mix_problem<T> factor_of(mix_problem<T> const& p, index_t m) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("any checkpoints", T, float, float16) {
+TEST_CASE_TEMPLATE("same bits for any checkpoints", T, float, float16) {
   std::uint64_t seed = 20;
   for (index_t factors : {1, 2, 3, 5, 8})
     for (residual_kind residual : residuals) {
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("any layout", T, float, float16) {
       }
 }
 
-TEST_CASE_TEMPLATE("any number of threads, any executor", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("same bits for any number of threads and executor", T, float, bfloat16) {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = 60;
   for (extents3 e : {extents3{1, 40, 70}, extents3{5, 12, 33}, extents3{1, 9, 200}})
@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor", T, float, bfloat16) {
     }
 }
 
-// Long and short samples reach every kernel.
+// Long and short samples use different kernels; together they cover all of them.
 TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
@@ -99,8 +99,8 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
     }
 }
 
-// The host reads a row once for all sums of a block that have one of CHORD's near links to it.
-TEST_CASE_TEMPLATE("links of CHORD, on every instruction set", T, float, double, float16) {
+// The host loads a row once for all sums of a block that use it by a short CHORD link.
+TEST_CASE_TEMPLATE("CHORD links on every instruction set", T, float, double, float16) {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = 140;
   for (extents3 e : {extents3{1, 53, 40}, extents3{2, 24, 64}, extents3{1, 16, 33}})
@@ -108,7 +108,7 @@ TEST_CASE_TEMPLATE("links of CHORD, on every instruction set", T, float, double,
       ++seed;
       auto p = normal_mix<T>(e, 3, 6, residual, seed, all_lengths(e, seed));
       for (index_t k = 0; k < p.links; ++k)
-        for (index_t m = 0; m < p.factors; ++m) {  // ahead, behind, and all but CHORD's
+        for (index_t m = 0; m < p.factors; ++m) {  // forward, backward, and almost CHORD offsets
           index_t const chord = k == 0 ? 0 : index_t{1} << (k - 1);
           p.offsets[static_cast<std::size_t>(m * p.links + k)] = m == 0   ? chord
                                                                  : m == 1 ? -chord
@@ -120,8 +120,9 @@ TEST_CASE_TEMPLATE("links of CHORD, on every instruction set", T, float, double,
     }
 }
 
-// Tensors of a megabyte on cache lines are stored around the caches, and where a tile is whole,
-// while it is formed; the others have a last tile of 16 channels, or begin beside a line.
+// Tensors of a megabyte that are aligned to cache lines are written by streaming stores; full tiles
+// are stored while they are computed. The other cases have a last tile of 16 channels, or are not
+// aligned.
 TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
   if (!testing(backend_kind::host)) return;
   for (index_t channels : {64, 48})
@@ -187,7 +188,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, float16, bfloat16) {
   for (residual_kind residual : {residual_kind::per_factor, residual_kind::none}) {
     std::vector<index_t> const lengths{19, 8};
     auto const p = with_mode(normal_mix<T>({2, 19, 34}, 4, 5, residual, 91, lengths),
@@ -233,7 +234,8 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
   }
 }
 
-TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none for nothing") {
+TEST_CASE(
+    "the workspace may have any address and contents; it grows with the threads and is empty for empty tensors") {
   for (residual_kind residual : residuals) {
     auto const p =
         with_mode(normal_mix<float>({2, 21, 33}, 3, 4, residual, 100), ss::grad_mode::overwrite);

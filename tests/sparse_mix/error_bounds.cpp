@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix against long double with a proven error bound,
-// and, in integers, against the product of its factors as dense matrices.
+// sparse_mix compared with long double within a proven error bound and, for integers, with the
+// product of its factors as dense matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -24,7 +24,7 @@ struct results_shares {
   long double y = 0, dx = 0, dw = 0;
 };
 
-// Greatest ratio of an error to its bound.
+// Largest ratios of an error to its bound.
 template <class T>
 results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
   using math = mix_bounded<T>;
@@ -85,7 +85,7 @@ matrix sum(matrix a, matrix const& b) {
   return a;
 }
 
-// The chain of a sample as one matrix, the product of its factors.
+// Returns the chain of a sample as one matrix, the product of its factors.
 template <class T>
 matrix chain_matrix(mix_problem<T> const& p, index_t b) {
   auto const n = static_cast<std::size_t>(p.rows(b));
@@ -94,7 +94,7 @@ matrix chain_matrix(mix_problem<T> const& p, index_t b) {
     matrix w(n, std::vector<long long>(n));
     for (index_t i = 0; i < p.rows(b); ++i)
       for (index_t k = 0; k < p.links; ++k) {
-        // From the definition, independent of the bitwise oracle.
+        // Uses the definition, independently of the bitwise oracle.
         index_t j = i + p.offsets[static_cast<std::size_t>(m * p.links + k)];
         while (j < 0) j += p.rows(b);
         while (j >= p.rows(b)) j -= p.rows(b);
@@ -109,7 +109,7 @@ matrix chain_matrix(mix_problem<T> const& p, index_t b) {
   return whole;
 }
 
-// Small integers throughout, offsets near the length.
+// Returns a problem with small integer values and offsets near the length.
 mix_problem<double> integer_mix(extents3 e, index_t factors, index_t links, residual_kind residual,
                                 std::uint64_t seed) {
   auto p = normal_mix<double>(e, factors, links, residual, seed, all_lengths(e, seed));
@@ -130,9 +130,9 @@ mix_problem<double> integer_mix(extents3 e, index_t factors, index_t links, resi
 
 TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16, bfloat16) {
   results_shares worst, long_chains;
-  auto const raise = [](results_shares& greatest, results_shares const& shares) {
-    greatest = {std::max(greatest.y, shares.y), std::max(greatest.dx, shares.dx),
-                std::max(greatest.dw, shares.dw)};
+  auto const update_max = [](results_shares& max_shares, results_shares const& shares) {
+    max_shares = {std::max(max_shares.y, shares.y), std::max(max_shares.dx, shares.dx),
+                  std::max(max_shares.dw, shares.dw)};
   };
   auto const text = [](results_shares const& s) {
     return std::to_string(s.y) + ", " + std::to_string(s.dx) + " and " + std::to_string(s.dw);
@@ -149,16 +149,16 @@ TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16,
           CHECK(shares.y <= 1);
           CHECK(shares.dx <= 1);
           CHECK(shares.dw <= 1);
-          raise(worst, shares);
-          if (factors == 5 && links == 11) raise(long_chains, shares);
+          update_max(worst, shares);
+          if (factors == 5 && links == 11) update_max(long_chains, shares);
         });
       }
-  // A sum of one product has one rounding, which may reach its bound.
+  // A single product has one rounding, whose error may reach the bound.
   MESSAGE(type_name<T>() << ": errors of y, dx and dw take up " << text(worst)
                          << " of their bounds; in 5 factors of 11 links " << text(long_chains));
 }
 
-TEST_CASE("the product of the factors as matrices, and its transpose") {
+TEST_CASE("forward equals the product of the factor matrices, backward its transpose") {
   std::uint64_t seed = 1;
   for (index_t n : {1, 2, 3, 5, 8, 17, 64})
     for (residual_kind residual : residuals)
@@ -185,7 +185,8 @@ TEST_CASE("the product of the factors as matrices, and its transpose") {
       }
 }
 
-TEST_CASE("the adjoint, exactly: <dy, A x> = <A' dy, x>, and the same through every weight") {
+TEST_CASE(
+    "backward is the exact adjoint: <dy, A x> = <A' dy, x>, also with respect to the weights") {
   std::uint64_t seed = 50;
   for (residual_kind residual : residuals) {
     auto const p = integer_mix({3, 23, 37}, 3, 5, residual, ++seed);
@@ -199,7 +200,7 @@ TEST_CASE("the adjoint, exactly: <dy, A x> = <A' dy, x>, and the same through ev
     }
     CHECK(forward_product == backward_product);
     CHECK(forward_product != unmoved);
-    // y is affine in the weights of one factor, so the gradient's step is exact.
+    // y is affine in the weights of one factor, so a finite step along the gradient is exact.
     for (index_t m = 0; m < p.factors; ++m) {
       mix_problem<double> stepped = p;
       random_stream random(seed + 9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of sparse_mix against dual numbers and difference quotients; links to the same row have
-// separate gradients.
+// Gradients of sparse_mix compared with dual numbers and finite differences. Links to the same row
+// have separate gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -35,7 +35,7 @@ inline gradients backward_of(mix_problem<double> const& p, any_exec const& exec)
   return g;
 }
 
-// <dy, y> of a sample, in any arithmetic.
+// Returns <dy, y> of a sample, in any arithmetic.
 template <class Math>
 auto loss(mix_problem<double> const& p, index_t b, mix_values<Math> const& w,
           mix_values<Math> const& x) {
@@ -54,7 +54,7 @@ mix_problem<double> gradient_problem(residual_kind residual, std::uint64_t seed)
 
 }  // namespace
 
-TEST_CASE("dual numbers, to 1e-13") {
+TEST_CASE("gradients match dual numbers to 1e-13") {
   using math = mix_plain<mix_dual>;
   auto const number = [](double v) { return mix_dual{v, 0}; };
   for (residual_kind residual : residuals) {
@@ -87,9 +87,9 @@ TEST_CASE("dual numbers, to 1e-13") {
   }
 }
 
-// y is linear in x, and affine in any one weight: a central difference is the derivative, up to
-// rounding.
-TEST_CASE("difference quotients") {
+// y is linear in x and affine in each single weight, so a central difference equals the derivative
+// up to rounding.
+TEST_CASE("gradients match finite differences") {
   for (residual_kind residual : residuals) {
     auto p = gradient_problem(residual, 57);
     for_each_backend_once(p.number(), [&](any_exec const& exec) {
@@ -123,13 +123,13 @@ TEST_CASE("difference quotients") {
         worst = std::max(worst, std::fabs(quotient(p.x.elements()[i]) - g.dx.elements()[i]));
       for (std::size_t i = 0; i < p.w.size(); i += 5)
         worst = std::max(worst, std::fabs(quotient(p.w[i]) - g.dw[i]));
-      // Sums of 54 products of magnitudes below some thousand.
+      // Sums of 54 products with magnitudes of at most a few thousand.
       CHECK(worst < 1e-10);
     });
   }
 }
 
-TEST_CASE_TEMPLATE("links that meet in a row add up, and each has its gradient", T, float,
+TEST_CASE_TEMPLATE("links to the same row add up, and each has its own gradient", T, float,
                    float16) {
   // Links 0, 2 and 3 have the same row; in the last factor also 4 and 5.
   std::vector<index_t> const offsets = {2, 1, 9, -5, 3, 0, /**/ 2, 1, 9, -5, -14, 7};
@@ -161,7 +161,7 @@ TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, f
         CHECK(check_mix(p, exec) == "");
         CHECK(check_mix(with_mode(p, ss::grad_mode::overwrite), exec) == "");
       });
-      // Past a length dx = dy and dw = 0.
+      // In padding rows, dx = dy and dw = 0.
       for (index_t c = 0; c < e.channels; ++c)
         CHECK(static_cast<double>(decode(p.dx(1, 7, c)).value) ==
               doctest::Approx(static_cast<double>(decode(p.dx_before(1, 7, c)).value +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference implementation of sparse_mix from its definition,
-// one sample at a time, in any arithmetic: that of the element type, for exact bits; long double
-// with an error bound; dual numbers; integers.
+// Reference implementation of sparse_mix by its definition, one sample at a time, in any
+// arithmetic: that of the element type, for exact bits; long double with an error bound; dual
+// numbers; or integers.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -23,12 +23,13 @@ enum class residual_kind { per_factor, none, initial };
 struct mix_chain {
   index_t rows, channels, factors, links;
   residual_kind residual;
-  std::vector<index_t> offsets;  // of link k in factor m: [m * links + k]
+  std::vector<index_t>
+      offsets;  // [factors, links]: offset of link k in factor m is at m * links + k
 
   index_t offset(index_t link, index_t factor) const {
     return offsets[static_cast<std::size_t>(factor * links + link)];
   }
-  // The row that link k of row i reads; with `back`, the row whose link k reads row i.
+  // Returns the row that link k of row i reads; with `back`, the row whose link k reads row i.
   index_t linked(index_t i, index_t link, index_t factor, bool back = false) const {
     index_t const rest = offset(link, factor) % rows;
     return (i + (back ? -rest : rest) + rows) % rows;
@@ -44,7 +45,7 @@ struct mix_chain {
 template <class Math>
 using mix_values = std::vector<typename Math::number>;
 
-// V_0 .. V_M of a sample; w is [factors, rows, links], v is [rows, channels].
+// Returns V_0 .. V_M of a sample. w is [factors, rows, links], v is [rows, channels].
 template <class Math>
 std::vector<mix_values<Math>> mix_states(mix_chain const& s, mix_values<Math> const& w,
                                          mix_values<Math> const& v) {
@@ -70,7 +71,7 @@ struct mix_gradient {
   mix_values<Math> dx, dw;  // accumulators, not yet rounded to the element type
 };
 
-// `dw` begins with zeros, or with a gradient to accumulate to.
+// `dw` initially holds zeros, or a gradient to accumulate into.
 template <class Math>
 mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
                                  std::vector<mix_values<Math>> const& states, mix_values<Math> dz,
@@ -115,7 +116,7 @@ mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
   return {dx, dw};
 }
 
-// The arithmetic of the operator on elements T.
+// Arithmetic of the operator for elements T.
 template <class T>
 struct mix_exact {
   using number = slicesort::detail::accumulator_t<T>;
@@ -150,10 +151,10 @@ struct mix_dual {
 // A value, the error bound of the operator's result and, for an accumulator, the sum of the
 // magnitudes of its terms and the maximum of their roundings.
 //
-// A sum of which no term goes through more than n roundings is wrong by at most gamma_n = n u / (1
+// If no term of a sum goes through more than n roundings, the error is at most gamma_n = n u / (1
 // - n u) times the sum of the terms' magnitudes (u: half a unit of the accumulator's last place); a
 // narrower element type adds half a unit of its last place. Errors of inputs propagate through the
-// same sums of absolute values. Underflow adds half the least number at each rounding.
+// same sums of absolute values. Underflow adds half the smallest subnormal number per rounding.
 template <class T>
 struct mix_bounded {
   struct number {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of sparse_mix with their expected results, bit for bit.
+// sparse_mix problems with their expected results, bit for bit.
 #pragma once
 
 #include "oracle.hpp"
@@ -23,7 +23,7 @@
 
 namespace support {
 
-// Topology of arbitrary offsets, [factors][links].
+// Topology with arbitrary offsets, [factors][links].
 struct any_links {
   std::vector<index_t> table;
   index_t count = 0;
@@ -41,10 +41,10 @@ struct mix_problem {
   std::vector<index_t> offsets;  // [factors][links]
   tensor<T> x, dy;
   std::vector<T> w;              // [factors, batch, length, links]
-  bool shared_weights = false;   // true if all samples share those of the first
+  bool shared_weights = false;   // true if all samples use the first sample's weights
   std::vector<index_t> lengths;  // may be empty
   ss::grad_mode mode = ss::grad_mode::overwrite;
-  tensor<T> dx_before;  // initial gradients, to accumulate to
+  tensor<T> dx_before;  // initial gradients, for accumulation
   std::vector<T> dw_before;
   std::string title;
   // Expected results.
@@ -78,7 +78,7 @@ struct mix_problem {
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
 };
 
-// f(op) with the operator of a problem.
+// Calls f(op) with the operator of a problem.
 template <class T, class F>
 void with_mix(mix_problem<T> const& p, ss::checkpoints saved, F const& f) {
   any_links const topology{p.offsets, p.links};
@@ -90,7 +90,7 @@ void with_mix(mix_problem<T> const& p, ss::checkpoints saved, F const& f) {
     f(ss::sparse_mix<any_links, ss::residual::initial>(topology, saved));
 }
 
-// Numbers of one sample for an oracle; make(element) makes each.
+// Converts the values of one sample for an oracle by make(element).
 template <class Math, class T, class Make>
 mix_values<Math> rows_of_sample(mix_problem<T> const& p, tensor<T> const& t, index_t b,
                                 Make const& make) {
@@ -115,11 +115,11 @@ void solve(mix_problem<T>& p) {
   using math = mix_exact<T>;
   using wide = typename math::number;
   auto const widened = [](T v) { return static_cast<wide>(v); };
-  bool const adds = p.mode == ss::grad_mode::accumulate;
+  bool const accumulates = p.mode == ss::grad_mode::accumulate;
   p.states.assign(static_cast<std::size_t>(p.factors), p.x);
   p.y = p.x;
-  p.dx = adds ? p.dx_before : tensor<T>(p.e);
-  p.dw = adds ? p.dw_before : std::vector<T>(p.w.size());
+  p.dx = accumulates ? p.dx_before : tensor<T>(p.e);
+  p.dw = accumulates ? p.dw_before : std::vector<T>(p.w.size());
   auto const stored = [](wide sum) { return with_canonical_nan(static_cast<T>(sum)); };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
@@ -133,7 +133,7 @@ void solve(mix_problem<T>& p) {
         T const& dy = p.dy(b, i, c);
         T& dx = p.dx(b, i, c);
         wide const sum = mixed ? g.dx[chain.at(i, c)] : widened(dy);
-        dx = adds ? stored(widened(dx) + sum) : mixed ? stored(sum) : dy;
+        dx = accumulates ? stored(widened(dx) + sum) : mixed ? stored(sum) : dy;
         if (!mixed) continue;
         p.y(b, i, c) = stored(states.back()[chain.at(i, c)]);
         for (std::size_t m = 1; m < p.states.size(); ++m)
@@ -160,7 +160,7 @@ inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t 
     if (random.below(3) == 0)
       offsets.push_back(special[random.below(9)]);
     else if (!offsets.empty() && random.below(5) == 0)
-      offsets.push_back((offsets.back() % n) - n);  // the same row as the link before
+      offsets.push_back((offsets.back() % n) - n);  // the same row as the previous link
     else
       offsets.push_back(static_cast<index_t>(random.below(static_cast<std::uint64_t>(4 * n))) -
                         2 * n);
@@ -168,7 +168,7 @@ inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t 
   return offsets;
 }
 
-// No lengths, or a random length for each sample.
+// Returns no lengths, or a random length per sample.
 inline std::vector<index_t> all_lengths(extents3 e, std::uint64_t seed) {
   random_stream random(seed);
   std::vector<index_t> lengths;
@@ -199,7 +199,8 @@ tensor<T> normal_values(extents3 e, std::uint64_t seed) {
   return t;
 }
 
-// Values that stay bounded through a chain, random offsets; some share their weights or accumulate.
+// Returns a problem with values that stay bounded through a chain, and random offsets. Some
+// problems share weights or accumulate gradients.
 template <class T>
 mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_kind residual,
                           std::uint64_t seed, std::vector<index_t> lengths = {}) {
@@ -228,7 +229,7 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
   solve(p);
   return p;
 }
-// Random problem of a shape within `limits`.
+// Returns a random problem with a shape within `limits`.
 template <class T>
 mix_problem<T> any_mix(extents3 limits, index_t factors, index_t links, residual_kind residual,
                        std::uint64_t seed) {

@@ -28,7 +28,7 @@ T not_a_number() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("special values spread as in any sum of products", T, float, double, float16,
+TEST_CASE_TEMPLATE("special values propagate as in any sum of products", T, float, double, float16,
                    bfloat16) {
   std::uint64_t seed = 2;
   for (input_kind kind : {input_kind::specials, input_kind::rare_specials, input_kind::signed_zeros,
@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("special values spread as in any sum of products", T, float, 
 }
 
 TEST_CASE_TEMPLATE("the sign of a zero", T, float, double, float16, bfloat16) {
-  // A sum begins with the residual, or with +0.
+  // A sum starts with the residual, or with +0.
   T const minus_zero = from_bits<T>(format_of<T>().sign());
   for (residual_kind residual : residuals) {
     auto p = normal_mix<T>({1, 4, 33}, 1, 0, residual, 2);
@@ -66,14 +66,14 @@ TEST_CASE_TEMPLATE("the sign of a zero", T, float, double, float16, bfloat16) {
     solve(p);
     bool const negative = residual != residual_kind::none;
     CHECK(bits_of(p.y(0, 2, 5)) == (negative ? format_of<T>().sign() : 0));
-    // `initial` sums gradients from +0 on.
+    // With residual `initial`, sums of gradients start with +0.
     CHECK(bits_of(p.dx(0, 2, 5)) ==
           (residual == residual_kind::per_factor ? format_of<T>().sign() : 0));
     for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
   }
 }
 
-TEST_CASE_TEMPLATE("rows past a length take no part, whatever they hold", T, float, float16) {
+TEST_CASE_TEMPLATE("padding rows have no effect, whatever their values", T, float, float16) {
   extents3 const e{5, 14, 34};
   for (residual_kind residual : residuals) {
     auto p = normal_mix<T>(e, 4, 5, residual, 8, {14, 1, 0, 7, 13});
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("rows past a length take no part, whatever they hold", T, flo
   }
 }
 
-TEST_CASE_TEMPLATE("rows past a length keep every bit", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("padding rows are copied bit for bit", T, float, double, float16, bfloat16) {
   extents3 const e{2, 9, 33};
   auto p = normal_mix<T>(e, 2, 3, residual_kind::per_factor, 14, {4, 0});
   p.x.elements() = make_column<T>(input_kind::all_nan, p.x.elements().size(), 3);
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("rows past a length keep every bit", T, float, double, float1
   });
 }
 
-TEST_CASE_TEMPLATE("a NaN reaches the rows that are linked to it, and no other", T, float, double) {
+TEST_CASE_TEMPLATE("a NaN affects only the rows that are linked to it", T, float, double) {
   std::vector<index_t> const links = {0, 2, -3};
   ss::sparse_mix const op{ss::topology::offsets{{links.data(), 3}}};
   extents3 const e{2, 11, 40};

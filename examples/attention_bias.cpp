@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention biases and their gradients: ALiBi and T5, which depend on the distance of key and
-// query, and a map that all samples and heads share. Also dropout.
+// Attention biases and their gradients: ALiBi and T5, which depend on the distance between key and
+// query, and a bias map that all samples and heads share. Also shows dropout.
 #include <slicesort/slicesort.hpp>
 
 #include <algorithm>
@@ -28,13 +28,13 @@ std::vector<float> alibi(index_t heads, index_t queries, index_t keys) {
 // [/snippet alibi]
 
 // [snippet t5]
-// T5: a learned table of 32 numbers per head, 16 of them for keys after the query. Distances below
-// 8 have a bucket each; the buckets of larger ones, up to 128, grow geometrically.
+// T5: a learned table of 32 biases per head, 16 of them for keys after the query. Each distance
+// below 8 has its own bucket. Larger distances share buckets that grow geometrically up to 128.
 index_t bucket(index_t distance) {
-  index_t const side = distance > 0 ? 16 : 0, far = std::abs(distance);
-  if (far < 8) return side + far;
-  double const log = std::log(static_cast<double>(far) / 8) / std::log(128.0 / 8);
-  return side + std::min<index_t>(8 + static_cast<index_t>(log * 8), 15);
+  index_t const first = distance > 0 ? 16 : 0, magnitude = std::abs(distance);
+  if (magnitude < 8) return first + magnitude;
+  double const log = std::log(static_cast<double>(magnitude) / 8) / std::log(128.0 / 8);
+  return first + std::min<index_t>(8 + static_cast<index_t>(log * 8), 15);
 }
 std::vector<float> t5(std::vector<float> const& table, index_t heads, index_t queries,
                       index_t keys) {
@@ -44,7 +44,7 @@ std::vector<float> t5(std::vector<float> const& table, index_t heads, index_t qu
       bias.push_back(table[static_cast<std::size_t>(32 * h + bucket(distance))]);
   return bias;
 }
-// Computes the table's gradient from the bias gradient, which already sums the pairs of a distance.
+// Computes the table gradient from the bias gradient, which already sums all pairs at a distance.
 std::vector<float> t5_gradient(std::vector<float> const& dbias, index_t heads, index_t queries,
                                index_t keys) {
   std::vector<float> dtable(static_cast<std::size_t>(32 * heads));
@@ -67,7 +67,7 @@ void print(char const* name, std::vector<float> const& y) {
 int main() {
   index_t const batch = 2, heads = 2, queries = 3, keys = 4;
   ss::extents4 const q_shape{batch, heads, queries, 1}, k_shape{batch, heads, keys, 1};
-  std::vector<float> const q_data(12, 0), k_data(16, 0);  // scores of 0: the bias decides
+  std::vector<float> const q_data(12, 0), k_data(16, 0);  // all scores are 0: only the bias matters
   std::vector<float> const v_data = {1, 2, 3, 4, 1, 2, 3, 4, 4, 3, 2, 1, 4, 3, 2, 1};
   std::vector<float> const dy_data = {1, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 1};
   std::vector<float> y_data(12), state_data(24);
@@ -113,7 +113,7 @@ int main() {
   print("dmap", dmap);
 
   // [snippet dropout]
-  // Training takes a new seed for each step; backward takes the seed of its forward.
+  // Use a new seed for each training step, and the same seed in forward and backward.
   ss::dropout const drop{0.25, 3};  // a quarter of the weights, seed 3
   op.forward(exec, {q, k, v}, y, state, memory, drop);
   // [/snippet dropout]

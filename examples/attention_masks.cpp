@@ -15,7 +15,7 @@ namespace ss = slicesort;
 namespace {
 
 // [snippet custom]
-// Several documents are packed into a sequence; a query attends to the keys of its document.
+// Several documents packed into one sequence: a query attends to the keys of its own document.
 struct same_document {
   ss::tensor1<ss::index_t const> document;  // document of each row, ascending
 
@@ -40,16 +40,16 @@ struct same_document {
 };
 // [/snippet custom]
 
-// Draws a line for each of 16 queries, with a '#' for each key that it attends to.
+// Draws one line per query, of 16, with a '#' for each key that the query attends to.
 using lines = std::vector<std::string>;
 template <class Mask>
 lines picture(Mask mask) {
   ss::index_t const n = 16;
   float const zero = 0;
-  ss::tensor4<float const> const same(&zero, {1, 1, n, 1}, {0, 0, 0, 0});
+  ss::tensor4<float const> const zeros(&zero, {1, 1, n, 1}, {0, 0, 0, 0});
   // [snippet map]
   ss::softmax_attention<Mask> const op{mask};
-  ss::attention_inputs<float> const in{same, same, same, {}};
+  ss::attention_inputs<float> const in{zeros, zeros, zeros, {}};
   ss::dense_matrix const map = ss::equivalent_matrix(op, in, 0, 0);  // sample 0, head 0
   // [/snippet map]
   lines rows;
@@ -82,7 +82,7 @@ int main() {
   bigbird.seed = 7;
   bigbird.keys = 16;
 
-  // Four blocks of four: an element per block of queries, a bit per block of keys, lowest first.
+  // Four blocks of four rows: one element per query block, one bit per key block, lowest bit first.
   std::uint8_t const bits[] = {0b0101, 0b0010, 0b1100, 0b1001};
   mask::block_pairs const pairs{ss::tensor1<std::uint8_t const>(bits, 4), 4, 16};
   // [/snippet compose]
@@ -103,9 +103,9 @@ int main() {
 
   ss::softmax_attention<same_document> const op{packed};
   float zero = 0;
-  ss::tensor4<float const> const eight(&zero, {1, 1, 8, 1}, {0, 0, 0, 0});
+  ss::tensor4<float const> const eight_rows(&zero, {1, 1, 8, 1}, {0, 0, 0, 0});
   std::vector<float> y(8);
-  ss::attention_inputs<float> const in{eight, eight, eight, {}};
+  ss::attention_inputs<float> const in{eight_rows, eight_rows, eight_rows, {}};
   std::printf("%s\n", op.forward(ss::exec::dry_run{ss::exec::host{}}, in, ss::view(y, {1, 1, 8, 1}),
                                  ss::no_saved)
                           .message);

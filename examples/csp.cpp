@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channel-wise sample permutation: shifts each channel along the sequence, then sorts the rows of
-// each group. As attention, it multiplies each channel by a permutation matrix; `from` prints the
-// column of each row's one. docs/operators/pictures/draw_attention.py draws the output.
+// each group. Viewed as attention, it multiplies each channel by a permutation matrix. The numbers
+// after `from` are the columns of the matrix's ones, row by row.
+// docs/operators/pictures/draw_attention.py draws the output.
 #include <slicesort/csp.hpp>
 
 #include <cstddef>
@@ -79,14 +80,14 @@ int main() {
 
   // [snippet policies]
   ss::csp const shift_only{ss::group_size{1}};
-  ss::csp const like_the_first{ss::group_size{4}, ss::shift::linear{}, ss::reference{0}};
-  ss::csp const each_its_own{ss::group_size{4}, ss::shift::linear{}, ss::ascending{}};
+  ss::csp const by_reference{ss::group_size{4}, ss::shift::linear{}, ss::reference{0}};
+  ss::csp const by_channel{ss::group_size{4}, ss::shift::linear{}, ss::ascending{}};
   ss::csp const published{ss::group_size{2}, ss::shift::linear_step{2}, ss::ascending{}};
   ss::csp const complete{ss::group_count{1}, ss::shift::none{}, ss::ascending{}};
   // [/snippet policies]
   show("shift only", shift_only, x);
-  show("reference", like_the_first, x);
-  show("ascending", each_its_own, x);
+  show("reference", by_reference, x);
+  show("ascending", by_channel, x);
   show("published code", published, x);
   show("complete", complete, x);
 }

@@ -9,11 +9,11 @@
 namespace ss = slicesort;
 
 // [snippet shift]
-// Shifts channel 2k by (k + 1) * step rows and channel 2k + 1 by as many in the other direction.
+// Shifts channel 2k by (k + 1) * step rows and channel 2k + 1 by the same number backwards.
 struct alternating {
   ss::index_t step;
 
-  // Any integer: it is taken modulo the sample's length.
+  // May return any integer: it is reduced modulo the length of the sample.
   ss::index_t shift(ss::index_t channel, ss::index_t /*channels*/, ss::index_t /*length*/) const {
     ss::index_t const rows = step * (channel / 2 + 1);
     return channel % 2 == 0 ? rows : -rows;
@@ -26,7 +26,7 @@ struct alternating {
 // [/snippet shift]
 
 // [snippet alignment]
-// Every group takes the order of the last channel.
+// Each group is permuted into the order of its last channel.
 struct last_channel {
   ss::index_t reference_channel(ss::index_t channels) const { return channels - 1; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With a thread pool of the caller, the library starts no threads. A pool is any type with
+// Runs the library on the caller's thread pool, without threads of its own. A pool is any type with
 // `parallel_for(n, f)`, which calls f(i) once for each i below n and returns when all are done.
 #include "support/thread_pool.hpp"
 

@@ -12,8 +12,8 @@
 namespace ss = slicesort;
 
 // [snippet]
-// Small tiles, so that more blocks share a multiprocessor, and short runs, so that columns of a
-// thousand rows are merged.
+// Small tiles let more blocks share a multiprocessor; short runs force the merge path even for 1000
+// rows.
 struct small_blocks {
   ss::sort_tuning operator()(ss::device_info device, std::size_t element_bytes,
                              ss::sort_tuning tuning) const {
@@ -64,7 +64,7 @@ int main() {
   result const first = sort(exec, x, shape), second = sort(exec.tune(small_blocks{}), x, shape);
   std::printf("smallest and largest of the first column: %d %d\n",
               static_cast<int>(first.y.front()), static_cast<int>(first.y[999 * 3]));
-  std::printf("another tuning: %s\n", first == second ? "the same bits" : "other bits");
+  std::printf("another tuning: %s\n", first == second ? "the same bits" : "different bits");
 }
 
 // output:

@@ -11,15 +11,15 @@
 namespace ss = slicesort;
 
 // [snippet]
-// A framework's bfloat16: 16 bits, and conversions from and to float.
+// A framework's bfloat16: 16 bits, and conversions to and from float.
 struct their_bfloat16 {
   std::uint16_t bits;
   their_bfloat16() = default;
   explicit their_bfloat16(float value) : bits(ss::bfloat16(value).bits) {}
   explicit operator float() const {
-    ss::bfloat16 same;
-    same.bits = bits;
-    return static_cast<float>(same);
+    ss::bfloat16 value;
+    value.bits = bits;
+    return static_cast<float>(value);
   }
 };
 

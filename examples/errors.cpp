@@ -25,8 +25,8 @@ int main() {
     std::printf("%s\n", e.what());
   }
 
-  ss::tensor3<float> const shorter(y_data.data(), {1, 3, 3});
-  if (ss::status const status = op.forward(ss::exec::dry_run{exec}, x, shorter, perm, memory);
+  ss::tensor3<float> const short_y(y_data.data(), {1, 3, 3});
+  if (ss::status const status = op.forward(ss::exec::dry_run{exec}, x, short_y, perm, memory);
       !status)
     std::printf("%s\n", status.message);
   // [/snippet]
@@ -46,10 +46,10 @@ int main() {
   report(op.forward(ss::exec::dry_run{ss::exec::host{0}}, x, y, perm, memory));
 
   ss::tensor3<float const> const large(x_data.data(), {1, 65537, 1});
-  ss::tensor3<std::uint16_t> const narrow(perm_data.data(), {1, 65537, 1});
-  ss::tensor3<float> const elsewhere(x_data.data() + 65537,
-                                     {1, 65537, 1});  // a dry run never reads data
-  report(op.forward(ss::exec::dry_run{exec}, large, elsewhere, narrow, memory));
+  ss::tensor3<std::uint16_t> const perm16(perm_data.data(), {1, 65537, 1});
+  ss::tensor3<float> const other_memory(x_data.data() + 65537,
+                                        {1, 65537, 1});  // a dry run never reads data
+  report(op.forward(ss::exec::dry_run{exec}, large, other_memory, perm16, memory));
 }
 
 // clang-format off

@@ -31,12 +31,12 @@ int main() {
   std::vector<float> const x = {3, 10, 1, 40, 2, 30, 0, 20, 7, 5, 7, 6, 9, 8, 7, 7};
   std::vector<float> const dy = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<float> y(x.size());
-  std::vector<float> dx(x.size(), 100.0f);  // a gradient to add to
+  std::vector<float> dx(x.size(), 100.0f);  // gradient to accumulate into
   std::vector<std::uint16_t> perm(x.size());
 
   // [snippet]
   ss::slicing_sort<> const op;   // every channel ascends
-  ss::exec::host const exec{2};  // two threads; `{}` is the calling thread alone
+  ss::exec::host const exec{2};  // two threads; `{}`: only the calling thread
   ss::scratch memory;            // grows to the size that the calls need
   op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
   op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory,

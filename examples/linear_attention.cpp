@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear attention: forward and backward, feature maps of five papers, directions, lengths, and a
 // user-defined feature map. Compares outputs with sums over all pairs, and gradients with
-// difference quotients.
+// finite differences.
 #include <slicesort/linear_attention.hpp>
 #include <slicesort/policies/products.hpp>
 #include <slicesort/random_rows.hpp>
@@ -52,8 +52,8 @@ void print(char const* name, numbers const& y, bool holds) {
   std::printf("   %s\n", holds ? "true" : "false");
 }
 
-// Reference output: a weight for each pair of rows, divided by divisor(sum of the query's weights).
-// phi(x, i) returns the features of row i.
+// Computes the reference output from one weight per pair of rows, and divides it by
+// divisor(sum of the query's weights). phi(x, i) returns the features of row i.
 template <class Phi, class Divisor>
 numbers pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi,
                      Divisor const& divisor, bool causal = false) {
@@ -144,7 +144,7 @@ void call() {
             1e-14);
 
   // [snippet native]
-  // On a GPU, multiplies bfloat16 and float16 on tensor cores: faster, with other rounding.
+  // On a GPU, multiplies bfloat16 and float16 on tensor cores: faster, but rounded differently.
   ss::linear_attention const native{ss::direction::causal{}, ss::products::native};
   // [/snippet native]
   numbers const exact = y_data;
@@ -202,7 +202,7 @@ void papers() {
         pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps));
 
   numbers const w_data = random_features(features);
-  // Both heads share the rows of the first, so that one reference serves both.
+  // Both heads use the rows of the first head, so that one reference serves both.
   auto const w = ss::tensor3<double const>(w_data.data(), {1, features, shape.channels});
   auto const products = [&](double const* x) {
     numbers u;

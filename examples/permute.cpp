@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Permute: applies the permutation that a sort saved to other tensors. This gives the sort's
-// forward-mode derivative and its second derivative; difference quotients confirm both.
+// forward-mode derivative and its second derivative; finite differences confirm both.
 #include <slicesort/permute.hpp>
 #include <slicesort/slicing_sort.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffle: permutes rows at random. The order depends on the seed alone, not on the machine.
+// Shuffle: permutes rows randomly. The order depends on the seed alone, not on the machine.
 #include <slicesort/shuffle.hpp>
 
 #include <cstdio>

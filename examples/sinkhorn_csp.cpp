@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relaxed CSP: approaches the permutation as tau falls, and has a gradient of the reference.
+// Relaxed CSP: approaches the permutation as tau falls. The reference channel has a gradient too.
 #include <slicesort/csp.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 

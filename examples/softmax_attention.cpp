@@ -70,7 +70,7 @@ void train() {
   print("dbias", {dbias_data.begin() + 10, dbias_data.end()}, 5);
 
   // [snippet whole]
-  // Keeps the whole map in memory. Products use the library's loops; ss::materialized<ss::cblas>
+  // Stores the whole map. The library computes the matrix products; ss::materialized<ss::cblas>
   // uses a BLAS.
   ss::softmax_attention<ss::mask::causal, ss::materialized<>> const materialized;
   ss::extents4 const pairs = materialized.saved_extents(q.extents(), v.extents());  // [1, 2, 5, 5]
@@ -97,7 +97,7 @@ void infer() {
   auto const y = ss::view(y_data, shape);
   ss::exec::host const exec;
   // [snippet native]
-  // Uses the processor's bfloat16 instruction where it has one: faster, with other rounding.
+  // Uses the processor's bfloat16 instruction where it has one: faster, but rounded differently.
   ss::softmax_attention<ss::mask::causal> const native{ss::products::native};
   ss::scratch memory;
   native.forward(exec, {q, k, v}, y, ss::no_saved, memory);

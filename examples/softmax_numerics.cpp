@@ -70,11 +70,11 @@ column sorted(column const& x) {
   return y;
 }
 
-// Means over the trials.
+// Statistics, averaged over the trials.
 struct statistics {
   double deviation = 0, difference = 0, equal = 0;
 
-  // Adds a trial's output y and `expected`, to which it is equal in exact arithmetic.
+  // Adds the output y of one trial. In exact arithmetic it equals `expected`.
   void add(column const& y, column const& expected, int trials) {
     auto const n = static_cast<double>(y.size());
     double mean = 0, squares = 0, distance = 0, matches = 0;

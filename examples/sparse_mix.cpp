@@ -34,7 +34,7 @@ void train() {
   ss::index_t const factors = ss::ceil_log2(shape.length);
   ss::index_t const links = ss::topology::chord{}.links(factors);
 
-  // A weight for every factor, sample, row and link. (All are 1; in the paper MLPs compute them.)
+  // A weight for every factor, sample, row and link. (All are 1; the paper computes them by MLPs.)
   ss::stack_extents const weights{factors, shape.batch, shape.length, links};
   auto w_data = elements(weights.size(), 1), dw_data = w_data;
   auto const w = ss::view(w_data, weights), dw = ss::view(dw_data, weights);
@@ -55,7 +55,7 @@ void train() {
 
   auto const first = dw_data;
   // [snippet frugal]
-  // Saves no state (`ss::save_every(2)`: every other one); results have the same bits.
+  // Saves no states (`ss::save_every(2)` saves every other one). The results are bitwise the same.
   ss::sparse_mix const frugal{ss::topology::chord{}, ss::recompute};
   frugal.forward(exec, x, w, y, ss::no_saved, memory);
   frugal.backward(exec, dy, x, w, ss::no_saved, dx, dw, memory);
@@ -76,7 +76,7 @@ void train() {
 struct both_ways {
   ss::index_t reach;  // links in each direction
 
-  // Any integer: it is taken modulo the sample's length.
+  // May return any integer: it is reduced modulo the length of the sample.
   ss::index_t offset(ss::index_t link, ss::index_t /*factor*/) const {
     if (link == 0) return 0;
     ss::index_t const distance = ss::index_t{1} << (link - 1) / 2;

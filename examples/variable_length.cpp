@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A padded batch: `lengths[b]` rows of sample b are valid. Padding of x and of the gradient is
-// copied through and never read for results.
+// copied to the output and does not affect other rows.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workspace sizes: queries the size first, so that the call allocates nothing, and prints the sizes
-// of other shapes. A query is arithmetic and reads no tensor.
+// of other shapes. A query only does arithmetic and reads no tensor.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstddef>

@@ -19,7 +19,7 @@ struct reverse {  // y[n] = x[N - 1 - n]
   void backward(ss::exec::host exec, ss::tensor3<T const> dy, ss::tensor3<T> dx) const {
     forward(exec, dy, dx);
   }
-  // Oracles compute one sample in double.
+  // Reference results for one sample, in double.
   void expected(ss::tensor3<double const> x, ss::tensor3<double> y) const {
     ss::index_t const last = x.extents().length - 1;
     for (ss::index_t n = 0; n <= last; ++n)

@@ -34,7 +34,8 @@ using optional_array = std::optional<array>;
   throw ss::invalid_argument(sentence);
 }
 
-/// Calls `f` with a zero of the array's element type; throws for types that no operator takes.
+/// Calls `f` with a value of the array's element type, for `decltype`. Throws if no operator
+/// supports the type.
 template <class F>
 void with_element(array const& tensor, F const& f) {
   switch (tensor.type) {
@@ -51,7 +52,7 @@ void with_element(array const& tensor, F const& f) {
              ": the dtype must be float32, float64, float16 or bfloat16");
   }
 }
-/// Like `with_element`, for operators that take float and double only.
+/// Like `with_element`, for operators that support only float and double.
 template <class F>
 void with_float(array const& tensor, F const& f) {
   switch (tensor.type) {
@@ -123,7 +124,7 @@ View<T> view4(array const& tensor, char const* axes = "[batch, heads, length, ch
           {tensor.extents[0], tensor.extents[1], tensor.extents[2], tensor.extents[3]},
           {tensor.strides[0], tensor.strides[1], tensor.strides[2], tensor.strides[3]}};
 }
-/// Returns a null view if there is no array.
+/// Returns a null view if the array is missing.
 template <class T>
 ss::tensor3<T> view3_or_none(optional_array const& tensor, char const* axes) {
   return tensor ? view3<T>(*tensor, axes) : ss::tensor3<T>{};
@@ -148,19 +149,19 @@ inline ss::index_tensor3 index_view(array const& tensor) {
       refuse(std::string(tensor.name) + ": the dtype must be uint16, int32 or uint32");
   }
 }
-/// Returns the state that forward writes, or `no_saved` if there is no array.
+/// Returns a view of the state that forward writes, or `no_saved` if the array is missing.
 inline ss::saved_permutation saved(optional_array const& tensor) {
   if (tensor) return {index_view(*tensor)};
   return ss::no_saved;
 }
 
-/// Returns the sample lengths, int64, or a null view (all rows are valid) if there is no array. An
-/// empty array may have a null pointer, so it gets another one.
+/// Returns the sample lengths, int64, or a null view (all rows are valid) if the array is missing.
+/// Replaces the null pointer of an empty array, which would mean the same as a null view.
 inline ss::tensor1<index_t const> lengths_of(optional_array const& tensor) {
-  static constexpr index_t unused = 0;
+  static constexpr index_t placeholder = 0;
   if (!tensor) return {};
   auto const lengths = view1<index_t const>(*tensor, "[batch]");
-  return lengths.data() != nullptr ? lengths : ss::tensor1<index_t const>(&unused, 0);
+  return lengths.data() != nullptr ? lengths : ss::tensor1<index_t const>(&placeholder, 0);
 }
 
 }  // namespace bindings

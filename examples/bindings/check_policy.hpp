@@ -11,9 +11,10 @@
 
 namespace bindings {
 
-/// Throws if a policy is invalid. `kind` is the argument's name: order, shift, alignment or groups,
-/// for `extent` channels; topology, for `extent` factors; or mask. Returns the rows of a group, or
-/// minus the number of groups; the links of a topology; otherwise 0.
+/// Throws if a policy is invalid. `kind` is the argument's name: order, shift, alignment, groups,
+/// topology or mask. `extent` is the number of factors for a topology, of channels otherwise.
+/// Returns the rows per group (or the negated number of groups) for groups, the number of links for
+/// a topology, and 0 for the others.
 inline index_t check_policy(std::string const& kind, std::string const& text, index_t extent) {
   auto const require = [&](char const* error) {
     if (error != nullptr) refuse(kind + " \"" + text + "\": " + error);
@@ -36,7 +37,7 @@ inline index_t check_policy(std::string const& kind, std::string const& text, in
     require(topology.validate(extent));
     return topology.links(extent);
   } else if (kind == "mask") {
-    constexpr index_t keys = 1;  // any number: parameters that depend on it are derived from it
+    constexpr index_t keys = 1;  // arbitrary: dependent parameters are derived from it
     require(named_mask(text, keys).validate(keys));
   } else {
     refuse("there is no kind of policy called \"" + kind + "\"");

@@ -31,7 +31,7 @@ auto with_csp(csp_policies const& policies, F const& f) {
 
 }  // namespace detail
 
-/// Shape and dtype of the saved state. Groups of one row save nothing, and ignore their array.
+/// Shape and dtype of the saved state. Groups of one row save nothing; their array is ignored.
 struct csp_state {
   ss::extents3 extents;
   dtype type;
@@ -49,8 +49,8 @@ template <class Call>
 void csp(Call& call, csp_policies const& policies, array const& x, array const& y,
          optional_array const& order, optional_array const& lengths) {
   detail::with_csp(policies, [&](auto const& op) {
-    with_element(x, [&](auto zero) {
-      using T = decltype(zero);
+    with_element(x, [&](auto element) {
+      using T = decltype(element);
       auto const x_view = view3<T const>(x);
       op.forward(call.exec, x_view, view3<T>(y), saved(order), call.memory, lengths_of(lengths));
     });
@@ -60,8 +60,8 @@ template <class Call>
 void csp_backward(Call& call, csp_policies const& policies, array const& dy, array const& order,
                   array const& dx, optional_array const& lengths) {
   detail::with_csp(policies, [&](auto const& op) {
-    with_element(dy, [&](auto zero) {
-      using T = decltype(zero);
+    with_element(dy, [&](auto element) {
+      using T = decltype(element);
       auto const dy_view = view3<T const>(dy);
       op.backward(call.exec, dy_view, index_view(order), view3<T>(dx), call.memory,
                   lengths_of(lengths));
@@ -85,8 +85,8 @@ template <class Call>
 void sinkhorn_csp(Call& call, sinkhorn_policies const& policies, array const& x, array const& y,
                   optional_array const& lengths) {
   auto const op = policies.op();
-  with_float(x, [&](auto zero) {
-    using T = decltype(zero);
+  with_float(x, [&](auto element) {
+    using T = decltype(element);
     auto const x_view = view3<T const>(x);
     op.forward(call.exec, x_view, view3<T>(y), call.memory, lengths_of(lengths));
   });
@@ -95,8 +95,8 @@ template <class Call>
 void sinkhorn_csp_backward(Call& call, sinkhorn_policies const& policies, array const& dy,
                            array const& x, array const& dx, optional_array const& lengths) {
   auto const op = policies.op();
-  with_float(dy, [&](auto zero) {
-    using T = decltype(zero);
+  with_float(dy, [&](auto element) {
+    using T = decltype(element);
     auto const dy_view = view3<T const>(dy);
     op.backward(call.exec, dy_view, view3<T const>(x), view3<T>(dx), call.memory,
                 lengths_of(lengths));

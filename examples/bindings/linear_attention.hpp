@@ -12,7 +12,7 @@
 namespace bindings {
 
 /// Arguments of linear attention besides its tensors. `direction` is noncausal or causal; "both" is
-/// a deprecated name of noncausal.
+/// a deprecated alias of noncausal.
 struct linear_attention_arguments {
   std::string feature, divisor, direction;
   optional_array lengths, query_lengths;
@@ -20,7 +20,7 @@ struct linear_attention_arguments {
   auto valid() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
 };
 
-/// Inputs or gradients of linear attention; only random features have w.
+/// Inputs or gradients of linear attention; only random feature maps have w.
 struct linear_attention_arrays {
   array q, k, v;
   optional_array w;
@@ -96,21 +96,21 @@ template <class Call>
 void linear_attention(Call& call, linear_attention_arguments const& arguments,
                       linear_attention_arrays const& arrays, array const& y) {
   detail::with_linear_attention(arguments, [&](auto const& op) {
-    with_element(arrays.q, [&](auto zero) {
-      using T = decltype(zero);
+    with_element(arrays.q, [&](auto element) {
+      using T = decltype(element);
       auto const inputs = detail::inputs<T>(arrays);
       op.forward(call.exec, inputs, view4<T>(y), call.memory, arguments.valid());
     });
   });
 }
-/// Computes `grads`; the gradient of w only if it has an array.
+/// Computes `grads`. Skips the gradient of w if its array is missing.
 template <class Call>
 void linear_attention_backward(Call& call, linear_attention_arguments const& arguments,
                                array const& dy, linear_attention_arrays const& arrays,
                                linear_attention_arrays const& grads) {
   detail::with_linear_attention(arguments, [&](auto const& op) {
-    with_element(dy, [&](auto zero) {
-      using T = decltype(zero);
+    with_element(dy, [&](auto element) {
+      using T = decltype(element);
       auto const inputs = detail::inputs<T>(arrays);
       ss::linear_attention_gradients<T> const gradients{
           view4<T>(grads.q), view4<T>(grads.k), view4<T>(grads.v),

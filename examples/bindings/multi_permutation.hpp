@@ -15,8 +15,8 @@ template <class Call>
 void multi_permutation(Call& call, std::string const& order, array const& x, array const& weights,
                        array const& y, optional_array const& perm, optional_array const& lengths) {
   ss::multi_permutation<named_order> const op(weights.extents[0], named_order(order));
-  with_element(x, [&](auto zero) {
-    using T = decltype(zero);
+  with_element(x, [&](auto element) {
+    using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
     auto const x_view = view3<T const>(x);
@@ -29,8 +29,8 @@ void multi_permutation_backward(Call& call, array const& dy, array const& x, arr
                                 array const& perm, array const& dx, array const& dweights,
                                 optional_array const& lengths) {
   ss::multi_permutation<named_order> const op(weights.extents[0], named_order());
-  with_element(dy, [&](auto zero) {
-    using T = decltype(zero);
+  with_element(dy, [&](auto element) {
+    using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
     auto const dy_view = view3<T const>(dy);

@@ -103,7 +103,7 @@ class named_mask {
     });
   }
   char const* validate(ss::mask_call call) const {
-    return visit([&](auto const& mask) { return ss::detail::what_is_wrong(mask, call); });
+    return visit([&](auto const& mask) { return ss::detail::mask_error(mask, call); });
   }
 
  private:

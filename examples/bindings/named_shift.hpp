@@ -79,7 +79,7 @@ class named_shift {
   std::shared_ptr<std::vector<std::int32_t> const> table_;
 };
 
-/// `group_size{G}` or `group_count{K}`.
+/// Parses `group_size{G}` or `group_count{K}`.
 inline policy grouping_policy(std::string const& text) {
   return {"groups",
           text,

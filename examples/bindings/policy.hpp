@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies as text in C++ syntax, a name and optional numbers in braces: `ascending`,
+// Parses policies in C++ syntax, a name and optional numbers in braces: `ascending`,
 // `half_half{4}`, `power{0, 12}`. Parsing does not depend on the locale.
 #pragma once
 
@@ -21,18 +21,18 @@
 
 namespace bindings {
 
-/// A valid name of a kind of policy, and the number of its parameters.
+/// One alternative of a policy: its name and the permitted number of parameters.
 struct policy_form {
   char const* name;
   std::size_t min_numbers = 0, max_numbers = 0;
-  char const* usage = nullptr;  // syntax in error messages; the name if null
+  char const* usage = nullptr;  // syntax for error messages; null: the name
 };
 
-/// A parsed policy: the index of its form, and its numbers.
+/// A parsed policy: the index of its form, and its parameters.
 class policy {
  public:
-  /// Throws for a name that no form has, and for a wrong number of parameters. Error messages begin
-  /// with `kind`.
+  /// Throws for an unknown name and for a wrong number of parameters. Error messages begin with
+  /// `kind`.
   policy(char const* kind, std::string const& text, std::initializer_list<policy_form> forms)
       : kind_(kind), text_(text) {
     std::size_t const brace = text.find('{');
@@ -85,14 +85,14 @@ class policy {
   }
 
  private:
-  /// A number, and its two's complement if it is a 64-bit integer.
+  /// A number, and its two's complement bits if it is a 64-bit integer.
   struct number {
     double real;
     std::uint64_t bits;
     bool whole, negative;
   };
 
-  /// The policy as error messages show it. Escapes NUL, which would end the message.
+  /// Returns the policy for error messages. Escapes NUL, which would truncate the message.
   std::string quoted() const {
     std::string shown;
     for (char const c : text_) shown += c == '\0' ? std::string("\\0") : std::string(1, c);
@@ -108,7 +108,7 @@ class policy {
     return s;
   }
 
-  // Parses "1, 2.5}", from the position `first` to the end of the text.
+  // Parses the parameters and the closing brace, "1, 2.5}", from position `first` on.
   void read_numbers(std::size_t first) {
     std::string_view const rest = trimmed(std::string_view(text_).substr(first));
     if (rest.empty() || rest.back() != '}') refuse_syntax();

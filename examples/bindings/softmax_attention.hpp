@@ -23,7 +23,7 @@ struct attention_arguments {
   double dropout;
   index_t seed;
 
-  /// The operator for keys of shape `[batch, heads, keys, channels]`.
+  /// Returns the operator for keys of shape `[batch, heads, keys, channels]`.
   ss::softmax_attention<named_mask> op(array const& k) const {
     return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2]), scale);
   }
@@ -45,7 +45,7 @@ inline constexpr char const* value_axes = "[batch, heads, keys, values]";
 inline constexpr char const* output_axes = "[batch, heads, queries, values]";
 inline constexpr char const* bias_axes =
     "[batch, heads, queries, keys] or [batch, heads, 1, queries + keys - 1]";
-inline constexpr char const* number_axes = "[batch, heads, queries, 2]";
+inline constexpr char const* softmax_state_axes = "[batch, heads, queries, 2]";
 
 template <class T>
 ss::attention_inputs<T> inputs(attention_arrays const& arrays) {
@@ -55,41 +55,42 @@ ss::attention_inputs<T> inputs(attention_arrays const& arrays) {
 
 }  // namespace detail
 
-/// `state` is `[batch, heads, queries, 2]`, of the accumulator's type; not saved if missing.
+/// `state` is `[batch, heads, queries, 2]`, of the accumulator's type. It is optional.
 template <class Call>
 void softmax_attention(Call& call, attention_arguments const& arguments,
                        attention_arrays const& arrays, array const& y,
                        optional_array const& state) {
   auto const op = arguments.op(arrays.k);
-  with_element(arrays.q, [&](auto zero) {
-    using T = decltype(zero);
+  with_element(arrays.q, [&](auto element) {
+    using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const inputs = detail::inputs<T>(arrays);
     auto const out = view4<T>(y, detail::output_axes);
     ss::attention_options const options{arguments.valid(), arguments.drop()};
     if (state)
-      op.forward(call.exec, inputs, out, view4<A>(*state, detail::number_axes), call.memory,
+      op.forward(call.exec, inputs, out, view4<A>(*state, detail::softmax_state_axes), call.memory,
                  options);
     else
       op.forward(call.exec, inputs, out, ss::no_saved, call.memory, options);
   });
 }
-/// Computes `grads`; the gradient of the bias only if it has an array.
+/// Computes `grads`. Skips the bias gradient if its array is missing.
 template <class Call>
 void softmax_attention_backward(Call& call, attention_arguments const& arguments, array const& dy,
                                 attention_arrays const& arrays, array const& y, array const& state,
                                 attention_arrays const& grads) {
   auto const op = arguments.op(arrays.k);
-  with_element(dy, [&](auto zero) {
-    using T = decltype(zero);
+  with_element(dy, [&](auto element) {
+    using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const inputs = detail::inputs<T>(arrays);
     ss::attention_gradients<T> const gradients{
         view4<T>(grads.q, detail::query_axes), view4<T>(grads.k, detail::key_axes),
         view4<T>(grads.v, detail::value_axes), view4_or_none<T>(grads.bias, detail::bias_axes)};
     op.backward(call.exec, view4<T const>(dy, detail::output_axes), inputs,
-                view4<T const>(y, detail::output_axes), view4<A const>(state, detail::number_axes),
-                gradients, call.memory, {arguments.valid(), arguments.drop()});
+                view4<T const>(y, detail::output_axes),
+                view4<A const>(state, detail::softmax_state_axes), gradients, call.memory,
+                {arguments.valid(), arguments.drop()});
   });
 }
 
@@ -99,15 +100,15 @@ void merge_attention(Call& call, std::vector<array> const& ys, std::vector<array
                      array const& y, array const& state) {
   if (ys.size() != states.size()) refuse("merge_attention: there must be as many states as ys");
   ss::merge_attention const op;
-  with_element(y, [&](auto zero) {
-    using T = decltype(zero);
+  with_element(y, [&](auto element) {
+    using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
     std::vector<ss::attention_part<T>> parts;
     for (std::size_t i = 0; i < ys.size(); ++i)
       parts.push_back({view4<T const>(ys[i], detail::output_axes),
-                       view4<A const>(states[i], detail::number_axes)});
+                       view4<A const>(states[i], detail::softmax_state_axes)});
     op.forward(call.exec, parts, view4<T>(y, detail::output_axes),
-               view4<A>(state, detail::number_axes), call.memory);
+               view4<A>(state, detail::softmax_state_axes), call.memory);
   });
 }
 

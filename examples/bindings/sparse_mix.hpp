@@ -10,7 +10,7 @@
 
 namespace bindings {
 
-/// Policies of sparse_mix as text, and the distance of saved states (`slicesort::checkpoints`).
+/// Policies of sparse_mix as text, and the interval of saved states (`slicesort::checkpoints`).
 struct mix_policies {
   std::string topology, residual;
   index_t checkpoint_every;
@@ -38,13 +38,13 @@ void with_mix(mix_policies const& policies, F const& f) {
 
 }  // namespace detail
 
-/// `states` are `[checkpoints.states(factors), batch, length, channels]`; not saved if missing.
+/// `states` are `[checkpoints.states(factors), batch, length, channels]`. They are optional.
 template <class Call>
 void sparse_mix(Call& call, mix_policies const& policies, array const& x, array const& w,
                 array const& y, optional_array const& states, optional_array const& lengths) {
   detail::with_mix(policies, [&](auto const& op) {
-    with_element(x, [&](auto zero) {
-      using T = decltype(zero);
+    with_element(x, [&](auto element) {
+      using T = decltype(element);
       auto const x_view = view3<T const>(x);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
       ss::forward_options const options = lengths_of(lengths);
@@ -62,8 +62,8 @@ void sparse_mix_backward(Call& call, mix_policies const& policies, array const& 
                          array const& w, array const& states, array const& dx, array const& dw,
                          optional_array const& lengths) {
   detail::with_mix(policies, [&](auto const& op) {
-    with_element(dy, [&](auto zero) {
-      using T = decltype(zero);
+    with_element(dy, [&](auto element) {
+      using T = decltype(element);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
       auto const dy_view = view3<T const>(dy);
       op.backward(call.exec, dy_view, view3<T const>(x), weights,

@@ -10,7 +10,7 @@ from setuptools.build_meta import *  # noqa: E402,F403
 
 
 def get_requires_for_build_wheel(config_settings=None):
-    """Returns no requirements, where setuptools before 70.1 would request the download of wheel."""
+    """Returns no requirements. Before version 70.1, setuptools would request a download of wheel."""
     try:
         from setuptools.command import bdist_wheel  # noqa: F401
     except ImportError:

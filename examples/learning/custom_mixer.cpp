@@ -25,15 +25,15 @@ class averaging {
   void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dv) { average(c, dy, dv); }
 
  private:
-  static void average(context<T>& c, tensor3<T const> from, tensor3<T> to) {
-    extents3 const e = from.extents();
-    c.compute([&] {  // skipped while memory is counted
-      c.threads.parallel_for(static_cast<unsigned>(e.batch), [&](unsigned sample) {
-        index_t const b = sample, rows = c.valid_rows(b, e.length);
-        for (index_t i = 0; i < e.channels; ++i) {
+  static void average(context<T>& c, tensor3<T const> x, tensor3<T> y) {
+    extents3 const shape = x.extents();
+    c.compute([&] {  // skipped while the memory of a step is measured
+      c.threads.parallel_for(static_cast<unsigned>(shape.batch), [&](unsigned sample) {
+        index_t const b = sample, rows = c.valid_rows(b, shape.length);
+        for (index_t i = 0; i < shape.channels; ++i) {
           T sum = 0;
-          for (index_t n = 0; n < rows; ++n) sum += from(b, n, i);
-          for (index_t n = 0; n < rows; ++n) to(b, n, i) = sum / static_cast<T>(rows);
+          for (index_t n = 0; n < rows; ++n) sum += x(b, n, i);
+          for (index_t n = 0; n < rows; ++n) y(b, n, i) = sum / static_cast<T>(rows);
         }
       });
     });

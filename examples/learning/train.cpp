@@ -24,7 +24,7 @@ namespace {
 using namespace learning;
 constexpr int done = 0, failed = 1, rejected = 2, out_of_time = 3, interrupted = 130;
 
-// Signal handler: ends training after the current step, and other calls at once.
+// Signal handler: ends training after the current step, and anything else immediately.
 volatile std::sig_atomic_t stopped = 0, training = 0;
 extern "C" void stop(int) {
   if (!training) std::_Exit(interrupted);

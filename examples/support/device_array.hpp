@@ -26,7 +26,7 @@ inline void skip_without_device() {
 }
 
 // [snippet scratch]
-// Stream-ordered device memory: calls enqueued earlier may still use memory that is freed.
+// Stream-ordered device memory. Freed memory stays valid for calls that were enqueued earlier.
 class stream_bytes {
  public:
   explicit stream_bytes(cudaStream_t stream) : memory_(nullptr, {stream}) {}

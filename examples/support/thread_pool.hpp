@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// Executor of `slicesort::exec::host_on` for one calling thread at a time, which counts as one of
+/// Executor for `slicesort::exec::host_on`. One thread at a time may call it, and counts as one of
 /// `threads`. The pool has fewer threads if the system cannot start more.
 class thread_pool {
  public:
@@ -25,14 +25,14 @@ class thread_pool {
   thread_pool(thread_pool const&) = delete;
   ~thread_pool() {
     {
-      std::lock_guard<std::mutex> const hold(mutex_);
+      std::lock_guard<std::mutex> const lock(mutex_);
       closing_ = true;
     }
     wake_.notify_all();
     for (std::thread& t : threads_) t.join();
   }
 
-  /// Optional for an executor: the number of tasks that an operator cuts its work into.
+  /// Optional for an executor: the number of tasks that an operator splits its work into.
   unsigned concurrency() const { return static_cast<unsigned>(threads_.size()) + 1; }
 
   /// Calls f(i) once for every i below `count` and returns when all calls are done. Rethrows the
@@ -43,37 +43,37 @@ class thread_pool {
       for (unsigned i = 0; i < count; ++i) f(i);
       return;
     }
-    std::unique_lock<std::mutex> hold(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     function_ = [](void const* function, unsigned i) { (*static_cast<F const*>(function))(i); };
     argument_ = &f;
     next_ = 0, size_ = unfinished_ = count;
     wake_.notify_all();
-    work(hold);
-    done_.wait(hold, [this] { return unfinished_ == 0; });
+    work(lock);
+    done_.wait(lock, [this] { return unfinished_ == 0; });
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
 
  private:
-  void work(std::unique_lock<std::mutex>& hold) {
+  void work(std::unique_lock<std::mutex>& lock) {
     while (next_ < size_) {
       unsigned const i = next_++;
-      hold.unlock();
+      lock.unlock();
       std::exception_ptr thrown;
       try {
         function_(argument_, i);
       } catch (...) {
         thrown = std::current_exception();
       }
-      hold.lock();
+      lock.lock();
       if (thrown && !thrown_) thrown_ = thrown;
       if (--unfinished_ == 0) done_.notify_one();
     }
   }
   void serve() {
-    std::unique_lock<std::mutex> hold(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     while (!closing_) {
-      work(hold);
-      wake_.wait(hold, [this] { return closing_ || next_ < size_; });
+      work(lock);
+      wake_.wait(lock, [this] { return closing_ || next_ < size_; });
     }
   }
 

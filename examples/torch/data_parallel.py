@@ -30,7 +30,7 @@ def work(rank):
     whole = gradients(model_and_batch()[0], batch)
     parts = gradients(DistributedDataParallel(model), batch.chunk(PROCESSES)[rank])
     error = max((a - b).abs().max().item() for a, b in zip(parts, whole))
-    assert error < 1e-14, f"gradients differ by {error}"  # the sum over the batch has another order
+    assert error < 1e-14, f"gradients differ by {error}"  # the batch is summed in a different order
     if rank == 0:
         print(f"two processes: the gradients of one, to {error:.1e}")
     dist.barrier()  # torch 2.15 may abort if one process exits before the other

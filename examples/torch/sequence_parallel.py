@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Softmax attention over a sequence that is split between two processes (gloo, on the CPU). As in ring attention, each
-process attends to the keys of one process after the other, and `merge_attention` merges the results. No process holds
+process attends to the keys of the processes in turn, and `merge_attention` merges the results. No process holds
 all keys at once."""
 import os
 

@@ -24,9 +24,9 @@ def seconds(*calls, min_seconds=0.5):
     start = time.perf_counter()
     while len(times[0]) < 5 or time.perf_counter() - start < min_seconds * len(calls):
         for call, samples in zip(calls, times):
-            began = time.perf_counter()
+            start_time = time.perf_counter()
             call()
-            samples.append(time.perf_counter() - began)
+            samples.append(time.perf_counter() - start_time)
     return [statistics.median(samples) for samples in times]
 
 
@@ -93,10 +93,10 @@ def cpp_call():
 
 def microseconds(call, repeats=20, calls=500):
     def mean_time():
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         for _ in range(calls):
             call()
-        return (time.perf_counter() - began) / calls
+        return (time.perf_counter() - start_time) / calls
     mean_time()
     return 1e6 * min(mean_time() for _ in range(repeats))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces the blocks of a vision transformer by Sliceformer's, and trains it for some steps on random images. The
+"""Replaces the blocks of a vision transformer with Sliceformer's, and trains it for some steps on random images. The
 model has the structure of timm's: a patch embedding, a class token, `blocks`, a norm and a head."""
 import torch
 from slicesort_torch.nn import SliceformerBlock
@@ -26,7 +26,7 @@ class VisionTransformer(nn.Module):
 torch.manual_seed(0)
 model = VisionTransformer()
 
-# The replacement of the blocks.
+# Replaces the blocks.
 layers, width = len(model.blocks), model.norm.normalized_shape[0]
 for i in range(layers):
     model.blocks[i] = SliceformerBlock(width, order=f"interleave{{{i + 1}, {layers}}}")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Groups of attention's tensors, passed in braces: `{q, k, v}`, `{dq, dk, dv}`, `{state}`, `{y,
+/// Groups of attention tensors, passed in braces: `{q, k, v}`, `{dq, dk, dv}`, `{state}`, `{y,
 /// state}` of a part, and `{q, k, v, w}` of linear attention.
 #pragma once
 
@@ -17,41 +17,41 @@ SLICESORT_TYPES_BEGIN
 
 /// Inputs of attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys, channels]`,
 /// v `[batch, heads, keys, values]`, and an optional bias of the scores. The bias is per pair,
-/// `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys - 1]`: query i
-/// and key j then take number `j - i + queries - 1`. Its batch or heads may be 1, for all samples
-/// or heads.
+/// `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys - 1]`, where
+/// query i and key j read element `j - i + queries - 1`. Its batch or heads may be 1, to share it
+/// between all samples or heads.
 template <class T>
 struct attention_inputs {
   tensor4<T const> q, k, v;
   tensor4<T const> bias{};
 };
 
-/// Gradient outputs, each of the shape of its input. Pass `{}` to skip one. dbias may have any
-/// shape that a bias may have, whatever the shape of the bias. It is summed over samples or heads
-/// where it has 1 of them, and, if relative, over the pairs of a distance.
+/// Gradient outputs, each with the shape of its input. Pass `{}` to skip one. dbias may have any
+/// shape that a bias may have, independent of the shape of the bias. It is summed over samples or
+/// heads if its extent there is 1, and over the pairs of each distance if it is relative.
 template <class T>
 struct attention_gradients {
   tensor4<T> dq{}, dk{}, dv{}, dbias{};
 };
 
 /// Inputs of linear attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys,
-/// channels]`, v `[batch, heads, keys, values]`, and for random features their matrix w `[heads,
-/// features, channels]`, or `[1, features, channels]` for all heads.
+/// channels]`, v `[batch, heads, keys, values]`, and for random features w `[heads, features,
+/// channels]`, or `[1, features, channels]` to share it between all heads.
 template <class T>
 struct linear_attention_inputs {
   tensor4<T const> q, k, v;
   tensor3<T const> w{};
 };
 
-/// Gradient outputs, each of the shape of its input. Pass `{}` to skip one. dw is summed over the
-/// samples, and over the heads if it has 1.
+/// Gradient outputs, each with the shape of its input. Pass `{}` to skip one. dw is summed over the
+/// samples, and also over the heads if it has only one.
 template <class T>
 struct linear_attention_gradients {
   tensor4<T> dq{}, dk{}, dv{};
   tensor3<T> dw{};
 };
 
-/// Gradients for a call that computes only that of the bias, or of the random features' matrix.
+/// Gradients for a call that computes only the gradient of the bias or of w.
 template <class Y>
 SLICESORT_ABI_TAG auto grad_bias(Y const& dbias) {
   attention_gradients<typename detail::view_of_heads_t<Y>::value_type> grads;
@@ -65,7 +65,7 @@ SLICESORT_ABI_TAG auto grad_w(Y const& dw) {
   return grads;
 }
 
-/// State that forward saves for backward, of shape `softmax_attention::saved_extents`; or
+/// State that forward saves for backward, of shape `softmax_attention::saved_extents`, or
 /// `no_saved`.
 template <class S>
 using saved_attention = saved_argument<tensor4<S>>;
@@ -74,16 +74,16 @@ using saved_attention = saved_argument<tensor4<S>>;
 template <class S>
 using const_saved_attention = const_saved_argument<tensor4<S const>>;
 
-/// Result of attention over some of the keys: y `[batch, heads, queries, values]` and the state
-/// that `streaming` saves, `[batch, heads, queries, 2]`.
+/// Attention over some of the keys: y `[batch, heads, queries, values]` and the state that
+/// `streaming` saves, `[batch, heads, queries, 2]`.
 template <class T>
 struct attention_part {
   tensor4<T const> y;
   tensor4<detail::accumulator_t<T> const> state;
 };
 
-/// Parts of one attention, in order: in braces, `{{y0, state0}, {y1, state1}}`, or an array or
-/// vector of `attention_part<T>`. A call copies the views and requires 1 to `max_parts` of them.
+/// Parts to merge, in order: in braces, `{{y0, state0}, {y1, state1}}`, or an array or vector of
+/// `attention_part<T>`. A call copies the views and requires 1 to `max_parts` of them.
 template <class T>
 class attention_parts {
  public:
@@ -101,7 +101,7 @@ class attention_parts {
     for (std::size_t i = 0; i < count && i < max_parts; ++i) parts_[i] = first[i];
   }
 
-  /// Number of parts, even if there are too many.
+  /// Number of parts passed, which may exceed `max_parts`.
   SLICESORT_ABI_TAG std::size_t size() const { return size_; }
   /// The first `max_parts` parts.
   SLICESORT_ABI_TAG std::array<attention_part<T>, max_parts> const& views() const { return parts_; }

@@ -17,11 +17,11 @@
 SLICESORT_TYPES_BEGIN
 
 /// State that `csp` saves, as small as the groups allow; its shape and width are
-/// `csp::saved_extents` and `csp::saved_width`. Groups of two rows: a bit for every pair,
-/// `[batch, ceil(length / 16), channels]` of `std::uint8_t`; bit `p % 8` of row `p / 8` says
-/// whether the rows of pair `p` were exchanged. Larger groups: `order[b, n, c]`, the row of its
-/// group that became row `n`, `[batch, length, channels]` of `std::uint8_t` (groups of up to 256
-/// rows), `std::uint16_t` (65536), or a 32-bit type. Groups of one row have no state.
+/// `csp::saved_extents` and `csp::saved_width`. Groups of two rows: one bit per pair,
+/// `[batch, ceil(length / 16), channels]` of `std::uint8_t`; bit `p % 8` of row `p / 8` is set if
+/// the rows of pair `p` were exchanged. Larger groups: `order[b, n, c]`, the row of its group that
+/// became row `n`, `[batch, length, channels]` of `std::uint8_t` (groups of up to 256 rows),
+/// `std::uint16_t` (65536), or a 32-bit type. Groups of one row have no state.
 using saved_order = saved_argument<index_tensor3>;
 
 /// State of `csp` as `backward` reads it.
@@ -35,26 +35,27 @@ SLICESORT_OPERATORS_BEGIN
 /// each group of `G` consecutive rows (CSP, eq. 3 to 5):
 /// `w[n] = x[(n - J_c) mod length]`, `y[n] = w[g + order[n]]` with `g` the first row of n's group.
 ///
-/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
-///   order: `saved_extents`, any strides.
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (output strides must not
+///   overlap); order: `saved_extents`, any strides.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the
 ///   lower row of `w` first. Values move bit for bit.
 /// - **Groups** `group_size{G}` or `group_count{K}`, which is `G = ceil(length / K)`; the last may
 ///   be shorter. G = 1: shift only; G = 2: exchanges within pairs; K = 1: a complete sort.
 /// - **Lengths** shifts are modulo n, the number of valid rows, and groups are cut from the first n
-///   rows. The other rows are copied through.
-/// - **Saved** `order`, one bit a pair, or 8, 16 or 32 bits a row; or `no_saved`.
-/// - **Gradient** the transpose of the composed permutation. None flows into a reference channel
-///   through its ranks.
+///   rows. The other rows are copied unchanged.
+/// - **Saved** `order`, one bit per pair, or 8, 16 or 32 bits per row; or `no_saved`.
+/// - **Gradient** the transpose of the composed permutation. The ranks of a reference channel get
+///   no gradient.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch.
-/// - **Cost** one pass over the tensor; O(log^2 G) comparators an element. Backward one pass.
+/// - **Cost** one pass over the tensor; O(log^2 G) comparators per element; backward takes one
+///   pass.
 ///
-/// @tparam Shift number of rows by which channels are shifted: `shift::linear`, .. or a
+/// @tparam Shift number of rows by which each channel is shifted: `shift::linear`, ... or a
 ///         user-defined type (`shift.hpp`).
-/// @tparam Alignment order of groups: `reference`, `ascending`, .. or a user-defined type
+/// @tparam Alignment order of groups: `reference`, `ascending`, ... or a user-defined type
 ///         (`alignment.hpp`).
 template <class Shift = shift::linear, class Alignment = reference>
 class csp {
@@ -164,10 +165,10 @@ class csp {
     else
       return !detail::ascends(alignment_, channel, extents.channels);
   }
-  detail::csp_config config_of(extents3 full) const {
+  detail::csp_config config_of(extents3 shape) const {
     detail::csp_config config{};
-    config.group = group(full);
-    config.reference = reference_of(full.channels);
+    config.group = group(shape);
+    config.reference = reference_of(shape.channels);
     config.policies = this;
     config.shift_by = [](void const* policies, index_t channel, extents3 extents) {
       return static_cast<csp const*>(policies)->shift_.shift(channel, extents.channels,

@@ -11,7 +11,7 @@
 SLICESORT_OPERATORS_BEGIN
 
 /// A matrix of `size` rows and `columns` columns, stored row by row. It is square for every
-/// operator but attention.
+/// operator except attention.
 struct dense_matrix {
   index_t size = 0, columns = 0;
   std::vector<double> elements;

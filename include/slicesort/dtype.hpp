@@ -10,7 +10,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Takes its argument by value: through a reference to device memory, nvcc would load single bytes.
+// Takes its argument by value, because nvcc loads single bytes through a reference to device
+// memory.
 template <class To, class From>
 SLICESORT_HD inline To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast: sizes differ");
@@ -92,8 +93,8 @@ struct bfloat16 {
 /// To use another type, such as a framework's bfloat16, derive a specialization from the one of the
 /// same format:
 /// `template <> struct slicesort::dtype_traits<my_half> :
-/// slicesort::dtype_traits<slicesort::float16> {};` The type must be trivially copyable, of that
-/// format's size, and convertible from and to `float` by `static_cast`.
+/// slicesort::dtype_traits<slicesort::float16> {};` The type must be trivially copyable, have the
+/// size of that format, and convert from and to `float` by `static_cast`.
 ///
 /// Members: `bits` (the unsigned integer of the same size), `accumulator` (the type of sums),
 /// `infinity` (the bits of +inf; any larger magnitude is a NaN), `name`.

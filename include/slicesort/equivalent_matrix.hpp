@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The dense matrix `E` of an operator for one channel of a sample,
-/// `y[batch, :, channel] = E x[batch, :, channel]`. For tests, pictures and teaching: it uses host
-/// memory and double precision, and allocates up to `length^2 * channels` numbers. Not part of the
-/// umbrella.
+/// `y[batch, :, channel] = E x[batch, :, channel]`. For tests, plots and teaching: it uses host
+/// memory and double precision, and allocates up to `length^2 * channels` doubles. Not part of the
+/// umbrella header.
 ///
 /// The matrix depends on x, except for `permute`, `shuffle` and `sparse_mix`. Rows past a sample's
-/// length are rows of the identity. The tensors may have any element type. Errors are those of the
-/// operator, or an `invalid_argument` that names `batch`, `channel` or `head`.
+/// length are rows of the identity. The tensors may have any element type. Reports the errors of
+/// the operator, or an `invalid_argument` that names `batch`, `channel` or `head`.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -62,7 +62,7 @@ matrix_state state_of(csp<Shift, Alignment> const& op, extents3 e) {
   return {op.saved_extents(e), op.saved_width(e)};
 }
 
-// The matrix of an operator that saves state; `weights` are its arguments between x and y.
+// Computes the matrix of an operator that saves state; `weights` are its arguments between x and y.
 template <class Op, class... Weights>
 dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... weights) {
   exec::host const exec;
@@ -76,7 +76,7 @@ dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... we
   });
 }
 
-// Repeats the permutation of one sample for a batch.
+// Broadcasts the permutation of one sample to a batch.
 template <class T>
 const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 perm, index_t batch) {
   checker c("equivalent_matrix");
@@ -93,7 +93,7 @@ const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 perm,
   return repeat(static_cast<std::uint32_t const*>(perm.data()));
 }
 
-// The rows of random features of one head, in double.
+// Converts the random feature rows of one head to double.
 template <class T>
 tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t head,
                                    std::vector<double>& copy) {
@@ -108,7 +108,7 @@ tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t
   return {copy.data(), e};
 }
 
-// The mask of one head, for a call with this head only.
+// Restricts a mask to one head, for a call with this head only.
 template <class Mask>
 struct mask_of_one_head : head_mask_t<Mask> {
   void for_head(index_t) const = delete;
@@ -132,8 +132,7 @@ dense_matrix equivalent_matrix(slicing_sort<Order> const& op, X const& x, index_
   return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
-/// `sum over k of weights[k - 1] * P^k`. `weights` as the operator takes them, or
-/// `uniform_weights`.
+/// `sum over k of weights[k - 1] * P^k`. `weights`: as for the operator, or `uniform_weights`.
 template <class Order, class X, class Weights>
 dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
                                Weights const& weights, index_t batch, index_t channel,
@@ -148,15 +147,15 @@ dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
   }
 }
 
-/// The identity with the first maximum's row and the operator's exchanged.
+/// The identity with two rows exchanged: the row of the first maximum and the readout row.
 template <class X>
 dense_matrix equivalent_matrix(max_exchange const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {
   return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
-/// A permutation matrix `T S`, where S is the shift, and T has the orders of the groups on its
-/// diagonal.
+/// A permutation matrix `T S`, where S is the shift and T is block diagonal, with one permutation
+/// per group.
 template <class Shift, class Alignment, class X>
 dense_matrix equivalent_matrix(csp<Shift, Alignment> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
@@ -174,7 +173,7 @@ dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permut
   });
 }
 
-/// A permutation matrix that depends on the seed, the length and the channel alone.
+/// A permutation matrix that depends only on the seed, the length and the channel.
 template <class Form, class X>
 dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {
@@ -184,9 +183,9 @@ dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batc
   });
 }
 
-/// `T S`, where S is the shift, and T has the doubly stochastic matrices of the groups on its
-/// diagonal; the identity for the reference channel. Not computed from gradients, which propagate
-/// through T too.
+/// `T S`, where S is the shift and T is block diagonal, with one doubly stochastic matrix per
+/// group; the identity for the reference channel. It is not computed by backward, whose gradients
+/// also propagate through T.
 template <class Shift, class X>
 dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
@@ -211,8 +210,8 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
   return m;
 }
 
-/// The product of the factors (the first is on the right) and their residuals, the same for every
-/// channel and x. `w` as the operator takes it.
+/// The product of the factors (the first factor is rightmost) and their residuals. It is the same
+/// for every channel and every x. `w`: as for the operator.
 template <class Topology, class Residual, class W>
 dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const& w, index_t batch,
                                forward_options options = {}) {
@@ -228,7 +227,7 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
     for (index_t n = 0; n < sample.length; ++n)
       for (index_t k = 0; k < sample.channels; ++k)
         sample_weights(m, 0, n, k) = detail::as_double(view(m, batch, n, k));
-  // Mixes the unit vectors, one per channel: y is the matrix.
+  // Mixes one unit vector per channel, so y is the matrix.
   dense_matrix unit(e.length), mixed(e.length);
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
   extents3 const square{1, unit.size, unit.size};
@@ -239,8 +238,8 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
   return mixed;
 }
 
-/// The map of a head, `queries x keys`: row i holds the weights of query i, zeros if it sees no
-/// key, with the operator's mask and scale. `in` as the operator takes it.
+/// The attention matrix of a head, `queries x keys`: row i holds the weights of query i (zeros if
+/// it sees no key), with the operator's mask and scale. `in`: as for the operator.
 template <class Mask, class Algorithm, class T>
 dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
                                attention_inputs<T> const& in, index_t batch, index_t head,
@@ -250,7 +249,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   attention_inputs<double> inputs{tensors.q, tensors.k, {}, {}};
   if (!detail::is_omitted(in.bias)) inputs.bias = tensors.copied(detail::bias_of_pairs(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
-  // A channel of zeros, and their means.
+  // One channel of zeros, and its means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
       means(static_cast<std::size_t>(map.size));
   inputs.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
@@ -263,9 +262,9 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   return map;
 }
 
-/// The map of a head, `queries x keys`: row i holds the weights of query i, products of features
-/// over its divisor, or zeros if that is 0: the operator's output for values that are unit vectors.
-/// `in` as the operator takes it; its v may be left out.
+/// The attention matrix of a head, `queries x keys`: row i holds the weights of query i, which are
+/// feature products divided by its divisor, or zeros if the divisor is 0. This is the operator's
+/// output for values that are unit vectors. `in`: as for the operator; v may be omitted.
 template <class Feature, class Divisor, class Direction, class T>
 dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> const& op,
                                linear_attention_inputs<T> const& in, index_t batch, index_t head,
@@ -279,7 +278,7 @@ dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> con
                                                {unit.elements.data(), {1, 1, unit.size, unit.size}},
                                                detail::rows_of_head(in, head, w)};
   attention_options call_options = tensors.lengths;
-  call_options.dropout = options.dropout;  // which the operator refuses
+  call_options.dropout = options.dropout;  // the operator rejects it
   scratch memory;
   op.forward(exec::host{}, inputs,
              tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}), memory,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Errors. Invalid arguments are reported before anything is written: as an exception, or, with
-/// `-fno-exceptions`, to a handler that the program can replace.
+/// Errors. Invalid arguments are reported before anything is written: by an exception or, with
+/// `-fno-exceptions`, by a call of a handler that the program can replace.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,7 +17,7 @@ SLICESORT_TYPES_BEGIN
 enum class error_kind { none, argument, workspace, cuda };
 
 /// Result of an operator's checks: true if the call is accepted. `message` names the argument, its
-/// value and the required one; it is empty without an error.
+/// value and the required value; it is empty if there is no error.
 struct [[nodiscard]] status {
   error_kind kind = error_kind::none;
   char message[256] = {};
@@ -49,7 +49,7 @@ struct workspace_error : std::invalid_argument {
   SLICESORT_ABI_TAG workspace_error& operator=(workspace_error const&) = default;
 };
 
-/// A failed call of the CUDA runtime; `code` is the `cudaError_t`.
+/// A failed CUDA runtime call; `code` is the `cudaError_t`.
 struct cuda_error : std::runtime_error {
   int code;
   SLICESORT_ABI_TAG cuda_error(int status, char const* message)
@@ -58,8 +58,8 @@ struct cuda_error : std::runtime_error {
   SLICESORT_ABI_TAG cuda_error& operator=(cuda_error const&) = default;
 };
 
-/// Function that code built with `-fno-exceptions` calls instead of throwing. The program aborts if
-/// it returns.
+/// Function that is called instead of throwing in code built with `-fno-exceptions`. If it returns,
+/// the program aborts.
 using failure_handler = void (*)(status const&);
 
 /// Failure handler of the whole program; null selects the default.

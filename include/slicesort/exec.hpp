@@ -8,12 +8,12 @@
 #include <type_traits>
 #include <utility>
 
-struct CUstream_st;  // the CUDA stream's own type: naming it needs no CUDA header
+struct CUstream_st;  // declared here, so no CUDA header is needed
 
 SLICESORT_TYPES_BEGIN
 
-/// The instruction set of the host backend. `best` asks the processor. The result never depends on
-/// it.
+/// Instruction set of the host backend. `best` selects the best one that the processor supports.
+/// Results never depend on it.
 enum class isa { best, portable, avx2, avx512 };
 
 SLICESORT_TYPES_END
@@ -94,10 +94,11 @@ struct host_on {
 };
 
 /// Runs on a CUDA stream (`cudaStream_t`; null is the default stream). The policy itself needs no
-/// CUDA header; a call with it needs `slicesort/cuda.cuh` and a CUDA compiler. Every view, lengths
-/// and workspace included, must lie in memory that the stream's device can read. A call enqueues
-/// its work on the stream and returns. It never allocates, waits, or reads device memory on the
-/// host, so it can be captured in a graph. Lengths are therefore clamped instead of checked.
+/// CUDA header, but a call with it needs `slicesort/cuda.cuh` and a CUDA compiler. Every view,
+/// lengths and workspace included, must be in memory that the stream's device can access. A call
+/// enqueues its work on the stream and returns. It never allocates, waits, or reads device memory
+/// on the host, so it can be captured in a CUDA graph. Lengths are therefore clamped instead of
+/// checked.
 template <class... Selectors>
 struct basic_cuda {
   using backend = detail::cuda_backend;
@@ -115,8 +116,8 @@ struct basic_cuda {
 using cuda = basic_cuda<>;
 
 /// Checks a call without running it: `op.forward(exec::dry_run{exec}, x, y, memory)` returns the
-/// `status` that the call with `exec` would report, true if it would be accepted. So does
-/// `op.workspace_bytes<T>(exec::dry_run{exec}, extents)`.
+/// `status` that the call with `exec` would report; it is true if the call would be accepted.
+/// `op.workspace_bytes<T>(exec::dry_run{exec}, extents)` works alike.
 template <class Exec>
 struct dry_run {
   using backend = typename Exec::backend;
@@ -134,7 +135,7 @@ SLICESORT_ABI_TAG void exec::host::parallel_for(unsigned thread_count, F const& 
     if (thread_count == 1) f(0u);
     return;
   }
-  // Joins the started threads on every way out, also when starting another one throws.
+  // Joins the started threads on every exit path, including when starting another thread throws.
   struct team {
     std::thread* members;
     unsigned started = 0;

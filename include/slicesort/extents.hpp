@@ -22,8 +22,8 @@ template <class... Integer>
 using require_integers =
     std::enable_if_t<((std::is_integral_v<Integer> && sizeof(Integer) <= sizeof(index_t)) && ...)>;
 
-// Converts to index_t. A value that does not fit saturates, and every operator rejects it as too
-// large; a cast would make it negative.
+// Converts to index_t. A value that does not fit saturates, so every operator rejects it as too
+// large. A plain cast would make it negative.
 template <class Integer>
 SLICESORT_HD constexpr index_t to_index(Integer value) {
   constexpr index_t largest = INT64_MAX;  // numeric_limits has no device functions
@@ -33,7 +33,7 @@ SLICESORT_HD constexpr index_t to_index(Integer value) {
     return static_cast<index_t>(value);
 }
 
-// The product modulo 2^64. Wraps, since shapes are multiplied before they are checked.
+// The product modulo 2^64. It wraps, because shapes are multiplied before they are checked.
 SLICESORT_HD constexpr index_t product(index_t a, index_t b) {
   return static_cast<index_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
@@ -42,11 +42,11 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// Tags of numbers along axes: extents, or strides in elements.
+/// Tags that distinguish the two kinds of per-axis values: extents, and strides in elements.
 struct extents_kind {};
 struct strides_kind {};
 
-/// Numbers along the axes of `[batch, length, channels]`, from integers of any type.
+/// One value per axis of `[batch, length, channels]`; converts from integers of any type.
 template <class Kind>
 struct axes3 {
   index_t batch = 0, length = 0, channels = 0;
@@ -71,7 +71,7 @@ struct axes3 {
   }
 };
 
-/// Numbers along the axes of `[batch, heads, length, channels]`.
+/// One value per axis of `[batch, heads, length, channels]`.
 template <class Kind>
 struct axes4 {
   index_t batch = 0, heads = 0, length = 0, channels = 0;
@@ -89,7 +89,7 @@ struct axes4 {
   }
   friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(axes4 a, axes4 b) { return !(a == b); }
 
-  /// Axes of one sample, with its heads as batch.
+  /// Values of one sample, with its heads as the batch axis.
   SLICESORT_HD_ABI_TAG constexpr axes3<Kind> sample() const { return {heads, length, channels}; }
   SLICESORT_HD_ABI_TAG constexpr index_t size() const {
     return detail::product(batch, sample().size());
@@ -97,7 +97,7 @@ struct axes4 {
   SLICESORT_HD_ABI_TAG constexpr bool empty() const { return batch == 0 || sample().empty(); }
 };
 
-/// Numbers along the axes of `[outer, batch, length, channels]`.
+/// One value per axis of `[outer, batch, length, channels]`.
 template <class Kind>
 struct stack_axes {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
@@ -117,7 +117,7 @@ struct stack_axes {
     return !(a == b);
   }
 
-  /// Axes of one tensor of the stack.
+  /// Values of one tensor of the stack.
   SLICESORT_HD_ABI_TAG constexpr axes3<Kind> tensor() const { return {batch, length, channels}; }
   SLICESORT_HD_ABI_TAG constexpr index_t size() const {
     return detail::product(outer, tensor().size());

@@ -39,25 +39,25 @@ SLICESORT_OPERATORS_BEGIN
 ///   the same type.
 /// - **Features** see `feature.hpp`. w is an input, fixed (`random_rows`) or learned; backward
 ///   computes dw on request.
-/// - **Zeros** are the output of a query without keys, or whose divisor is 0 or subnormal.
-/// - **NaN** and infinities of a query stay in its row; those of a key or value, in the rows that
-///   see it. Finite inputs give no NaN while the sums stay finite, except for features that may be
-///   negative (`random_fourier`) with a divisor near 0.
+/// - **Zeros** are the output of a query that sees no keys or whose divisor is 0 or subnormal.
+/// - **NaN** and infinities of a query stay in its row; those of a key or value stay in the rows
+///   that see it. Finite inputs cause no NaN while the sums are finite, except for features that
+///   may be negative (`random_fourier`) with a divisor near 0.
 /// - **Saved** nothing. Backward recomputes the sums.
-/// - **Gradients** of q, k, v and w, each on request.
-/// - **Lengths** see `attention_options`. Its dropout must be 0: linear attention computes no
-///   weights.
+/// - **Gradients** of q, k, v and w, each optional.
+/// - **Lengths** see `attention_options`. Its dropout must be 0, because linear attention does not
+///   compute the weights.
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Accuracy** features and sums are in the accumulator's type, results are rounded once. Sums
 ///   are over tiles of 64 rows. `products::native` rounds operands to 11 significant bits.
 /// - **Determinism** the same bits for every backend, thread count, instruction set and split of
-///   the batch; only dw depends on the split, as a sum over samples. The sign of a result that
-///   underflows to zero is unspecified. With `products::native`, 16-bit types have other bits on a
-///   GPU.
-/// - **Cost** with R features `4 * length * R * values` operations forward per head, causal 1.5
-///   times as many. Random features add `2 * (queries + keys) * channels * r`; noncausal random_exp
-///   adds those of the keys twice. Backward takes 2.5 to 3 times as many.
+///   the batch; only dw, which is summed over samples, depends on the split. The sign of a result
+///   that underflows to zero is unspecified. With `products::native`, 16-bit types have different
+///   bits on a GPU.
+/// - **Cost** with R features, forward takes `4 * length * R * values` operations per head, or 1.5
+///   times as many if causal. Random features add `2 * (queries + keys) * channels * r`; noncausal
+///   random_exp computes those of the keys twice. Backward takes 2.5 to 3 times as many.
 ///
 /// @tparam Feature the map from a row of q or k to its features: `feature::elu_plus_one`, `relu`,
 /// `cosine_reweighted`, `random_exp`, `random_relu`, `random_fourier`, or a user-defined type
@@ -72,7 +72,7 @@ class linear_attention {
   static_assert(detail::is_direction<Direction>::value,
                 "slicesort: the direction must be direction::noncausal or direction::causal.");
 
-  // Types of the braced arguments of a call whose y or dy is a Y.
+  // Types of the braced arguments of a call whose y or dy has type Y.
   template <class Y>
   using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
@@ -95,8 +95,8 @@ class linear_attention {
   constexpr Feature const& feature() const { return feature_; }
   constexpr Divisor const& divisor() const { return divisor_; }
 
-  /// Bytes of workspace for forward or backward with q, v and w of these shapes; arithmetic only.
-  /// Refuses the shapes and policies that `forward` refuses. Backward with dw needs more: pass its
+  /// Bytes of workspace for forward or backward with q, v and w of these shapes; launches nothing.
+  /// Rejects the shapes and policies that `forward` rejects. Backward with dw needs more: pass its
   /// shape too.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
@@ -112,8 +112,8 @@ class linear_attention {
                 c, {q, v, w, dw}, shape.feature, detail::divisor_config::make(divisor_), causal);
         });
   }
-  /// The same for views, `{q, k, v}`, all of one type, with the w of random features, and for
-  /// gradients as in `backward`.
+  /// Overload for views, `{q, k, v}` of one type, the w of random features, and optionally the
+  /// gradients of `backward`.
   template <class Exec, class View, detail::if_policy<Exec> = 0, detail::if_view_of_heads<View> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&qkv)[3],
                                              tensor3<element_of<View> const> w = {},
@@ -168,7 +168,7 @@ class linear_attention {
                                "(exec, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
 
  private:
-  // Negative channels are refused later.
+  // Negative channels are rejected later.
   detail::feature_config config(index_t channels, index_t rows_of_w) const {
     return channels < 0 ? detail::feature_config{}
                         : detail::make_feature_config(feature_, channels, rows_of_w);

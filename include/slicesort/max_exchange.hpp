@@ -23,20 +23,20 @@ SLICESORT_OPERATORS_BEGIN
 
 /// Exchanges the first maximum of every column `x[b, :, c]` with its row `row`; all other rows stay
 /// in place (Sliceformer's max-exchange: `row` is the readout row, 0 for a class token). Backward
-/// is the same exchange of the gradient.
+/// applies the same exchange to the gradient.
 ///
-/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
-///   maximum: `[batch, 1, channels]`.
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (output strides must not
+///   overlap); maximum: `[batch, 1, channels]`.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
-/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; the first of
-///   equals is the maximum. Values move bit for bit.
+/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; of equal maxima
+///   the first one counts. Values move bit for bit.
 /// - **Saved** `maximum`, one row number per column, or `no_saved`. Not written when the length is
 ///   0.
-/// - **Lengths** the maximum is one of the valid rows; the others are copied through. A sample of
-///   length 0 is copied (`maximum` is `row`); `0 < lengths[b] <= row` is refused.
-/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
-/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written. `row` must be a
-///   row: `0 <= row < length`, unless the length is 0.
+/// - **Lengths** only valid rows are searched; the others are copied unchanged. A sample of length
+///   0 is copied (`maximum` is `row`); `0 < lengths[b] <= row` is an error.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written. Requires
+///   `0 <= row < length`, unless the length is 0.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
 /// - **Cost** one pass over the tensor, forward and backward. No workspace.
 class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
@@ -48,7 +48,8 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
 
   constexpr index_t row() const { return row_; }
 
-  /// Writes `x` with the exchange to `y`, and the maxima's rows, unless `state` is `no_saved`.
+  /// Writes `x` with exchanged rows to `y`, and the rows of the maxima to `state`, unless it is
+  /// `no_saved`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
                                 workspace memory = {}, forward_options options = {}) const {
@@ -63,8 +64,8 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
     });
   }
 
-  /// Writes `dy` with the exchange to `dx`, or adds it with `grad_mode::accumulate`. `state` is
-  /// what forward wrote; its indices are trusted, not checked.
+  /// Writes `dy` with exchanged rows to `dx`, or adds it with `grad_mode::accumulate`. `state` is
+  /// the output of forward; its indices are trusted, not checked.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {

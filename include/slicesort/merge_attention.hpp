@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Merges attention over several sets of keys to attention over all of them.
+/// Merges attention over several sets of keys into attention over all of them.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -26,36 +26,37 @@ SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// Softmax attention of the same queries over several sets of keys becomes that over all of them:
-/// `m = max m_p`, `l = sum l_p exp(m_p - m)`, `y = sum y_p l_p exp(m_p - m) / l` for every query,
-/// where part p put out `y_p` and saved `(m_p, l_p)` (FlashAttention's online softmax, between
-/// calls). For keys on several devices (ring attention), masks that are a union of two, and keys
-/// that are found in rounds.
+/// Merges softmax attention of the same queries over several sets of keys into attention over all
+/// keys: `m = max m_p`, `l = sum l_p exp(m_p - m)`, `y = sum y_p l_p exp(m_p - m) / l` for every
+/// query, where part p has the output `y_p` and the saved state `(m_p, l_p)` (FlashAttention's
+/// online softmax, between calls). Use it for keys on several devices (ring attention), for masks
+/// that are a union of two, and for keys that become known step by step.
 ///
-/// - **Shapes** every y: `[batch, heads, queries, values]`; every state:
-///   `[batch, heads, queries, 2]`, as `softmax_attention` with `streaming` saves it. Any strides
-///   (outputs without repeats).
+/// - **Shapes** every y: `[batch, heads, queries, values]`; every state: `[batch, heads, queries,
+///   2]`, as `softmax_attention` with `streaming` saves it. Any strides (output strides must not
+///   overlap).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; states of the
 ///   accumulator's type (double for double, else float).
-/// - **Parts** 1 to 16. A key that is in two of them counts twice.
-/// - **Gradients** no backward is needed: call that of `softmax_attention` for each part, with the
-///   merged y and the merged state in place of its own, and add up the results. Fill the gradients
-///   with zeros, and have every part accumulate.
-/// - **Without keys** a part whose l is 0, or whose m is -infinity, has no keys for that query. Its
-///   y is ignored, like that of a part whose weight underflows to 0. A query without keys in any
+/// - **Parts** 1 to 16. A key in two parts counts twice.
+/// - **Gradients** need no backward operator: call backward of `softmax_attention` for each part,
+///   with the merged y and the merged state in place of its own, and add up the results. To do so,
+///   fill the gradients with zeros, and let every part accumulate.
+/// - **Without keys** a part whose l is 0 or whose m is -infinity has no keys for that query. Its y
+///   is ignored, and so is that of a part whose weight underflows to 0. A query without keys in any
 ///   part gets zeros, and the state (-infinity, 0).
-/// - **NaN** of a state, and of a y with a weight, stays in its row. Finite maxima, however large,
-///   make none.
-/// - **Aliasing** y may be that of part 0, and state its state (the same views); any other overlap
-///   of an output is refused.
+/// - **NaN** of a state, and of a y with nonzero weight, stays in its row. Finite maxima, however
+///   large, cause no NaN.
+/// - **Aliasing** y may be the y of part 0, and state its state (as the same views); any other
+///   overlap of an output is rejected.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **Accuracy** in the accumulator's type, in the order of the parts, rounded once. One part is
-///   copied.
+/// - **Accuracy** sums are in the accumulator's type, in the order of the parts, and rounded once.
+///   A single part is copied.
 /// - **Determinism** the same bits for every backend, thread count, instruction set and split of
 ///   the batch.
-/// - **Cost** reads every part and writes the result once: memory is the bound. No workspace.
+/// - **Cost** reads every part and writes the result once, so it is bound by memory bandwidth. No
+///   workspace.
 class merge_attention {
-  // Types of braced arguments in a call whose y is a Y.
+  // Types of braced arguments in a call whose y has type Y.
   template <class Y>
   using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
@@ -64,8 +65,8 @@ class merge_attention {
   using saved_of = saved_attention<detail::accumulator_t<element_of<Y>>>;
 
  public:
-  /// Bytes of workspace for a call with a y of this shape: none. Refuses the shapes that every call
-  /// refuses.
+  /// Bytes of workspace for a call with a y of this shape: 0. Rejects the shapes that every call
+  /// rejects.
   template <class T, class Exec>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 y) {
     detail::require_dtype<T>();
@@ -75,7 +76,7 @@ class merge_attention {
           c.shape(detail::describe_shape("parts[0].state", state_extents(y), number_axes));
         });
   }
-  /// The same for the view of a y of this element type and shape.
+  /// Overload for a view of y.
   template <class Exec, class Y, detail::if_policy<Exec> = 0, detail::if_view_of_heads<Y> = 0>
   static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, Y const& y) {
     return workspace_bytes<element_of<Y>>(exec, detail::view_of_heads_t<Y>(y).extents());
@@ -141,7 +142,7 @@ class merge_attention {
     }
     if (params.saving) c.no_overlap(saved, out);
   }
-  // Checks a view whose shape follows from that of part 0's y.
+  // Checks a view whose shape must match y of part 0.
   static void check_view(detail::checker& c, detail::attention_view const& v, extents4 expected) {
     c.view(v);
     c.extent(v, "batch", v.shape.batch, "parts[0].y", expected.batch);
@@ -154,7 +155,7 @@ class merge_attention {
              static_cast<long long>(v.shape.channels));
   }
 
-  // Names in error messages, which a checker refers to until its checks are done.
+  // Names for error messages. They must outlive the checker, which refers to them.
   struct part_name {
     char const *y, *state;
   };

@@ -14,8 +14,8 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Pass in place of the weights for `1 / components` each; the result is that of a view of this
-/// value, bit for bit.
+/// Replaces the weights argument: every weight is `1 / components`. The result is bit-identical to
+/// that with a view of such weights.
 struct uniform_weights_t {
   SLICESORT_ABI_TAG explicit uniform_weights_t() = default;
 };
@@ -27,31 +27,35 @@ SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, :, c] = sum over k = 1 .. components of weights(k - 1) * P^k x[b, :, c]`, where P sorts
 /// that column: `(P v)[n] = v[p[n]]` with `p` the stable argsort, so `P v` is the sorted column
-/// (Sliceformer's multi-permutation, in its first version; the identity is not among the
-/// components).
+/// (Sliceformer's multi-permutation, in its first version; the sum has no identity component).
 ///
-/// Backward `dx = sum over k of weights(k - 1) * (P^k)^T dy`, and, where asked for,
+/// Backward `dx = sum over k of weights(k - 1) * (P^k)^T dy`, and, if requested,
 /// `dweights(k - 1) = sum over b, n, c of dy * (P^k x)`.
 ///
-/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
-/// repeats); weights, dweights: `[components]`. - **dtypes** float, double, float16, bfloat16, or
-/// any type with `dtype_traits`. Weights and their gradient have the accumulator's type: double for
-/// double, float for all others. - **Order** as in `slicing_sort`. - **Arithmetic** in the
-/// accumulator's type, forward with k rising, backward by Horner's rule, rounded once to the
-/// element type. dweights: products and sums in double, each column in row order, then over the
-/// columns b * channels + c in order, rounded once. A sum that is no number is one and the same
-/// NaN. - **Saved** `perm`, as of `slicing_sort`: 16-bit (length <= 65536) or 32-bit; or
-/// `no_saved`. - **Lengths** P acts on the valid rows. Rows past a length are copied through (`y =
-/// x`, `dx = dy`) and have no part in dweights. - **Aliasing** y may be x, and dx may be dy (same
-/// view); any other overlap with an output is refused. - **Errors** `invalid_argument`,
-/// `workspace_error`; before anything is written. - **Determinism** bit-identical for any thread
-/// count, instruction set and, but for dweights (a sum over the batch), split of the batch. With
-/// double weights, accumulating dweights part by part of the batch, in order, gives the bits of one
-/// call. - **Cost** one slicing_sort, then O(components * N) per column; backward O(components *
-/// N), twice that with dweights. Workspace O(N) per thread, and `components` doubles per column.
+/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (output strides must
+///   not overlap); weights, dweights: `[components]`.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Weights and
+///   their gradient have the accumulator's type: double for double, float for all others.
+/// - **Order** as in `slicing_sort`.
+/// - **Arithmetic** in the accumulator's type, forward with k ascending, backward by Horner's rule,
+///   rounded once to the element type. dweights: products and sums in double, first over the rows
+///   of each column, then over the columns b * channels + c, both in order, rounded once. Every NaN
+///   result is the same canonical NaN.
+/// - **Saved** `perm`, as in `slicing_sort`: 16-bit (length <= 65536) or 32-bit; or `no_saved`.
+/// - **Lengths** P acts on the valid rows. Rows past a length are copied unchanged (`y = x`,
+///   `dx = dy`) and do not contribute to dweights.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap with an output is an
+///   error.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Determinism** bit-identical for any thread count and instruction set. All results except
+///   dweights (a sum over the batch) are also independent of how the batch is split. With double
+///   weights, accumulating dweights over consecutive parts of the batch, in order, gives the same
+///   bits as one call.
+/// - **Cost** one slicing_sort, then O(components * N) per column; backward O(components * N),
+///   twice that with dweights. Workspace O(N) per thread, and `components` doubles per column.
 ///
-/// @tparam Order which channels ascend: `ascending`, `descending`, `half_half`, `interleave`,
-///         `haar_interleave`, or a type of yours (see `order.hpp`).
+/// @tparam Order selects the channels that ascend: `ascending`, `descending`, `half_half`,
+///         `interleave`, `haar_interleave`, or a user-defined type (see `order.hpp`).
 template <class Order = ascending>
 class multi_permutation {
  public:
@@ -67,8 +71,8 @@ class multi_permutation {
   }
   constexpr Order const& order() const { return order_; }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape, order or number of components that `forward` refuses is refused here.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
+  /// Rejects shapes, orders and numbers of components that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
     return detail::workspace_bytes<op, T>(
@@ -78,14 +82,14 @@ class multi_permutation {
           check_components(c);
         });
   }
-  /// The same for the view of an x of this element type and shape.
+  /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x));
   }
 
-  /// Writes the weighted powers of `x` to `y`, and the permutation, unless `state` is `no_saved`.
-  /// `weights`: a view of `components` elements, or `uniform_weights`.
+  /// Writes the weighted sum to `y`, and the permutation to `state`, unless it is `no_saved`.
+  /// `weights` is a view of `components` elements, or `uniform_weights`.
   template <class Exec, class X, class Weights, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, Weights const& weights, Y const& y,
                                 saved state, workspace memory = {},
@@ -105,7 +109,7 @@ class multi_permutation {
     });
   }
 
-  /// Writes the gradient of `x`. `state` is what forward wrote; its indices are trusted, not
+  /// Writes the gradient of `x`. `state` is the output of forward; its indices are trusted, not
   /// checked.
   template <class Exec, class DY, class Weights, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, Weights const& weights,
@@ -115,7 +119,7 @@ class multi_permutation {
     return detail::call<op>(exec, params, memory,
                             [&](detail::checker& c) { check_backward(c, params); });
   }
-  /// Writes the gradients of `x` and of the weights; `options.mode` holds for both.
+  /// Writes the gradients of `x` and of the weights; `options.mode` applies to both.
   template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
             detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, Weights const& weights,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Options of a call, its last argument: a single option, or several in braces, in any order.
+/// Options of a call, its last argument: a single option, or several in braces, in any order:
 /// `op.backward(exec, dy, perm, dx, memory, {lengths(rows), grad_mode::accumulate})`.
 #pragma once
 
@@ -13,21 +13,22 @@
 SLICESORT_TYPES_BEGIN
 
 /// `overwrite`: `dx = gradient` (the default). `accumulate`: `dx += gradient`; 16-bit types add in
-/// float, and every NaN sum becomes the same NaN.
+/// float, and every NaN result is the same canonical NaN.
 enum class grad_mode { overwrite, accumulate };
 
 /// Dropout of attention weights (Srivastava et al., *Dropout*, 2014): a weight becomes 0 with
-/// probability `rate`, in `[0, 1)`, otherwise it is divided by `1 - rate`. The sum that normalizes
-/// the weights counts all of them. The choice depends on the seed, the sample, the head, the query
-/// and the key alone, and is the same on every backend. Use another seed for each training step.
+/// probability `rate`, in `[0, 1)`, otherwise it is divided by `1 - rate`. The weights are
+/// normalized by the sum before dropout. Which weights are dropped depends only on the seed, the
+/// sample, the head, the query and the key, and is the same on every backend. Use another seed for
+/// each training step.
 ///
-/// To split a batch or its heads over several calls with the same choice, set `first_sample` and
-/// `first_head`, and, if the heads are split, `heads`.
+/// To split a batch or its heads over several calls that drop the same weights as one call, set
+/// `first_sample` and `first_head`, and, if the heads are split, `heads`.
 struct dropout {
   double rate = 0;
   std::uint64_t seed = 0;
   index_t first_sample = 0, first_head = 0;  ///< position of the call in the whole batch
-  index_t heads = 0;                         ///< heads of the whole; 0: those of the call
+  index_t heads = 0;  ///< heads of the whole tensor; 0: as many as in the call
 };
 
 SLICESORT_TYPES_END
@@ -35,7 +36,7 @@ SLICESORT_TYPES_END
 SLICESORT_DETAIL_BEGIN
 
 // `fit` is true if each argument, in any order, converts to exactly one of the options, and no two
-// to the same.
+// convert to the same one.
 template <class Argument, class... Options>
 inline constexpr int matching_options = (0 + ... +
                                          int{std::is_convertible_v<Argument const&, Options>});
@@ -65,7 +66,7 @@ constexpr Option choose(First const& first, Rest const&... rest) {
 template <class View>
 using if_lengths = std::enable_if_t<std::is_convertible_v<View, tensor1<index_t const>>, int>;
 
-// The first of `Types` for which `Is` is true, or the default.
+// First of `Types` for which `Is` is true, or the default.
 template <template <class> class Is, class Default, class... Types>
 struct first_that {
   using type = Default;
@@ -77,8 +78,8 @@ struct first_that<Is, Default, First, Rest...>
 template <template <class> class Is, class Default, class... Types>
 using first_that_t = typename first_that<Is, Default, Types...>::type;
 
-// The number of valid leading rows of a sample. Clamped, because device memory is not checked and
-// another thread may write to host memory.
+// Returns the number of valid leading rows of a sample. It is clamped, because device memory is not
+// checked and another thread may write to host memory.
 SLICESORT_HD inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch,
                                        index_t length) {
   if (lengths.data() == nullptr) return length;
@@ -86,7 +87,7 @@ SLICESORT_HD inline index_t valid_rows(tensor1<index_t const> lengths, index_t b
   return n < 0 ? 0 : n > length ? length : n;
 }
 
-// Views lengths in a view, in an lvalue container, or in one lvalue index_t.
+// Converts a view, an lvalue container or one lvalue index_t to a view of lengths.
 template <class Lengths>
 constexpr tensor1<index_t const> lengths_of(std::remove_reference_t<Lengths>& lengths) {
   if constexpr (std::is_convertible_v<Lengths, tensor1<index_t const>>) {
@@ -105,8 +106,8 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// The number of leading rows of each sample that are valid, `0 <= lengths[b] <= length`; all rows
-/// without lengths. Converts from `lengths(rows)` or a view.
+/// Number of valid leading rows of each sample, `0 <= lengths[b] <= length`. Without lengths all
+/// rows are valid. Converts from `lengths(rows)` or a view.
 struct row_lengths {
   tensor1<index_t const> lengths{};
 
@@ -115,8 +116,8 @@ struct row_lengths {
   SLICESORT_ABI_TAG constexpr row_lengths(Rows const& rows) : lengths(rows) {}
 };
 
-/// The number of leading keys and values (`lengths[b]`) and queries (`query_lengths[b]`) of each
-/// sample that are valid. Converts from `lengths(keys, queries)`, or from `row_lengths`.
+/// Number of valid leading keys and values (`lengths[b]`) and queries (`query_lengths[b]`) of each
+/// sample. Converts from `lengths(keys, queries)`, or from `row_lengths`.
 struct key_and_query_lengths {
   tensor1<index_t const> lengths{}, query_lengths{};
 
@@ -150,7 +151,8 @@ struct dropout_option {
   SLICESORT_ABI_TAG constexpr dropout_option(slicesort::dropout d = {}) : dropout(d) {}
 };
 
-/// Any of `Options`, in any order; the others have their defaults. Inherits their fields.
+/// Any of `Options`, in any order; omitted options have their defaults. Inherits the fields of all
+/// `Options`.
 template <class... Options>
 struct options_of : Options... {
   template <class... Arguments,
@@ -161,12 +163,12 @@ struct options_of : Options... {
 
 /// Options of forward. Permutation operators copy rows past a length unchanged.
 using forward_options = options_of<row_lengths>;
-/// Options of backward; lengths must be those of forward.
+/// Options of backward; lengths must be the same as in forward.
 using backward_options = options_of<mode_option, row_lengths>;
 /// Options of attention's forward. Rows past a length are not read; outputs of queries past their
 /// length are zero.
 using attention_options = options_of<key_and_query_lengths, dropout_option>;
-/// Options of attention's backward; lengths and dropout must be those of forward.
+/// Options of attention's backward; lengths and dropout must be the same as in forward.
 using attention_backward_options = options_of<mode_option, key_and_query_lengths, dropout_option>;
 
 SLICESORT_TYPES_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Permute: applies a permutation that a sort saved to another tensor, or its inverse.
+/// Applies the saved permutation of a sort, or its inverse, to another tensor.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
@@ -10,23 +10,23 @@
 SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, n, c] = x[b, perm[b, n, c], c]`, with the `perm` that forward of `slicing_sort` or
-/// `multi_permutation` saved (`torch.gather(x, 1, perm)`). Backward `dx[b, perm[b, n, c], c] =
-/// dy[b, n, c]`: the transpose, and as `perm` is a permutation, the inverse.
+/// `multi_permutation` saved (`torch.gather(x, 1, perm)`). Backward computes
+/// `dx[b, perm[b, n, c], c] = dy[b, n, c]`, the inverse permutation.
 ///
-/// This differentiates a sort twice, and forward: with the `perm` of x, `permute.forward` of a
-/// tangent of x is the tangent of sorted x (jvp), and `permute.forward` of the gradient with
-/// respect to dx is the gradient with respect to dy (the backward of `slicing_sort.backward`, which
-/// `permute.backward` equals).
+/// Use it for forward-mode (jvp) and second derivatives of a sort, with the `perm` of x. jvp:
+/// `permute.forward` of a tangent of x is the tangent of sorted x. Second derivative:
+/// `permute.backward` equals `slicing_sort.backward`, and its backward pass is `permute.forward`,
+/// which turns the gradient with respect to dx into the gradient with respect to dy.
 ///
-/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
-///   repeats).
+/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (output strides must
+///   not overlap).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; not necessarily
-///   the one that was sorted. Values move bit for bit.
-/// - **Indices** `perm`, 16-bit (length <= 65536) or 32-bit. They are trusted, not checked: every
-///   one that is read must be in 0..length - 1, or the call is undefined behavior. If they are no
-///   permutation, forward still gathers the indexed rows, but backward leaves the elements of such
-///   a column of dx unspecified (two rows map to one place, and none to another).
-/// - **Lengths** the valid rows are permuted among themselves; the others are copied through, and
+///   the type that was sorted. Values move bit for bit.
+/// - **Indices** `perm`, 16-bit (length <= 65536) or 32-bit. They are trusted, not checked: an
+///   index that is read and not in 0..length - 1 is undefined behavior. If they are not a
+///   permutation, forward still gathers the indexed rows, but backward leaves that column of dx
+///   unspecified.
+/// - **Lengths** the valid rows are permuted among themselves; the others are copied unchanged, and
 ///   their indices are ignored.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.

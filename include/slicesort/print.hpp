@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `stream << x` for views, extents, strides and the 16-bit types. A view prints its type, its
-/// shape, its strides unless it is dense, and its values; of long axes the first and last three:
+/// shape, its strides unless it is dense, and its values. Long axes show only the first and last
+/// three:
 ///
 ///     f32 [1, 4, 2]
 ///     [[[ 0 10]
@@ -8,7 +9,7 @@
 ///       [ 2 30]
 ///       [ 3 40]]]
 ///
-/// The memory of the view must be readable on the host. For device memory, print `shape_only(x)`.
+/// The host must be able to read the memory of the view. For device memory, print `shape_only(x)`.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -38,7 +39,7 @@ SLICESORT_OPERATORS_END
 
 SLICESORT_DETAIL_BEGIN
 
-// Printer of a view of any rank.
+// Prints a view of any rank.
 template <class T>
 class view_printer {
  public:
@@ -161,7 +162,7 @@ auto printer_of(strided_view<T, Extents, Strides> v) {
   return view_printer<std::remove_const_t<T>>(v.data(), axes_list(v.extents()),
                                               axes_list(v.strides()));
 }
-// Calls f(printer) with an index view's element type; unsigned, whatever type saved the indices.
+// Calls f(printer) with the element type of an index view, which is always taken as unsigned.
 template <bool Const, class F>
 std::string with_printer(basic_index_tensor3<Const> v, F const& f) {
   auto const print = [&](auto const* data) {
@@ -207,7 +208,7 @@ std::ostream& operator<<(std::ostream& stream, shape_only<View> wrapped) {
 template <bool Const>
 std::ostream& operator<<(std::ostream& stream, shape_only<basic_index_tensor3<Const>> wrapped) {
   return stream << detail::with_printer(wrapped.view,
-                                           [](auto const& known) { return known.heading(); });
+                                        [](auto const& known) { return known.heading(); });
 }
 
 SLICESORT_OPERATORS_END

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrices of random rows: the features of Performer and of random Fourier features, the rotations
-/// of Reformer. Computed once, on the host, in double; the bits depend on the parameters only.
-/// Operators accept any other matrix as well.
+/// Matrices of random rows, for the features of Performer, random Fourier features, and the
+/// rotations of Reformer. They are computed once, on the host, in double, and their bits depend
+/// only on the parameters. Operators also accept any other matrix.
 #pragma once
 
 #include <slicesort/dense_matrix.hpp>
@@ -23,29 +23,29 @@ SLICESORT_TYPES_BEGIN
 enum class row_form {
   gaussian,         ///< independent normal numbers with mean 0 and variance 1
   orthogonal_chi,   ///< orthogonal in blocks of `columns` rows, with norms of gaussian rows
-  orthogonal_unit,  ///< the same, all with the norm sqrt(columns)
+  orthogonal_unit,  ///< as orthogonal_chi, but all norms are sqrt(columns)
 };
 
 SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// A matrix of random rows.
+/// Matrix of random rows.
 ///
 /// - **gaussian** element (r, c) is normal number `r * columns + c` of stream 0 of the seed
 ///   (Marsaglia's polar method on a counter-based hash).
-/// - **orthogonal** each block of `columns` rows of that matrix, the last one possibly shorter, is
-///   orthogonalized by two Gram-Schmidt passes (the orthogonal random features of Performer). Each
-///   row is then scaled: with `orthogonal_chi` by the norm of `columns` normal numbers of stream 1,
-///   so that a single row is distributed like a gaussian one; with `orthogonal_unit` by
+/// - **orthogonal** each block of `columns` rows of that matrix (the last one may be shorter) is
+///   orthogonalized by two Gram-Schmidt passes (Performer's orthogonal random features). Each row
+///   is then scaled: with `orthogonal_chi` by the norm of `columns` normal numbers of stream 1, so
+///   each row by itself is distributed like a gaussian row; with `orthogonal_unit` by
 ///   sqrt(columns).
 /// - **Rows** do not depend on `rows`: a larger matrix begins with the rows of a smaller one.
 /// - **Bits** are the same for every compiler, flag and processor. 16-bit elements are rounded from
 ///   float.
-/// - **Errors** `invalid_argument`: negative sizes, more than 2^40 elements, or a view of another
-///   shape.
-/// - **Cost** a logarithm and a root per normal number; orthogonal rows add `4 * columns^2`
-///   multiplications each. Allocates a block of rows.
+/// - **Errors** `invalid_argument`: negative sizes, more than 2^40 elements, or a view with a
+///   different shape.
+/// - **Cost** one logarithm and one square root per normal number; orthogonal rows add `4 *
+///   columns^2` multiplications each. Allocates a block of rows.
 struct random_rows {
   std::uint64_t seed = 0;
   index_t rows = 0, columns = 0;
@@ -61,9 +61,9 @@ struct random_rows {
     });
     return result;
   }
-  /// Writes the rows to a view `[batch, length, channels]` of host memory, of any element type.
-  /// `batch * length` must be `rows`, and `channels` must be `columns`. The rows of sample (or
-  /// head) 0 come first. If `length` is a multiple of `columns`, each block of orthogonal rows
+  /// Writes the rows to a view `[batch, length, channels]` of host memory, with any element type.
+  /// `batch * length` must equal `rows`, and `channels` must equal `columns`. The rows of sample
+  /// (or head) 0 come first. If `length` is a multiple of `columns`, each block of orthogonal rows
   /// belongs to one sample.
   template <class W>
   void write(W const& view) const {
@@ -74,7 +74,7 @@ struct random_rows {
     check();
     tensor3<T> const w = view;
     extents3 const e = w.extents();
-    // Divides, since the product may overflow.
+    // Compares by division, because the product may overflow.
     bool const fits =
         e.batch >= 0 && e.length >= 0 && e.channels == columns &&
         (e.batch == 0 || e.length == 0 ? rows == 0
@@ -135,7 +135,8 @@ struct random_rows {
     }
     return detail::exact_square_root(squares);
   }
-  // Makes row r of a block a unit vector orthogonal to the rows before it, which are unit vectors.
+  // Turns row r of a block into a unit vector orthogonal to the preceding rows, which are unit
+  // vectors.
   void orthogonalize(double* block, index_t r) const {
     detail::uncontracted_arithmetic const ops;
     double* const x = block + r * columns;
@@ -144,7 +145,7 @@ struct random_rows {
       for (index_t c = 0; c < columns; ++c) sum = ops.multiply_add(x[c], y[c], sum);
       return sum;
     };
-    // The second pass removes what cancellation leaves after the first.
+    // The second pass removes the rounding errors that cancellation leaves after the first.
     for (int pass = 0; pass < 2; ++pass)
       for (index_t s = 0; s < r; ++s) {
         double const* const y = block + s * columns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Rank collapse: the distance of a sample's rows from being equal. It is the residual of Theorem 1
-/// of the CSP paper (after Dong et al. 2021), for any operator's output. A diagnostic for host
-/// memory.
+/// Rank collapse: how far the rows of a sample are from being equal. This is the residual of
+/// Theorem 1 of the CSP paper (after Dong et al. 2021), for the output of any operator. A
+/// diagnostic for host memory.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -15,11 +15,11 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Norms of a matrix of rows and channels.
+/// Norms of a matrix `[rows, channels]`.
 struct matrix_norms {
-  double max_column_sum = 0;  ///< the greatest sum of magnitudes of a column
-  double max_row_sum = 0;     ///< the greatest sum of magnitudes of a row
-  double frobenius = 0;       ///< the root of the sum of squares
+  double max_column_sum = 0;  ///< the largest sum of magnitudes in a column
+  double max_row_sum = 0;     ///< the largest sum of magnitudes in a row
+  double frobenius = 0;       ///< the square root of the sum of squares
 
   /// The paper's (1, infinity)-norm, `sqrt(max_column_sum * max_row_sum)`.
   SLICESORT_ABI_TAG double composite() const {
@@ -29,8 +29,8 @@ struct matrix_norms {
 
 /// Result of `rank_collapse` for one sample X.
 struct rank_report {
-  matrix_norms matrix;    ///< of X
-  matrix_norms residual;  ///< of X - 1 m', where m is the mean row
+  matrix_norms matrix;    ///< norms of X
+  matrix_norms residual;  ///< norms of X - 1 m', where m is the mean row
 
   /// 0 if all rows are equal or zero, near 1 (and at most 2) if they have nothing in common.
   SLICESORT_ABI_TAG double relative() const {
@@ -51,7 +51,7 @@ inline void refuse_rank_collapse(char const* name, index_t value, index_t limit)
   enforce(error);
 }
 
-// Norms of the first rows of a sample, after subtracting row(c) from each row.
+// Computes the norms of the first rows of a sample after subtracting row(c) from channel c.
 template <class T, class F>
 matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F const& row) {
   index_t const channels = x.extents().channels;
@@ -79,18 +79,18 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
+/// Computes the residual of the first `rows` rows of sample `sample` of `x`,
+/// `[batch, length, channels]`.
 ///
-/// The paper subtracts `1 x'` from X, with the x that minimizes the norm of the residual (eq. 6):
-/// the best matrix whose rows are all equal. For the Frobenius norm that x is the mean row; for the
-/// composite norm there is no closed form. This function subtracts the mean row: its result is
-/// between the minimum and twice the minimum, and 0 exactly if the minimum is 0.
+/// The paper subtracts `1 x'` from X, with the x that minimizes the norm of the residual (eq. 6).
+/// For the Frobenius norm x is the mean row; for the composite norm there is no closed form. This
+/// function always subtracts the mean row, so its result is at most twice the minimum, and is 0
+/// exactly if the minimum is 0.
 ///
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; sums in double.
 /// - **Errors** `invalid_argument`: no such sample, more rows than the length, or channels that no
 ///   operator accepts.
-/// - **Memory** two doubles for every channel, which are allocated: unlike an operator, it takes no
-///   workspace.
+/// - **Memory** allocates two doubles per channel; unlike an operator, it takes no workspace.
 template <class X>
 SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
   using view = detail::view_of_rank3_t<X>;
@@ -109,7 +109,7 @@ SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample, index_t 
   auto const element = [&](index_t n, index_t c) {
     return static_cast<double>(static_cast<detail::accumulator_t<T>>(values(sample, n, c)));
   };
-  // Relative to the first row, so that the mean of equal rows is exact.
+  // Means are relative to the first row, so that the mean of equal rows is exact.
   std::vector<double> mean(static_cast<std::size_t>(e.channels));
   for (index_t n = 1; n < rows; ++n)
     for (index_t c = 0; c < e.channels; ++c)
@@ -123,7 +123,7 @@ SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample, index_t 
                                 [&](index_t c) { return mean[static_cast<std::size_t>(c)]; })};
 }
 
-/// The residual of sample `sample` of `x`, in all its rows.
+/// Computes the residual of all rows of sample `sample` of `x`.
 template <class X>
 SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample = 0) {
   using view = detail::view_of_rank3_t<X>;

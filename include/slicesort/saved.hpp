@@ -16,14 +16,14 @@ SLICESORT_TYPES_BEGIN
   "slicesort: the saved state must be a view of std::uint16_t, std::int32_t or std::uint32_t (of " \
   "csp also std::uint8_t), not const where it is written."
 
-/// Pass in place of the saved state if no backward follows.
+/// Replaces the saved state if no backward call follows.
 struct no_saved_t {
   SLICESORT_ABI_TAG explicit no_saved_t() = default;
 };
 inline constexpr no_saved_t no_saved{};
 
-/// Width of one saved index. 16 bits hold the rows of a length up to 65536; 8 bits hold the rows of
-/// a group up to 256, for operators that save rows of groups.
+/// Width of one saved index. 16 bits are enough for lengths up to 65536. Operators that save rows
+/// of groups use 8 bits for groups of up to 256 rows.
 enum class index_width { bits8 = 1, bits16 = 2, bits32 = 4 };
 
 SLICESORT_TYPES_END
@@ -83,7 +83,7 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-// True if S is no state for View, but was probably meant as one.
+// True if S is not a state for View but was probably meant as one.
 template <class View, class S>
 inline constexpr bool is_wrong_state = false;
 template <bool Const, class Index>
@@ -131,8 +131,8 @@ struct const_saved_argument {
 };
 
 /// State of a sort. `perm[b, n, c]` is the row of the input that became row `n` of the output.
-/// 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`, `std::uint32_t`). Or
-/// `no_saved`.
+/// 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`, `std::uint32_t`).
+/// `no_saved` skips it.
 using saved_permutation = saved_argument<index_tensor3>;
 
 /// State of a sort as `backward` reads it.

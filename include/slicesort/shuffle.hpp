@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shuffle, the ablation of slicing-sort: a seeded permutation that ignores the values.
+/// Shuffle: a seeded permutation that ignores the values. Ablation of slicing-sort.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
@@ -11,22 +11,23 @@
 SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, n, c] = x[b, p[n], c]`, where `p` is the stable argsort, over the valid rows `n`, of
-/// 32-bit hashes of (seed, channel, n), with channel 0 for all in `shared_by_channels` (the shuffle
-/// ablation of Sliceformer, in its first version). The hash is SplitMix64 by counter, see
-/// `detail/math/counter_hash.hpp`. Backward `dx[b, p[n], c] = dy[b, n, c]`.
+/// 32-bit hashes of (seed, channel, n), with channel 0 for all channels in `shared_by_channels`
+/// (the shuffle ablation of Sliceformer, in its first version). The hash is counter-based
+/// SplitMix64, see `detail/math/counter_hash.hpp`. Backward `dx[b, p[n], c] = dy[b, n, c]`.
 ///
-/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (output strides must not
+///   overlap).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Values move bit
 ///   for bit.
 /// - **Saved** nothing: backward computes the permutation again.
-/// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
-///   copied through.
+/// - **Lengths** `p` permutes the valid rows and is the same for samples of equal length; the other
+///   rows are copied unchanged.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** a pure function of seed, form, length and channel: the same on every backend,
 ///   for any thread count, instruction set and split of the batch.
-/// - **Cost** O(N log N) for every permutation (one, or one per channel; not per sample), then O(N)
-///   per column. Workspace O(N) for every permutation and every thread.
+/// - **Cost** O(N log N) per permutation (one, or one per channel; never one per sample), then O(N)
+///   per column. Workspace O(N) per permutation and per thread.
 ///
 /// @tparam Form `shared_by_channels` (the default) or `per_channel`.
 template <class Form = shared_by_channels>

@@ -17,11 +17,11 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// The parameters of Sinkhorn's algorithm: how far the matrices of `sinkhorn_csp` are from
-/// permutations.
+/// Parameters of Sinkhorn's algorithm. They determine how close the matrices of `sinkhorn_csp` are
+/// to permutations.
 struct sinkhorn {
-  double tau;               ///< temperature: the entropy's weight, above 0
-  index_t iterations = 10;  ///< each of rows, then columns: 1..65536
+  double tau;               ///< temperature, the weight of the entropy; above 0
+  index_t iterations = 10;  ///< number of iterations (rows, then columns), 1..65536
 };
 
 SLICESORT_TYPES_END
@@ -31,36 +31,37 @@ SLICESORT_OPERATORS_BEGIN
 /// CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9). Every channel `c` of
 /// every sample is shifted circularly down by `J_c` rows: `w[n] = x[(n - J_c) mod length]`. Then,
 /// in each group of `G` consecutive rows, `y = T w`. Here `v` is the reference channel, which is
-/// not shifted, and T is `exp(v w' / tau)` after its rows and then its columns were normalized
-/// `iterations` times. Rows of T belong to rows of v. As tau falls and iterations rise, y converges
-/// to the result of `csp<Shift, reference>` (CSP, Theorem 2), provided that no two values of a
-/// group are equal.
+/// not shifted, and T is `exp(v w' / tau)` after `iterations` normalizations of its rows and then
+/// its columns. Rows of T correspond to rows of v. As tau decreases and iterations increase, y
+/// converges to the result of `csp<Shift, reference>` (CSP, Theorem 2), provided that no two values
+/// of a group are equal.
 ///
-/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (output strides must not
+///   overlap).
 /// - **dtypes** float, double.
-/// - **Reference** comes out unchanged: the paper's P_1 is the identity.
-/// - **Groups, lengths** as in `csp`. Rows past a length are copied through.
-/// - **Arithmetic** in the element type and in the log domain: no finite input overflows, and
-///   logits are clamped to a 64th of the greatest number. exp and log are the library's own. The
-///   error of T grows with `|v w' / tau|` times the rounding unit, as does the effect of rounding x
-///   itself.
-/// - **Saved** nothing but x: backward repeats the iterations and keeps their potentials in the
+/// - **Reference** is returned unchanged: the paper's P_1 is the identity.
+/// - **Groups, lengths** as in `csp`. Rows past a length are copied unchanged.
+/// - **Arithmetic** in the element type and in the log domain: no finite input overflows, because
+///   logits are clamped to 1/64 of the largest finite value. exp and log are implemented by the
+///   library. The error of T is proportional to `|v w' / tau|` times the unit roundoff, like the
+///   effect of rounding x.
+/// - **Saved** nothing; backward takes x, repeats the iterations and keeps their potentials in the
 ///   workspace.
-/// - **Gradient** exact for the finite number of iterations: through w, and through T by both w and
-///   v. The reference channel's is the sum over all channels, in their order, in double, rounded
-///   once.
-/// - **Aliasing** outputs share no element with inputs.
+/// - **Gradient** exact for the finite number of iterations: it propagates through w directly, and
+///   through T to both w and v. The gradient of the reference channel is the sum over all channels
+///   in order, in double, rounded once.
+/// - **Aliasing** outputs must not overlap inputs.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **NaN** and infinities spread over their group of that channel, and from the reference over
-///   all channels of its group. A result that is no number is one and the same NaN.
-/// - **Determinism** bit-identical for any backend, thread count and split of the batch, unless a
-///   compiler may change roundings (`-ffast-math`, or Clang's `-ffp-contract=fast`).
-/// - **Cost** `G * (2 * iterations + 1)` exponentials an element; backward two to three times that.
-///   Workspace: `4 * iterations` groups for every thread (or block), and for backward an element
-///   for every element of up to a million.
+/// - **NaN** and infinities spread to their whole group in that channel, and from the reference to
+///   the group in all channels. Every NaN result is the same canonical NaN.
+/// - **Determinism** bit-identical for any backend, thread count and split of the batch, unless
+///   compiler flags allow different rounding (`-ffast-math`, or Clang's `-ffp-contract=fast`).
+/// - **Cost** `G * (2 * iterations + 1)` exponentials per element; backward two to three times
+///   that. Workspace: `4 * iterations` groups per thread (or block); backward also needs one
+///   element per tensor element, up to a million.
 ///
-/// @tparam Shift by how many rows channels are shifted: `shift::linear`, .. or a type of yours
-///         (`shift.hpp`).
+/// @tparam Shift number of rows by which each channel is shifted: `shift::linear`, ... or a
+///         user-defined type (`shift.hpp`).
 template <class Shift = shift::linear>
 class sinkhorn_csp {
   static_assert(detail::has_shift<Shift>,
@@ -68,8 +69,7 @@ class sinkhorn_csp {
                 "index_t length) const`.");
 
  public:
-  /// Takes the groups, the relaxation, and then a shift and a `reference`, in any order, each where
-  /// its default will not do.
+  /// Takes the groups and the relaxation, then optionally a shift and a `reference` in any order.
   template <class... Policies>
   constexpr sinkhorn_csp(grouping groups, sinkhorn relaxation, Policies const&... policies)
       : groups_(groups),
@@ -87,15 +87,15 @@ class sinkhorn_csp {
   /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
   constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
 
-  /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
-  /// of this shape.
+  /// Shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor of
+  /// this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
     if (channel == reference_.channel) return 0;
     return detail::wrapped(shift_.shift(channel, extents.channels, extents.length), length);
   }
 
-  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape, or policies, that `forward` refuses are refused here.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
+  /// Rejects shapes and policies that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
     require_element<T>();
@@ -107,7 +107,7 @@ class sinkhorn_csp {
                                             check_policies(c, info);
                                           });
   }
-  /// The same for the view of an x of this element type and shape.
+  /// Overload that takes element type and shape from a view.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x));
@@ -126,8 +126,8 @@ class sinkhorn_csp {
     });
   }
 
-  /// Writes the gradient to `dx`, or adds it with `grad_mode::accumulate`. `x` is what forward
-  /// read.
+  /// Writes the gradient to `dx`, or adds it with `grad_mode::accumulate`. `x` is the input of
+  /// forward.
   template <class Exec, class DY, class X, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
@@ -177,7 +177,7 @@ class sinkhorn_csp {
     params.config.is_descending = [](void const*, index_t, extents3) { return false; };
   }
 
-  // Rules of the output, the lengths and the policies, for valid inputs.
+  // Checks the output, the lengths and the policies; requires valid inputs.
   void check_mixing(detail::checker& c, detail::view_info const& source, detail::view_info const& x,
                     detail::view_info const& target, tensor1<index_t const> lengths) const {
     c.view(target);

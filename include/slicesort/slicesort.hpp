@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Includes the basic types, the policies and all operators; with a CUDA compiler, the CUDA backend
-/// too.
+/// Includes the basic types, the policies and all operators; with a CUDA compiler, also the CUDA
+/// backend.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

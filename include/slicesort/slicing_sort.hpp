@@ -12,12 +12,13 @@
 SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, :, c] = sort(x[b, :, c])`, independently for every sample `b` and channel `c`
-/// (Sliceformer, eq. 4: `Sort_col(X W_V)`; the projection is the caller's).
+/// (Sliceformer, eq. 4: `Sort_col(X W_V)`; the caller computes the projection).
 ///
-/// With `p` the stable argsort of a column: `y[n] = x[p[n]]`, and backward `dx[p[n]] = dy[n]`.
+/// If `p` is the stable argsort of a column, forward computes `y[n] = x[p[n]]` and backward
+/// `dx[p[n]] = dy[n]`.
 ///
-/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
-///   repeats).
+/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (output strides must
+///   not overlap).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the
 ///   lower source row first, ascending and descending alike. Values move bit for bit.

@@ -31,35 +31,39 @@ SLICESORT_OPERATORS_BEGIN
 /// head (multi-head attention without its projections: Attention Is All You Need, eq. 1).
 ///
 /// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk: `[batch, heads, keys,
-/// channels]`; v, dv: `[batch, heads, keys, values]`; y, dy: `[batch, heads, queries, values]`;
-/// bias, dbias: `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys -
-/// 1]`, of which pair (i, j) takes number `j - i + queries - 1`; their batch and heads may be 1
-/// (`attention_inputs`); the state: `saved_extents`. Any strides: `split_heads` views `[batch,
-/// length, heads * channels]` in this form, and inputs that heads or samples share have a stride of
-/// 0 there (their gradients have one part for each). - **dtypes** float, double, float16, bfloat16,
-/// or any type with `dtype_traits`; all tensors of one type, except the state of `streaming`, which
-/// is of the accumulator's type (double for double, else float). - **Masked** keys have weight 0,
-/// as do keys with a score of -infinity. A query without other keys gets zeros as its output and
-/// gradients. Finite scores, however large, cause no NaN. - **NaN** and infinities of a query stay
-/// in its row. Those of a key or value may reach every row of the head, even rows that do not look
-/// at it, unless they are past the length. The bits of the NaN depend on the processor. - **Saved**
-/// by `streaming` two numbers for each query; by `materialized` the map, one number for each pair
-/// of a query and a key. - **Gradients** of q, k, v and the bias, each optional. A dbias that is
-/// relative or shared is a sum, in the accumulator's type, over pairs, heads and samples. -
-/// **Dropout** see `dropout`. It does not change the state. - **Lengths** see `attention_options`.
-/// - **Aliasing** outputs share no element with inputs or each other. - **Errors**
-/// `invalid_argument`, `workspace_error`; before anything is written. - **Accuracy** sums and
-/// softmax are in the accumulator's type, results rounded once. On a GPU, and with
-/// `products::native`, weights of 16-bit types are rounded to the element type before they are
-/// multiplied by the values, as tensor cores require. - **Determinism** the same bits for every
-/// thread count, instruction set and split of the batch (but a dbias that samples share is a sum
-/// over them); `products::native` may depend on the instruction set. Between backends, algorithms
-/// and BLAS libraries results differ in rounding. - **Cost** forward `2 * queries * keys *
-/// (channels + values)` operations for each head, less the tiles that the mask leaves out; backward
-/// takes two and a half times as many.
+///   channels]`; v, dv: `[batch, heads, keys, values]`; y, dy: `[batch, heads, queries, values]`;
+///   bias, dbias: `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys -
+///   1]`, where pair (i, j) reads element `j - i + queries - 1`; batch and heads of a bias may be 1
+///   (`attention_inputs`); the state: `saved_extents`. Any strides: `split_heads` views `[batch,
+///   length, heads * channels]` in this form. Inputs that heads or samples share have a stride of
+///   0; their gradients have separate elements for each head or sample.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors have
+///   the same type, except the state of `streaming`, which has the accumulator's type (double for
+///   double, else float).
+/// - **Masked** keys have weight 0, as do keys with a score of -infinity. A query without other
+///   keys gets zeros as its output and gradients. Finite scores, however large, cause no NaN.
+/// - **NaN** and infinities of a query stay in its row. Those of a key or value may reach every row
+///   of the head, even rows that do not see the key, unless they are past the length. The bits of
+///   the NaN depend on the processor.
+/// - **Saved** by `streaming`: two numbers per query; by `materialized`: the map, one element per
+///   pair of a query and a key.
+/// - **Gradients** of q, k, v and the bias, each optional. A relative or shared dbias is a sum over
+///   pairs, heads and samples, in the accumulator's type.
+/// - **Dropout** see `dropout`. It does not change the state.
+/// - **Lengths** see `attention_options`.
+/// - **Aliasing** outputs share no element with inputs or each other.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Accuracy** sums and softmax are in the accumulator's type, results are rounded once. On a
+///   GPU, and with `products::native`, weights of 16-bit types are rounded to the element type
+///   before they are multiplied by the values, as tensor cores require.
+/// - **Determinism** the same bits for every thread count, instruction set and split of the batch
+///   (except a dbias that is summed over samples); `products::native` may depend on the instruction
+///   set. Between backends, algorithms and BLAS libraries, results differ in rounding.
+/// - **Cost** forward takes `2 * queries * keys * (channels + values)` operations per head, minus
+///   the tiles that the mask excludes; backward takes 2.5 times as many.
 ///
-/// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`,
-///         `strided`, `both`, or a type of yours (`mask.hpp`).
+/// @tparam Mask the keys that each query sees: `mask::full`, `causal`, `window`, `block_local`,
+///         `strided`, `both`, or a user-defined type (`mask.hpp`).
 /// @tparam Algorithm `streaming`, with exact or native products, or `materialized<Gemm>`
 ///         (`attention_algorithm.hpp`).
 template <class Mask = mask::full, class Algorithm = streaming>
@@ -74,7 +78,7 @@ class softmax_attention {
   template <class T>
   using state_element = typename traits::template state<T>;
 
-  // Types of braced arguments in a call whose y, or dy, is a Y.
+  // Types of braced arguments in a call whose y or dy has type Y.
   template <class Y>
   using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
@@ -87,8 +91,8 @@ class softmax_attention {
   using const_saved_of = const_saved_attention<state_element<element_of<Y>>>;
 
  public:
-  /// Takes a mask, a scale, and an algorithm or the `products` of `streaming`: any of them, in any
-  /// order. The scale defaults to `1 / sqrt(channels)`.
+  /// Takes a mask, a scale, and an algorithm or the `products` of `streaming`, in any order; each
+  /// is optional. The scale defaults to `1 / sqrt(channels)`.
   template <class... Policies>
   constexpr explicit softmax_attention(Policies const&... policies)
       : mask_(detail::choose<Mask>(policies...)),
@@ -101,21 +105,21 @@ class softmax_attention {
 
   constexpr Mask const& mask() const { return mask_; }
   constexpr Algorithm const& algorithm() const { return algorithm_; }
-  /// Factor of the scores for q with `channels` channels.
+  /// Factor of the scores, for q with `channels` channels.
   double scale(index_t channels) const {
     return scale_.value_or(channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0);
   }
 
   /// Shape of the state that a call with q and v of these shapes saves: `[batch, heads, queries,
-  /// 2]` for the maximum score and the sum of exponentials of every query, or `[batch, heads,
+  /// 2]` for the maximum score and the sum of exponentials of each query, or `[batch, heads,
   /// queries, keys]` for the map.
   constexpr extents4 saved_extents(extents4 q, extents4 v) const {
     return {q.batch, q.heads, q.length, traits::saves_map ? v.length : 2};
   }
 
-  /// Bytes of workspace for a forward or backward call with q and v of these shapes. Computes only;
-  /// refuses the shapes, masks and scales that `forward` refuses. Backward with a dbias that is
-  /// relative, or shared by samples or heads, needs more: pass its shape too.
+  /// Bytes of workspace for a forward or backward call with q and v of these shapes; launches
+  /// nothing. Rejects the shapes, masks and scales that `forward` rejects. Backward with a relative
+  /// dbias, or one shared by samples or heads, needs more: pass its shape too.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
                                              extents4 dbias = {}) const {
@@ -128,8 +132,8 @@ class softmax_attention {
           if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
         });
   }
-  /// The same for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and for the gradients that
-  /// `backward` takes.
+  /// Overload for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and optionally the gradients
+  /// of `backward`.
   template <class Exec, class View, std::size_t Count, detail::if_policy<Exec> = 0,
             detail::if_view_of_heads<View> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&inputs)[Count],
@@ -140,8 +144,8 @@ class softmax_attention {
     return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), grads.dbias.extents());
   }
 
-  /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and saves the state unless
-  /// it is `no_saved`.
+  /// Writes the attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and saves the state
+  /// unless it is `no_saved`.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, inputs_of<Y> const& in, Y const& y,
                                 saved_of<Y> state, workspace memory = {},
@@ -163,8 +167,8 @@ class softmax_attention {
         });
   }
 
-  /// Writes the gradients `grads`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`, except those that are
-  /// `{}`. `in` and `y` are what forward read and wrote, `state` what it saved.
+  /// Writes the gradients `grads`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; pass `{}` for one that
+  /// is not needed. `in` and `y` are the input and output of forward, and `state` is what it saved.
   template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, inputs_of<DY> const& in,
                                  Y const& y, const_saved_of<DY> state,
@@ -207,7 +211,7 @@ class softmax_attention {
     return params;
   }
 
-  // Checks inputs and policies, and in between the other tensors by rules(checker, inputs); then
+  // Checks the inputs, then the other tensors by rules(checker, inputs), then the policies, and
   // calls the backend.
   template <class Exec, class Params, class Rules>
   detail::outcome<Exec> call(Exec const& exec, Params& params, workspace memory,

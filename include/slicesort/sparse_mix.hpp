@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sparse-factor mixing: a chain of factors. Each factor mixes every row with a few others, which a
-/// topology chooses, by weights of its own.
+/// Sparse-factor mixing: a chain of factors. Each factor replaces every row by a weighted sum of a
+/// few rows, which a topology selects; each factor has its own weights.
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
@@ -16,40 +16,41 @@
 SLICESORT_OPERATORS_BEGIN
 
 /// A chain of sparse factors (Paramixer, section 3). Factor `m` (the first is 0) mixes the rows of
-/// every sample, all channels alike:
+/// every sample, in the same way for all channels:
 /// `z[i] = sum_k w[m, b, i, k] * v[(i + offset(k, m)) mod length]`; its output, `z` plus the
-/// residual, is the next factor's input. The caller provides the weights (in the paper they come
-/// from an MLP of the rows, one for each factor).
+/// residual, is the next factor's input. The caller provides the weights (in the paper one MLP per
+/// factor computes them from the rows).
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`; w, dw:
 ///   `[factors, batch, length, links]`, or `[batch, length, links]` for one factor; states:
-///   `saved_extents`. Any strides (outputs without repeats: weights that all samples share have a
-///   stride of 0, and their gradient has one part for each sample). `ceil_log2(length)` factors let
-///   every row reach every other; 0 factors copy.
-/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
-///   one type.
-/// - **Arithmetic** sums begin with the residual and take link 0, 1, .. by fused multiply-adds in
-///   the accumulator's type (double for double, else float); the output of a factor is rounded to
-///   the element type. So a chain gives the same bits as its factors called one by one.
-/// - **Links** that meet in one row add up, and each has its own gradient.
-/// - **Saved** the inputs of all factors but the first, or some of them (`checkpoints`); the choice
-///   does not change a bit of the results. Inference, and a chain of one factor, save nothing.
-/// - **Gradient** of x and, where asked for, of w, which is a sum over channels of fixed order.
+///   `saved_extents`. Any strides (output strides must not overlap: weights shared by all samples
+///   have a batch stride of 0, but their gradient has one part per sample). `ceil_log2(length)`
+///   factors connect all rows; 0 factors copy x.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors have
+///   the same type.
+/// - **Arithmetic** sums start with the residual and add links 0, 1, ... by fused multiply-adds in
+///   the accumulator's type (double for double, else float). The output of each factor is rounded
+///   to the element type, so a chain is bit-identical to separate calls of its factors.
+/// - **Links** to the same row add up, and each has its own gradient.
+/// - **Saved** the inputs of all factors but the first, or some of them (`checkpoints`); results
+///   are bit-identical for every choice. Inference and chains of one factor save nothing.
+/// - **Gradient** of x and, if requested, of w. The gradient of w is a sum over channels in a fixed
+///   order.
 /// - **Lengths** only the n valid rows of a sample take part, and links wrap around modulo n. The
-///   other rows and their gradients are copied through; their weights are not read, and the
+///   other rows and their gradients are copied unchanged; their weights are not read, and the
 ///   gradients of their weights are 0.
-/// - **Aliasing** outputs share no element with inputs or each other.
+/// - **Aliasing** outputs must not overlap inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **NaN** and infinities spread as in any sum of products; a sum that is no number is stored as
-///   one and the same NaN.
+/// - **NaN** and infinities propagate as in any sum of products; every NaN result is the same
+///   canonical NaN.
 /// - **Determinism** bit-identical for any backend, thread count, instruction set, split of the
 ///   batch and `checkpoints`.
-/// - **Cost** `factors * links` multiply-adds an element, backward twice that, three times with dw;
-///   `recompute` adds forward again and more.
+/// - **Cost** `factors * links` multiply-adds per element; backward twice that, or three times with
+///   dw; `recompute` adds the cost of at least one more forward.
 ///
-/// @tparam Topology which rows are linked: `topology::chord`, `cdil`, `offsets`, or a type of yours
-///         (`topology.hpp`).
-/// @tparam Residual what a factor adds: `residual::per_factor`, `none`, `initial`.
+/// @tparam Topology selects the linked rows: `topology::chord`, `cdil`, `offsets`, or a
+///         user-defined type (`topology.hpp`).
+/// @tparam Residual the input that each factor adds: `residual::per_factor`, `none`, `initial`.
 template <class Topology = topology::chord, class Residual = residual::per_factor>
 class sparse_mix {
   static_assert(
@@ -58,15 +59,14 @@ class sparse_mix {
   static_assert(detail::is_residual<Residual>::value,
                 "slicesort: the residual must be residual::per_factor, none or initial.");
 
-  // The state's element type is that of x, so that a braced argument has a type.
+  // The state has the element type of x, so that a braced argument has a type.
   template <class X>
   using saved_of = saved_states<typename detail::view_of_rank3_t<X>::value_type>;
   template <class X>
   using const_saved_of = const_saved_states<typename detail::view_of_rank3_t<X>::value_type>;
 
  public:
-  /// Takes a topology, a residual and `checkpoints`, in any order, each where its default will not
-  /// do.
+  /// Takes a topology, a residual and `checkpoints`, all optional and in any order.
   template <class... Policies>
   constexpr explicit sparse_mix(Policies const&... policies)
       : topology_(detail::choose<Topology>(policies...)),
@@ -84,7 +84,7 @@ class sparse_mix {
   }
 
   /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic
-  /// only. Shapes, a topology or checkpoints that `forward` refuses are refused here.
+  /// only. Rejects shapes, topologies and checkpoints that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x, stack_extents w) const {
     detail::mix_shape const shape{x, w.outer, w.channels, saved_.every};
@@ -97,16 +97,16 @@ class sparse_mix {
           check_factors(c, source, weights);
         });
   }
-  /// The same for views of an x and w of this element type and these shapes.
+  /// Overload that takes element type and shapes from views.
   template <class Exec, class X, class W, detail::if_policy<Exec> = 0,
             detail::if_view_of_rank3<X> = 0, detail::if_view_of_stack<W> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x, W const& w) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec, detail::extents_of(x),
-                                                        detail::view_of_stack<W>::of(w).extents());
+                                                        detail::to_stack(w).extents());
   }
 
-  /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is
-  /// `no_saved`.
+  /// Applies the factors `w` to `x`, writes the result to `y`, and the states to `state` unless it
+  /// is `no_saved`.
   template <class Exec, class X, class W, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, X const& x, W const& w, Y const& y,
                                 saved_of<X> state, workspace memory = {},
@@ -127,7 +127,7 @@ class sparse_mix {
     });
   }
 
-  /// Writes the gradient of x alone, which needs neither x nor states.
+  /// Writes only the gradient of x, which needs neither x nor states.
   template <class Exec, class DY, class W, class DX, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, W const& w, DX const& dx,
                                  workspace memory = {}, backward_options options = {}) const {
@@ -135,8 +135,8 @@ class sparse_mix {
     return detail::call<op>(exec, params, memory,
                             [&](detail::checker& c) { check_backward(c, params); });
   }
-  /// Writes the gradients of x and of w; `options.mode` holds for both. `x` is what forward read,
-  /// and `state` is what it wrote, or `no_saved` if it saved none.
+  /// Writes the gradients of x and of w; `options.mode` applies to both. `x` is the input of
+  /// forward and `state` its output, or `no_saved` if it saved no states.
   template <class Exec, class DY, class X, class W, class DX, class DW, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, W const& w,
                                  const_saved_of<DY> state, DX const& dx, DW const& dw,
@@ -208,7 +208,7 @@ class sparse_mix {
   static constexpr detail::axis_names weight_axes{"factors", "batch", "length", "links"},
       state_axes{"states", "batch", "length", "channels"};
 
-  // Rules of every call.
+  // Checks that apply to every call.
   void check_chain(detail::checker& c, detail::view_info const& source, detail::view_info const& w,
                    detail::view_info const& target, tensor1<index_t const> lengths) const {
     c.view(source);
@@ -219,7 +219,7 @@ class sparse_mix {
     check_factors(c, source, w);
     for (auto const& other : {source, w}) c.no_overlap(target, other);
   }
-  // Rules of the shapes and policies.
+  // Checks the shapes and policies.
   void check_factors(detail::checker& c, detail::view_info const& source,
                      detail::view_info const& w) const {
     c.rows_countable(source);

@@ -33,7 +33,7 @@ inline constexpr bool is_mdspan_of_rank<M, Rank, std::enable_if_t<is_mdspan_like
 template <class M>
 using mdspan_element = std::remove_reference_t<decltype(*std::declval<M const&>().data_handle())>;
 
-// True if T is U, or U with const added. Excludes derived classes, whose pointers convert too.
+// True if T is U, or U with const added. Excludes derived classes, although their pointers convert.
 template <class U, class T>
 inline constexpr bool adds_const = std::is_convertible_v<U (*)[], T (*)[]>;
 template <class U, class T>
@@ -45,7 +45,7 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// A strided view of one axis.
+/// A strided view with one axis.
 template <class T>
 class tensor1 {
  public:
@@ -119,7 +119,7 @@ class tensor3 : public strided_view<T, extents3, strides3> {
   template <class M, detail::if_mdspan_of_rank<M, 3> = 0>
   SLICESORT_ABI_TAG constexpr tensor3(M const& m) : base(m, std::make_index_sequence<3>()) {}
 
-  /// Elements between `data()` and the element at `[batch, row, channel]`, in 64 bits.
+  /// Offset in elements from `data()` to the element at `[batch, row, channel]`, in 64 bits.
   SLICESORT_HD_ABI_TAG constexpr index_t offset(index_t batch, index_t row, index_t channel) const {
     strides3 const& s = this->strides_;
     return batch * s.batch + row * s.length + channel * s.channels;
@@ -153,7 +153,8 @@ class tensor4 : public strided_view<T, extents4, strides4> {
   }
 };
 
-/// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`; a `tensor3` converts.
+/// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`. A `tensor3` converts to
+/// a stack of one.
 template <class T>
 class tensor_stack : public strided_view<T, stack_extents, stack_strides> {
   using base = strided_view<T, stack_extents, stack_strides>;
@@ -188,8 +189,8 @@ class tensor_stack : public strided_view<T, stack_extents, stack_strides> {
   }
 };
 
-/// The heads of `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without
-/// a copy. `heads` must divide the channels; otherwise every operator rejects the view.
+/// Views `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without a copy.
+/// `heads` must divide the channels; otherwise every operator rejects the view.
 template <class T>
 SLICESORT_HD_ABI_TAG constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
   extents3 const e = x.extents();
@@ -204,7 +205,7 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-// Tensor<..>: the view of the library that an argument of type View converts to.
+// Library view that an argument of type View converts to.
 template <class View, template <class> class Tensor>
 struct converted_view {
   using type = Tensor<mdspan_element<View>>;
@@ -218,7 +219,7 @@ struct converted_view<tensor3<T>, tensor_stack> {
   using type = tensor_stack<T>;
 };
 
-// True if an argument of type View can be the operator's view of that form.
+// True if an argument of type View converts to the operator's view type.
 template <class View, template <class> class Tensor, std::size_t Rank>
 inline constexpr bool is_view = is_mdspan_of_rank<View, Rank>;
 template <class T, template <class> class Tensor, std::size_t Rank>
@@ -264,7 +265,7 @@ using view_of_stack_t = typename view_of_stack<View>::type;
 template <class View>
 using element_of_rank3 = typename view_of_rank3_t<View>::value_type;
 
-// Converts a view to a stack; one of rank 3 becomes a stack of one tensor.
+// Converts a view to a stack; a view of rank 3 becomes a stack of one tensor.
 template <class View>
 constexpr view_of_stack_t<View> to_stack(View const& view) {
   if constexpr (is_mdspan_of_rank<View, 3>)

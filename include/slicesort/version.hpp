@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The version. CMake, the namespace and the docs are checked against these numbers.
+/// Library version. A check keeps CMake, the namespace and the docs in agreement with it.
 #pragma once
 
 #define SLICESORT_VERSION_MAJOR 0

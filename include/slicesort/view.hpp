@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `view(container, extents)`: the elements of a container as a contiguous tensor. Containers are
 /// types that `std::data` and `std::size` accept: `std::vector`, `std::array`, C arrays, spans,
-/// `thrust::device_vector`, ... A pointer class with `get()`, such as Thrust's, is unwrapped. The
+/// `thrust::device_vector`, ... Pointer classes with `get()`, such as Thrust's, are unwrapped. The
 /// memory is not accessed, so it may be device memory.
 #pragma once
 
@@ -32,7 +32,7 @@ constexpr auto data_of(Container& container) -> decltype(raw_pointer(std::data(c
   return raw_pointer(std::data(container));
 }
 
-// Element type of a container; const if the container is.
+// Element type of a container; const if the container is const.
 template <class Container, class = decltype(std::size(std::declval<Container&>()))>
 using element_of = std::remove_pointer_t<decltype(data_of(std::declval<Container&>()))>;
 
@@ -90,8 +90,8 @@ tensor4<detail::element_of<Container>> view(Container&& container, extents4 exte
   return {detail::data_of(container), extents};
 }
 
-/// The elements of `container` as a contiguous stack `[outer, batch, length, channels]`. Name the
-/// type, `stack_extents{...}`: four numbers in braces are the extents of attention.
+/// The elements of `container` as a contiguous stack `[outer, batch, length, channels]`. Write
+/// `stack_extents{...}` explicitly: four numbers in braces are the extents of attention.
 template <class Container, class Extents,
           std::enable_if_t<std::is_same_v<Extents, stack_extents>, int> = 0>
 tensor_stack<detail::element_of<Container>> view(Container&& container, Extents extents) {
@@ -101,7 +101,7 @@ tensor_stack<detail::element_of<Container>> view(Container&& container, Extents 
   return {detail::data_of(container), extents};
 }
 
-/// All elements of `container` along one axis: lengths, or weights.
+/// All elements of `container` along one axis, such as lengths or weights.
 template <class Container>
 tensor1<detail::element_of<Container>> view(Container&& container) {
   detail::require_lvalue<Container>();

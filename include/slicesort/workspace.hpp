@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Scratch memory of a call: of fixed size, or growing with the needs of the calls.
+/// Scratch memory of a call, with a fixed size or growing on demand.
 #pragma once
 
 #include <slicesort/view.hpp>
@@ -13,15 +13,15 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Scratch memory of at least `workspace_bytes` bytes, of any alignment and contents, that overlaps
-/// no tensor of the call. After the call's work is done it can be reused. `{}` suffices if the size
-/// is 0. Containers such as `std::vector<std::byte>` convert. A `scratch` converts too, and grows
-/// if a call needs more.
+/// Scratch memory of at least `workspace_bytes` bytes, with any alignment and contents. It must not
+/// overlap a tensor of the call, and can be reused once the call's work is done. `{}` suffices if
+/// the size is 0. Containers such as `std::vector<std::byte>` convert. A `scratch` converts too,
+/// and grows if a call needs more.
 struct workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
-  /// Enlarges the memory of `owner` to `bytes` and returns it; null if the size is fixed. A
-  /// pointer, so units compiled with other flags run the owner's code.
+  /// Enlarges the memory of `owner` to `bytes` and returns it; null if the size is fixed. This is a
+  /// function pointer, so translation units built with other flags run the owner's code.
   workspace (*grow)(void* owner, std::size_t bytes) = nullptr;
   void* owner = nullptr;
 

@@ -120,10 +120,10 @@ def usage(messages: str, ptx: str) -> dict[str, Usage]:
 def kernel_folders() -> dict[str, str]:
     """The folder of detail/ of each kernel, a struct with launch bounds."""
     found = {}
-    for path in sorted([*(INCLUDE / "slicesort/detail").rglob("device/*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
+    for path in sorted([*(INCLUDE / "slicesort/detail").rglob("*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
         parts = re.split(r"static constexpr int max_threads\b", path.read_text(encoding="utf-8"))
         folder = path.relative_to(INCLUDE / "slicesort/detail").parts[0]
-        found |= {re.findall(r"^struct (\w+)", part, re.MULTILINE)[-1]: folder for part in parts[:-1] if "struct " in part}
+        found |= {structs[-1]: folder for part in parts[:-1] if (structs := re.findall(r"^struct (\w+)", part, re.MULTILINE))}
     return found
 
 

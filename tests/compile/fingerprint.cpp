@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a hash of all bits that an operator writes (outputs, saved state, gradients), a line for
+// Prints a hash of all bits that an operator writes (outputs, saved state, gradients), one line for
 // each operator, direction and element type. check_fingerprints.py builds it for several processors
 // and compares the lines. The argument is the instruction set to use.
 #include "../support/inputs.hpp"
@@ -78,7 +78,7 @@ tensor<T> number_tensor(extents3 e, std::uint64_t seed) {
   t.elements() = numbers<T>(e.size(), seed);
   return t;
 }
-// Gradients to which a call adds.
+// Gradients that a call accumulates into.
 template <class T>
 tensor<T> previous_gradients(extents3 e) {
   return number_tensor<T>(e, 99);

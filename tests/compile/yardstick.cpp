@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unit that CI's processor seconds are measured in: standard headers alone, compiled as long as
+// Yardstick of CI's processor time: includes only standard headers, and takes as long to compile as
 // a large unit of the tests. A change here changes every figure that is compared with a budget.
 #include <algorithm>
 #include <array>

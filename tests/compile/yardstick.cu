@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check_budget.py measures the machine with: nothing of the library, compiled as long as a
-// few of its kernels. A change here changes every second that is compared with a limit.
+// Yardstick of check_budget.py: includes nothing of the library, and takes as long to compile as a
+// few of its kernels. A change here changes every figure that is compared with a limit.
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -28,8 +28,8 @@ std::uint64_t nearest_to_float(std::uint64_t bits_of_float) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every pattern to float: the same number, and back: the same bits", T, float16,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("every pattern converts to the same number in float, and back to the same bits",
+                   T, float16, bfloat16) {
   constexpr number_format f = format_of<T>();
   int wrong = 0;
   for (std::uint64_t bits = 0; bits < 65536; ++bits) {
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("infinities, NaN and overflow", T, float16, bfloat16) {
   CHECK(convert<T>(0x7f7fffffu) == f.infinity());
   CHECK(convert<T>(0x80000000u) == f.sign());
   CHECK(convert<T>(0x00000001u) == 0);
-  // A NaN with payload in the dropped bits only must not become infinity.
+  // A NaN whose payload is in the dropped bits only must not become infinity.
   for (std::uint64_t nan : {0x7f800001u, 0xff800001u, 0x7fc00000u, 0xffffffffu, 0x7fbfffffu}) {
     CHECK(decode_bits<T>(convert<T>(nan)).kind == number_class::nan);
     CHECK(((convert<T>(nan) & f.sign()) != 0) == ((nan >> 31) != 0));

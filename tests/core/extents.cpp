@@ -35,7 +35,7 @@ static_assert(std::is_trivially_copyable_v<strides3> && std::is_trivially_copyab
 
 }  // namespace
 
-TEST_CASE("views whose shape is std::size_t") {
+TEST_CASE("views with extents of type std::size_t") {
   std::vector<float> data(30);
   std::size_t batch = two, length = three, channels = five;
   ss::tensor3<float> const x(data.data(), {batch, length, channels});
@@ -52,7 +52,8 @@ TEST_CASE("views whose shape is std::size_t") {
   CHECK(ss::view(data, {batch, length, channels}).extents() == x.extents());
 }
 
-TEST_CASE("a number that index_t cannot hold is refused, and not negative") {
+TEST_CASE(
+    "an extent that does not fit in index_t is rejected, not converted to a negative number") {
   std::vector<float> data(30);
   ss::exec::host const exec;
   ss::slicing_sort<> const op;

@@ -84,7 +84,7 @@ TEST_CASE("unsupported products write nothing") {
   CHECK(ss::host_gemm{}.multiply(call, memory));
   CHECK(c.memory != before);
 }
-TEST_CASE("a BLAS gets sizes of 32 bits") {
+TEST_CASE("sizes for a BLAS must fit in 32 bits") {
   constexpr index_t max_int = std::numeric_limits<int>::max(), beyond = max_int + 1;
   auto const fits = [](index_t rows, index_t columns, index_t row_stride) {
     ss::gemm_operand const m{nullptr, ss::element_kind::f32, row_stride, 1, 0};

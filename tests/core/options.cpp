@@ -20,7 +20,7 @@ constexpr ss::grad_mode accumulate = ss::grad_mode::accumulate;
 
 }  // namespace
 
-TEST_CASE("options take what they have, each once") {
+TEST_CASE("options accept each of their arguments once") {
   using rows = ss::row_lengths;
   using both = ss::key_and_query_lengths;
   static_assert(takes<ss::forward_options, rows> && takes<ss::forward_options>);

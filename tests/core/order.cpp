@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order policies: golden sets of the specification, an independent implementation of its rules, and
-// the sort under each policy.
+// Order policies: golden sets from the specification, an independent implementation of its rules,
+// and the sort under each policy.
 #include "slicing_sort/check.hpp"
 
 #include <doctest/doctest.h>
@@ -89,7 +89,7 @@ TEST_CASE("interleave is divmod(2^(layers - layer) * i, channels)") {
       }
 }
 
-TEST_CASE("interleave of a thousand layers does not overflow") {
+TEST_CASE("interleave with a thousand layers does not overflow") {
   for (index_t channels : {1, 7, 64, 100, 1021}) {
     channel_set expected;
     for (index_t i = 1; i <= channels; ++i) {
@@ -100,7 +100,7 @@ TEST_CASE("interleave of a thousand layers does not overflow") {
   }
 }
 
-TEST_CASE("interleave of layers without end takes as long as its channels") {
+TEST_CASE("the time of interleave does not depend on the number of layers") {
   // A loop over layers would not terminate.
   index_t const max_index = std::numeric_limits<index_t>::max();
   for (index_t layers : {index_t{65}, index_t{66}, index_t{100'000'000}, max_index})
@@ -113,7 +113,7 @@ TEST_CASE("interleave of layers without end takes as long as its channels") {
       }
 }
 
-TEST_CASE("interleave of more channels than a product of 64 bits holds") {
+TEST_CASE("interleave with products that overflow 64 bits") {
   index_t const channels = (index_t{1} << 57) - 1;
   for (index_t k : {56, 57, 58, 113, 114, 171, 1000, 1'000'003}) {
     index_t const phase = phase_by_doubling(1, k, 2 * channels);
@@ -129,7 +129,7 @@ TEST_CASE("haar_interleave is blocks and a tail, head by head") {
               haar_by_blocks(level, heads, heads * d));
 }
 
-TEST_CASE("half_half: the first half of each head ascends, the odd one out descends") {
+TEST_CASE("half_half: the first half of each head ascends, an odd middle channel descends") {
   CHECK(descending_channels(ss::half_half{}, 5) == channel_set{2, 3, 4});
   CHECK(descending_channels(ss::half_half{}, 1) == channel_set{0});
   CHECK(descending_channels(ss::half_half{2}, 8) == channel_set{2, 3, 6, 7});
@@ -142,7 +142,7 @@ TEST_CASE("ascending and descending") {
   CHECK(descending_channels(ss::descending{}, 3) == channel_set{0, 1, 2});
 }
 
-TEST_CASE("parameters that make no sense") {
+TEST_CASE("invalid parameters") {
   CHECK(ss::half_half{3}.validate(9) == nullptr);
   CHECK(ss::half_half{2}.validate(9) != nullptr);
   CHECK(ss::half_half{-1}.validate(9) != nullptr);

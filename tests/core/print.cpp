@@ -32,7 +32,7 @@ std::vector<T> counted(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("a small view prints whole") {
+TEST_CASE("a small view is printed in full") {
   auto const x = counted<float>(12);
   CHECK(text(ss::view(x, {2, 3, 2})) ==
         "f32 [2, 3, 2]\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random rows: the specification's numbers, moments, orthogonality, independence of the number of
-// rows, golden bits; and the logarithm and square root that they use.
+// Random rows: values in the specification, moments, orthogonality, independence of the number of
+// rows, and golden bits; and the logarithm and square root that they use.
 #include <slicesort/detail/math/normal.hpp>
 #include <slicesort/random_rows.hpp>
 #include <slicesort/view.hpp>
@@ -21,7 +21,7 @@ using ss::index_t, ss::random_rows, ss::row_form;
 
 namespace {
 
-constexpr row_form all_forms[] = {row_form::gaussian, row_form::orthogonal_chi,
+constexpr row_form row_forms[] = {row_form::gaussian, row_form::orthogonal_chi,
                                   row_form::orthogonal_unit};
 
 double dot(ss::dense_matrix const& m, index_t r, index_t s) {
@@ -38,7 +38,7 @@ std::uint64_t fingerprint(ss::dense_matrix const& m) {
 }
 
 template <class T>
-std::string refusal(random_rows const& r, ss::tensor3<T> output) {
+std::string error_of(random_rows const& r, ss::tensor3<T> output) {
   try {
     r.write(output);
   } catch (ss::invalid_argument const& e) {
@@ -66,7 +66,7 @@ TEST_CASE("the specification's numbers") {
           drawn[i] * 1000 >> 32);
 }
 
-TEST_CASE("moments") {
+TEST_CASE("moments of the normal numbers") {
   constexpr int count = 20000;
   double sums[4] = {}, neighbors = 0, streams = 0, before = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -77,7 +77,7 @@ TEST_CASE("moments") {
     streams += x * ss::detail::counter_normal(5, 10, i);
   }
   for (double& sum : sums) sum /= count;
-  // About four standard deviations.
+  // The tolerances are about four standard deviations.
   CHECK(std::abs(sums[0]) < 0.03);
   CHECK(std::abs(sums[1] - 1) < 0.04);
   CHECK(std::abs(sums[2]) < 0.11);
@@ -86,7 +86,7 @@ TEST_CASE("moments") {
   CHECK(std::abs(streams / count) < 0.03);
 }
 
-TEST_CASE("orthogonal rows, and their lengths") {
+TEST_CASE("orthogonal rows have the specified lengths") {
   for (index_t columns : {1, 2, 7, 64}) {
     index_t const rows = 2 * columns + 3;
     ss::dense_matrix const unit = random_rows{3, rows, columns, row_form::orthogonal_unit}.matrix(),
@@ -101,7 +101,7 @@ TEST_CASE("orthogonal rows, and their lengths") {
       CHECK(std::abs(dot(chi, r, r) / squares - 1) < 1e-13);
       for (index_t s = r / columns * columns; s < r; ++s) {
         worst = std::max(worst, std::abs(dot(unit, r, s)) / static_cast<double>(columns));
-        // Rows of both forms have the same directions.
+        // Rows of both kinds have the same directions.
         CHECK(std::abs(dot(chi, r, s)) <= 1e-13 * static_cast<double>(columns) * 4);
       }
     }
@@ -109,8 +109,8 @@ TEST_CASE("orthogonal rows, and their lengths") {
   }
 }
 
-TEST_CASE("more rows begin with the same ones") {
-  for (row_form form : all_forms)
+TEST_CASE("the first rows do not depend on the number of rows") {
+  for (row_form form : row_forms)
     for (index_t rows : {0, 1, 4, 5, 6, 17}) {
       ss::dense_matrix const prefix = random_rows{11, rows, 5, form}.matrix(),
                              longer = random_rows{11, 23, 5, form}.matrix();
@@ -122,7 +122,7 @@ TEST_CASE("more rows begin with the same ones") {
 }
 
 // Golden fingerprints of this implementation, on every compiler, flag and processor.
-TEST_CASE("the bits") {
+TEST_CASE("golden bits") {
   CHECK(fingerprint(random_rows{42, 40, 9}.matrix()) == 5558092434206739967u);
   CHECK(fingerprint(random_rows{42, 40, 9, row_form::orthogonal_chi}.matrix()) ==
         8533370764556588680u);
@@ -132,16 +132,16 @@ TEST_CASE("the bits") {
 
 TEST_CASE_TEMPLATE("views", T, float, double, ss::float16, ss::bfloat16) {
   using number = ss::detail::accumulator_t<T>;
-  for (row_form form : all_forms) {
+  for (row_form form : row_forms) {
     random_rows const r{9, 6, 4, form};
     ss::dense_matrix const matrix = r.matrix();
     std::vector<T> data(2 * 40, static_cast<T>(7.0f));
     // Two heads of three rows, with gaps between heads, rows and columns.
     ss::tensor3<T> const w(data.data(), {2, 3, 4}, {40, 10, 2});
     r.write(w);
-    int others = 0;
-    for (T const x : data) others += static_cast<number>(x) == 7;
-    CHECK(others == 80 - 24);
+    int untouched = 0;
+    for (T const x : data) untouched += static_cast<number>(x) == 7;
+    CHECK(untouched == 80 - 24);
     for (index_t b = 0; b < 2; ++b)
       for (index_t n = 0; n < 3; ++n)
         for (index_t c = 0; c < 4; ++c)
@@ -150,17 +150,18 @@ TEST_CASE_TEMPLATE("views", T, float, double, ss::float16, ss::bfloat16) {
   }
 }
 
-TEST_CASE("what it refuses") {
+TEST_CASE("invalid arguments are rejected") {
   std::vector<float> data(24);
   std::string const shape =
       "random_rows: the view has another shape: batch * length must be rows, channels columns";
-  CHECK(refusal(random_rows{1, 6, 4}, ss::view(data, {2, 3, 4})) == "");
-  CHECK(refusal(random_rows{1, 0, 4}, ss::tensor3<float>(data.data(), {0, 3, 4})) == "");
+  CHECK(error_of(random_rows{1, 6, 4}, ss::view(data, {2, 3, 4})) == "");
+  CHECK(error_of(random_rows{1, 0, 4}, ss::tensor3<float>(data.data(), {0, 3, 4})) == "");
   for (ss::extents3 const e : {ss::extents3{1, 3, 4}, {2, 3, 3}, {3, 3, 1}, {0, 3, 4}})
-    CHECK(refusal(random_rows{1, 6, 4}, ss::tensor3<float>(data.data(), e)) == shape);
-  CHECK(refusal(random_rows{1, 7, 4}, ss::tensor3<float>(data.data(), {2, 3, 4})) == shape);
-  CHECK(refusal(random_rows{1, 1, 4},
-                ss::tensor3<float>(data.data(), {index_t{1} << 40, index_t{1} << 40, 4})) == shape);
+    CHECK(error_of(random_rows{1, 6, 4}, ss::tensor3<float>(data.data(), e)) == shape);
+  CHECK(error_of(random_rows{1, 7, 4}, ss::tensor3<float>(data.data(), {2, 3, 4})) == shape);
+  CHECK(error_of(random_rows{1, 1, 4},
+                 ss::tensor3<float>(data.data(), {index_t{1} << 40, index_t{1} << 40, 4})) ==
+        shape);
   std::string const numbers =
       "random_rows: rows and columns must be at least 0, and their product at most 2^40";
   index_t const max_product = index_t{1} << 40;
@@ -169,7 +170,7 @@ TEST_CASE("what it refuses") {
                                   {1, max_product + 1, 0},
                                   {1, max_product / 4 + 1, 4},
                                   {1, max_product, max_product}})
-    CHECK(refusal(wrong, ss::tensor3<float>()) == numbers);
+    CHECK(error_of(wrong, ss::tensor3<float>()) == numbers);
   CHECK(random_rows{1, 0, 0}.matrix().elements.empty());
   CHECK(random_rows{1, 3, 0, row_form::orthogonal_chi}.matrix().elements.empty());
 }

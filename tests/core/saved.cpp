@@ -55,7 +55,7 @@ static_assert(!forwards<ss::shuffle<>, void, exec, x, x, perm>);
 
 }  // namespace
 
-TEST_CASE("a view without braces is the state that it is in braces") {
+TEST_CASE("a view is the same state with and without braces") {
   ss::extents3 const shape{1, 4, 1};
   std::vector<float> values{3, 1, 2, 0}, sorted(4), sorted_again(4), restored(4);
   std::vector<std::uint16_t> first(4), second(4);

@@ -106,7 +106,7 @@ TEST_CASE("per_head") {
       }
 }
 
-TEST_CASE("per_head of more heads than a product of 64 bits holds") {
+TEST_CASE("per_head with products that overflow 64 bits") {
   // Head h moves by h * heads rows: with 2^40 + 1 heads of one channel and 1000 rows, the last head
   // by 2^40 * (2^40 + 1) modulo 1000, where 2^40 is 776 and 776 * 777 is 952.
   index_t const heads = (index_t{1} << 40) + 1;
@@ -157,7 +157,7 @@ TEST_CASE("power_ceil of Path-X: 16384 rows, 4 layers, 128 channels") {
   CHECK(shifts.size() == 355);
 }
 
-TEST_CASE("power is length^(t / last) - 1, rounded: within half of it, from 0 to length - 1") {
+TEST_CASE("power is length^(t / last) - 1, rounded to nearest, from 0 to length - 1") {
   struct {
     index_t length, layers, channels;
   } const cases[] = {{16384, 4, 128}, {1, 2, 3},   {2, 1, 7},    {3, 2, 5},     {8, 1, 4},
@@ -188,7 +188,7 @@ TEST_CASE("power is length^(t / last) - 1, rounded: within half of it, from 0 to
   CHECK(shifts.size() == 355);
 }
 
-TEST_CASE("no rows: no shift, and no division by their number") {
+TEST_CASE("a length of 0 gives a shift of 0, without a division by zero") {
   for (index_t c : {0, 1, 5}) {
     CHECK(shift::linear{}.shift(c, 6, 0) == 0);
     CHECK(shift::linear_step{}.shift(c, 6, 0) == 0);
@@ -199,7 +199,7 @@ TEST_CASE("no rows: no shift, and no division by their number") {
   }
 }
 
-TEST_CASE("any integer is brought into the rows of a sample") {
+TEST_CASE("any shift is wrapped to the rows of a sample") {
   for (index_t length : {1, 2, 3, 7, 64})
     for (index_t j = -200; j <= 200; ++j) {
       index_t row = j;
@@ -255,7 +255,7 @@ TEST_CASE("groups") {
       CHECK(ss::grouping(ss::group_size{rows}).rows(length) == (rows < length ? rows : length));
     }
     for (index_t count : {1, 2, 3, 7, 64, 1000}) {
-      index_t rows = 1;  // the least number of rows of which `count` groups hold all
+      index_t rows = 1;  // the smallest group size with which `count` groups hold all rows
       while (rows * count < length) ++rows;
       CHECK(ss::grouping(ss::group_count{count}).rows(length) == rows);
     }
@@ -278,7 +278,7 @@ TEST_CASE("groups") {
   CHECK(ss::grouping(ss::group_count{1}).validate() == nullptr);
 }
 
-TEST_CASE("which alignments follow a channel") {
+TEST_CASE("alignments that follow a reference channel") {
   struct middle_reference {
     index_t reference_channel(index_t channels) const { return channels / 2; }
   };

@@ -108,7 +108,7 @@ static_assert(extents3{2, 0, 5}.empty() && extents3{2, 0, 5} != extents3{2, 5, 0
 
 }  // namespace
 
-TEST_CASE("a view reads what it points at") {
+TEST_CASE("a view reads the elements that it points to") {
   std::vector<int> data(100);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
   tensor3<int> const v(data.data() + 4, {2, 3, 4}, {40, 2, 7});
@@ -179,7 +179,7 @@ TEST_CASE("index views know their width") {
   CHECK(b.strides() == strides3{6, 1, 2});
 }
 
-TEST_CASE("an operator takes anything of the shape of mdspan") {
+TEST_CASE("an operator accepts any type with the members of mdspan") {
   auto const p = make_problem<float>({2, 10, 3}, input_kind::specials, 5, up, {10, 4});
   tensor<float> y({2, 10, 3}), dx({2, 10, 3});
   tensor<std::uint16_t> perm({2, 10, 3});

@@ -43,7 +43,7 @@ void check_threads(unsigned tasks, Call const& call, Bytes const& bytes) {
   CHECK(bytes(exec) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) > bytes(ss::exec::host{tasks - 1}));
-  CHECK(same_bits(call(ss::exec::host{too_many}), expected));  // on threads
+  CHECK(same_bits(call(ss::exec::host{too_many}), expected));  // with threads
 }
 
 template <class Op>
@@ -64,7 +64,7 @@ void check_sort(Op const& op, unsigned tasks) {
 }  // namespace
 
 TEST_CASE("operators that sort: a task is a tile of columns") {
-  check_sort(ss::slicing_sort<>{}, 4);  // 120 columns, whatever their samples
+  check_sort(ss::slicing_sort<>{}, 4);  // 120 columns, in any number of samples
   check_sort(ss::csp{ss::group_size{4}}, 6);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("sparse_mix: a task is a tile of channels") {
       [&](auto const& exec) { return op.template workspace_bytes<float>(exec, e, w); });
 }
 
-TEST_CASE("softmax_attention: a task is some queries of a head") {
+TEST_CASE("softmax_attention: a task is a few queries of a head") {
   extents4 const e{2, 3, 10, 4};
   std::vector<float> x(static_cast<std::size_t>(e.size()));
   random_stream random(3);

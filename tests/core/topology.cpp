@@ -66,7 +66,7 @@ static_assert(std::is_same_v<ss::sparse_mix<>, ss::sparse_mix<chord, ss::residua
 
 }  // namespace
 
-TEST_CASE("how many factors") {
+TEST_CASE("numbers of factors") {
   for (index_t n : {std::numeric_limits<index_t>::min(), index_t{-3}, index_t{0}, index_t{1}}) {
     CHECK(ss::ceil_log2(n) == 0);
     CHECK(ss::floor_log2(n) == 0);
@@ -93,7 +93,7 @@ TEST_CASE("CHORD links the published rows") {
   CHECK(chord{}.links(0) == 1);
   CHECK(chord{}.links(12) == 13);
   CHECK(chord{5}.links(12) == 5);
-  CHECK(chord{}.links(std::numeric_limits<index_t>::max()) == 65536);  // more than any call takes
+  CHECK(chord{}.links(std::numeric_limits<index_t>::max()) == 65536);  // more than any call accepts
   CHECK(chord{63}.offset(62, 0) == index_t{1} << 61);
 }
 
@@ -122,8 +122,8 @@ TEST_CASE("topologies reject invalid parameters") {
   CHECK(chord{}.validate(62) == nullptr);
   CHECK(std::string(chord{}.validate(63)) == "chord: there must be 1 to 63 links");
   for (index_t wrong : {-1, 64}) CHECK(chord{wrong}.validate(3) != nullptr);
-  for (index_t fine : {1, 63}) CHECK(chord{fine}.validate(3) == nullptr);
-  for (index_t fine : {0, 32767}) CHECK(cdil{fine}.validate(47) == nullptr);
+  for (index_t valid : {1, 63}) CHECK(chord{valid}.validate(3) == nullptr);
+  for (index_t valid : {0, 32767}) CHECK(cdil{valid}.validate(47) == nullptr);
   for (index_t wrong : {-1, 32768})
     CHECK(std::string(cdil{wrong}.validate(3)) == "cdil: half must be in 0..32767");
   CHECK(std::string(cdil{}.validate(48)) == "cdil: there must be at most 47 factors");
@@ -136,7 +136,7 @@ TEST_CASE("topologies reject invalid parameters") {
   CHECK(std::string(offsets{{nullptr, 2}}.validate(3)) == "offsets: list.data is null");
 }
 
-TEST_CASE("how many states checkpoints keep") {
+TEST_CASE("numbers of states that checkpoints keep") {
   for (index_t factors : {0, 1}) {
     for (index_t every : {0, 1, 2, 9}) CHECK(ss::save_every(every).states(factors) == 0);
   }

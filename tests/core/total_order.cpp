@@ -86,7 +86,7 @@ TEST_CASE_TEMPLATE("pairs of corners, and random pairs", T, float, double, float
   CHECK(wrong == 0);
 }
 
-TEST_CASE("the key rises from each float to the next") {
+TEST_CASE("keys increase from each float to the next") {
   // Neighbors among positive and among negative floats; by transitivity this covers all pairs.
   std::uint32_t const step = full_suite() ? 1 : 4099;
   std::uint64_t wrong = 0;
@@ -101,7 +101,7 @@ TEST_CASE("the key rises from each float to the next") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE_TEMPLATE("the key of a descending column turns the order round, ties and all", T, float,
+TEST_CASE_TEMPLATE("keys of a descending column reverse the order and preserve ties", T, float,
                    double, float16, bfloat16) {
   random_stream random(5);
   int wrong = 0;

@@ -64,7 +64,7 @@ static_assert(!is_workspace<float&>);
 
 }  // namespace
 
-TEST_CASE("a view is the container's elements, row-major") {
+TEST_CASE("a view has the container's elements in row-major order") {
   std::vector<float> x(24);
   auto const three = ss::view(x, {2, 4, 3});
   CHECK(three.data() == x.data());
@@ -83,7 +83,7 @@ TEST_CASE("a view is the container's elements, row-major") {
   CHECK(flat.stride() == 1);
 }
 
-TEST_CASE("extents are integers of any type") {
+TEST_CASE("extents may be integers of any type") {
   std::vector<float> const x(24);
   std::size_t const batch = 2, length = 4;
   std::int32_t const channels = 3;
@@ -105,7 +105,7 @@ TEST_CASE("containers of every kind") {
   CHECK(ss::view(none).size() == 0);
 }
 
-TEST_CASE("a container of another size is refused") {
+TEST_CASE("a container of the wrong size is rejected") {
   std::vector<float> const six(6), none;
   auto const message = [](auto const& x, auto extents) {
     auto const [exception, text] = outcome_of([&] { ss::view(x, extents); });
@@ -129,7 +129,7 @@ TEST_CASE("a container of another size is refused") {
   CHECK(refusal([&] { ss::view(none, {huge, huge, 0}); }) == "");
 }
 
-TEST_CASE("negative extents are the operator's to refuse") {
+TEST_CASE("negative extents are rejected by the operator") {
   std::vector<float> x(6);
   auto const v = ss::view(x, {-1, 3, -2});
   CHECK(refusal([&] { ss::slicing_sort<>{}.forward(ss::exec::host{}, v, v, ss::no_saved); }) ==

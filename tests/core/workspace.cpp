@@ -307,7 +307,7 @@ TEST_CASE("merge_attention") {
   }
 }
 
-TEST_CASE("parameters that calls refuse have no size, by exception or status") {
+TEST_CASE("parameters that calls reject have no workspace size, by exception or status") {
   auto const refused = [](auto const& op, auto... shapes) {
     ss::exec::host const exec;
     return refusal(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, shapes...),
@@ -373,7 +373,7 @@ TEST_CASE("parameters that calls refuse have no size, by exception or status") {
             ss::exec::dry_run{ss::exec::host{0}}, e)) == "exec.threads is 0, must be at least 1");
 }
 
-TEST_CASE("a size beyond 64 bits is the greatest there is, which no workspace has") {
+TEST_CASE("a size that exceeds 64 bits saturates, and no workspace is that large") {
   ss::multi_permutation const op{max_index};
   extents3 const e{1, 1, 4};
   float number[4] = {};

@@ -30,8 +30,8 @@ TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
 TEST_CASE("a user-defined executor, with its threads in any order") {
   for (index_t reference : {no_reference, index_t{3}}) {
     auto const p = mixed_csp<float>({3, 70, 65}, 5, reference, 2);
-    for (auto way : {test_executor::way::forwards, test_executor::way::backwards,
-                     test_executor::way::scattered, test_executor::way::threads})
+    for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
+                     test_executor::schedule::scattered, test_executor::schedule::threads})
       for (unsigned parts : {1u, 2u, 3u, 16u}) {
         test_executor executor{way};
         CHECK(check_csp(p, any_exec(executor, parts)) == "");

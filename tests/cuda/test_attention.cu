@@ -162,7 +162,8 @@ TEST_CASE("attention by cuBLAS agrees with streaming attention") {
     worst = std::max(worst, static_cast<double>(std::abs(a[i] - b[i])));
     size = std::max(size, static_cast<double>(std::abs(b[i])));
   }
-  // Both round weights and gradients of scores to eight bits, and again each sum of some hundred.
+  // Both round the weights and the gradients of scores to eight bits, and round again each sum of
+  // a few hundred products.
   CHECK(worst <= size / 64);
   CHECK(worst > 0);  // the two algorithms differ
   (void)cublasDestroy(handle);

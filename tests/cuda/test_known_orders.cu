@@ -19,7 +19,7 @@ namespace {
 
 namespace ss = slicesort;
 
-// Splits columns of 500 rows into two runs, of 1000 rows into four.
+// Splits columns of 500 rows into two runs, and columns of 1000 rows into four.
 struct short_runs {
   ss::sort_tuning operator()(ss::device_info, std::size_t, ss::sort_tuning tuning) const {
     tuning.tile_columns = 2;

@@ -180,7 +180,7 @@ TEST_CASE_TEMPLATE("groups larger than shared memory", T, float, double) {
   });
 }
 
-TEST_CASE_TEMPLATE("columns of eight rows a thread", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("columns with eight rows per thread", T, float, double, float16, bfloat16) {
   extents3 const e{1, 5000, 3};
   ss::stack_extents const of_weights{2, e.batch, e.length, 3};
   tensor<T> const x = random_tensor<T>(e, 7);

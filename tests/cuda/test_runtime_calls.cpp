@@ -16,7 +16,7 @@ TEST_CASE("the counter counts") {
   {
     device_bytes const bytes(10);
     stream.wait();
-    int* const volatile ints = new int[100];  // volatile, lest the compiler remove it
+    int* const volatile ints = new int[100];  // volatile, so that the compiler keeps it
     delete[] ints;
   }
   CHECK(counted() ==

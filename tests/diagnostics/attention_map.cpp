@@ -17,7 +17,7 @@
 using namespace support;
 using ss::equivalent_matrix;
 
-TEST_CASE("attention: means of the keys that a query looks at") {
+TEST_CASE("attention: means of the keys visible to a query") {
   // Channels of ones: all scores of a query are equal, except for the bias.
   std::vector<float> const ones(3 * 2 * 7 * 4, 1);
   std::vector<float> bias(7 * 5, 0);
@@ -54,7 +54,7 @@ TEST_CASE("attention: means of the keys that a query looks at") {
             doctest::Approx(i < 2 ? 1.0 / 5 : (j == i - 2 ? 3.0 : 1.0) / 7).epsilon(1e-7));
 }
 
-TEST_CASE("attention: the mask of the head, and masks that refuse lengths") {
+TEST_CASE("attention: masks per head, and masks that reject lengths") {
   std::vector<float> const ones(2 * 16, 1);
   ss::tensor4<float const> const same(ones.data(), {1, 2, 16, 1});
   ss::attention_inputs<float> const in{same, same, same, {}};
@@ -80,7 +80,7 @@ TEST_CASE("attention: the mask of the head, and masks that refuse lengths") {
   CHECK(map(0, 7) == 0);
 }
 
-TEST_CASE("linear attention: products of features, divided as the operator divides them") {
+TEST_CASE("linear attention: products of features, with the operator's divisor") {
   // The product of the map and v must be y, for every sample and head.
   ss::extents4 const of_q{2, 2, 7, 3}, of_k{2, 2, 5, 3}, of_v{2, 2, 5, 4}, of_y{2, 2, 7, 4};
   ss::extents3 const of_w{2, 6, 3};
@@ -129,7 +129,7 @@ TEST_CASE("linear attention: products of features, divided as the operator divid
   CHECK(equivalent_matrix(performer, in, 0, 1)(0, 0) != map_of_head_1(0, 0));
 }
 
-TEST_CASE("linear attention: weights by hand, and later keys weigh nothing where causal") {
+TEST_CASE("linear attention: weights computed by hand, and zero weights for later keys if causal") {
   std::vector<float> const rows = {1, -1, 0, 2, 3, 0.5f};
   ss::tensor4<float const> const x(rows.data(), {1, 1, 3, 2});
   // v is optional.
@@ -144,7 +144,7 @@ TEST_CASE("linear attention: weights by hand, and later keys weigh nothing where
   CHECK(equivalent_matrix(over, in, 0, 0)(2, 2) == doctest::Approx(9.25 / 13.25).epsilon(1e-15));
 }
 
-TEST_CASE("attention: refusals") {
+TEST_CASE("attention: rejected arguments") {
   std::vector<float> const x(3 * 13 * 5);
   ss::attention_inputs<float> const heads{
       {x.data(), {1, 3, 13, 5}}, {x.data(), {1, 3, 13, 5}}, {x.data(), {1, 3, 13, 5}}, {}};

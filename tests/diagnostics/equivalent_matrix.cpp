@@ -149,7 +149,7 @@ TEST_CASE("multi_permutation") {
   check(ss::uniform_weights);
 }
 
-TEST_CASE("sinkhorn_csp: doubly stochastic once it has converged") {
+TEST_CASE("sinkhorn_csp: doubly stochastic after convergence") {
   for (index_t group : {1, 4, 13}) {
     ss::sinkhorn_csp const op{ss::group_size{group}, ss::sinkhorn{1000, 60}, ss::shift::linear{},
                               ss::reference{1}};
@@ -244,7 +244,7 @@ TEST_CASE("full support with ceil_log2 factors, for every length") {
 
 // Nine factors of CHORD take up to nine steps of 1, 2, .., 256, which do not reach 4 of 1000 rows.
 // Nine factors of CDIL reach 2^9 - 1 rows to either side, and thus all rows.
-TEST_CASE("with floor_log2 factors, CHORD may leave rows apart") {
+TEST_CASE("with floor_log2 factors, CHORD may leave rows unconnected") {
   ss::topology::chord const chord;
   ss::topology::cdil const cdil;
   for (index_t column : {0, 7, 500, 999}) {
@@ -254,13 +254,13 @@ TEST_CASE("with floor_log2 factors, CHORD may leave rows apart") {
   CHECK(zeros(chord, 1999, ss::floor_log2(1999), {0}) == 4);
   CHECK(zeros(chord, 1023, ss::floor_log2(1023), {0}) == 9);
   CHECK(zeros(chord, 1024, ss::floor_log2(1024), {0}) == 0);
-  CHECK(zeros(chord, 1024, 9, {0}) > 0);  // one factor less
+  CHECK(zeros(chord, 1024, 9, {0}) > 0);  // one factor fewer
   for (index_t n : {2, 4, 5, 8, 64}) CHECK(zeros(chord, n, ss::floor_log2(n)) == 0);
   for (index_t n : {3, 6, 7, 15, 63}) CHECK(zeros(chord, n, ss::floor_log2(n)) > 0);
   for (index_t n = 1; n <= 40; ++n) CHECK(zeros(cdil, n, ss::floor_log2(n)) == 0);
 }
 
-TEST_CASE("refusals") {
+TEST_CASE("rejected arguments") {
   tensor<float> const x(shape);
   CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==
         "equivalent_matrix: batch is 3, must be in 0..2");

@@ -69,7 +69,7 @@ tensor<double> attention_of(tensor<double> const& x) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a matrix worked out by hand", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a matrix computed by hand", T, float, double, float16, bfloat16) {
   // Columns 1 3 2 6 and 0 -4 4 8 with the means 3 and 2.
   tensor<T> x({2, 5, 2});
   x.elements() = elements_of<T>({9, 9, 9, 9,  9, 9, 9, 9, 9,  9,  //
@@ -85,15 +85,15 @@ TEST_CASE_TEMPLATE("a matrix worked out by hand", T, float, double, float16, bfl
   CHECK(report.relative() == doctest::Approx(std::sqrt(144.0 / 224.0)).epsilon(1e-15));
 }
 
-TEST_CASE("0 for equal rows, to the bit, and not for other matrices of rank one") {
+TEST_CASE("equal rows give exactly 0, other matrices of rank one do not") {
   tensor<double> x({1, 49, 7});
   for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
-    x(b, n, c) = 0.1 * static_cast<double>(c + 1);  // rounding in a plain mean would show
+    x(b, n, c) = 0.1 * static_cast<double>(c + 1);  // a plain mean would round
   });
   CHECK(ss::rank_collapse(x.view()).residual.frobenius == 0);
   CHECK(ss::rank_collapse(x.view()).relative() == 0);
   for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
-    x(b, n, c) *= static_cast<double>(n);  // still of rank one
+    x(b, n, c) *= static_cast<double>(n);  // the rank is still one
   });
   CHECK(ss::rank_collapse(x.view()).relative() > 0.4);
   for (double& element : x.elements()) element = 0;
@@ -122,7 +122,7 @@ TEST_CASE("strides and invalid arguments") {
   }
 }
 
-TEST_CASE("no row is better than the mean in the Frobenius norm, nor twice as good in the others") {
+TEST_CASE("no row beats the mean in the Frobenius norm, or by a factor of 2 in the other norms") {
   random_stream random(3);
   for (std::uint64_t draw = 0; draw < 50; ++draw) {
     tensor<double> const x = random_matrix(5, 3, draw);
@@ -147,10 +147,10 @@ TEST_CASE("no row is better than the mean in the Frobenius norm, nor twice as go
 }
 
 TEST_CASE("Theorem 1: the residual of stacked CSP") {
-  // residual(layers(X)) <= C^(L/2) (lambda beta)^L residual(X), where beta is the greatest 1-norm
-  // of a W and f, in every channel, is lambda-Lipschitz. It is stated for the minimizing rows; with
-  // means, f may cost a factor 2 in all.
-  double greatest = 0;
+  // residual(layers(X)) <= C^(L/2) (lambda beta)^L residual(X), where beta is the largest 1-norm of
+  // the matrices W, and f is lambda-Lipschitz in every channel. The theorem subtracts the
+  // minimizing row; with the mean instead, f may cost a factor of 2 in total.
+  double largest = 0;
   for (std::uint64_t draw = 0; draw < 300; ++draw) {
     random_stream random(draw + 1000);
     auto const rows = static_cast<index_t>(2 + random.below(30));
@@ -182,13 +182,13 @@ TEST_CASE("Theorem 1: the residual of stacked CSP") {
     CHECK(after <= (linear ? 1 : 2) * bound * (1 + 1e-12));
     // The bound is exact for one channel that is only scaled.
     if (linear && channels == 1 && layers == 1) CHECK(after == doctest::Approx(bound));
-    greatest = std::max(greatest, after / bound);
+    largest = std::max(largest, after / bound);
   }
-  CHECK(greatest > 0.9);  // the bound is nearly reached
-  MESSAGE("residuals take up to " << greatest << " of the bound");
+  CHECK(largest > 0.9);  // the bound is nearly reached
+  MESSAGE("residuals take up to " << largest << " of the bound");
 }
 
-TEST_CASE("permutations keep the residual of every column, attention does not") {
+TEST_CASE("permutations preserve the residual of every column, attention does not") {
   tensor<double> x = random_matrix(32, 6, 7), y = x;
   auto const before = ss::rank_collapse(std::as_const(x).view());
   double last = before.relative();

@@ -29,7 +29,7 @@ using ss::index_t;
 class arguments {
  public:
   static constexpr std::size_t piece = 4608, red_zone = 512, max_tensors = 16;
-  static constexpr std::size_t max_bytes = 3200;  // of a tensor
+  static constexpr std::size_t max_bytes = 3200;  // of one tensor
   static constexpr std::byte red{0x5a};
 
   ss::workspace scratch;

@@ -130,7 +130,7 @@ TEST_CASE("lengths in an output") {
   });
 }
 
-TEST_CASE("addresses that are no multiple of the alignment") {
+TEST_CASE("misaligned addresses") {
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
     CHECK(op_call.refusal_of(exec, args) == "");
     for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
@@ -248,7 +248,7 @@ TEST_CASE("one scratch serves every call, with the results of a workspace of the
   CHECK(max_bytes > 0);
 }
 
-TEST_CASE("a call that is refused enlarges nothing") {
+TEST_CASE("a rejected call enlarges nothing") {
   std::size_t resizes = 0, enlarged = 0;
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
     if (args.scratch.bytes == 0) return;

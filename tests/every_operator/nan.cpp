@@ -43,13 +43,13 @@ struct sums_of_call {
 
 template <class Number>
 void check_sums(std::vector<Number> const& sums) {
-  std::size_t nans = 0, others = 0;
+  std::size_t nans = 0, noncanonical = 0;
   for (Number const& sum : sums) {
     nans += decode(sum).kind == number_class::nan;
-    others += !same_bits(sum, with_canonical_nan(sum));
+    noncanonical += !same_bits(sum, with_canonical_nan(sum));
   }
   CHECK((nans > 0 || sums.empty()));
-  CHECK(others == 0);
+  CHECK(noncanonical == 0);
 }
 // Checks that `run(exec)` gives the same sums on every backend.
 template <class Run>
@@ -86,7 +86,7 @@ tensor<T> mixed_specials(extents3 e, std::uint64_t seed) {
   return t;
 }
 
-// Checks `backward(exec, dy, dx)` of an operator that moves values and adds them to dx.
+// Checks `backward(exec, dy, dx)` of an operator that moves values and accumulates them into dx.
 template <class T, class Backward>
 void check_accumulation(extents3 e, Backward const& backward) {
   tensor<T> const dy = mixed_specials<T>(e, 1), before = mixed_specials<T>(e, 2);

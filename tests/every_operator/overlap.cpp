@@ -76,7 +76,7 @@ TEST_CASE("views share memory if they share a byte") {
   CHECK(sharing > 2000);
 }
 
-TEST_CASE("calls whose views share nothing, or are the same") {
+TEST_CASE("calls with disjoint or identical views") {
   for_each_backend_untuned([&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     std::vector<float> packed(4 * 10), rest(200);

@@ -4,7 +4,7 @@
 // in a thousand runs, are a block_fault here:
 //
 // - Shared memory has exactly the size that the launch requested. Every slice lies between red
-//   zones, which AddressSanitizer knows too. All of it holds garbage before a block begins.
+//   zones, which AddressSanitizer also knows. The whole pool holds garbage before a block begins.
 // - The threads of a block must agree: all wait at a barrier of one kind, or all return.
 // - Between two barriers the threads run one after another in a random order, and so do the blocks.
 //   A seed repeats a schedule.
@@ -76,8 +76,8 @@ class shared_pool {
     return base_ + (static_cast<unsigned char const*>(place) - other.base_);
   }
 
-  void fill(unsigned char garbage);  // before a block
-  void check();                      // after it
+  void fill(unsigned char garbage);  // called before a block
+  void check();                      // called after a block
 
  private:
   static constexpr std::size_t max_slices = 32;
@@ -112,7 +112,7 @@ class block_team {
   // Waits until all threads of the warp, the block or the cluster have arrived. Returns true if any
   // thread of the block voted true.
   virtual bool arrive(int thread, arrival kind, bool vote) = 0;
-  int size() const { return size_; }  // of a block
+  int size() const { return size_; }  // threads of a block
   int blocks() const { return static_cast<int>(pools_.size()); }
   std::uint64_t seed() const { return seed_; }
   shared_pool& pool(int block) { return pools_[static_cast<std::size_t>(block)]; }
@@ -227,7 +227,7 @@ class host_block {
 
   template <class A>
   A multiply_add(A a, A b, A c) {
-    // Volatile, lest the compiler fuse the multiplication and the addition.
+    // Volatile, so that the compiler cannot fuse the multiplication and the addition.
     A const volatile product = a * b, summand = c;
     return summand + product;
   }

@@ -25,7 +25,7 @@ struct reverse_and_sum {
 
   struct shared_arrays {
     int* values;
-    std::int16_t* odd_sized;  // a slice whose size is no multiple of 16
+    std::int16_t* odd_sized;  // a slice whose size is not a multiple of 16
     std::int64_t* partial;
   };
   template <class SharedAllocator>
@@ -92,23 +92,23 @@ struct missing_second_barrier : kernel_with_slice {
     s[block.rank()] = block.rank();
     block.sync();
     int const next = s[(block.rank() + 1) % 64];
-    s[block.rank()] = -1;  // before the neighbor has read it
+    s[block.rank()] = -1;  // written before the neighbor has read the old value
     y[block.index() * 64 + block.rank()] = next;
   }
 };
 
-// Every thread passes a number to the other warp, and reduces another within its own.
+// Every thread passes a number to the other warp, and reduces another number within its own warp.
 struct pass_to_other_warp : kernel_with_slice {
-  bool waits;  // required: a warp's reduction is no barrier of the block
+  bool waits;  // must be true: a warp reduction is not a block barrier
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
     s[block.rank()] = (block.rank() + 33) % 64;
-    int const greatest =
+    int const largest =
         block.template reduce<32>(block.rank(), [](int a, int b) { return a > b ? a : b; });
     if (waits) block.sync();
     y[block.index() * 64 + block.rank()] =
-        s[(block.rank() + 32) % 64] + greatest - block.rank() / 32 * 32 - 31;
+        s[(block.rank() + 32) % 64] + largest - block.rank() / 32 * 32 - 31;
   }
 };
 // A reduction in a block of half a warp.
@@ -151,7 +151,7 @@ struct next_row {
 
 // Clusters of two blocks: every thread writes the value of the same thread of the other block.
 struct exchange_in_cluster : kernel_with_slice {
-  bool waits;        // required
+  bool waits;        // must be true
   bool one_returns;  // block 1 of a cluster returns without waiting
   exchange_in_cluster(int* out, bool all_wait = true, bool without_waiting = false)
       : kernel_with_slice{out}, waits(all_wait), one_returns(without_waiting) {}
@@ -188,7 +188,7 @@ struct divergent {
   }
 };
 
-// Allocates other slices than shared() declares.
+// Allocates different slices than shared() declares.
 struct wrong_slices {
   static constexpr int max_threads = 1024;
   std::size_t requested, taken_by_others, taken_by_last;

@@ -115,9 +115,9 @@ void fiber::resume() {
 
 void fiber::pause() { switch_out(false); }
 
-void fiber::switch_out(bool for_good) {
+void fiber::switch_out(bool is_final) {
   void* fake = nullptr;
-  start_switch(for_good ? nullptr : &fake, context_->outer_stack, context_->outer_bytes);
+  start_switch(is_final ? nullptr : &fake, context_->outer_stack, context_->outer_bytes);
   change(context_->inside, context_->outside);
   finish_switch(fake, &context_->outer_stack, &context_->outer_bytes);
 }

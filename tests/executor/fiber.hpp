@@ -18,15 +18,15 @@ class fiber {
   // Prepares to run function(argument), which must not throw. Discards the frames of an unfinished
   // function without running destructors.
   void start(entry function, void* argument);
-  // Runs the fiber until it pauses or its function returns. Not from inside a fiber.
+  // Runs the fiber until it pauses or its function returns. Must not be called from inside a fiber.
   void resume();
-  // Returns to the caller of resume(). From inside the fiber.
+  // Returns to the caller of resume(). Must be called from inside the fiber.
   void pause();
 
  private:
   struct context;
   [[noreturn]] static void run_current();
-  void switch_out(bool for_good);
+  void switch_out(bool is_final);
 
   context* context_;
   unsigned char* stack_;  // lowest usable address

@@ -50,26 +50,26 @@ class fiber_team final : public block_team {
     cluster_ = cluster;
     for (int b = 0; b < blocks(); ++b)
       pool(b).fill(static_cast<unsigned char>(1 + random.below(255)));
-    std::vector<bool> held(votes_.size());  // true: the block waits for the others
+    std::vector<bool> is_waiting(votes_.size());  // true: the block waits for the others
     for (std::size_t i = 0; i < fibers_.size(); ++i)
       fibers_[i]->start(&fiber_team::run_thread, &threads_[i]);
     for (;;) {
       for (std::size_t i = order_.size(); i > 1; --i)
         std::swap(order_[i - 1], order_[random.below(i)]);
       for (std::size_t i : order_)
-        if (!held[i / block_size()]) run_to_barrier(i, random);
+        if (!is_waiting[i / block_size()]) run_to_barrier(i, random);
       std::vector<arrival> events(votes_.size());
       for (std::size_t b = 0; b < events.size(); ++b) {
         events[b] = arrivals_[b * block_size()];
         agree_in_block(b);
         any_votes_[b] = votes_[b];
         votes_[b] = 0;
-        held[b] = events[b] == arrival::end || events[b] == arrival::cluster;
+        is_waiting[b] = events[b] == arrival::end || events[b] == arrival::cluster;
       }
-      if (std::count(held.begin(), held.end(), false) != 0) continue;
+      if (std::count(is_waiting.begin(), is_waiting.end(), false) != 0) continue;
       agree(arrivals_);
       if (events.front() == arrival::end) break;
-      held.assign(held.size(), false);
+      is_waiting.assign(is_waiting.size(), false);
     }
     for (int b = 0; b < blocks(); ++b) pool(b).check();
   }
@@ -126,7 +126,7 @@ class fiber_team final : public block_team {
   void const* kernel_;
   std::vector<fiber*> fibers_;
   std::vector<thread_argument> threads_;
-  std::vector<std::size_t> order_;  // of the threads until the next barrier
+  std::vector<std::size_t> order_;  // order of the threads until the next barrier
   std::vector<arrival> arrivals_;
   index_t cluster_ = 0;
   std::vector<unsigned char> votes_;      // by block: the vote of the threads so far

@@ -95,10 +95,10 @@ TEST_CASE("every block and thread runs once, in an order that the seed decides")
   if (SLICESORT_TEST_TSAN) return;  // only fibers may write the log without a lock
   std::set<std::vector<int>> schedules;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    std::vector<int> log, again;
+    std::vector<int> log, repeated_log;
     run(write_log{&log}, with_seed(seed, false, 16, 12));
-    run(write_log{&again}, with_seed(seed, false, 16, 12));
-    CHECK(log == again);
+    run(write_log{&repeated_log}, with_seed(seed, false, 16, 12));
+    CHECK(log == repeated_log);
     schedules.insert(log);
     std::vector<int> times(16 * 12);
     for (int thread : log) ++times[static_cast<std::size_t>(thread)];

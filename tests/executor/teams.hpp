@@ -13,8 +13,8 @@ namespace support {
 
 inline constexpr index_t max_blocks = index_t{1} << 31;
 
-// A random permutation of the clusters without a list of them: steps by a number that is coprime to
-// their count.
+// Visits the clusters in a random order without storing a list: steps by a number that is coprime
+// to their count.
 class block_order {
  public:
   block_order(index_t blocks, random_stream& random);

@@ -41,7 +41,7 @@ void run(Kernel const& kernel, int threads, std::uint64_t seed) {
 
 struct neighbors_kernel {
   static constexpr int max_threads = 128;
-  int *greatest, *sums, *third;  // maximum of 32 threads, sum of 4, second value of lane 3 of 4
+  int *maxima, *sums, *third;  // maxima of 32 threads, sums of 4, second values of lane 3 of 4
   template <class Block>
   void operator()(Block& block) const {
     int const value = block.rank() * 37 % 64;
@@ -51,8 +51,8 @@ struct neighbors_kernel {
       int values[2];
       int operator[](int i) const { return values[i]; }
     };
-    auto const theirs = block.shfl_quad(pair{{0, value}});
-    greatest[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = theirs(3, 1);
+    auto const from_quad = block.shfl_quad(pair{{0, value}});
+    maxima[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = from_quad(3, 1);
   }
 };
 
@@ -111,14 +111,14 @@ std::vector<float> numbers(std::size_t count, int step) {
 
 TEST_CASE("reductions and shuffles of a warp") {
   for (std::uint64_t seed : {1u, 2u, 3u}) {
-    std::vector<int> greatest(128), sums(128), third(128);
-    run(neighbors_kernel{greatest.data(), sums.data(), third.data()}, 128, seed);
+    std::vector<int> maxima(128), sums(128), third(128);
+    run(neighbors_kernel{maxima.data(), sums.data(), third.data()}, 128, seed);
     for (int r = 0; r < 128; ++r) {
       int maximum = 0, sum = 0;
       for (int i = 0; i < 32; ++i) maximum = std::max(maximum, (r / 32 * 32 + i) * 37 % 64);
       for (int i = 0; i < 4; ++i) sum += (r / 4 * 4 + i) * 37 % 64;
       auto const thread = static_cast<std::size_t>(r);
-      CHECK(greatest[thread] == maximum);
+      CHECK(maxima[thread] == maximum);
       CHECK(sums[thread] == sum);
       CHECK(third[thread] == (r / 4 * 4 + 3) * 37 % 64);
     }
@@ -128,7 +128,7 @@ TEST_CASE("reductions and shuffles of a warp") {
 #if !SLICESORT_TEST_TSAN
 namespace {
 
-// Counts the seeds, of 20, under which make(y) does not write the next thread's rank to y.
+// Counts the seeds, out of 20, under which make(y) does not write the next thread's rank to y.
 template <class Make>
 int wrong_seeds(Make const& make) {
   int wrong = 0;
@@ -145,7 +145,7 @@ int wrong_seeds(Make const& make) {
 
 }  // namespace
 
-TEST_CASE("negative: a warp's reduction taken for a barrier of the block") {
+TEST_CASE("negative: a warp reduction used as a block barrier") {
   auto const kernel = [](bool waits) {
     return [waits](int* y) { return pass_to_other_warp{{y}, waits}; };
   };
@@ -164,7 +164,7 @@ TEST_CASE("negative: a copy into memory that others still read") {
 }
 #endif
 
-TEST_CASE("negative: a reduction in a block of less than a warp") {
+TEST_CASE("negative: a warp reduction in a block of half a warp") {
   std::string fault;
   try {
     run(reduce_half_warp{}, 16, 1);
@@ -174,7 +174,7 @@ TEST_CASE("negative: a reduction in a block of less than a warp") {
   CHECK(says(fault, "threads show each other numbers in a block of 16, which are no whole warps"));
 }
 
-TEST_CASE("a swizzled tile keeps every row, and no column has two pieces in one bank") {
+TEST_CASE("a swizzled tile permutes each row, and spreads every column over all banks") {
   using tile = slicesort::detail::swizzled_tile<16, 2, 8>;  // eight pieces of two
   for (int row = 0; row < 24; ++row) {
     std::vector<int> counts(16), banks(8);
@@ -226,7 +226,7 @@ constexpr slicesort::device_info devices[] = {{75, 30, 49152}, {}, {90, 132, 232
 
 }  // namespace
 
-TEST_CASE("tiles of columns fit in shared memory, and their blocks in a processor") {
+TEST_CASE("tiles of columns fit in shared memory, and their blocks in a multiprocessor") {
   using slicesort::index_t;
   for (slicesort::device_info const& device : devices)
     for (std::size_t bytes : {2u, 4u, 8u})

@@ -81,10 +81,10 @@ inline layout read_layout(byte_reader& reader, extents3 e) {
 }
 
 // An extent of attention: mostly small for speed, sometimes larger than a tile.
-inline index_t read_extent(byte_reader& reader, index_t usual, index_t maximum) {
+inline index_t read_extent(byte_reader& reader, index_t typical, index_t max) {
   std::uint64_t const byte = reader.take();
   return static_cast<index_t>(byte < 220 ? byte : reader.take(2)) %
-         ((byte < 220 ? usual : maximum) + 1);
+         ((byte < 220 ? typical : max) + 1);
 }
 // Mostly small for speed, sometimes with more columns or rows than one tile or block.
 inline extents3 read_extents(byte_reader& reader) {
@@ -104,12 +104,12 @@ inline std::vector<index_t> read_lengths(byte_reader& reader, extents3 e) {
   return lengths;
 }
 
-// Reads a tensor. With `by_columns`, a byte selects the kind of input of each column. Otherwise the
-// elements are the fuzzer's bits, then random repetitions of these, which makes ties.
+// Reads a tensor. With `column_patterned`, a byte selects the kind of input of each column.
+// Otherwise the elements are the fuzzer's bits, then random repetitions of these, which makes ties.
 template <class T>
-tensor<T> read_tensor(byte_reader& reader, extents3 e, std::uint64_t seed, bool by_columns) {
+tensor<T> read_tensor(byte_reader& reader, extents3 e, std::uint64_t seed, bool column_patterned) {
   tensor<T> x(e);
-  if (by_columns) {
+  if (column_patterned) {
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t c = 0; c < e.channels; ++c) {
         auto const kind = static_cast<input_kind>(reader.take() % all_kinds);
@@ -139,25 +139,28 @@ void require_moves(Problem const& p, Op const& op, extents3 saved_extents,
                    Exec const& exec, bool in_place, std::string const& exec_text) {
   using T = typename std::decay_t<decltype(p.x.elements())>::value_type;
   extents3 const e = p.x.extents();
-  layout const from = read_layout(reader, e), to = in_place ? from : read_layout(reader, e);
+  layout const x_layout = read_layout(reader, e),
+               y_layout = in_place ? x_layout : read_layout(reader, e);
   auto saved = make_saved(read_layout(reader, saved_extents));
   auto const problem = p.describe();
   auto const lengths = view_of(p.lengths);
 
-  strided_tensor<T> x(p.x, from.strides, from.shift), other(e, to.strides, to.shift);
-  strided_tensor<T>& y = in_place ? x : other;
+  strided_tensor<T> x(p.x, x_layout.strides, x_layout.shift),
+      separate_y(e, y_layout.strides, y_layout.shift);
+  strided_tensor<T>& y = in_place ? x : separate_y;
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, e), reader.take() % 64);
   op.forward(exec, x.view(), y.view(), {saved.view()}, scratch.get(), {lengths});
   require(difference("y", y.contents(), p.y), problem, exec_text);
   require(difference("saved", saved.contents(), expected_saved), problem, exec_text);
 
-  strided_tensor<T> dy(p.dy, from.strides, from.shift), another(e, to.strides, to.shift);
-  strided_tensor<T>& dx = in_place ? dy : another;
+  strided_tensor<T> dy(p.dy, x_layout.strides, x_layout.shift),
+      separate_dx(e, y_layout.strides, y_layout.shift);
+  strided_tensor<T>& dx = in_place ? dy : separate_dx;
   op.backward(exec, dy.view(), {saved.view()}, dx.view(), scratch.get(),
               {ss::grad_mode::overwrite, lengths});
   require(difference("dx", dx.contents(), p.dx), problem, exec_text);
 
-  strided_tensor<T> z(p.x, from.strides, from.shift);
+  strided_tensor<T> z(p.x, x_layout.strides, x_layout.shift);
   op.forward(exec, z.view(), z.view(), ss::no_saved, scratch.get(), {lengths});
   require(difference("y, no_saved, in place", z.contents(), p.y), problem, exec_text);
   if (!y.gaps_untouched() || !dx.gaps_untouched() || !saved.gaps_untouched() || !z.gaps_untouched())
@@ -165,7 +168,8 @@ void require_moves(Problem const& p, Op const& op, extents3 saved_extents,
   if (!scratch.red_zones_intact()) fail("wrote beside the workspace", problem, exec_text);
 }
 
-// The execution policy whose executor, threads and instruction set the flags of the input select.
+// An execution policy whose executor, threads and instruction set are selected by the input's
+// flags.
 struct fuzzed_exec {
   test_executor executor;
   unsigned threads;

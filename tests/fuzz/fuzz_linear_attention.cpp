@@ -20,41 +20,45 @@ using namespace support;
 namespace {
 
 // Custom feature maps, numbered after the built-in ones.
-constexpr std::size_t custom_relu = feature_kinds, custom_by_place = feature_kinds + 1;
+constexpr std::size_t custom_relu = feature_kinds, custom_positional = feature_kinds + 1;
 
 linear_size read_size(byte_reader& reader, bool causal) {
-  auto const extent = [&](index_t usual, index_t maximum) {
-    return read_extent(reader, usual, maximum);
+  auto const extent = [&](index_t typical, index_t max) {
+    return read_extent(reader, typical, max);
   };
-  linear_size s{extent(2, 3),  extent(2, 3),  extent(40, 150), extent(40, 150),
-                extent(9, 70), extent(9, 70), extent(12, 80)};
-  if (causal) s.keys = s.queries;
+  linear_size size{extent(2, 3),  extent(2, 3),  extent(40, 150), extent(40, 150),
+                   extent(9, 70), extent(9, 70), extent(12, 80)};
+  if (causal) size.keys = size.queries;
   // The oracle is slow.
-  if (s.queries * s.keys > 1500) s.batch = std::min<index_t>(s.batch, 1);
-  if (s.queries * s.keys > 1500) s.heads = std::min<index_t>(s.heads, 2);
-  if (s.queries * s.keys > 3000) s.channels %= 10, s.values %= 10, s.rows_of_w %= 10;
-  return s;
+  if (size.queries * size.keys > 1500) size.batch = std::min<index_t>(size.batch, 1);
+  if (size.queries * size.keys > 1500) size.heads = std::min<index_t>(size.heads, 2);
+  if (size.queries * size.keys > 3000) size.channels %= 10, size.values %= 10, size.rows_of_w %= 10;
+  return size;
 }
 
-// Returns an eps with which no divisor is near 0. A weight of random_fourier is at least -1, or
-// -r / 16 with its other scale.
+// Number of the built-in feature random_fourier.
+constexpr std::size_t random_fourier_feature = 5;
+
+// Returns an eps that keeps all divisors away from 0. A weight of random_fourier is at least -1, or
+// at least -rows_of_w / 16 with an explicit scale.
 double least_eps(linear_size const& size, std::size_t feature) {
   auto const keys = static_cast<double>(size.keys), rows = static_cast<double>(size.rows_of_w);
-  return feature == 5 ? 1 + keys * std::max(1.0, rows / 16) : 0.25;
+  return feature == random_fourier_feature ? 1 + keys * std::max(1.0, rows / 16) : 0.25;
 }
 
 template <class T>
 void run_type(byte_reader& reader) {
   std::uint64_t const flags = reader.take(4);
-  bool const causal = (flags & 32) != 0, any_bits = (flags & 4096) != 0;
+  bool const causal = (flags & 32) != 0, arbitrary_bits = (flags & 4096) != 0;
   std::size_t const feature = reader.take() % (feature_kinds + 2),
                     divisor = reader.take() % divisor_kinds;
   linear_size const size = read_size(reader, causal);
   double const eps = least_eps(size, feature) + static_cast<double>(reader.take()) / 16;
   auto p = normal_linear<T>(size, feature_number(std::min(feature, custom_relu - 1), flags >> 6),
                             divisor_number(divisor, eps), causal, flags >> 16);
-  custom_feature const feature_map{feature == custom_relu ? custom_feature_kind::relu : custom_feature_kind::positional,
-                                (flags & 128) != 0 ? 0.25 : 0};
+  custom_feature const feature_map{
+      feature == custom_relu ? custom_feature_kind::relu : custom_feature_kind::positional,
+      (flags & 128) != 0 ? 0.25 : 0};
   if (feature >= custom_relu) {
     p.feature = ss::feature::relu{feature_map.eps};
     p.w.clear(), p.dw.clear(), p.shared_w = false;
@@ -65,30 +69,32 @@ void run_type(byte_reader& reader) {
   p.mode = (flags & 2048) != 0 ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
   memory_layout const layout{static_cast<int>(reader.take() % memory_layout::count)};
   // Arbitrary bits: NaN, infinities, subnormal numbers.
-  if (any_bits)
+  if (arbitrary_bits)
     for (std::vector<T>* values : {&p.q, &p.k, &p.v, &p.w, &p.dy})
-      for (std::size_t i = 0; i < values->size() && reader.remaining() > 0; i += 1 + reader.take() % 7)
+      for (std::size_t i = 0; i < values->size() && reader.remaining() > 0;
+           i += 1 + reader.take() % 7)
         (*values)[i] = from_bits<T>(reader.take(static_cast<int>(sizeof(T))));
   p.title = "fuzzed";
 
-  fuzzed_exec fuzzed(flags >> 3);
-  auto const exec = fuzzed.get();
+  fuzzed_exec fuzzed_policy(flags >> 3);
+  auto const exec = fuzzed_policy.get();
   auto const run = [&](auto const& policy, memory_layout l) {
-    return feature >= custom_relu ? run_custom(feature_map, p, policy, l) : run_linear(p, policy, l);
+    return feature >= custom_relu ? run_custom(feature_map, p, policy, l)
+                                  : run_linear(p, policy, l);
   };
   auto const results = run(exec, layout);
-  if (any_bits || feature >= custom_relu) {
+  if (arbitrary_bits || feature >= custom_relu) {
     // There is no oracle; two runs must give the same bits.
     require(results.wrong, p.describe(), describe_exec(exec));
     if (!same_results(results, run(exec, layout)))
-      fail("two results of one call", p.describe(), describe_exec(exec));
+      fail("a repeated call gives different bits", p.describe(), describe_exec(exec));
   }
-  if (any_bits) return;
+  if (arbitrary_bits) return;
   if (!same_results(results, run(ss::exec::host{}, {})))
-    fail("other bits than a thread's, of contiguous tensors", p.describe(), describe_exec(exec));
-  if (feature == custom_by_place) return;
+    fail("different bits than one thread on contiguous tensors", p.describe(), describe_exec(exec));
+  if (feature == custom_positional) return;
   if (feature == custom_relu && !same_results(results, run_linear(p, exec, layout)))
-    fail("other bits than the library's relu", p.describe(), describe_exec(exec));
+    fail("different bits than the built-in relu", p.describe(), describe_exec(exec));
   require(check_linear(p, linear_oracle<T>(p).answer(), results), "", describe_exec(exec));
 }
 

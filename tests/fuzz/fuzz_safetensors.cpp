@@ -54,14 +54,14 @@ learning::tensor_file read_file(byte_source bytes) {
       result.tensors.push_back(read_tensor(bytes));
     } else {
       std::string const key = bytes.text();
-      result.about[key] = bytes.text();
+      result.meta[key] = bytes.text();
     }
   }
   return result;
 }
 
 std::string write(learning::tensor_file const& file) {
-  std::string result = learning::header_of(file.tensors, file.about);
+  std::string result = learning::header_of(file.tensors, file.meta);
   for (auto const& tensor : file.tensors)
     result.append(static_cast<char const*>(tensor.data), tensor.bytes);
   return result;
@@ -73,7 +73,7 @@ void sort_by_name(learning::tensor_file& file) {
 // Compares files up to the order of tensors, which is ambiguous for tensors without elements.
 bool same(learning::tensor_file a, learning::tensor_file b) {
   sort_by_name(a), sort_by_name(b);
-  if (a.about != b.about || a.tensors.size() != b.tensors.size()) return false;
+  if (a.meta != b.meta || a.tensors.size() != b.tensors.size()) return false;
   for (std::size_t i = 0; i < a.tensors.size(); ++i) {
     auto const &x = a.tensors[i], &y = b.tensors[i];
     if (x.name != y.name || x.dtype != y.dtype || x.shape != y.shape || x.bytes != y.bytes ||
@@ -89,8 +89,8 @@ void check(std::string_view bytes) {
   } catch (learning::checkpoint_error const&) {
     return;
   }
-  std::string const again = write(file);
-  if (!same(file, learning::read_tensors(again))) std::abort();
+  std::string const rewritten = write(file);
+  if (!same(file, learning::read_tensors(rewritten))) std::abort();
 }
 void check_written(learning::tensor_file const& file) {
   std::string bytes;

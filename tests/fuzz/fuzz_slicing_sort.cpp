@@ -13,26 +13,29 @@ namespace {
 
 template <class Index, class T, class Exec>
 void run(sort_problem<T> const& p, byte_reader& reader, Exec const& exec, bool in_place) {
-  extents3 const e = p.x.extents();
-  auto const memory = [&](layout l) { return strided_tensor<Index>(e, l.strides, l.shift); };
-  require_moves(p, ss::slicing_sort<pattern_order>(pattern_order{p.order}), e, memory, p.perm,
-                reader, exec, in_place, describe_exec(exec) + " perm=" + type_name<Index>());
+  extents3 const shape = p.x.extents();
+  auto const make_saved = [&](layout l) {
+    return strided_tensor<Index>(shape, l.strides, l.shift);
+  };
+  require_moves(p, ss::slicing_sort<pattern_order>(pattern_order{p.order}), shape, make_saved,
+                p.perm, reader, exec, in_place,
+                describe_exec(exec) + " perm=" + type_name<Index>());
 }
 
 template <class T>
 void run_type(byte_reader& reader) {
   std::uint64_t const flags = reader.take(2);
-  bool const in_place = (flags & 8) != 0, narrow = (flags & 16) != 0, ragged = (flags & 32) != 0,
-             by_columns = (flags & 64) != 0;
+  bool const in_place = (flags & 8) != 0, narrow_index = (flags & 16) != 0,
+             ragged = (flags & 32) != 0, column_patterned = (flags & 64) != 0;
 
-  extents3 const e = read_extents(reader);
+  extents3 const shape = read_extents(reader);
   sort_problem<T> p;
   p.order = reader.take() < 128 ? reader.take(8) : (flags & 128) != 0 ? up : down;
   p.title = "fuzzed";
-  if (ragged) p.lengths = read_lengths(reader, e);
+  if (ragged) p.lengths = read_lengths(reader, shape);
   std::uint64_t const seed = reader.take(4);
-  p.x = read_tensor<T>(reader, e, seed, by_columns);
-  p.dy = tensor<T>(e);
+  p.x = read_tensor<T>(reader, shape, seed, column_patterned);
+  p.dy = tensor<T>(shape);
   random_stream random(seed);
   for (T& gradient : p.dy.elements())
     gradient = from_bits<T>(random.bits() & format_of<T>().mask());
@@ -40,7 +43,7 @@ void run_type(byte_reader& reader) {
 
   fuzzed_exec fuzzed(flags);
   auto const exec = fuzzed.get();
-  if (narrow)
+  if (narrow_index)
     run<std::uint16_t>(p, reader, exec, in_place);
   else
     run<std::uint32_t>(p, reader, exec, in_place);

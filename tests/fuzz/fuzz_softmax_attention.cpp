@@ -32,8 +32,8 @@ pattern_mask read_mask(byte_reader& reader) {
 }
 
 attention_size read_size(byte_reader& reader) {
-  auto const extent = [&](index_t usual, index_t maximum) {
-    return read_extent(reader, usual, maximum);
+  auto const extent = [&](index_t typical, index_t max) {
+    return read_extent(reader, typical, max);
   };
   attention_size size{extent(2, 3),    extent(2, 3),  extent(40, 150),
                       extent(40, 150), extent(9, 70), extent(9, 70)};
@@ -68,12 +68,13 @@ void run_type(byte_reader& reader) {
     // the same bits.
     p.shared_keys = p.shared_bias = false;
     for (std::vector<T>* values : {&p.q, &p.k, &p.v, &p.bias, &p.dy})
-      for (std::size_t i = 0; i < values->size() && reader.remaining() > 0; i += 1 + reader.take() % 7)
+      for (std::size_t i = 0; i < values->size() && reader.remaining() > 0;
+           i += 1 + reader.take() % 7)
         (*values)[i] = from_bits<T>(reader.take(static_cast<int>(sizeof(T))));
     auto const twice = [&](auto algorithm) {
       auto const first = run_attention(p, exec, algorithm, layout);
       auto const second = run_attention(p, exec, algorithm, layout);
-      if (first.wrong != "y depends on whether the state is saved")  // NaN may
+      if (first.wrong != "y depends on whether the state is saved")  // may differ for NaN
         require(first.wrong, p.describe(), describe_exec(exec));
       if (!same_bits(first.state, second.state))
         fail("two states", p.describe(), describe_exec(exec));

@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
     for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
-    for (auto way : {test_executor::way::backwards, test_executor::way::scattered}) {
+    for (auto way : {test_executor::schedule::backwards, test_executor::schedule::scattered}) {
       test_executor executor{way};
       check(any_exec(executor, 5));
     }

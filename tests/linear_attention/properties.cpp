@@ -271,7 +271,7 @@ TEST_CASE_TEMPLATE("every backend returns the canonical NaN", T, float, double, 
           (*tensor)[random.below(tensor->size())] = random_special<T>(random);
       auto const expected = run_linear(problem, ss::exec::host{1, ss::isa::portable});
       for (auto const* list : {&expected.y, &expected.dq, &expected.dk, &expected.dv, &expected.dw})
-        for (T const& x : *list) CHECK(same_bits(x, with_one_nan(x)));
+        for (T const& x : *list) CHECK(same_bits(x, with_canonical_nan(x)));
       for_each_backend(problem.number(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every text file that can hold a comment names its licence in its first lines. .reuse/dep5, which `reuse lint` checks, has the
 copyright holders and the licence of the other files."""
+import re
+
 from common import files, finish, name
 
 MARK = "SPDX-License-" + "Identifier: Apache-2.0"
+LINE = re.compile(rf"{re.escape(MARK)}(?: -->| \*/)?$", re.MULTILINE)
 NO_COMMENTS = (".png", ".svg", ".csv", ".npy", ".bin", ".json")
 
 complaints = []
@@ -17,6 +20,6 @@ for path in files():
         complaints.append(f"{name(path)}: not text")
         continue
     # GitHub requires the heading of an issue template first.
-    if MARK not in "\n".join(text.splitlines()[:6 if "ISSUE_TEMPLATE" in path.parts else 5]):
-        complaints.append(f"{name(path)}: no '{MARK}' in its first lines")
+    if not LINE.search("\n".join(text.splitlines()[:6 if "ISSUE_TEMPLATE" in path.parts else 5])):
+        complaints.append(f"{name(path)}: no line that ends with '{MARK}' among the first ones")
 finish("spdx", complaints)

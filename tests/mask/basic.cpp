@@ -44,15 +44,16 @@ static_assert(!has_range<neither> && !has_allows<neither>, "not a mask");
 static_assert(!has_allows<not_const>, "called by several threads");
 static_assert(!has_range<wrong_range>, "not a range");
 
-// Two ranges are a range, without a test of single keys.
+// A combination of two ranges is a range, without tests of single keys.
 static_assert(!has_allows<mask::both<mask::causal, mask::window>>, "two ranges");
-static_assert(has_allows<mask::both<mask::causal, mask::strided>>, "a range and a word");
-static_assert(has_allows<mask::both<by_key, mask::full>>, "a word and a range");
+static_assert(has_allows<mask::both<mask::causal, mask::strided>>, "a range and single keys");
+static_assert(has_allows<mask::both<by_key, mask::full>>, "single keys and a range");
 static_assert(has_allows<mask::both<mask::full, mask::both<by_range, by_key>>>, "nested");
 static_assert(std::is_same_v<decltype(mask::both{mask::causal{}, mask::strided{4}}),
                              mask::both<mask::causal, mask::strided>>,
               "deduced");
-static_assert(std::is_trivially_copyable_v<mask::both<mask::causal, mask::strided>>, "a kernel's");
+static_assert(std::is_trivially_copyable_v<mask::both<mask::causal, mask::strided>>,
+              "an argument of kernels");
 
 template <class Mask>
 bool is_visible(Mask const& m, index_t query, index_t key, index_t keys) {
@@ -79,7 +80,7 @@ constexpr index_t distant = index_t{1} << 40;
 
 }  // namespace
 
-TEST_CASE("each mask is its definition") {
+TEST_CASE("each mask matches its definition") {
   check(mask::full{}, [](index_t, index_t) { return true; });
   for (index_t offset :
        {index_t{0}, index_t{1}, index_t{7}, index_t{-1}, index_t{-6}, distant, -distant})
@@ -98,7 +99,7 @@ TEST_CASE("each mask is its definition") {
       });
 }
 
-TEST_CASE("user-defined masks, and two at once") {
+TEST_CASE("user-defined masks, and combinations of two") {
   auto const near_by = [](index_t i, index_t j) { return i - 1 <= j && j < i + 1; };
   auto const even = [](index_t i, index_t j) { return (i + j) % 2 == 0; };
   check(by_range{}, near_by);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BigBird's mask against a table of blocks that is drawn by an explicit shuffle with an independent
-// hash, and against the specification's numbers.
+// BigBird's mask compared with a reference that shuffles explicitly with an independent hash, and
+// with the values in the specification.
 #include "pattern.hpp"
 
 #include <slicesort/detail/math/counter_hash.hpp>
@@ -26,35 +26,38 @@ namespace {
 
 using word = std::uint64_t;
 
-word mixed(word z) {
+word splitmix64(word z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
-word hash64(word seed, word counter) { return mixed(seed + 0x9E3779B97F4A7C15u * (counter + 1)); }
-word below(word seed, word stream, word counter, word n) {
+word hash64(word seed, word counter) {
+  return splitmix64(seed + 0x9E3779B97F4A7C15u * (counter + 1));
+}
+word uniform_below(word seed, word stream, word counter, word n) {
   return (hash64(hash64(seed, stream), counter) >> 32) * n >> 32;
 }
 
-// Visible blocks of each block of queries.
-std::vector<std::set<index_t>> table_of(mask::bigbird const& m, index_t blocks, index_t head) {
+// Returns the key blocks that each query block sees.
+std::vector<std::set<index_t>> visible_blocks(mask::bigbird const& m, index_t blocks,
+                                              index_t head) {
   std::vector<std::set<index_t>> table;
   index_t const half = m.window / 2;
   for (index_t b = 0; b < blocks; ++b) {
     std::set<index_t> visible;
-    bool const is_end = b < m.ends || b >= blocks - m.ends;
+    bool const is_global = b < m.ends || b >= blocks - m.ends;
     std::vector<index_t> candidates;
     for (index_t c = 0; c < blocks; ++c) {
-      bool const is_end_column = c < m.ends || c >= blocks - m.ends;
-      if (is_end || is_end_column || std::abs(c - b) <= half)
+      bool const is_global_column = c < m.ends || c >= blocks - m.ends;
+      if (is_global || is_global_column || std::abs(c - b) <= half)
         visible.insert(c);
       else if (c <= m.pool)
         candidates.push_back(c);
     }
     std::size_t const size = candidates.size();
-    for (std::size_t t = 0; !is_end && t < size && static_cast<index_t>(t) < m.random; ++t) {
+    for (std::size_t t = 0; !is_global && t < size && static_cast<index_t>(t) < m.random; ++t) {
       std::swap(candidates[t],
-                candidates[t + static_cast<std::size_t>(below(
+                candidates[t + static_cast<std::size_t>(uniform_below(
                                    m.seed, (static_cast<word>(head) << 32) + static_cast<word>(b),
                                    t, size - t))]);
       visible.insert(candidates[t]);
@@ -64,7 +67,7 @@ std::vector<std::set<index_t>> table_of(mask::bigbird const& m, index_t blocks, 
   return table;
 }
 
-mask::bigbird bigbird(index_t block, index_t random, word seed, index_t keys) {
+mask::bigbird make_mask(index_t block, index_t random, word seed, index_t keys) {
   mask::bigbird m;
   m.block = block;
   m.random = random;
@@ -73,39 +76,42 @@ mask::bigbird bigbird(index_t block, index_t random, word seed, index_t keys) {
   return m;
 }
 
-using blocks = std::vector<index_t>;
-// Visible blocks of block `row` of 10.
-blocks row_of(mask::bigbird m, index_t head, index_t row) {
-  blocks found = keys_of(m.for_head(head), row * m.block, m.keys);
-  for (index_t& key : found) key /= m.block;
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
+using block_list = std::vector<index_t>;
+// Returns the key blocks that query block `row`, of 10, sees.
+block_list row_of(mask::bigbird m, index_t head, index_t row) {
+  block_list visible = keys_of(m.for_head(head), row * m.block, m.keys);
+  for (index_t& key : visible) key /= m.block;
+  visible.erase(std::unique(visible.begin(), visible.end()), visible.end());
+  return visible;
 }
 
-constexpr mask::bigbird compiled() {
+constexpr mask::bigbird constexpr_mask() {
   mask::bigbird m;
   m.block = 1, m.random = 2, m.seed = 7, m.keys = 10;
   return m;
 }
-static_assert(compiled().allows(1, 6) && !compiled().allows(1, 4), "the golden row, when compiled");
-static_assert(compiled().for_head(1).meets(1, 2, 4, 5) && !compiled().meets(1, 2, 3, 6), "tiles");
-static_assert(compiled().covers(3, 5, 7, 9) == false && compiled().covers(0, 1, 0, 10), "tiles");
+static_assert(constexpr_mask().allows(1, 6) && !constexpr_mask().allows(1, 4),
+              "golden row, in a constant expression");
+static_assert(constexpr_mask().for_head(1).meets(1, 2, 4, 5) && !constexpr_mask().meets(1, 2, 3, 6),
+              "tiles");
+static_assert(constexpr_mask().covers(3, 5, 7, 9) == false && constexpr_mask().covers(0, 1, 0, 10),
+              "tiles");
 
 }  // namespace
 
 TEST_CASE("the specification's blocks") {
   for (index_t block : {1, 4})
     for (index_t keys : {10 * block, 10 * block - block / 2}) {
-      mask::bigbird m = bigbird(block, 2, 7, keys);
+      mask::bigbird m = make_mask(block, 2, 7, keys);
       CHECK(m.validate(keys) == nullptr);
-      CHECK(row_of(m, 0, 1) == blocks{0, 1, 2, 6, 7, 9});
-      CHECK(row_of(m, 0, 4) == blocks{0, 3, 4, 5, 7, 8, 9});
-      CHECK(row_of(m, 0, 8) == blocks{0, 1, 4, 7, 8, 9});
-      CHECK(row_of(m, 1, 1) == blocks{0, 1, 2, 4, 7, 9});
-      CHECK(row_of(m, 1, 4) == blocks{0, 3, 4, 5, 7, 8, 9});
-      CHECK(row_of(m, 1, 8) == blocks{0, 2, 6, 7, 8, 9});
+      CHECK(row_of(m, 0, 1) == block_list{0, 1, 2, 6, 7, 9});
+      CHECK(row_of(m, 0, 4) == block_list{0, 3, 4, 5, 7, 8, 9});
+      CHECK(row_of(m, 0, 8) == block_list{0, 1, 4, 7, 8, 9});
+      CHECK(row_of(m, 1, 1) == block_list{0, 1, 2, 4, 7, 9});
+      CHECK(row_of(m, 1, 4) == block_list{0, 3, 4, 5, 7, 8, 9});
+      CHECK(row_of(m, 1, 8) == block_list{0, 2, 6, 7, 8, 9});
       m.pool = 3;
-      CHECK(row_of(m, 0, 8) == blocks{0, 1, 3, 7, 8, 9});
+      CHECK(row_of(m, 0, 8) == block_list{0, 1, 3, 7, 8, 9});
     }
   CHECK(ss::detail::counter_hash32(1, 0, 0) == 1581361928u);
   CHECK(ss::detail::counter_hash32(1, 0, 1) == 4052577513u);
@@ -119,28 +125,28 @@ TEST_CASE("pairs and tiles") {
         for (index_t ends : {0, 1, 2, 20})
           for (index_t random : {0, 1, 2, 5, 100})
             for (index_t pool : {index_t{0}, index_t{3}, mask::bigbird::unlimited}) {
-              mask::bigbird m = bigbird(block, random, static_cast<word>(keys + random), keys);
+              mask::bigbird m = make_mask(block, random, static_cast<word>(keys + random), keys);
               m.window = window, m.ends = ends, m.pool = pool;
               REQUIRE(m.validate(keys) == nullptr);
               index_t const head = ends + random, count = (keys - 1) / block + 1;
-              auto const table = table_of(m, count, head);
-              // Queries past the last key see everything, like a last block.
-              mask_pattern const want(keys + 2, keys, [&](index_t i, index_t j) {
+              auto const table = visible_blocks(m, count, head);
+              // Queries past the last key see everything, like those of the last block.
+              mask_pattern const expected(keys + 2, keys, [&](index_t i, index_t j) {
                 return i / block >= count ||
                        table[static_cast<std::size_t>(i / block)].count(j / block) == 1;
               });
-              std::string const wrong = wrong_about(m.for_head(head), want, exact);
+              std::string const mismatch = wrong_about(m.for_head(head), expected, exact);
               CAPTURE(block);
               CAPTURE(window);
               CAPTURE(ends);
               CAPTURE(random);
               CAPTURE(pool);
-              CHECK(wrong == "");
+              CHECK(mismatch == "");
             }
 }
 
-TEST_CASE("many blocks: every one is drawn about as often") {
-  mask::bigbird const m = bigbird(1, 3, 11, 200);
+TEST_CASE("random blocks are drawn uniformly") {
+  mask::bigbird const m = make_mask(1, 3, 11, 200);
   std::vector<int> drawn(200, 0);
   int draws = 0;
   for (index_t head = 0; head < 8; ++head)
@@ -153,20 +159,20 @@ TEST_CASE("many blocks: every one is drawn about as often") {
       draws += found;
     }
   CHECK(draws == 8 * 198 * 3);
-  // Each is expected 24 times, with a standard deviation below 5.
+  // Each block is expected 24 times, with a standard deviation uniform_below 5.
   CHECK(*std::max_element(drawn.begin(), drawn.end()) < 49);
   CHECK(*std::min_element(drawn.begin() + 1, drawn.end() - 1) > 5);
 }
 
-TEST_CASE("a head's mask inside of others") {
-  mask::bigbird const m = bigbird(1, 2, 7, 10);
-  auto const head_of = [](auto const& two) {
-    return keys_of(ss::detail::mask_of_head(two, 1), 8, 10);
+TEST_CASE("per-head masks inside combined masks") {
+  mask::bigbird const m = make_mask(1, 2, 7, 10);
+  auto const head_of = [](auto const& combined) {
+    return keys_of(ss::detail::mask_of_head(combined, 1), 8, 10);
   };
-  CHECK(head_of(mask::both{mask::causal{}, m}) == blocks{0, 2, 6, 7, 8});
-  CHECK(head_of(mask::both{m, mask::window{3, 0}}) == blocks{6, 7, 8});
-  CHECK(head_of(mask::either{m, mask::causal{-5}}) == blocks{0, 1, 2, 3, 6, 7, 8, 9});
+  CHECK(head_of(mask::both{mask::causal{}, m}) == block_list{0, 2, 6, 7, 8});
+  CHECK(head_of(mask::both{m, mask::window{3, 0}}) == block_list{6, 7, 8});
+  CHECK(head_of(mask::either{m, mask::causal{-5}}) == block_list{0, 1, 2, 3, 6, 7, 8, 9});
   CHECK(head_of(mask::either{mask::both{mask::causal{}, m}, mask::window{0, 0}}) ==
-        blocks{0, 2, 6, 7, 8});
-  CHECK(keys_of(m, 8, 10) == blocks{0, 1, 4, 7, 8, 9});  // of head 0
+        block_list{0, 2, 6, 7, 8});
+  CHECK(keys_of(m, 8, 10) == block_list{0, 1, 4, 7, 8, 9});  // head 0
 }

@@ -65,13 +65,13 @@ constexpr index_t distant = index_t{1} << 40;
 
 template <class Mask>
 std::string refused(Mask const& m, ss::mask_call call) {
-  char const* const message = ss::detail::what_is_wrong(m, call);
+  char const* const message = ss::detail::mask_error(m, call);
   return message == nullptr ? "" : message;
 }
 
 }  // namespace
 
-TEST_CASE("numbers out of their range") {
+TEST_CASE("parameters out of range") {
   std::string const fixed_block = "fixed: block must be in 1..2^40",
                     fixed_tail = "fixed: tail must be in 0..block";
   CHECK(refused(mask::fixed{distant, distant}, 5) == "");
@@ -165,7 +165,7 @@ TEST_CASE("BigBird's blocks") {
   CHECK(refused(m, m.keys) == "bigbird: there must be at most 2^31 blocks");
 }
 
-TEST_CASE("one mask or another") {
+TEST_CASE("either of two masks") {
   struct last_keys {
     key_range range(index_t, index_t keys) const { return {keys - 2, keys}; }
   };

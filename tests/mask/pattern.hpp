@@ -74,7 +74,8 @@ struct exactness {
 };
 inline constexpr exactness exact{};
 
-// First pair or tile for which the mask differs from the pattern; empty if there is none.
+// Describes the first pair or tile for which the mask differs from the pattern; empty if there is
+// none.
 template <class Mask>
 std::string wrong_about(Mask const& mask, mask_pattern const& expected, exactness promised) {
   using namespace slicesort::detail;
@@ -105,7 +106,7 @@ std::string wrong_about(Mask const& mask, mask_pattern const& expected, exactnes
   return "";
 }
 
-// Compares with a definition, for several numbers of queries and keys.
+// Compares the mask with a definition, for several numbers of queries and keys.
 template <class Mask, class Definition>
 std::string wrong_about(Mask const& mask, Definition const& definition,
                         exactness promised = exact) {

@@ -83,7 +83,7 @@ TEST_CASE("strided and dilated") {
   CHECK(keys_of(mask::dilated_window{2, 1, 3}, 7, 12) == std::vector<index_t>{1, 4, 7, 10});
 }
 
-TEST_CASE("bits of queries") {
+TEST_CASE("visibility of a key to 64 queries, as bits") {
   auto const check = [](auto const& m) {
     for (index_t query : {0, 1, 63, 64, 70, 200, 1000})
       for (index_t key = 0; key < 300; ++key) {
@@ -175,7 +175,7 @@ TEST_CASE("chunks that look back") {
   CHECK(keys_of(mask::chunk_back{2, true, 7}, 2, 7) == std::vector<index_t>{0, 1, 2, 3});
 }
 
-TEST_CASE("two masks at once") {
+TEST_CASE("combinations of two masks") {
   exactness const not_all_covers{true, false}, not_all_meets{false, true};
   for (index_t count : {0, 1, 3})
     for (index_t near_by : {0, 2}) {
@@ -224,7 +224,7 @@ TEST_CASE("two masks at once") {
   CHECK(keys_of(longformer, 4, 6) == keys{0, 3, 4, 5});
 }
 
-// Masks without `meets` and `covers` are tested pair by pair, also inside of others.
+// Masks without `meets` and `covers` are tested pair by pair, also inside combinations.
 TEST_CASE("minimal masks") {
   struct by_range {
     ss::key_range range(index_t query, index_t) const { return {query - 1, query + 1}; }

@@ -64,7 +64,7 @@ TEST_CASE("a missing wait, or one after the barrier, is reported") {
   CHECK(contains(faults_of(copy(), {}, input), "ends while its asynchronous copy is under way"));
 }
 
-TEST_CASE("a copy into memory that others still read is reported") {
+TEST_CASE("a copy into memory that other threads still read is reported") {
   std::string const before =
       "shl.b32 %a2, %t, 4;\nst.shared.v4.u32 [%a2], {%t, %t, %t, %t};\n"
       "bar.sync 0;\nxor.b32 %a3, %a2, 512;\nld.shared.u32 %a4, [%a3];\n";
@@ -74,7 +74,7 @@ TEST_CASE("a copy into memory that others still read is reported") {
 }
 
 TEST_CASE("copies happen at their start or at the wait, at random") {
-  // The source changes in between.
+  // The source changes between the start and the wait.
   setup s = {1};
   int early = 0, late = 0;
   for (s.seed = 1; s.seed <= 40; ++s.seed) {

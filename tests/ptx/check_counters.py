@@ -32,10 +32,10 @@ class Launch:
     mangled: str = ""
     grid: tuple[int, ...] = ()  # the columns LAUNCH without `launches`
     launches: int = 0
-    counts: Counter = field(default_factory=Counter)  # by name in COUNTS
-    executed: Counter = field(default_factory=Counter)  # by line of the kernel's text, from 1
+    counts: Counter = field(default_factory=Counter)  # keyed by the names in COUNTS
+    executed: Counter = field(default_factory=Counter)  # keyed by the line of the kernel's text, from 1
     machine: tuple[int, ...] = ()  # the columns MACHINE
-    copies: int = 0  # cp.async
+    copies: int = 0  # number of asynchronous copies (cp.async)
 
     def row(self, machine: bool) -> list[int]:
         return list(self.machine) if machine else [self.launches, *self.grid, *(self.counts[name] for name in COUNTS)]
@@ -44,7 +44,7 @@ class Launch:
 @dataclass
 class Case:
     name: str
-    elements: int  # of x, in the counted call
+    elements: int  # number of elements of x in the counted call
     launches: list[Launch] = field(default_factory=list)
 
     def launch(self, kernel: str, mangled: str, grid: tuple[int, ...]) -> Launch:

@@ -31,7 +31,7 @@ def read_logs(folder: Path) -> dict[str, Total]:
         first, *table = path.read_text(encoding="utf-8").splitlines()
         device = re.fullmatch(r"# device (sm_\d+)", first)
         if not device:
-            continue  # the table of instructions
+            continue  # skips the table of instructions
         total = totals.setdefault(device[1], Total())
         names = table[0].split("\t")
         for line in table[1:]:

@@ -111,7 +111,7 @@ TEST_CASE("logic") {
          {"not.pred %p1, 0", 1},
          {"lop3.b32 %r1, 0xf0, 0xcc, 0xaa, 0x80", 0x80},                            // a & b & c
          {"lop3.b32 %r1, 0xf0, 0xcc, 0xaa, 0xfe", 0xfe},                            // a | b | c
-         {"lop3.b32 %r1, 0xf0, 0xcc, 0xaa, 0x01", 0xffffff01},                      // none of them
+         {"lop3.b32 %r1, 0xf0, 0xcc, 0xaa, 0x01", 0xffffff01},                      // ~(a | b | c)
          {"lop3.b32 %r1, 0x12345678, 0xffff0000, 0x9abcdef0, 0xca", 0x9abc8880}});  // a ? b : c
 }
 

@@ -31,8 +31,8 @@ bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
   return false;
 }
 
-// A post-dominator is on every path from a block to the end; the immediate one is the first of
-// them.
+// A post-dominator of a block is on every path from the block to the end. The immediate one comes
+// first on these paths.
 int immediate_by_definition(ptx::block_graph const& graph, int b) {
   if (b == graph.end() || !reaches_end(graph, b, -1)) return graph.end();
   std::vector<int> candidates;
@@ -52,7 +52,7 @@ ptx::block_graph graph_of(std::vector<std::vector<int>> next) {
   return graph;
 }
 
-// The joins of guarded branches, as indices of instructions.
+// Returns the joins of all guarded branches, as instruction indices.
 std::vector<int> joins(std::string const& statements) {
   ptx::module m(module_text(statements));
   std::vector<int> faults_of;
@@ -76,13 +76,13 @@ TEST_CASE("blocks begin at labels and after branches and exits") {
   CHECK(graph.next == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
 }
 
-TEST_CASE("an if joins after it, an if-else after both sides") {
+TEST_CASE("an if reconverges after its body, an if-else after both sides") {
   CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nB: ret;") == std::vector<int>{2});
   CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nbra.uni C;\nB: mov.u32 %r1, 2;\nC: ret;") ==
         std::vector<int>{4});
 }
 
-TEST_CASE("nested ifs join from the inside outwards") {
+TEST_CASE("nested ifs reconverge from the inside out") {
   CHECK(joins("@%p1 bra C;\n"         // 0
               "@%p2 bra B;\n"         // 1
               "mov.u32 %r1, 1;\n"     // 2
@@ -90,7 +90,7 @@ TEST_CASE("nested ifs join from the inside outwards") {
               "C: ret;") == std::vector<int>{4, 3});
 }
 
-TEST_CASE("a loop joins after it, also with an exit from its middle") {
+TEST_CASE("a loop reconverges after its end, even with an exit in the middle") {
   CHECK(joins("A: mov.u32 %r1, 1;\n@%p1 bra A;\nret;") == std::vector<int>{2});
   CHECK(joins("A: @%p1 bra C;\n"   // 0: leaves the loop
               "@%p2 bra B;\n"      // 1: continues it
@@ -108,10 +108,10 @@ TEST_CASE("a loop with two entrances") {
               "ret;") == std::vector<int>{2, 4});
 }
 
-TEST_CASE("sides that return separately join at the kernel's end") {
+TEST_CASE("sides that return separately reconverge at the end of the kernel") {
   CHECK(joins("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
   CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
-  CHECK(joins("@%p1 bra B;\nA: bra A;\nB: ret;") == std::vector<int>{2});  // one never ends
+  CHECK(joins("@%p1 bra B;\nA: bra A;\nB: ret;") == std::vector<int>{2});  // one side never ends
 }
 
 TEST_CASE("immediate post-dominators of random graphs match the definition") {

@@ -22,7 +22,7 @@ set_property(TEST ptx_small_shared_memory APPEND PROPERTY ENVIRONMENT SLICESORT_
 _slicesort_device_test(ptx_small_shared_memory_attention slicesort_test_softmax_attention_sizes "--test-case=blocks of several warps*")
 set_property(TEST ptx_small_shared_memory_attention APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_SHARED=101376)
 
-# Every call on small tensors, without a share.
+# Every call on small tensors; no case is skipped.
 _slicesort_device_test(ptx_small slicesort_cuda_every_call --test-case=small*)
 
 # The kernels of bfloat16 are compiled for sm_80, with ALL also for sm_90. Devices of sm_80 have no clusters, and less

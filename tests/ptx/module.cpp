@@ -16,7 +16,7 @@ ptx::kernel const& kernel_of(ptx::module& m) { return m.get("k"); }
 
 }  // namespace
 
-TEST_CASE("a module knows its target and its kernels, in the text's order") {
+TEST_CASE("a module lists its target and its kernels, in text order") {
   ptx::module m(head +
                 "// .visible .entry in_a_comment()\n"
                 "/* .visible .entry in_another() { */\n"
@@ -76,7 +76,7 @@ TEST_CASE("an instruction has its line in the text of its kernel") {
   CHECK(std::string(k.code[0].form->section) == "9.7.19.4");
 }
 
-TEST_CASE("registers and labels of a scope hide those around it") {
+TEST_CASE("registers and labels of a scope hide those of enclosing scopes") {
   auto const sums = lanes_after(
       "mov.u32 %r1, 1;\n"
       "{\n.reg .b32 %r<3>;\n.reg .b32 x;\nmov.u32 %r1, 10;\nmov.u32 x, 20;\nbra L;\ntrap;\n"
@@ -88,7 +88,7 @@ TEST_CASE("registers and labels of a scope hide those around it") {
   CHECK(sums[0] == 131);
 }
 
-TEST_CASE("synchronizations are numbered in the text's order") {
+TEST_CASE("synchronizations are numbered in text order") {
   ptx::module m(
       module_text("bar.sync 0;\nadd.s32 %r1, 1, 2;\nbar.warp.sync -1;\n"
                   "cp.async.wait_all;\nbar.red.or.pred %p1, 0, 1;\n"
@@ -101,14 +101,14 @@ TEST_CASE("synchronizations are numbered in the text's order") {
   CHECK(k.synchronizations == 5);
 }
 
-TEST_CASE("equal constants are one row of 32") {
+TEST_CASE("equal constants share one row") {
   ptx::module m(module_text("add.s32 %r1, 5, 5;\nadd.s64 %d1, 5, -1;\nret;"));
   ptx::kernel const& k = kernel_of(m);
   CHECK(k.constants.size() == 2 * ptx::warp_lanes);
   CHECK(k.code[0].sources[0].row == k.code[1].sources[0].row);
 }
 
-TEST_CASE("text that is no PTX, or unsupported PTX, is rejected") {
+TEST_CASE("text that is not PTX, or unsupported PTX, is rejected") {
   auto const refused = [](std::string const& text) -> std::string {
     try {
       ptx::module m(text);

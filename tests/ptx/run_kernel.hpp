@@ -102,9 +102,9 @@ inline std::vector<std::string> faults_of(std::string const& statements, setup c
 }
 
 inline bool contains(std::string const& text, std::string const& part) {
-  bool const held = text.find(part) != std::string::npos;
-  CHECK_MESSAGE(held, "\"", text, "\" does not say \"", part, "\"");
-  return held;
+  bool const is_contained = text.find(part) != std::string::npos;
+  CHECK_MESSAGE(is_contained, "\"", text, "\" does not say \"", part, "\"");
+  return is_contained;
 }
 
 inline bool contains(std::vector<std::string> const& texts, std::string const& part) {

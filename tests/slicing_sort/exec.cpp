@@ -31,8 +31,8 @@ TEST_CASE("any number of threads, above the radix threshold") {
 
 TEST_CASE("a user-defined executor, with its threads in any order") {
   auto const p = make_mixed_problem<float>({3, 70, 65}, all_kinds, 2, irregular);
-  for (auto way : {test_executor::way::forwards, test_executor::way::backwards,
-                   test_executor::way::scattered, test_executor::way::threads})
+  for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
+                   test_executor::schedule::scattered, test_executor::schedule::threads})
     for (unsigned parts : {1u, 2u, 3u, 16u}) {
       test_executor executor{way};
       any_exec const exec(executor, parts);

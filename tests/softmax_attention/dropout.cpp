@@ -43,7 +43,7 @@ TEST_CASE("golden") {
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(actual.y[i] - expected[i]) <= 1e-10);
   });
   // Tests the function that decides for kernels which pairs are kept.
-  auto const config = ss::detail::dropout_config::of(p.dropout, 1);
+  auto const config = ss::detail::dropout_config::make(p.dropout, 1);
   for (index_t c = 0; c < 16; ++c)
     CHECK(config.keeps(config.seed_of(0, 0) +
                        ss::detail::counter_step * static_cast<std::uint64_t>(c + 1)) ==

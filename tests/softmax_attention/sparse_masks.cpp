@@ -141,14 +141,14 @@ TEST_CASE("masks that implement only parts of the protocol") {
   attention_size const size{1, 3, 150, 170, 6, 9};
   auto const check = [&](auto mask, attention_problem<float> const& p) {
     solved_attention<float> const s(p);
-    auto const check = [&](auto algorithm) {
+    auto const check_algorithm = [&](auto algorithm) {
       ss::exec::host const exec{2};
       ss::softmax_attention<decltype(mask), decltype(algorithm)> const op(mask, p.scale, algorithm);
       CHECK(check_results(s, exec, algorithm, run_attention_by(op, p, exec, memory_layout{})) ==
             "");
     };
-    check(ss::streaming{});
-    check(ss::materialized<>{});
+    check_algorithm(ss::streaming{});
+    check_algorithm(ss::materialized<>{});
   };
   for (std::uint64_t i = 0; i < sparse_mask_kinds; ++i) {
     auto p = random_attention<float>(size, 4000 + i, 0);

@@ -76,8 +76,8 @@ TEST_CASE_TEMPLATE("same bits for any number of threads and executor", T, float,
       for (ss::isa set : {ss::isa::portable, ss::isa::best})
         for (unsigned threads : {1u, 2u, 3u, 4u, 33u})
           CHECK(check_mix(p, ss::exec::host{threads, set}, saved) == "");
-      for (auto way : {test_executor::way::forwards, test_executor::way::backwards,
-                       test_executor::way::scattered, test_executor::way::threads}) {
+      for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
+                       test_executor::schedule::scattered, test_executor::schedule::threads}) {
         test_executor executor{way};
         CHECK(check_mix(p, any_exec(executor, 5), saved) == "");
       }
@@ -204,7 +204,7 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
           guarded_workspace scratch(
               op.template workspace_bytes<T>(exec, single.e, single.weight_extents()));
           // A view of rank 3 holds the weights of one factor.
-          tensor3<T const> const w(single.w.data(), single.weight_extents().each());
+          tensor3<T const> const w(single.w.data(), single.weight_extents().tensor());
           f(op, w, scratch.get(), single);
         });
       };
@@ -224,7 +224,7 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
           std::vector<T> part(single.w.size());
           op.backward(exec, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
                       ss::no_saved, dv.view(),
-                      tensor3<T>(part.data(), single.weight_extents().each()), scratch, options);
+                      tensor3<T>(part.data(), single.weight_extents().tensor()), scratch, options);
           dw.insert(dw.begin(), part.begin(), part.end());
           dz = dv;
         });

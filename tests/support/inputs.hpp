@@ -76,7 +76,7 @@ enum class input_kind {
   all_nan,        // random payloads and signs
   specials,       // NaN payloads, infinities, zeros, denormals, extremes and ordinary numbers
   rare_specials,  // one row in sixteen special, the others tie-heavy
-  extremes,       // the greatest and smallest numbers, which may be confused with padding
+  extremes,       // the largest and smallest numbers, which may be confused with padding
   denormals,
   random_bits
 };
@@ -93,8 +93,8 @@ inline char const* kind_name(input_kind kind) {
   return names[static_cast<int>(kind)];
 }
 
-// Finite elements in order: ordinal 0 is +0, 1 the least positive, -1 the greatest negative, ...
-// Neighboring ordinals are neighboring keys. Clamped to the finite range.
+// Finite elements in order: ordinal 0 is +0, 1 the smallest positive number, -1 the largest
+// negative, ... Neighboring ordinals are neighboring keys. Clamped to the finite range.
 template <class T>
 T from_ordinal(std::int64_t ordinal) {
   constexpr number_format f = format_of<T>();
@@ -133,7 +133,7 @@ T random_special(random_stream& random) {
     case 3:
       return from_bits<T>(sign | (1 + random.below(f.fraction_mask())));  // denormal
     case 4:
-      return from_bits<T>(sign | (f.infinity() - 1));  // greatest finite
+      return from_bits<T>(sign | (f.infinity() - 1));  // largest finite
     case 5:
       return from_bits<T>(f.mask() ^ (random.bits() & f.sign()));  // all ones
     default:

@@ -120,8 +120,8 @@ Strides strides_in_order(Extents e, std::array<int, 4> order, index_t padding = 
   return {stride[0], stride[1], stride[2], stride[3]};
 }
 
-// Memory layout of a call's tensors. Number 0 is contiguous; the others give every tensor another
-// order of axes, with gaps, slices of packed weights and misaligned starts.
+// Memory layout of a call's tensors. Number 0 is contiguous; the others give every tensor a
+// different order of axes, with gaps, slices of packed weights and misaligned starts.
 struct memory_layout {
   int number = 0;
 

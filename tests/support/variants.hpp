@@ -106,7 +106,7 @@ inline std::vector<extents3> variant_shapes() {
   return {{1, 1, 1},  {1, 2, 3},   {5, 7, 1}, {3, 16, 31}, {2, 33, 32}, {2, 20, 33},
           {9, 11, 5}, {1, 64, 70}, {3, 0, 4}, {0, 5, 4},   {2, 5, 0}};
 }
-// Lengths 0, 1, the whole and others, none in 1 .. least - 1.
+// Lengths of 0, 1, half of the rows, all and all but one. Lengths below `least` are replaced by 0.
 inline std::vector<index_t> mixed_lengths(extents3 e, index_t least = 0) {
   std::vector<index_t> lengths;
   for (index_t b = 0; b < e.batch; ++b) {

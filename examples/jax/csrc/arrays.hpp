@@ -43,8 +43,8 @@ inline bindings::dtype type_of(ffi::DataType type) {
   }
 }
 
-/// Converts a buffer. JAX arrays are dense and row-major. With more than four axes the first four
-/// are stored; `rank` is exact, and every operator rejects it.
+/// Converts a buffer. JAX arrays are dense and row-major. Stores the extents of at most four axes;
+/// `rank` counts all axes, so that operators reject larger ranks.
 inline array to_array(char const* name, input const& buffer) {
   auto const extents = buffer.dimensions();
   array tensor;
@@ -62,8 +62,8 @@ inline array to_array(char const* name, input const& buffer) {
 }
 inline array to_array(char const* name, output& buffer) { return to_array(name, *buffer); }
 
-/// True for an empty array of booleans, which stands for a missing array: an FFI call has a fixed
-/// number of buffers, and no operator takes booleans.
+/// True for an empty boolean array, which represents a missing one: an FFI call has a fixed number
+/// of buffers, and no operator takes booleans.
 inline bool is_missing(input const& buffer) {
   return buffer.element_type() == ffi::DataType::PRED && buffer.dimensions().size() == 1 &&
          buffer.element_count() == 0;

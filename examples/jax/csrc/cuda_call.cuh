@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execution policy and memory of a call on XLA's stream. The CUDA counterpart of host_call.hpp.
+// Execution policy and memory of a call on XLA's stream: the CUDA counterpart of host_call.hpp.
 #pragma once
 
 #include "arrays.hpp"
@@ -26,12 +26,12 @@ inline void check(cudaError_t status) {
 }
 
 namespace {
-__global__ void widen(std::int32_t const* from, index_t* to, index_t count) {
-  for (index_t i = threadIdx.x; i < count; i += blockDim.x) to[i] = from[i];
+__global__ void widen(std::int32_t const* narrow, index_t* wide, index_t count) {
+  for (index_t i = threadIdx.x; i < count; i += blockDim.x) wide[i] = narrow[i];
 }
 }  // namespace
 
-/// Scratch memory from XLA, which reclaims it when the call's work on the stream is done.
+/// Scratch memory from XLA, which reclaims it once the call's work on the stream has finished.
 class xla_bytes {
  public:
   explicit xla_bytes(ffi::ScratchAllocator& allocator) : allocator_(allocator) {}
@@ -82,7 +82,7 @@ class xla_call {
   }
   /// Does nothing: the indices are in device memory, and Python has clamped them.
   static void require_rows(array const&, optional_array const&) {}
-  /// Returns the seed. Synchronizes the stream, since the library takes seeds from the host.
+  /// Reads the seed. Synchronizes the stream, since the library needs the seed on the host.
   index_t seed(input const& buffer) {
     if (buffer.element_type() != ffi::DataType::U32 || buffer.element_count() != 2)
       bindings::refuse("seed must be two words of uint32");

@@ -16,13 +16,14 @@
 
 namespace slicesort_jax {
 
-/// Threads of every call. A global and not an attribute, so that changing it recompiles nothing.
+/// Number of threads of every call. A global instead of an attribute, so that changing it causes no
+/// recompilation.
 inline std::atomic<unsigned> threads{std::thread::hardware_concurrency()};
 
 /// XLA's execution context of a call; empty on the host.
 struct xla_context {};
 
-/// The `Call` of ../../bindings/slicing_sort.hpp.
+/// Implements the `Call` that ../../bindings/slicing_sort.hpp describes.
 class xla_call {
  public:
   ss::exec::host exec;
@@ -46,7 +47,7 @@ class xla_call {
   static void require_rows(array const& perm, optional_array const& lengths) {
     bindings::require_rows(perm, lengths);
   }
-  /// Returns the seed of two words, low word first.
+  /// Reads a seed of two 32-bit words, low word first.
   index_t seed(input const& buffer) {
     if (buffer.element_type() != ffi::DataType::U32 || buffer.element_count() != 2)
       bindings::refuse("seed must be two words of uint32");

@@ -13,7 +13,7 @@ ffi::Error slicing_sort(xla_context context, input x, input lengths, output y, o
                            to_optional("perm", perm), call.lengths("lengths", lengths));
   });
 }
-// Checks indices that the caller provides. The attribute "unchecked" marks them.
+// Checks indices from the caller, which the attribute "unchecked" marks.
 void check_rows(xla_call& call, input const& perm, input const& lengths, attributes const& attrs) {
   if (attrs.has("unchecked"))
     call.require_rows(to_array("perm", perm), call.lengths("lengths", lengths));

@@ -45,7 +45,7 @@ ffi::Error softmax_attention_backward(xla_context context, input dy, input q, in
   });
 }
 
-// `parts` are all ys, then all states.
+// `parts` contains all ys, followed by all states.
 ffi::Error merge_attention(xla_context context, ffi::RemainingArgs parts, output y, output state) {
   return run(std::move(context), [&](xla_call& call) {
     std::vector<array> ys, states;

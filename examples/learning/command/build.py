@@ -29,7 +29,7 @@ def program() -> Path:
 
 
 def output_of(*command: str | Path) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, encoding="utf-8", check=False)
-    if done.returncode != 0:
-        raise Failed(done.stderr.strip() or f"{command[0]} failed")
-    return done.stdout
+    completed = subprocess.run(list(map(str, command)), capture_output=True, encoding="utf-8", check=False)
+    if completed.returncode != 0:
+        raise Failed(completed.stderr.strip() or f"{command[0]} failed")
+    return completed.stdout

@@ -19,7 +19,7 @@ CONTROL = "#777777"
 
 @dataclass
 class Curve:
-    """Test accuracy of a model after steps, over seeds. `kind` says if the run is scaled down, and how."""
+    """Test accuracy of a model by training step, over several seeds. `kind` tells if and how the run is scaled down."""
     model: str
     kind: str
     pool: str  # the pooling
@@ -30,7 +30,7 @@ class Curve:
 
 
 def curve_of(seeds: list[tuple[Run, Result]], scaled: list[str]) -> Curve | None:
-    """Returns the curve of the steps at which all seeds have a test, or None without any."""
+    """Returns the curve over the steps at which all seeds were tested, or None if there are none."""
     by_step = [{test["step"]: test["accuracy"] for test in result.test} for _, result in seeds]
     steps = sorted(set.intersection(*map(set, by_step)))
     if not steps:
@@ -84,11 +84,11 @@ def picture(series: list[Curve], lines: dict[str, float], title: str, says: str,
             axis.fill_between(curve.steps, low, high, color=color, alpha=0.17, linewidth=0)
             axis.plot(curve.steps, means, "--" if control else "-", color=color, marker="o")
             ends.append(End(curve.steps[-1], means[-1], curve.model, color, values=[f"{means[-1]:.1f} %"]))
-        greatest = max(curve.steps[-1] for curve in series)
-        axis.set_xlim(0, 1.03 * greatest)
+        last_step = max(curve.steps[-1] for curve in series)
+        axis.set_xlim(0, 1.03 * last_step)
         for name, share in lines.items():
             axis.axhline(100 * share, color=ink(soft=True), linewidth=0.9, linestyle=":")
-            ends.append(End(1.03 * greatest, 100 * share, name, ink(soft=True), values=[f"{100 * share:.1f} %"]))
+            ends.append(End(1.03 * last_step, 100 * share, name, ink(soft=True), values=[f"{100 * share:.1f} %"]))
         axis.set_ylim(0, 102)
         axis.set_xlabel("training steps")
         axis.set_ylabel("accuracy of the test, percent")

@@ -19,7 +19,7 @@ learning-results/: a folder per run, pictures, tables, and index.html.
 Exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted."""
 
 
-# Flags of the training program that have an option here, so that --set rejects them.
+# Flags of the training program that have their own option here; --set rejects them.
 OPTIONS_OF_FLAGS = {"seed": "--seeds", "model": "--model", "task": "--task", "threads": "--threads", "minutes": "--minutes", "data": "--data",
                     "checkpoint": "--results", "run-log": "--results", "journal": "--results", "dry-run": "--dry-run", "list": "--list",
                     "help": "--help", "baselines": "--table listops", "readers": "--table listops"}
@@ -82,7 +82,7 @@ def parser() -> Parser:
 def parse(argv: list[str]) -> argparse.Namespace:
     o = parser().parse_args(argv)
     shown, settings = o.table or o.figure, dict(o.set)
-    for wrong, says in (
+    for wrong, message in (
             (not (shown or o.preset or o.task or o.list), "say what to train: --preset or --task, --table or --figure (see --help)"),
             (o.table and o.figure, "--table and --figure do not go together"),
             ((o.models or o.lengths or o.torch) and not shown, "--models, --lengths and --torch are for --table and --figure"),
@@ -91,5 +91,5 @@ def parse(argv: list[str]) -> argparse.Namespace:
             ("length" in settings and (o.figure or o.table == "speed"), "--set length is for runs and --table listops; here it is --lengths"),
             (o.torch and o.table != "speed", "--torch is for --table speed")):
         if wrong:
-            raise Refused(says)
+            raise Refused(message)
     return o

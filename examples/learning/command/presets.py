@@ -8,7 +8,7 @@ from pathlib import Path
 from .options import Refused
 
 HERE = Path(__file__).resolve().parents[1]
-WITHOUT_EFFECT = {"test-every", "log-every", "save-every", "test-samples", "data-seed"}  # do not change the setting of a paper
+WITHOUT_EFFECT = {"test-every", "log-every", "save-every", "test-samples", "data-seed"}  # flags that do not change a paper's setup
 
 
 def presets() -> dict[str, dict]:
@@ -23,13 +23,13 @@ def published(task: str) -> dict[str, list]:
 def preset(name: str) -> dict:
     known = presets()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=len(known), cutoff=0)
-        raise Refused(f"there is no preset '{name}'; there are {', '.join(near)}")
+        names = difflib.get_close_matches(name, known, n=len(known), cutoff=0)
+        raise Refused(f"there is no preset '{name}'; there are {', '.join(names)}")
     return known[name]
 
 
 def flags_of(name: str | None, task: str | None, model: str | None, extra: dict[str, str]) -> dict[str, str]:
-    """Returns the flags of a run: those of the preset, its changes for the model, and `extra`, each overriding the former."""
+    """Returns the flags of a run: the preset's flags, its changes for the model, and `extra`. Later ones override earlier ones."""
     chosen = preset(name) if name else {"flags": {}}
     flags = {key: str(value) for key, value in chosen["flags"].items()}
     if task:
@@ -44,7 +44,7 @@ def flags_of(name: str | None, task: str | None, model: str | None, extra: dict[
 
 
 def scaled_by(name: str | None, flags: dict[str, str], free: tuple[str, ...] = ()) -> list[str]:
-    """Returns the differences of a run from its preset's paper, except the flags `free`."""
+    """Describes how a run differs from the paper of its preset. Ignores the flags in `free`."""
     if name is None:
         return []
     paper = flags_of(name, None, flags.get("model"), {})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the training program. The folder of a run is named by a hash of everything that its result depends on, so that
-finished runs are found and interrupted ones resume."""
+"""Runs of the training program. The name of a run's folder contains a hash of everything that its result depends on, so
+that finished runs are found and interrupted ones resume."""
 import hashlib
 import json
 import signal
@@ -44,7 +44,7 @@ class Result:
 
 
 def read_run_log(path: Path) -> Result:
-    """Reads a run log. Ignores incomplete lines, and entries of steps that were repeated from a checkpoint."""
+    """Reads a run log. Ignores incomplete lines, and entries of steps that were repeated after a resume."""
     result = Result()
     for line in path.read_text(errors="replace", encoding="utf-8").splitlines() if path.exists() else []:
         try:
@@ -97,24 +97,24 @@ class Runs:
         return sorted({name.rsplit("-", 3)[0] for name in names})
 
     def command(self, run: Run) -> list[str]:
-        words = [str(self.program), "--seed", str(run.seed)]
+        command = [str(self.program), "--seed", str(run.seed)]
         for name, value in run.flags.items():
-            words += [f"--{name}", value]
+            command += [f"--{name}", value]
         if self.threads:
-            words += ["--threads", str(self.threads)]
+            command += ["--threads", str(self.threads)]
         if self.data:
-            words += ["--data", str(self.data)]
-        return words
+            command += ["--data", str(self.data)]
+        return command
 
     def check(self, flags: dict[str, str]) -> None:
         """Raises the program's error for wrong flags, before any training."""
-        done = subprocess.run([*self.command(self.run_of(flags, 1)), "--dry-run"], capture_output=True, encoding="utf-8", check=False)
-        if done.returncode != 0:
-            says = done.stderr.strip().removeprefix("slicesort_train: ") or f"the training program ended with status {done.returncode}"
-            raise (Refused if done.returncode == 2 else Failed)(says)
+        completed = subprocess.run([*self.command(self.run_of(flags, 1)), "--dry-run"], capture_output=True, encoding="utf-8", check=False)
+        if completed.returncode != 0:
+            message = completed.stderr.strip().removeprefix("slicesort_train: ") or f"the training program ended with status {completed.returncode}"
+            raise (Refused if completed.returncode == 2 else Failed)(message)
 
     def ensure_all(self, settings: list[dict[str, str]], seeds: int) -> list[list[tuple[Run, Result]]]:
-        """Trains missing runs. Returns a list for each of `settings`, of its seeds 1, 2, .."""
+        """Trains missing runs. Returns a list for each of `settings`, with the runs of seeds 1, 2, .."""
         for flags in settings:
             self.check(flags)
         work = [(flags, seed) for flags in settings for seed in range(1, seeds + 1)]
@@ -135,17 +135,17 @@ class Runs:
             print(f"{prefix}{run.folder.name}: done before", file=sys.stderr)
             return run
         run.folder.mkdir(parents=True, exist_ok=True)
-        words = self.command(run) + ["--checkpoint", str(run.folder / "checkpoint.safetensors"), "--run-log", str(run.log)]
+        command = self.command(run) + ["--checkpoint", str(run.folder / "checkpoint.safetensors"), "--run-log", str(run.log)]
         if self.minutes:
-            words += ["--minutes", f"{self.minutes - before.seconds / 60:.6g}"]
+            command += ["--minutes", f"{self.minutes - before.seconds / 60:.6g}"]
         if "save-every" not in flags:
-            words += ["--save-every", "500"]
+            command += ["--save-every", "500"]
         print(f"{prefix}{run.folder.name}:", file=sys.stderr, flush=True)
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL if prefix else 2) as process:  # 2: stdout is for results
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL if prefix else 2) as process:  # 2: stdout is for results
             try:
                 status = process.wait()
             except KeyboardInterrupt:
-                process.send_signal(signal.SIGINT)  # makes it write its checkpoint; only a terminal has sent it one already
+                process.send_signal(signal.SIGINT)  # asks it to write its checkpoint; without a terminal, Ctrl-C has not reached it
                 process.wait()
                 raise
         if status == INTERRUPTED:

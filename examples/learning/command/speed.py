@@ -25,26 +25,26 @@ def ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[fl
         run = runs.run_of(flags, 1)
         subprocess.run(runs.command(run) + ["--run-log", str(log)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         result = read_run_log(log)
-    rates = [entry["steps_per_second"] for entry in result.train[1:]]  # the first step touches new memory
+    rates = [entry["steps_per_second"] for entry in result.train[1:]]  # the first step is slower, since it touches new memory
     return statistics.median(rates) * int(flags["batch"]) * length, result.start["memory_bytes"] / 1e6, result.start["parameters"]
 
 
 def in_torch(model: str, length: int, threads: int | None, parameters: int) -> tuple[float, float] | None:
-    """Returns tokens per second and megabytes of the same model in torch_models.py, or None if it is not there."""
+    """Returns tokens per second and megabytes of the same model in torch_models.py, or None if it does not exist there."""
     if model not in MODELS:
         return None
     flags = preset("sliceformer/speed")["flags"]
     words = [sys.executable, str(Path(__file__).with_name("torch_models.py")), model, str(length)]
     words += [str(flags[name]) for name in ("width", "hidden", "layers", "heads", "batch", "head-hidden", "mixer-hidden")]
-    done = subprocess.run(words + ([str(threads)] if threads else []), capture_output=True, encoding="utf-8", check=False)
-    if done.returncode != 0:
-        says = "killed, as a process that needs more than the memory there is" if done.returncode == -signal.SIGKILL else "failed"
-        print(f"torch, {model}, {length}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else says}", file=sys.stderr)
+    completed = subprocess.run(words + ([str(threads)] if threads else []), capture_output=True, encoding="utf-8", check=False)
+    if completed.returncode != 0:
+        reason = "killed, as a process that needs more than the memory there is" if completed.returncode == -signal.SIGKILL else "failed"
+        print(f"torch, {model}, {length}: {completed.stderr.strip().splitlines()[-1] if completed.stderr.strip() else reason}", file=sys.stderr)
         return None
-    found = json.loads(done.stdout)
-    if found["parameters"] != parameters:
-        raise Failed(f"{model} has {parameters} parameters here and {found['parameters']} in torch: they are not the same model")
-    return found["tokens_per_second"], found["megabytes"]
+    measured = json.loads(completed.stdout)
+    if measured["parameters"] != parameters:
+        raise Failed(f"{model} has {parameters} parameters here and {measured['parameters']} in torch: they are not the same model")
+    return measured["tokens_per_second"], measured["megabytes"]
 
 
 def table(runs: Runs, models: list[str] | None, lengths: list[int] | None, torch: bool, extra: dict[str, str]) -> Table:
@@ -56,9 +56,9 @@ def table(runs: Runs, models: list[str] | None, lengths: list[int] | None, torch
         for length in lengths:
             print(f"speed: {model}, {length} rows", file=sys.stderr)
             speed, memory, parameters = ours(runs, model, length, extra)
-            theirs = in_torch(model, length, runs.threads, parameters) if torch else None
+            torch_result = in_torch(model, length, runs.threads, parameters) if torch else None
             rows.append([model, str(length), f"{speed:,.0f}", f"{memory:.0f}",
-                         *([f"{theirs[0]:,.0f}", f"{theirs[1]:.0f}", f"{speed / theirs[0]:.2f}"] if theirs else ["", "", ""])])
+                         *([f"{torch_result[0]:,.0f}", f"{torch_result[1]:.0f}", f"{speed / torch_result[0]:.2f}"] if torch_result else ["", "", ""])])
     says = ["Training steps (forward, backward, Adam) of whole models of the preset sliceformer/speed: 4 layers, width 256, 8 samples, float. "
             "Medians of the steps after the first. Memory is what a step needs, with parameters and moments; torch's is the growth of its process."]
     if torch:

@@ -9,7 +9,7 @@ from .build import output_of
 from .presets import preset, published, scaled_by
 from .runs import Result, Run, Runs, mean_and_spread
 
-PUBLISHED_BASELINES = {  # of another generator, with 20,000 training and 4,000 test samples
+PUBLISHED_BASELINES = {  # for samples of another generator, with 20,000 training and 4,000 test samples
     "nothing": 17.55, "the first token": 36.38, "first operator, its extreme digit, number of sublists": 43.23,
     "first operator, its digits, the next operators": 50.12,
 }
@@ -36,12 +36,13 @@ def error_of(accuracy: float, samples: float) -> float:
 
 
 def error_of_mean(mean: float, spread: float | None, seeds: int, samples: float) -> float:
-    """Combines the errors of training and test. All seeds share the test samples, so seeds do not reduce its error."""
+    """Combines the errors of training and of the test. All seeds share the test samples, so more seeds do not reduce the
+    error of the test."""
     return math.hypot(error_of(mean, samples), (spread or 0) / math.sqrt(seeds))
 
 
 def passed(accuracy: float, error: float, baselines: dict[str, float]) -> str:
-    """Names the strongest baseline that a model exceeds by more than two standard errors of the difference."""
+    """Names the strongest baseline that a model beats by more than two standard errors of the difference."""
     beaten = [name for name, share in baselines.items() if accuracy - share > 2 * math.hypot(error, error_of(share, BASELINE_SAMPLES))]
     return f"beats the baseline of {beaten[-1]}" if beaten else "beats no baseline"
 

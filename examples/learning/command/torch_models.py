@@ -55,7 +55,7 @@ class Softmax(nn.Module):
 
 
 class Chord(nn.Module):
-    """Paramixer's chain: each factor adds to row i the rows i, i + 1, i + 2, i + 4, .., weighted by an MLP of the embedding."""
+    """Paramixer's chain: each factor adds rows i, i + 1, i + 2, i + 4, .. to row i, weighted by an MLP of the embedding."""
     def __init__(self, length: int, width: int, hidden: int) -> None:
         super().__init__()
         self.factors = (length - 1).bit_length()

@@ -72,13 +72,13 @@ struct context {
   bool training = true;
   std::uint64_t seed = 0, step = 0;
   tensor1<index_t const> lengths{};  ///< valid rows of every sample; empty: all
-  bool computes_padding = false;     ///< pooling reads padding rows; otherwise they are undefined
+  bool computes_padding = false;     ///< true if pooling reads padding rows (else undefined)
   tensor3<T const> embedding{};      ///< the embedding, which layers may read (Paramixer's X0)
-  tensor3<T> embedding_gradient{};   ///< layers that read the embedding add to it
+  tensor3<T> embedding_gradient{};   ///< readers of the embedding accumulate their gradient here
 
   ss::exec::host_on<thread_pool> exec() const { return ss::exec::host_on<thread_pool>(threads); }
 
-  /// Allocates memory that backward reads; scratch memory if no backward follows.
+  /// Allocates memory that backward reads, or scratch memory if no backward follows.
   template <class U = T>
   U* keep(index_t count) {
     return training ? stack.keep<U>(count) : stack.scratch<U>(count);
@@ -106,14 +106,14 @@ struct context {
     return computes_padding ? rows : valid_rows(b, rows);
   }
 
-  /// Calls f, which accesses memory, unless memory is only being counted.
+  /// Calls f, which accesses memory, unless the step is only being measured.
   template <class F>
   void compute(F const& f) {
     if (!stack.counting()) f();
   }
 
-  /// Rows per tile. They depend on the number of rows alone, so that sums over tiles have the same
-  /// bits for any number of threads. At most 32 tiles bound the memory of the sums.
+  /// Returns the rows per tile. They depend only on the number of rows, so that sums over tiles
+  /// have the same bits for any number of threads. At most 32 tiles limit the memory of the sums.
   static index_t tile_rows(index_t rows) {
     constexpr index_t min_rows = 1024, max_tiles = 32;
     return std::max(min_rows, (rows + max_tiles - 1) / max_tiles);
@@ -137,20 +137,20 @@ struct context {
     each_tile(x.rows,
               [&](index_t first, index_t count, index_t) { valid_ranges(x, first, count, f); });
   }
-  /// Reduces over the rows except padding: f(first row, count, part) adds to `part`, `[size]`. Adds
-  /// the parts of all tiles to `total`, in their order.
+  /// Reduces over all rows except padding. f(first row, count, partial) accumulates into `partial`,
+  /// `[size]`. The partial sums of the tiles are then added to `total` in tile order.
   template <class F>
   void reduce_rows(matrix<T const> x, index_t size, T* total, F const& f) {
     memory::scope const scope(stack);
-    T* const parts = scratch(tiles(x.rows) * size);
+    T* const partials = scratch(tiles(x.rows) * size);
     each_tile(x.rows, [&](index_t first, index_t count, index_t tile) {
-      T* const part = parts + tile * size;
-      std::fill_n(part, size, T(0));
-      valid_ranges(x, first, count, [&](index_t row, index_t rows) { f(row, rows, part); });
+      T* const partial = partials + tile * size;
+      std::fill_n(partial, size, T(0));
+      valid_ranges(x, first, count, [&](index_t row, index_t rows) { f(row, rows, partial); });
     });
     each_tile(size, [&](index_t first, index_t count, index_t) {
       for (index_t tile = 0; tile < tiles(x.rows); ++tile)
-        for (index_t i = first; i < first + count; ++i) total[i] += parts[tile * size + i];
+        for (index_t i = first; i < first + count; ++i) total[i] += partials[tile * size + i];
     });
   }
 
@@ -164,16 +164,16 @@ struct context {
   template <class F>
   void valid_ranges(matrix<T const> x, index_t first, index_t count, F const& f) const {
     if (x.sample_rows == 0 || lengths.size() == 0 || computes_padding) return f(first, count);
-    index_t from = first, to = first;
+    index_t begin = first, end = first;
     for (index_t b = first / x.sample_rows; b * x.sample_rows < first + count; ++b) {
-      index_t const row0 = std::max(first, b * x.sample_rows);
-      if (row0 > to) {
-        if (from < to) f(from, to - from);
-        from = to = row0;
+      index_t const sample_begin = std::max(first, b * x.sample_rows);
+      if (sample_begin > end) {
+        if (begin < end) f(begin, end - begin);
+        begin = end = sample_begin;
       }
-      to = std::max(to, std::min(first + count, b * x.sample_rows + lengths(b)));
+      end = std::max(end, std::min(first + count, b * x.sample_rows + lengths(b)));
     }
-    if (from < to) f(from, to - from);
+    if (begin < end) f(begin, end - begin);
   }
 };
 

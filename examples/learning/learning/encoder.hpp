@@ -23,7 +23,7 @@ class model {
   /// Computes outputs, `[batch, outputs]`. With `context::training`, keeps the data that backward
   /// reads until the memory is cleared.
   virtual void forward(context<T>& c, batch<T> const& input, matrix<T> y) = 0;
-  /// Adds to the gradients of all parameters, given those of the outputs.
+  /// Accumulates the gradients of all parameters, given the output gradients.
   virtual void backward(context<T>& c, batch<T> const& input, matrix<T const> dy) = 0;
 
   parameters<T>& params() { return parameters_; }

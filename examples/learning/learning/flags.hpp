@@ -19,7 +19,7 @@
 
 namespace learning {
 
-/// A wrong command line, with a message for the user.
+/// Error of the command line, with a message for the user.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -94,8 +94,8 @@ void add_choice(CLI::App& app, std::string const& name, E& value,
   app.add_option_function<std::string>("--" + name, read, "one of " + nearest_first("", words));
 }
 
-/// Parses a command line, and again after `add_others()` has added flags that depend on its values.
-/// Throws `usage_error`, also for unknown flags, or `CLI::CallForHelp`.
+/// Parses a command line, calls `add_others()` to add flags that depend on its values, and parses
+/// it again. Throws `usage_error`, also for unknown flags, or `CLI::CallForHelp`.
 template <class F>
 void read_flags(CLI::App& app, int count, char const* const* words, F const& add_others) {
   app.allow_extras()->set_help_flag();  // disables --help until all flags are known
@@ -110,22 +110,22 @@ void read_flags(CLI::App& app, int count, char const* const* words, F const& add
     throw usage_error(e.what());
   }
   if (app.remaining_size() == 0) return;
-  std::string const other = app.remaining()[0];
-  if (other.rfind("--", 0) != 0) throw usage_error("'" + other + "' is no flag");
+  std::string const unknown = app.remaining()[0];
+  if (unknown.rfind("--", 0) != 0) throw usage_error("'" + unknown + "' is no flag");
   std::map<std::string, CLI::Option const*> known;
   for (CLI::Option const* option : app.get_options()) known[option->get_lnames()[0]] = option;
-  throw usage_error("there is no flag " + other + "; there are " +
-                    nearest_first(other.substr(2), known));
+  throw usage_error("there is no flag " + unknown + "; there are " +
+                    nearest_first(unknown.substr(2), known));
 }
 
 /// Returns the flags of the command line except `names`, sorted: `a=1 b=2`.
 inline std::string flags_without(std::set<std::string> const& names, CLI::App const& app) {
-  std::map<std::string, std::string> given;
+  std::map<std::string, std::string> values;
   for (CLI::Option const* option : app.get_options())
     if (std::string const& name = option->get_lnames()[0]; *option && names.count(name) == 0)
-      given[name] = option->results()[0];
+      values[name] = option->results()[0];
   std::string text;
-  for (auto const& [name, value] : given) text += (text.empty() ? "" : " ") + name + "=" + value;
+  for (auto const& [name, value] : values) text += (text.empty() ? "" : " ") + name + "=" + value;
   return text;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of all layers: by a BLAS if configured, otherwise by the library.
+// Matrix products of all layers, computed by a BLAS if configured, otherwise by the library.
 #pragma once
 
 #include "learning/context.hpp"
@@ -18,12 +18,13 @@
 #include <type_traits>
 #include <vector>
 
-// Defined by OpenBLAS, whose threads would compete with the pool's, and whose number changes bits.
+// OpenBLAS's thread-count setter; null with another BLAS. Its threads would oversubscribe the pool,
+// and their number changes the rounding.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
 
 namespace learning {
 
-/// Depth of the partial products that a weight gradient is accumulated from.
+/// Rows per partial product when a weight gradient is accumulated.
 inline constexpr index_t rows_at_once = 2048;
 
 #ifdef LEARNING_USE_BLAS
@@ -31,13 +32,13 @@ inline constexpr char const* gemm_name = "BLAS";
 inline bool multiply(ss::gemm_call const& call) { return ss::cblas{}.multiply(nullptr, call); }
 #else
 inline constexpr char const* gemm_name = "own";
-// Each thread keeps a workspace for its largest product, but at least for one of `rows_at_once`
-// rows, since the number of valid rows of a tile changes between steps.
+// Keeps one workspace per thread, sized for the largest product so far and for at least
+// `rows_at_once` rows. The number of valid rows varies between steps.
 inline bool multiply(ss::gemm_call const& call) {
   static thread_local std::vector<std::byte> scratch;
-  ss::gemm_call greatest = call;
-  greatest.depth = std::max(call.depth, rows_at_once);
-  scratch.resize(std::max(scratch.size(), ss::host_gemm::workspace_bytes(greatest)));
+  ss::gemm_call largest = call;
+  largest.depth = std::max(call.depth, rows_at_once);
+  scratch.resize(std::max(scratch.size(), ss::host_gemm::workspace_bytes(largest)));
   return ss::host_gemm{}.multiply(call, scratch);
 }
 #endif
@@ -49,21 +50,21 @@ inline void use_single_threaded_blas() {
 
 enum class transposed { none, a, b };
 
-/// Computes `c = op(a) op(b)`, or `c += op(a) op(b)` if `adds`, on the calling thread.
+/// Computes `c = op(a) op(b)`, or `c += op(a) op(b)` if `accumulate`, on the calling thread.
 template <class T>
 void multiply(matrix<T const> a, matrix<T const> b, matrix<T> c,
-              transposed which = transposed::none, bool adds = false) {
+              transposed transpose = transposed::none, bool accumulate = false) {
   constexpr auto kind = std::is_same_v<T, float> ? ss::element_kind::f32 : ss::element_kind::f64;
-  bool const ta = which == transposed::a, tb = which == transposed::b;
+  bool const a_transposed = transpose == transposed::a, b_transposed = transpose == transposed::b;
   ss::gemm_call call{};
-  call.rows = c.rows, call.columns = c.columns, call.depth = ta ? a.rows : a.columns;
+  call.rows = c.rows, call.columns = c.columns, call.depth = a_transposed ? a.rows : a.columns;
   call.matrices = 1;
-  call.alpha = 1, call.beta = adds ? 1 : 0;
-  auto const operand = [](auto m, bool turned) {
-    return turned ? ss::gemm_operand{m.data, kind, 1, m.stride, 0}
-                  : ss::gemm_operand{m.data, kind, m.stride, 1, 0};
+  call.alpha = 1, call.beta = accumulate ? 1 : 0;
+  auto const operand = [](auto m, bool is_transposed) {
+    return is_transposed ? ss::gemm_operand{m.data, kind, 1, m.stride, 0}
+                         : ss::gemm_operand{m.data, kind, m.stride, 1, 0};
   };
-  call.a = operand(a, ta), call.b = operand(b, tb), call.c = operand(c, false);
+  call.a = operand(a, a_transposed), call.b = operand(b, b_transposed), call.c = operand(c, false);
   if (c.rows > 0 && c.columns > 0 && !multiply(call))
     throw std::logic_error("learning::multiply: no product of such matrices");
 }

@@ -31,15 +31,15 @@ score cross_entropy(batch<T> const& input, matrix<T const> y, matrix<T> dy) {
   for (index_t b = 0; b < y.rows; ++b) {
     T const* const row = y.row(b);
     index_t const label = input.labels[b];
-    T const* const greatest = std::max_element(row, row + y.columns);
+    T const* const largest = std::max_element(row, row + y.columns);
     double sum = 0;
-    for (index_t i = 0; i < y.columns; ++i)
-      sum += std::exp(static_cast<double>(row[i] - *greatest));
-    total.loss += std::log(sum) - static_cast<double>(row[label] - *greatest);
-    total.correct += greatest - row == label ? 1 : 0;
+    for (index_t i = 0; i < y.columns; ++i) sum += std::exp(static_cast<double>(row[i] - *largest));
+    total.loss += std::log(sum) - static_cast<double>(row[label] - *largest);
+    total.correct += largest - row == label ? 1 : 0;
     for (index_t i = 0; i < y.columns; ++i) {
-      double const share = std::exp(static_cast<double>(row[i] - *greatest)) / sum;
-      dy.row(b)[i] = static_cast<T>((share - (i == label ? 1 : 0)) / static_cast<double>(y.rows));
+      double const probability = std::exp(static_cast<double>(row[i] - *largest)) / sum;
+      dy.row(b)[i] =
+          static_cast<T>((probability - (i == label ? 1 : 0)) / static_cast<double>(y.rows));
     }
   }
   total.samples = y.rows;

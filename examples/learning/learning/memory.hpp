@@ -16,8 +16,8 @@ namespace learning {
 
 using slicesort::index_t;
 
-/// Memory of a step. In the initial counting mode, calls return null and add up the size that a
-/// step needs. `allocate` ends that mode; after it nothing is allocated.
+/// Memory of a step. In the initial counting mode, calls return null and only measure the size
+/// that a step needs. `allocate` ends that mode; nothing is allocated afterwards.
 class memory {
  public:
   bool counting() const { return block_ == nullptr; }

@@ -15,14 +15,14 @@ template <class T>
 std::optional<T> number_in(std::string_view text) {
   T value{};
   char const* const end = text.data() + text.size();
-  std::from_chars_result const read = std::from_chars(text.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end ? std::optional<T>(value) : std::nullopt;
+  std::from_chars_result const result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end ? std::optional<T>(value) : std::nullopt;
 }
 /// Formats a number as printf's `%g` does.
 inline std::string text_of(double value, int digits) {
   char text[40];
-  auto const made = std::to_chars(text, text + 40, value, std::chars_format::general, digits);
-  return {text, made.ptr};
+  auto const result = std::to_chars(text, text + 40, value, std::chars_format::general, digits);
+  return {text, result.ptr};
 }
 
 }  // namespace learning

@@ -10,7 +10,7 @@
 
 namespace learning {
 
-/// The learning rate of step `s`, from 1, with `w` steps of warm-up (at least 1):
+/// Learning rate at step `s`, counted from 1, with `w` steps of warm-up (at least 1):
 /// - **constant** `rate min(1, s / w)`;
 /// - **rsqrt** `rate min(1, s / w) / sqrt(max(s, w))` (the Long Range Arena);
 /// - **cosine** `rate min(1, s / w) (1 + cos(pi s / steps)) / 2` (its images);
@@ -22,22 +22,22 @@ struct schedule {
 
   double at(double s) const {
     constexpr double pi = 3.14159265358979323846;
-    double const w = std::max(warmup, 1.0), rising = rate * std::min(1.0, s / w);
+    double const w = std::max(warmup, 1.0), warmed_up = rate * std::min(1.0, s / w);
     switch (shape) {
       case form::rsqrt:
-        return rising / std::sqrt(std::max(s, w));
+        return warmed_up / std::sqrt(std::max(s, w));
       case form::cosine:
-        return rising * (1 + std::cos(pi * std::min(1.0, s / steps))) / 2;
+        return warmed_up * (1 + std::cos(pi * std::min(1.0, s / steps))) / 2;
       case form::linear:
-        return s <= w ? rising : rate * std::max(0.0, (steps - s) / std::max(1.0, steps - w));
+        return s <= w ? warmed_up : rate * std::max(0.0, (steps - s) / std::max(1.0, steps - w));
       case form::constant:
         break;
     }
-    return rising;
+    return warmed_up;
   }
 };
 
-/// Adam (Kingma and Ba, 2015), in torch's and the Long Range Arena's form:
+/// Adam (Kingma and Ba, 2015), as in torch and the Long Range Arena:
 /// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`, `p -= rate m^ / (sqrt(v^) + epsilon)`, with
 /// m^ and v^ divided by `1 - b^step`; then `p -= rate * decay * p` (AdamW).
 struct adam {
@@ -45,7 +45,7 @@ struct adam {
   double decay = 0;
   double clip = 0;  ///< maximum norm of all gradients together; 0: no clipping
 
-  /// Applies step `number` (from 1) and sets the gradients to 0. Returns their norm.
+  /// Applies update `number`, counted from 1, and clears the gradients. Returns their norm.
   template <class T>
   double step(context<T>& c, parameters<T>& params, std::uint64_t number, double rate) const {
     double const norm = norm_of(c, params);
@@ -55,7 +55,7 @@ struct adam {
     auto const b1 = static_cast<T>(beta1), b2 = static_cast<T>(beta2);
     auto const scale = static_cast<T>(rate / (1 - std::pow(beta1, steps)));
     auto const bias = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, steps)));
-    auto const small = static_cast<T>(epsilon), shrink = static_cast<T>(rate * decay);
+    auto const eps = static_cast<T>(epsilon), decay_rate = static_cast<T>(rate * decay);
     c.each_tile(params.size(), [&](index_t first, index_t count, index_t) {
       T *const p = params.values().data(), *const g = params.gradients().data();
       T *const m = params.first_moments().data(), *const v = params.second_moments().data();
@@ -63,8 +63,8 @@ struct adam {
         T const gradient = g[i] * static_cast<T>(factor);
         m[i] = b1 * m[i] + (1 - b1) * gradient;
         v[i] = b2 * v[i] + (1 - b2) * gradient * gradient;
-        p[i] -= scale * m[i] / (std::sqrt(v[i]) * bias + small);
-        p[i] -= shrink * p[i];
+        p[i] -= scale * m[i] / (std::sqrt(v[i]) * bias + eps);
+        p[i] -= decay_rate * p[i];
         g[i] = 0;
       }
     });
@@ -80,7 +80,7 @@ struct adam {
     double sum = 0;
     c.each_tile(params.size(), [&](index_t first, index_t count, index_t tile) {
       T const* const g = params.gradients().data();
-      constexpr index_t lanes = 8;  // a fixed order that vectorizes
+      constexpr index_t lanes = 8;  // partial sums in a fixed order, which vectorizes
       double parts[lanes] = {};
       for (index_t i = 0; i < count; ++i) {
         auto const value = static_cast<double>(g[first + i]);

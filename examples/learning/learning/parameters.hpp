@@ -25,16 +25,16 @@ struct initializer {
   static initializer uniform(double bound) { return {kind::uniform, bound}; }
   static initializer normal(double deviation) { return {kind::normal, deviation}; }
 
-  double value(random_stream const& random, std::uint64_t place) const {
+  double value(random_stream const& random, std::uint64_t index) const {
     if (form == kind::constant) return scale;
-    return scale * (form == kind::uniform ? 2 * random.unit(place) - 1 : random.normal(place));
+    return scale * (form == kind::uniform ? 2 * random.unit(index) - 1 : random.normal(index));
   }
 };
 
 template <class T>
 class parameters;
 
-/// A layer's handle of a parameter. Its memory exists after `parameters::allocate`.
+/// A layer's handle to a parameter. Its memory exists after `parameters::allocate`.
 template <class T>
 class parameter {
  public:
@@ -51,8 +51,8 @@ class parameter {
   index_t offset_ = 0, size_ = 0;
 };
 
-/// All parameters of a model. Constructors of layers add theirs. Initial values depend on the name
-/// and the seed, but not on other parameters.
+/// All parameters of a model. The constructors of layers register them. Initial values depend on
+/// the name and the seed, but not on other parameters.
 template <class T>
 class parameters {
  public:

@@ -48,7 +48,7 @@ class log_entry {
   std::string fields_;
 };
 
-/// A run log, to which lines are appended. Flushes each line; does nothing if the path is empty.
+/// Appends lines to a run log and flushes each line. Does nothing if the path is empty.
 /// Throws `checkpoint_error` if a line cannot be written.
 class run_log {
  public:
@@ -56,7 +56,7 @@ class run_log {
     if (path.empty()) return;
     file_ = std::fopen(path.c_str(), "ab+");
     require(file_ != nullptr);
-    // Ends a line that a killed run left unfinished.
+    // Terminates a line that a killed run left unfinished.
     bool const unfinished = std::fseek(file_, -1, SEEK_END) == 0 && std::fgetc(file_) != '\n';
     std::fseek(file_, 0, SEEK_END);
     if (unfinished) require(std::fputc('\n', file_) != EOF);
@@ -81,22 +81,22 @@ class run_log {
   std::FILE* file_ = nullptr;
 };
 
-/// The line of progress, on standard error.
+/// Progress line on standard error.
 class progress {
  public:
   explicit progress(index_t steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-  /// Shows the state; `rate` is in steps per second, `memory` in bytes. A terminal line is
-  /// rewritten, other outputs get a line every 10 seconds.
+  /// Shows the state; `rate` is in steps per second, `memory` in bytes. On a terminal the
+  /// line is rewritten; any other output gets a new line every 10 seconds.
   void show(index_t step, double loss, double accuracy, double rate, std::size_t memory) {
     auto const time = clock::now();
     if (time - last_ < (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10)))
       return;
     last_ = time;
     constexpr int width = 20;
-    double const share = static_cast<double>(step) / static_cast<double>(steps_);
+    double const fraction = static_cast<double>(step) / static_cast<double>(steps_);
     std::string bar(width, '.');
-    for (int i = 0; i < static_cast<int>(share * width); ++i)
+    for (int i = 0; i < static_cast<int>(fraction * width); ++i)
       bar[static_cast<std::size_t>(i)] = '#';
     long const seconds_left = std::lround(static_cast<double>(steps_ - step) / rate);
     std::fprintf(stderr,

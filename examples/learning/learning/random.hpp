@@ -21,19 +21,21 @@ class random_stream {
   random_stream(std::uint64_t seed, std::uint64_t stream)
       : seed_(seed), stream_(stream), key_(ss::detail::counter_hash64(seed, stream)) {}
 
-  std::uint64_t bits(std::uint64_t place) const { return ss::detail::counter_hash64(key_, place); }
-  std::uint32_t bits32(std::uint64_t place) const {
-    return static_cast<std::uint32_t>(bits(place) >> 32);
+  std::uint64_t bits(std::uint64_t index) const { return ss::detail::counter_hash64(key_, index); }
+  std::uint32_t bits32(std::uint64_t index) const {
+    return static_cast<std::uint32_t>(bits(index) >> 32);
   }
   /// Uniform in [0, 1), with 53 bits.
-  double unit(std::uint64_t place) const {
-    return static_cast<double>(bits(place) >> 11) * 0x1p-53;
+  double unit(std::uint64_t index) const {
+    return static_cast<double>(bits(index) >> 11) * 0x1p-53;
   }
   /// Uniform in `0 .. n - 1`, for n up to 2^31.
-  index_t below(std::uint64_t place, index_t n) const { return ss::detail::below(key_, place, n); }
+  index_t below(std::uint64_t index, index_t n) const {
+    return ss::detail::uniform_below(key_, index, n);
+  }
   /// Standard normal.
-  double normal(std::uint64_t place) const {
-    return ss::detail::counter_normal(seed_, stream_, place);
+  double normal(std::uint64_t index) const {
+    return ss::detail::counter_normal(seed_, stream_, index);
   }
 
  private:

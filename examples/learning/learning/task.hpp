@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interface of a task: numbered samples.
+// Interface of a task, whose samples are numbered.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -14,10 +14,10 @@ using slicesort::index_t;
 /// The shape of a task's samples.
 struct sample_shape {
   index_t length = 0;      ///< rows, padding included
-  index_t features = 0;    ///< numbers in a row; 0: a row is a token
+  index_t features = 0;    ///< numbers per row; 0: each row is a token
   index_t vocabulary = 0;  ///< tokens are 0 .. vocabulary - 1; padding is 0
-  index_t outputs = 1;     ///< classes; 1: the output is a number
-  float tolerance = 0;     ///< largest error of a correct number
+  index_t outputs = 1;     ///< number of classes; 1: the output is a number
+  float tolerance = 0;     ///< outputs with a smaller error are correct
 
   bool classifies() const { return outputs > 1; }
 };
@@ -34,7 +34,7 @@ struct sample {
 
 enum class split { training, test };
 
-/// A task. `write` is thread-safe, does not allocate, and depends on the number alone.
+/// A task. `write` is thread-safe, does not allocate, and depends only on the sample's number.
 class task {
  public:
   virtual ~task() = default;

@@ -18,7 +18,7 @@ struct training_config {
   index_t batch = 32, steps = 1000;
   schedule rate{};
   adam update{};
-  std::uint64_t seed = 0;  ///< for dropout and the order of samples
+  std::uint64_t seed = 0;  ///< seed of dropout and of the sample order
   unsigned threads = 1;    ///< does not change results
 };
 
@@ -33,12 +33,12 @@ class trainer {
         context_{threads_, memory_} {
     use_single_threaded_blas();
     context_.seed = config.seed;
-    batch<float> const whole = samples_.largest_batch();
-    run(whole, true);  // counts memory
-    run(whole, false);
+    batch<float> const full_batch = samples_.largest_batch();
+    run(full_batch, true);  // measures the memory of both kinds of steps
+    run(full_batch, false);
   }
 
-  /// Completed steps, and their seconds, including those before a resumption.
+  /// Completed steps and their duration in seconds, including those before a resume.
   index_t step() const { return step_; }
   double seconds() const { return seconds_; }
   void resume(index_t step, double seconds) { step_ = step, seconds_ = seconds; }
@@ -63,7 +63,7 @@ class trainer {
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   }
-  /// Returns the score of total test samples. Stops early if `go_on()` returns false.
+  /// Returns the score over all test samples. Stops early if `go_on()` returns false.
   template <class GoOn>
   score test(GoOn const& go_on) {
     allocate();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transformers with softmax attention, full or with masks that are one range of keys.
+// Transformers with softmax attention, full or with masks that allow one range of keys per query.
 #include "models/attention.hpp"
 
 namespace learning {

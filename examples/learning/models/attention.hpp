@@ -7,7 +7,7 @@
 
 namespace learning {
 
-/// `mask_of(request)` returns the mask.
+/// Adds a model. `mask_of(request)` returns its mask.
 template <class MaskOf>
 void add_attention_with(catalog& models, std::string const& name, std::string description,
                         MaskOf mask_of) {
@@ -21,7 +21,7 @@ void add_attention_with(catalog& models, std::string const& name, std::string de
                   }};
 }
 
-/// Size of a mask: the requested or the published one.
+/// Returns the size of a mask: the requested one, or by default the published one.
 inline index_t reach_of(model_request const& r, index_t published) {
   return r.reach > 0 ? r.reach : published;
 }

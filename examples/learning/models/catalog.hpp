@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models by name. Each source of this folder adds those of one mixer, so that they compile in
-// parallel.
+// Models by name. Each source file of this folder adds the models of one mixer, so that they
+// compile in parallel.
 #pragma once
 
 #include "learning/encoder.hpp"

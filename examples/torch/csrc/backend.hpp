@@ -81,7 +81,7 @@ class call_arguments {
   Tensor const& first_;
 };
 
-// Two types with different names, since one library contains the units of both backends.
+// The two types have different names because one library contains the code of both backends.
 #ifdef __CUDACC__
 /// A call on the current stream of a tensor's device.
 class cuda_call : public call_arguments {

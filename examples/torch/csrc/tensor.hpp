@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#ifndef STABLE_TORCH_ERROR_CODE_CHECK  // newer than torch 2.10; it keeps the reason of an error
+#ifndef STABLE_TORCH_ERROR_CODE_CHECK  // added after torch 2.10; preserves the reason of an error
 #  define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
 #endif
 
@@ -135,11 +135,11 @@ inline Tensor make_output(Tensor const& q, Tensor const& v) {
   return make(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
 }
 
-/// Dtype of saved row indices: 16 bits if they can index every row.
+/// Returns the dtype of saved row indices: 16 bits if they can index every row.
 inline ScalarType index_type(int64_t rows) {
   return rows <= 65536 ? ScalarType::UInt16 : ScalarType::Int;
 }
-/// Dtype of the accumulator of an operator on `t`.
+/// Returns the dtype of the accumulator of an operator on `tensor`.
 inline ScalarType accumulator_type(Tensor const& tensor) {
   return tensor.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
 }

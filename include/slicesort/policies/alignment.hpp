@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Alignment policies (semantic): order of the rows of a CSP group. An order policy (`order.hpp`)
-/// sorts every group: `ascending` (like the published code), `descending`, .. or a user-defined
+/// Alignment policies (semantic): order of the rows in a CSP group. An order policy (`order.hpp`)
+/// sorts every group: `ascending` (like the published code), `descending`, ... or a user-defined
 /// type. `reference`, or a user-defined type with
 /// `index_t reference_channel(index_t channels) const`, gives every group the order of one channel.
 #pragma once
@@ -14,9 +14,9 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Every channel takes, within each group, the order of the rows of channel `channel`, which itself
-/// stays unchanged (CSP, eq. 5): `out[n] = sorted(w)[rank of v_channel[n] in its group]`. This is
-/// the optimal-transport matching of the two channels.
+/// In each group, every channel takes the row order of channel `channel`, which itself stays
+/// unchanged (CSP, eq. 5): `out[n] = sorted(w)[rank of v_channel[n] in its group]`. This is the
+/// optimal-transport matching of the two channels.
 struct reference {
   index_t channel = 0;
 

@@ -14,12 +14,12 @@ SLICESORT_TYPES_BEGIN
 namespace mask {
 
 /// Queries and keys are cut into blocks of `block` rows. The first and the last `ends` blocks look
-/// at all keys and are looked at by all queries. Each other block looks at those, at the `window`
-/// blocks around it, and at `random` further blocks (all of them, if there are fewer), which `seed`
-/// draws for each head and each block of queries.
+/// at all keys, and all queries look at them. Every other block looks at these global blocks, at
+/// the `window` blocks around it, and at `random` further blocks (all of them if there are fewer),
+/// which are drawn from `seed` for each head and each query block.
 ///
 /// No list of blocks is stored. Testing a block takes `random` steps of a shuffle, replayed from a
-/// counter-based hash, so every backend draws the same blocks, whatever the lengths.
+/// counter-based hash, so every backend draws the same blocks, regardless of lengths.
 struct bigbird {
   static constexpr index_t unlimited = index_t{1} << 62,
                            all [[deprecated("use unlimited")]] = unlimited;
@@ -58,7 +58,7 @@ struct bigbird {
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const b =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
-    // Global blocks cover, and are covered by, everything.
+    // Global blocks see all blocks and are seen by all blocks.
     index_t const first_row = larger(b.first_query, ends), first = larger(b.first_key, ends),
                   last_row = smaller(b.last_query, past_middle()),
                   last = smaller(b.last_key, past_middle());
@@ -93,15 +93,15 @@ struct bigbird {
   // Blocks `ends .. past_middle() - 1` are in the middle.
   SLICESORT_HD_ABI_TAG constexpr index_t past_middle() const { return blocks() - ends; }
 
-  // Blocks that a block in the middle draws from, in order: those of the pool before its window,
-  // then those after it.
+  // Candidates of a middle block, in order: the blocks of the pool before its window, then those
+  // after it.
   struct candidate_blocks {
     index_t first, before, after_window, count, draws;
 
     SLICESORT_HD_ABI_TAG constexpr index_t block_at(index_t index) const {
       return index < before ? first + index : after_window + (index - before);
     }
-    // Index of a block outside the window; out of [0, count) if it is no candidate.
+    // Index of a block among the candidates; outside [0, count) if it is not a candidate.
     SLICESORT_HD_ABI_TAG constexpr index_t index_of(index_t column) const {
       return column < after_window ? column - first : column - after_window + before;
     }
@@ -113,7 +113,7 @@ struct bigbird {
                   count = before + larger(last - after_window, 0);
     return {ends, before, after_window, count, smaller(random, count)};
   }
-  // Index that draw `draw` of `count` exchanges with index `draw`.
+  // Index that draw number `draw` of `count` swaps with index `draw`.
   SLICESORT_HD_ABI_TAG static constexpr index_t exchanged(std::uint64_t key, index_t draw,
                                                           index_t count) {
     return draw + detail::uniform_below(key, static_cast<std::uint64_t>(draw), count - draw);

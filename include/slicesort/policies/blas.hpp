@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Matrix products by a BLAS for `materialized` attention on the host. Optional, and not part of
-/// the umbrella header: it needs `<cblas.h>` and a library with CBLAS (OpenBLAS, MKL, BLIS, ..),
+/// the umbrella header: it needs `<cblas.h>` and a library with CBLAS (OpenBLAS, MKL, BLIS, ...),
 /// which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
 
@@ -12,30 +12,30 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Multiplies float and double with `cblas_sgemm` and `cblas_dgemm`: `materialized<cblas>`. The
-/// BLAS may start threads. Other types, and matrices with gaps between both rows and columns, fall
-/// back to the library's own loops. The rounding is that of the BLAS, and may depend on its number
-/// of threads.
+/// Multiplies float and double matrices with `cblas_sgemm` and `cblas_dgemm`:
+/// `materialized<cblas>`. The BLAS may start threads. Other types, and matrices without a unit
+/// stride, fall back to the library's own loops. Rounding is up to the BLAS and may depend on its
+/// matrix_index of threads.
 struct cblas {
   static constexpr bool host_memory = true;
 
   SLICESORT_ABI_TAG bool multiply(CUstream_st*, gemm_call const& call) const {
     if (call.a.kind != call.c.kind || call.b.kind != call.c.kind || !detail::fits_blas(call.depth))
       return false;
-    if (call.c.kind == element_kind::f32) return multiply_each<float>(call, cblas_sgemm);
-    if (call.c.kind == element_kind::f64) return multiply_each<double>(call, cblas_dgemm);
+    if (call.c.kind == element_kind::f32) return multiply_batch<float>(call, cblas_sgemm);
+    if (call.c.kind == element_kind::f64) return multiply_batch<double>(call, cblas_dgemm);
     return false;
   }
 
  private:
   template <class T, class Product>
-  SLICESORT_ABI_TAG static bool multiply_each(gemm_call const& call, Product product) {
+  SLICESORT_ABI_TAG static bool multiply_batch(gemm_call const& call, Product product) {
     auto const a = detail::layout_of(call.a, call.rows, call.depth);
     auto const b = detail::layout_of(call.b, call.depth, call.columns);
     auto const c = detail::layout_of(call.c, call.rows, call.columns);
     if (!a.fits || !b.fits || !c.fits || c.transposed) return false;
-    auto const matrix = [](gemm_operand const& m, index_t number) {
-      return static_cast<T const*>(m.data) + number * m.matrix_stride;
+    auto const matrix = [](gemm_operand const& m, index_t matrix_index) {
+      return static_cast<T const*>(m.data) + matrix_index * m.matrix_stride;
     };
     for (index_t i = 0; i < call.matrices; ++i)
       product(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,

@@ -19,19 +19,19 @@ struct checkpoints {
   }
 };
 
-/// All states: the fastest backward, and `factors - 1` times the memory of x.
+/// Saves all states: the fastest backward, with `factors - 1` times the memory of x.
 inline constexpr checkpoints save_all{1};
-/// One state in `factors`.
+/// Saves every `factors`-th state.
 SLICESORT_ABI_TAG constexpr checkpoints save_every(index_t factors) { return {factors}; }
-/// None: backward recomputes every state.
+/// Saves no states: backward recomputes all of them.
 inline constexpr checkpoints recompute{0};
 
 /// The saved states of a chain, `[checkpoints::states, batch, length, channels]`; `states[s]` is
-/// the input of factor `(s + 1) * every`. Or `no_saved`.
+/// the input of factor `(s + 1) * every`. `no_saved` skips them.
 template <class T>
 using saved_states = saved_argument<tensor_stack<T>>;
 
-/// The saved states of a chain as `backward` reads them; `no_saved` if there are none.
+/// The saved states of a chain as `backward` reads them; `no_saved` if none were saved.
 template <class T>
 using const_saved_states = saved_argument<tensor_stack<T const>>;
 

@@ -16,26 +16,26 @@
 
 SLICESORT_OPERATORS_BEGIN
 
-/// Multiplies with `cublasGemmStridedBatchedEx`, with sums in double for double, else in float
-/// (TF32 only if the handle's math mode enables it). The handle belongs to the caller, must be of
-/// the stream's device, and must be used by one thread at a time. Calls set its stream and preserve
-/// its pointer mode.
+/// Multiplies with `cublasGemmStridedBatchedEx`, with double accumulation for double and float
+/// accumulation for other types (TF32 only if the handle's math mode enables it). The handle
+/// belongs to the caller, must belong to the stream's device, and must be used by one thread at a
+/// time. Calls set its stream and preserve its pointer mode.
 ///
 /// Graph capture requires a user-provided workspace in the handle. Set the stream first, then the
 /// workspace (`cublasSetStream`, `cublasSetWorkspace`): setting another stream resets it.
 ///
-/// Errors: `cuda_error` with cuBLAS's status, except for `CUBLAS_STATUS_NOT_SUPPORTED`.
+/// Errors: `cuda_error` with the cuBLAS status, except for `CUBLAS_STATUS_NOT_SUPPORTED`.
 struct cublas {
   cublasHandle_t handle = nullptr;
   static constexpr bool host_memory = false;
 
-  /// Returns false, without a product, if cuBLAS does not support the strides or types.
+  /// Returns false without computing the product if cuBLAS does not support the strides or types.
   bool multiply(CUstream_st* stream, gemm_call const& call) const {
     if (handle == nullptr) return false;
     bool const wide = call.a.kind == element_kind::f64;
     if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
-    // cuBLAS is column-major and reads row-major matrices as transposes, so b comes first. If c is
-    // column-major, all three are transposed once more.
+    // cuBLAS is column-major and reads row-major matrices as transposes, so operands are passed in
+    // the order b, a. If c is column-major, all three are transposed once more.
     if (!detail::layout_of(call.c, call.rows, call.columns).transposed)
       return multiply_rows(stream, call);
     gemm_call transposed_call = call;
@@ -51,7 +51,7 @@ struct cublas {
   static gemm_operand transposed(gemm_operand const& m) {
     return {m.data, m.kind, m.column_stride, m.row_stride, m.matrix_stride};
   }
-  // Multiplies into a row-major c.
+  // Computes the product for a row-major c.
   bool multiply_rows(CUstream_st* stream, gemm_call const& call) const {
     bool const wide = call.a.kind == element_kind::f64;
     auto const a = detail::layout_of(call.a, call.rows, call.depth);
@@ -63,13 +63,13 @@ struct cublas {
       return m.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     };
     float const narrow[2] = {static_cast<float>(call.alpha), static_cast<float>(call.beta)};
-    double const full[2] = {call.alpha, call.beta};
-    void const* const factors = wide ? static_cast<void const*>(full) : narrow;
-    void const* const beta = wide ? static_cast<void const*>(full + 1) : narrow + 1;
+    double const wide_factors[2] = {call.alpha, call.beta};
+    void const* const factors = wide ? static_cast<void const*>(wide_factors) : narrow;
+    void const* const beta = wide ? static_cast<void const*>(wide_factors + 1) : narrow + 1;
     auto const count = [](index_t n) { return static_cast<int>(n); };
     use_stream(stream);
     cublasPointerMode_t const mode = pointer_mode();
-    set_pointer_mode(mode, CUBLAS_POINTER_MODE_HOST);  // where alpha and beta are
+    set_pointer_mode(mode, CUBLAS_POINTER_MODE_HOST);  // alpha and beta are in host memory
     cublasStatus_t const status = cublasGemmStridedBatchedEx(
         handle, operation(b), operation(a), count(call.columns), count(call.rows),
         count(call.depth), factors, call.b.data, type_of(call.b.kind), b.leading,

@@ -13,7 +13,7 @@ namespace direction {
 struct noncausal {};
 using both [[deprecated("is called direction::noncausal")]] = noncausal;
 
-/// Query i sees keys `0 .. i`; there are as many keys as queries.
+/// Query i sees keys `0 .. i`; requires as many keys as queries.
 struct causal {};
 
 }  // namespace direction

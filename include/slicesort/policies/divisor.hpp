@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Divisors of linear attention, a semantic policy of `linear_attention`: the weighted sum of a
-/// query is divided by D(d), where d is the sum of its weights. A query whose divisor is 0 or
-/// subnormal gets zeros.
+/// query is divided by D(d), where d is the sum of its weights. If the divisor of a query is 0 or
+/// subnormal, its output is 0.
 #pragma once
 
 #include <slicesort/detail/core/build.hpp>
@@ -10,17 +10,17 @@ SLICESORT_TYPES_BEGIN
 
 namespace divisor {
 
-/// `d + eps` (Transformers are RNNs; Performer with an eps of 0).
+/// `d + eps` (*Transformers are RNNs*; with `eps` 0, Performer).
 struct sum_plus {
   double eps = 1e-6;
 };
 
-/// `max(d, eps)` (cosFormer). Where d <= eps, gradients treat the divisor as a constant.
+/// `max(d, eps)` (cosFormer). If d <= eps, gradients treat the divisor as a constant.
 struct at_least {
   double eps = 1e-6;
 };
 
-/// 1: leaves the sums undivided.
+/// 1: the sums are not divided.
 struct none {};
 
 }  // namespace divisor

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Feature maps of linear attention. A semantic policy of `linear_attention`, which multiplies
-/// features of queries and keys where softmax attention takes `exp(<q, k>)`. Below, x is a row of q
-/// or k with D channels, and r is the number of rows of `w`.
+/// Feature maps of linear attention. A semantic policy of `linear_attention`, which uses the dot
+/// product of query features and key features in place of softmax attention's `exp(<q, k>)`. Below,
+/// x is a row of q or k with D channels, and r is the number of rows of `w`.
 ///
 /// A user-defined feature map is any copyable type with
 /// - `index_t features(index_t channels) const`: the number of features that `map` writes;
-/// - `void map(feature_row row, A const* x, A* phi) const`: writes the features of the row, given
-///   its `row.channels` numbers at `x`;
+/// - `void map(feature_row row, A const* x, A* phi) const`: writes the features of the row, whose
+///   `row.channels` elements are at `x`;
 /// - `void backward(feature_row row, A const* x, A const* dphi, A* dx) const`: writes the gradient
-///   of the row, given that of its features;
+///   of the row, given the gradient of its features;
 ///
-/// for A = float, the accumulator of all types but double, and A = double: two functions each, or
-/// templates. Optional is `char const* validate(index_t channels) const`, which returns null, or
-/// what is wrong with the parameters. For `exec::cuda` all but `validate` must be `__host__
-/// __device__`. `backward` may still have its deprecated name, `pull`.
+/// for A = float, the accumulator of all types except double, and for A = double: two overloads
+/// each, or templates. It may add `char const* validate(index_t channels) const`, which returns
+/// null or the error of its parameters. For `exec::cuda` all but `validate` must be
+/// `__host__ __device__`. The deprecated name `pull` is still accepted for `backward`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -22,8 +22,8 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Position of a row: number `index` of the queries or keys of a sample. `length` is the larger
-/// number of its valid queries and valid keys.
+/// Position of a row: row `index` of the queries or keys of a sample. `length` is the number of
+/// valid queries or of valid keys of the sample, whichever is larger.
 struct feature_row {
   index_t index, length, channels;
 };
@@ -41,16 +41,16 @@ struct relu {
 };
 
 /// `[max(x, 0) cos t, max(x, 0) sin t]` with `t = pi (i + 1) / (2 L)` in row i, where L is the
-/// larger number of valid queries and valid keys of the sample: 2 D features (cosFormer, Qin et
-/// al., 2022, eq. 10).
+/// number of valid queries or of valid keys of the sample, whichever is larger: 2 D features
+/// (cosFormer, Qin et al., 2022, eq. 10).
 struct cosine_reweighted {};
 
 /// `r^(-1/2) (exp(<w_f, z> - |z|^2 / 2 - m) + eps)` with `z = x / D^(1/4)`: r features, whose
 /// products approximate `exp(<q, k> / sqrt(D))` if the rows of `w` are normal (Performer's FAVOR+,
 /// Choromanski et al., 2021, lemma 1). For a query, m is the largest `<w_f, z>` of its row. For
-/// keys it is the largest one of all valid keys; causal, of this key and those before it, so that
-/// no row depends on a later key, and sums are rescaled when m grows. Gradients treat m as a
-/// constant.
+/// keys it is the maximum over all valid keys. If causal, it is the maximum over this key and the
+/// earlier keys, so that no row depends on a later key; sums are rescaled when m grows. Gradients
+/// treat m as a constant.
 struct random_exp {
   double eps = 1e-6;
 };

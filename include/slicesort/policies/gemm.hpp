@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Description of matrix products for a BLAS.
+/// Description of a batched matrix product, as a BLAS receives it.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -19,8 +19,8 @@ struct gemm_operand {
   index_t row_stride, column_stride, matrix_stride;
 };
 
-/// `c = alpha * a * b + beta * c` for `matrices` triples of matrices: a is `rows x depth`, b
-/// `depth x columns`, c `rows x columns`. `c.data` is written; it is not read if `beta` is 0.
+/// `c = alpha * a * b + beta * c` for `matrices` triples of matrices. a is `rows x depth`, b is
+/// `depth x columns`, c is `rows x columns`. `c.data` is written, and not read if `beta` is 0.
 struct gemm_call {
   index_t rows, columns, depth, matrices;
   double alpha, beta;

@@ -27,16 +27,16 @@ class grouping {
   SLICESORT_ABI_TAG constexpr index_t rows(index_t length) const {
     index_t const group = rows_ > 0     ? rows_
                           : groups_ > 0 ? length / groups_ + (length % groups_ != 0)
-                                        : 1;  // refused
+                                        : 1;  // rejected by the checks
     return group < 1 || length < 1 ? 1 : group < length ? group : length;
   }
-  /// Returns null, or the error of the parameters.
+  /// Returns null or the error of the parameters.
   SLICESORT_ABI_TAG constexpr char const* validate() const {
     return rows_ > 0 || groups_ > 0 ? nullptr : "must be at least 1";
   }
 
  private:
-  index_t rows_ = 0, groups_ = 0;  // one of them is 0
+  index_t rows_ = 0, groups_ = 0;  // the unused one is 0
 };
 
 SLICESORT_TYPES_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products on the host without a BLAS, for models around the operators. Optional; not part
+/// Matrix products on the host without a BLAS, for layers around the operators. Optional; not part
 /// of the umbrella header.
 #pragma once
 
@@ -22,30 +22,30 @@ SLICESORT_OPERATORS_BEGIN
 /// Multiplies matrices of float, double, float16 or bfloat16 on the calling thread. Strides are
 /// arbitrary; a, b and c have the same type.
 ///
-/// - **Arithmetic** every element is a chain of fused multiply-adds in the order of the depth, in
-///   the accumulator's type (double for double, else float), times alpha, rounded once. With beta 1
-///   the product is added to c. Results do not depend on the instruction set or block sizes.
+/// - **Arithmetic** each element accumulates fused multiply-adds over k in ascending order in the
+///   accumulator's type (double for double, else float), is scaled by alpha and rounded once. With
+///   beta 1 the product is added to c. Results do not depend on the instruction set or block sizes.
 /// - **Workspace** `workspace_bytes`; nothing is allocated.
-/// - **Cost** with AVX-512 and float, about that of OpenBLAS's best kernels up to 128 channels, and
-///   1.1 to 1.4 times as much at 512 (docs/learning).
+/// - **Cost** with AVX-512 and float, on par with the best kernels of OpenBLAS up to 128 channels,
+///   and 1.1 to 1.4 times slower at 512 (docs/learning).
 struct host_gemm {
   static constexpr bool host_memory = true;
   isa instructions = isa::best;
 
-  /// Bytes that `multiply` needs. Does not read the call's data.
+  /// Bytes that `multiply` needs. Does not dereference the operands.
   static std::size_t workspace_bytes(gemm_call const& call) {
     return with_type(call.c.kind, [&](auto element) {
       using T = decltype(element);
-      detail::arena counting;
-      detail::matrix_product<T>(counting, call.depth);
-      return counting.bytes();
+      detail::arena measuring;
+      detail::matrix_product<T>(measuring, call.depth);
+      return measuring.bytes();
     });
   }
   /// Returns false without writing if the types differ, beta is neither 0 nor 1, or the workspace
   /// is too small.
   bool multiply(gemm_call const& call, workspace memory) const {
-    bool const one_type = call.a.kind == call.c.kind && call.b.kind == call.c.kind;
-    if (!one_type || (call.beta != 0 && call.beta != 1)) return false;
+    bool const same_type = call.a.kind == call.c.kind && call.b.kind == call.c.kind;
+    if (!same_type || (call.beta != 0 && call.beta != 1)) return false;
     std::size_t const bytes = workspace_bytes(call);
     if (memory.grow != nullptr && memory.bytes < bytes) memory = memory.grow(memory.owner, bytes);
     if (memory.bytes < bytes) return false;
@@ -78,9 +78,10 @@ struct host_gemm {
     detail::arena a(memory);
     detail::matrix_product<T> const product(a, call.depth);
     detail::row_access<T> const rows_of_c(kernels);
-    auto const matrix = [](gemm_operand const& m, index_t number) {
+    auto const matrix = [](gemm_operand const& m, index_t matrix_index) {
       return detail::matrix_operand<T>::from_elements(
-          static_cast<T const*>(m.data) + number * m.matrix_stride, m.row_stride, m.column_stride);
+          static_cast<T const*>(m.data) + matrix_index * m.matrix_stride, m.row_stride,
+          m.column_stride);
     };
     for (index_t i = 0; i < call.matrices; ++i)
       product.multiply(kernels, call.rows, call.columns, call.depth, matrix(call.a, i),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Masks of attention: the keys that a query attends to. This header has the simplest masks and the
 /// combinations of two; `sparse_mask.hpp` and `bigbird.hpp`, which it includes, have masks that
-/// skip tiles within a range. For a mask of your own see `mask_protocol.hpp`.
+/// skip tiles within a range. For user-defined masks see `mask_protocol.hpp`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -31,8 +31,8 @@ struct full {
   }
 };
 
-/// Query `i` looks at keys `0 .. i + offset`. Where queries are the last rows of a longer sequence
-/// of keys, `offset = keys - queries`.
+/// Query `i` looks at keys `0 .. i + offset`. If the queries are the last rows of a longer sequence
+/// of keys, set `offset = keys - queries`.
 struct causal {
   index_t offset = 0;
 
@@ -136,8 +136,8 @@ struct strided {
            detail::are_multiples(d.least > near_by ? d.least : near_by, d.greatest, stride);
   }
   SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
-    index_t const distance = key - first_query, rest = distance % stride,
-                  first = rest < 0 ? rest + stride : rest,
+    index_t const distance = key - first_query, remainder = distance % stride,
+                  first = remainder < 0 ? remainder + stride : remainder,
                   radius = near_by < detail::max_mask_number ? near_by : detail::max_mask_number;
     std::uint64_t multiples = first < 64 ? std::uint64_t{1} << first : 0;
     for (index_t step = stride; step < 64; step *= 2) multiples |= multiples << step;
@@ -150,7 +150,7 @@ struct strided {
   }
 };
 
-/// The keys that two masks allow: `both{causal{}, strided{64}}`.
+/// Keys that both masks allow: `both{causal{}, strided{64}}`.
 template <class A, class B>
 struct both {
   A a;
@@ -166,7 +166,7 @@ struct both {
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     return detail::allows_key(a, query, key) && detail::allows_key(b, query, key);
   }
-  /// May be true where the masks meet the range in different pairs.
+  /// May be true although the masks allow only different pairs of the range.
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
@@ -196,8 +196,8 @@ struct both {
 template <class A, class B>
 both(A, B) -> both<A, B>;
 
-/// The keys that one of two masks allows: `either{window{64, 64}, globals{1}}`. Their ranges must
-/// not depend on the number of keys, except for the cut at the last key.
+/// Keys that at least one of two masks allows: `either{window{64, 64}, globals{1}}`. Their ranges
+/// must not depend on the number of keys, except for clamping at the last key.
 template <class A, class B>
 struct either {
   A a;
@@ -219,7 +219,7 @@ struct either {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::meets_pairs(a, r) || detail::meets_pairs(b, r);
   }
-  /// May be false where the two masks cover the range together.
+  /// May be false although the two masks together cover the range.
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
@@ -245,7 +245,7 @@ struct either {
   }
 
  private:
-  // True if ranges stay the same with fewer keys, except for the cut. Tests some queries only.
+  // True if ranges stay the same with fewer keys, except for clamping. Tests only some queries.
   template <class M>
   SLICESORT_ABI_TAG static constexpr bool cuts_at(M const& m, index_t keys) {
     for (index_t const fewer : {keys / 2, keys - 1})

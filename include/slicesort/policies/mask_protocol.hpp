@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The protocol of masks. A mask is a semantic policy that selects the keys of a query; the
-/// library's are in `mask.hpp`. A mask of your own is any copyable type with one or both of
+/// library's are in `mask.hpp`. A user-defined mask is any copyable type with one or both of
 /// - `key_range range(index_t query, index_t keys) const`: the query looks at no key outside the
-///   range. Tiles of keys outside are skipped. The range is cut to `[0, keys)`.
+///   range. Tiles of keys outside are skipped. The range is clamped to `[0, keys)`.
 /// - `bool allows(index_t query, index_t key) const`: true if the query looks at this key of its
 ///   range. Called for keys in `[0, keys)` only.
 ///
 /// It may add
 /// - `bool meets(index_t first_query, index_t last_query, index_t first_key, index_t last_key)
-///   const`: false if none of the queries `first_query .. last_query - 1` looks at any of the keys
-///   `first_key .. last_key - 1`. True is always safe. Together with `allows` it makes a mask
-///   sparse: attention skips what does not meet, without a list of blocks.
-/// - `bool covers(..)` with the same arguments: true if each of these queries looks at each of
+///   const`: false if none of the queries `first_query` to `last_query - 1` looks at any of the
+///   keys `first_key` to `last_key - 1`. True is always safe. Together with `allows` it makes a
+///   mask sparse: attention skips tiles for which it is false, without a list of blocks.
+/// - `bool covers(...)` with the same arguments: true if each of these queries looks at each of
 ///   these keys. False is always safe. Where it is true, `allows` is not called.
 /// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is set if query
 ///   `first_query + i` looks at the key, which is in `[0, keys)`. The host calls it instead of the
-///   above for the pairs of a tile, which pays for patterns that do not consist of blocks.
-/// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It has all of the
-///   above.
-/// - `char const* validate(index_t keys) const`, or of a `mask_call`: null, or the error in its
-///   parameters.
+///   functions above for the pairs of a tile, which is faster for patterns that do not consist of
+///   blocks.
+/// - `auto for_head(index_t head) const`: the mask of a head, if masks differ between heads. It has
+///   the functions above.
+/// - `char const* validate(index_t keys) const`, or `validate(mask_call) const`: returns null or
+///   the error of its parameters.
 ///
-/// `meets` and `covers` are called for nonempty ranges. For `exec::cuda` all but `validate` and
-/// `query_bits` must be `__host__ __device__`, as those of `mask.hpp` are.
+/// `meets` and `covers` are called for nonempty ranges. For `exec::cuda` all functions except
+/// `validate` and `query_bits` must be `__host__ __device__`, like those of the masks in
+/// `mask.hpp`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -34,13 +36,13 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// Keys `first, first + 1, .., last - 1`; none if `last <= first`.
+/// Keys `first, first + 1, ..., last - 1`; none if `last <= first`.
 struct key_range {
   index_t first, last;
 };
 
-/// Properties of a call for which a mask is validated: its keys, its queries (-1 if unknown), and
-/// whether samples have lengths of keys (`attention_options::lengths`).
+/// Properties of the call that a mask is validated for: the number of keys, the number of queries
+/// (-1 if unknown), and if samples have key lengths (`attention_options::lengths`).
 struct mask_call {
   index_t keys, queries = -1;
   bool has_lengths = false;
@@ -113,8 +115,8 @@ using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}
 template <class Mask>
 using is_mask = std::bool_constant<has_range<head_mask_t<Mask>> || has_allows<head_mask_t<Mask>>>;
 
-// True if tiles may be skipped within the ranges of a mask. Where there are only ranges, they
-// already say all.
+// True if tiles may be skipped within the ranges of a mask. A mask that has only ranges needs no
+// further test.
 template <class Mask>
 inline constexpr bool is_sparse = has_meets<head_mask_t<Mask>>&& has_allows<head_mask_t<Mask>>;
 
@@ -123,7 +125,7 @@ struct pair_range {
   index_t first_query, last_query, first_key, last_key;
 };
 
-// True if any of the pairs is visible, or the mask cannot tell.
+// True if any of the pairs may be visible; true if the mask cannot tell.
 template <class Mask>
 SLICESORT_HD constexpr bool meets_pairs(Mask const& mask, pair_range r) {
   if constexpr (has_meets<Mask>)
@@ -190,44 +192,44 @@ constexpr char const* mask_error(Mask const& mask, mask_call call) {
 
 // Helpers of the library's masks.
 
-// Distances of the pairs, key minus query: all numbers of `least .. greatest`.
+// Range of distances (key minus query) of the pairs: `least` to `greatest`, inclusive.
 struct pair_distances {
   index_t least, greatest;
 
   SLICESORT_HD constexpr explicit pair_distances(pair_range r)
       : least(r.first_key - (r.last_query - 1)), greatest(r.last_key - 1 - r.first_query) {}
 };
-// True if one of the numbers `first .. last` is a multiple of `step`; if all are.
+// True if any, or all, of the integers `first .. last` are multiples of `step`.
 SLICESORT_HD constexpr bool has_multiple(index_t first, index_t last, index_t step) {
   if (first > last) return false;
-  index_t const rest = last % step;  // has the sign of last
-  return last - (rest < 0 ? rest + step : rest) >= first;
+  index_t const remainder = last % step;  // has the sign of last
+  return last - (remainder < 0 ? remainder + step : remainder) >= first;
 }
 SLICESORT_HD constexpr bool are_multiples(index_t first, index_t last, index_t step) {
   return first > last || step == 1 || (first == last && first % step == 0);
 }
 
-// Bits from number n on: all if n is not positive, none from 64 on.
+// Mask of the bits n to 63: all bits if n <= 0, no bits if n >= 64.
 constexpr std::uint64_t bits_from(index_t n) {
   return n >= 64 ? 0 : ~std::uint64_t{0} << (n > 0 ? n : 0);
 }
 
-// Block of `size` rows that contains a row. Numbers of 31 bits are divided in 32 bits, which is
-// several times as fast, and all that a GPU has an instruction for.
+// Index of the block of `size` rows that contains a row. 31-bit values are divided in 32 bits,
+// which is several times faster; GPUs have no instruction for a 64-bit division.
 SLICESORT_HD constexpr index_t block_of(index_t row, index_t size) {
   return (row | size) >> 31 == 0 ? static_cast<index_t>(static_cast<std::uint32_t>(row) /
                                                         static_cast<std::uint32_t>(size))
                                  : row / size;
 }
-// Blocks that contain the queries and the keys.
+// Blocks that contain the queries and keys.
 SLICESORT_HD constexpr pair_range blocks_of(pair_range r, index_t size) {
   return {block_of(r.first_query, size), block_of(r.last_query - 1, size) + 1,
           block_of(r.first_key, size), block_of(r.last_key - 1, size) + 1};
 }
 
 inline constexpr index_t max_mask_number = index_t{1} << 40;
-constexpr bool is_mask_number(index_t number, index_t least) {
-  return least <= number && number <= max_mask_number;
+constexpr bool is_mask_number(index_t value, index_t minimum) {
+  return minimum <= value && value <= max_mask_number;
 }
 
 SLICESORT_DETAIL_END

@@ -45,8 +45,8 @@ struct ascending {};
 /// Every channel descends: NaN first; ties keep the lower source row first, as in `ascending`.
 struct descending {};
 
-/// Within each head of `channels / heads` channels the first `floor(channels / heads / 2)` ascend,
-/// the rest descend. `channels` must be a multiple of `heads`.
+/// In each head of `channels / heads` channels, the first `floor(channels / heads / 2)` ascend and
+/// the others descend. `channels` must be a multiple of `heads`.
 struct half_half {
   index_t heads = 1;
 
@@ -60,9 +60,9 @@ struct half_half {
   }
 };
 
-/// Order-interleave of Sliceformer (eq. 5 and 6): with `layer` in `1..layers` and the
-/// column `i = channel + 1`, `(q, r) = divmod(2^(layers-layer) * i, channels)`; descending iff `q`
-/// is odd and `r != 0`. Exact integers: the sine of eq. 6 is never evaluated.
+/// Order-interleave of Sliceformer (eq. 5 and 6): with `layer` in `1..layers` and the column
+/// `i = channel + 1`, `(q, r) = divmod(2^(layers-layer) * i, channels)`; descending if and only if
+/// `q` is odd and `r != 0`. Computed exactly in integers, without the sine of eq. 6.
 struct interleave {
   index_t layer = 1;
   index_t layers = 1;
@@ -78,8 +78,9 @@ struct interleave {
 };
 
 /// The published code's Haar form: in each head of `D = channels / heads` channels, blocks of
-/// `w = max(1, D >> level)` alternate, the odd ones descend; when `level > 0` so do all channels
-/// from (last descending + w) to the end of the head. `channels` must be a multiple of `heads`.
+/// `w = max(1, D >> level)` alternate, and the odd blocks descend. If `level > 0`, so do all
+/// channels from (last descending + w) to the end of the head. `channels` must be a multiple of
+/// `heads`.
 struct haar_interleave {
   index_t level = 0;
   index_t heads = 1;

@@ -4,8 +4,9 @@
 /// differ). A user-defined policy is any copyable type with
 /// `index_t shift(index_t channel, index_t channels, index_t length) const`. It may add
 /// `char const* validate(index_t channels) const`, which returns null or the error of its
-/// parameters. `length` is the tensor's; the result may be any integer and is taken modulo the
-/// sample's length. Shifts are computed on the host, once per call, also for `exec::cuda`.
+/// parameters. `length` is the length of the tensor. The result may be any integer and is taken
+/// modulo the sample's length. Shifts are computed on the host, once per call, also for
+/// `exec::cuda`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -18,7 +19,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Computes base^exponent for base >= 1, or any number above `limit` if the power exceeds it.
+// Computes base^exponent for base >= 1, or any value above `limit` if the power exceeds it.
 constexpr index_t bounded_power(index_t base, index_t exponent, index_t limit) {
   if (base == 1) return 1;
   index_t power = 1;
@@ -29,11 +30,11 @@ constexpr index_t bounded_power(index_t base, index_t exponent, index_t limit) {
   return power;
 }
 
-// True if a * b <= limit, for numbers >= 0.
+// True if a * b <= limit; requires values >= 0.
 constexpr bool product_at_most(index_t a, index_t b, index_t limit) {
   return b == 0 || a <= limit / b;
 }
-// Largest integer up to which a double is exact.
+// Doubles represent all integers up to this one exactly.
 inline constexpr index_t exact_in_double = index_t{1} << 53;
 
 SLICESORT_DETAIL_END
@@ -69,9 +70,9 @@ struct linear_step {
   }
 };
 
-/// `channels * floor(c / D) / D mod length` with `D = channels / heads` (CSP, eq. 3 for
-/// multi-head attention): all channels of a head move alike, by `heads` rows more than the head
-/// before.
+/// `channels * floor(c / D) / D mod length` with `D = channels / heads` (CSP, eq. 3 for multi-head
+/// attention): all channels of a head move by the same number of rows, `heads` more than in the
+/// previous head.
 struct per_head {
   index_t heads = 1;
 
@@ -124,16 +125,16 @@ struct power_ceil {
   SLICESORT_ABI_TAG index_t shift(index_t channel, index_t channels, index_t length) const {
     if (length == 0) return 0;
     index_t const t = layer * channels + channel, total = layers * channels;
-    index_t const common = std::gcd(t, total), numerator = t / common, root = total / common;
-    auto const real = static_cast<double>(length);
-    // The result is an integer only if `length` is a perfect power. Then rounding must not lift it
-    // to the next.
+    index_t const divisor = std::gcd(t, total), numerator = t / divisor, root = total / divisor;
+    auto const length_value = static_cast<double>(length);
+    // The result is an integer only if `length` is a perfect power. In that case rounding must not
+    // raise it to the next integer.
     auto const base =
-        static_cast<index_t>(std::llround(std::pow(real, 1.0 / static_cast<double>(root))));
+        static_cast<index_t>(std::llround(std::pow(length_value, 1.0 / static_cast<double>(root))));
     if (detail::bounded_power(base, root, length) == length)
       return detail::bounded_power(base, numerator, length);
-    return static_cast<index_t>(
-        std::ceil(std::pow(real, static_cast<double>(numerator) / static_cast<double>(root))));
+    return static_cast<index_t>(std::ceil(
+        std::pow(length_value, static_cast<double>(numerator) / static_cast<double>(root))));
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     if (layer < 0 || layer >= layers) return "power_ceil: layer must be in 0..layers-1";
@@ -143,8 +144,8 @@ struct power_ceil {
   }
 };
 
-/// User-supplied integers, one per channel, possibly negative. They lie in host memory, also for
-/// `exec::cuda`, and are read during the call.
+/// User-supplied integers, one per channel, possibly negative. They must be in host memory, also
+/// for `exec::cuda`, and are read during the call.
 struct table {
   tensor1<std::int32_t const> shifts;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Masks with holes, whose tiles attention skips within a range: Sparse Transformer's fixed
-/// pattern, dilated windows, global tokens, blocks by a table, and chunks that look back. Part of
+/// Sparse masks, for which attention skips tiles inside the key range: Sparse Transformer's fixed
+/// pattern, dilated windows, global tokens, block tables, and chunks that look back. Part of
 /// `mask.hpp`.
 #pragma once
 
@@ -40,7 +40,7 @@ struct fixed {
     index_t const query_block = detail::block_of(first_query, block);
     if (query_block != detail::block_of(last_query - 1, block))
       return are_columns(first_key, last_key);
-    // Keys before the block, and after it.
+    // Keys before and after the query's block.
     index_t const first = query_block * block, last = first + block;
     return are_columns(first_key, last_key < first ? last_key : first) &&
            are_columns(first_key > last ? first_key : last, last_key);
@@ -52,8 +52,8 @@ struct fixed {
 
  private:
   // All queries see `columns()` neighboring keys once per block: the last keys of a block and the
-  // first key of the next. `column_offset` is the distance of a key from the first of them, modulo
-  // the block.
+  // first key of the next. `column_offset` is the distance of a key from the first of these keys,
+  // modulo the block size.
   SLICESORT_HD_ABI_TAG constexpr index_t columns() const { return tail + (first_column ? 1 : 0); }
   SLICESORT_HD_ABI_TAG constexpr index_t column_offset(index_t key) const {
     index_t const shifted = key + tail;
@@ -65,7 +65,7 @@ struct fixed {
   }
 };
 
-/// Query `i` looks at keys `i - left * step, .., i - step, i, i + step, .., i + right * step`
+/// Query `i` looks at keys `i - left * step, ..., i - step, i, i + step, ..., i + right * step`
 /// (Longformer's dilated window).
 struct dilated_window {
   index_t left = 0, right = 0, step = 1;
@@ -80,9 +80,9 @@ struct dilated_window {
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
-    index_t const least = -left * step, greatest = right * step;
-    return detail::has_multiple(d.least > least ? d.least : least,
-                                d.greatest < greatest ? d.greatest : greatest, step);
+    index_t const min_distance = -left * step, max_distance = right * step;
+    return detail::has_multiple(d.least > min_distance ? d.least : min_distance,
+                                d.greatest < max_distance ? d.greatest : max_distance, step);
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
@@ -120,11 +120,11 @@ struct globals {
   }
 };
 
-/// Queries and keys are cut into blocks of `block` rows, and a table of yours says which block of
-/// keys a block of queries looks at. Bit `c % 8`, counted from the lowest, of byte `r * pitch() + c
-/// / 8` stands for queries of block `r` and keys of block `c`: the bytes of `numpy.packbits(pairs,
-/// axis=1, bitorder="little")`. The table is in device memory for `exec::cuda` and must not change
-/// until backward is done. Queries past the table look at nothing.
+/// Queries and keys are cut into blocks of `block` rows, and a user-supplied table selects the key
+/// blocks of every query block. Bit `c % 8` (lowest first) of byte `r * pitch() + c / 8` is set if
+/// query block `r` looks at key block `c`. This is the format of
+/// `numpy.packbits(pairs, axis=1, bitorder="little")`. The table must be in device memory for
+/// `exec::cuda` and must not change until backward is done. Queries past the table look at no key.
 struct block_pairs {
   tensor1<std::uint8_t const> table;
   index_t block = 1;
@@ -132,7 +132,7 @@ struct block_pairs {
   index_t queries = 0;  ///< of queries, if the call has more or fewer: the table has a row for each
                         ///< block of them. 0: as many as keys.
 
-  /// Bytes per row of the table: a bit for each block of keys.
+  /// Bytes per row of the table: one bit per key block.
   SLICESORT_HD_ABI_TAG constexpr index_t pitch() const {
     return keys == 0 ? 0 : (detail::block_of(keys - 1, block) + 1 + 7) / 8;
   }
@@ -162,7 +162,7 @@ struct block_pairs {
       return "block_pairs: queries must be the number of queries, if they are not as many as keys";
     if (!detail::is_mask_number(keys, 0) || !detail::is_mask_number(queries, 0))
       return "block_pairs: keys and queries must be in 0..2^40";
-    // Divides, because the product may overflow.
+    // Uses a division, because the product may overflow.
     index_t const rows = queries == 0 ? keys : queries;
     if (rows == 0 || keys == 0) return nullptr;
     return table.data() != nullptr && table.size() / pitch() > (rows - 1) / block
@@ -171,7 +171,7 @@ struct block_pairs {
   }
 
  private:
-  // True if a bit of these pairs of blocks is set, or is clear if `flip` is 0xff.
+  // True if any bit of these pairs of blocks is set (or clear, if `flip` is 0xff).
   SLICESORT_HD_ABI_TAG constexpr bool has_bit(detail::pair_range r, int flip) const {
     detail::pair_range const blocks = detail::blocks_of(r, block);
     index_t const first_byte = blocks.first_key / 8, last_byte = (blocks.last_key - 1) / 8;
@@ -188,10 +188,10 @@ struct block_pairs {
   }
 };
 
-/// Queries and keys are cut into chunks of `size` rows; a query looks at its own chunk and the one
-/// before it (Reformer). If `circular`, the first chunk looks at the last one, which may be
-/// shorter. Then `keys` must be the number of keys, and samples must have no lengths, which would
-/// change the last chunk. Without the look back it is `block_local`.
+/// Queries and keys are cut into chunks of `size` rows; a query looks at its own chunk and the
+/// previous chunk (Reformer). If `circular`, the first chunk looks at the last one, which may be
+/// shorter. Then `keys` must be the number of keys, and samples must not have lengths, which would
+/// change the last chunk. Without look-back this is `block_local`.
 struct chunk_back {
   index_t size = 1;
   bool circular = false;
@@ -217,7 +217,7 @@ struct chunk_back {
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const chunks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, size);
-    // No query sees three chunks, and four neighboring chunks have none in common.
+    // A query sees at most two chunks, and no chunk is visible to four neighboring chunks.
     if (chunks.last_query - chunks.first_query > 3 || chunks.last_key - chunks.first_key > 2)
       return false;
     for (index_t q = chunks.first_query; q < chunks.last_query; ++q)

@@ -8,8 +8,8 @@
 /// `index_t links(index_t factors) const`, the links per row in a chain of `factors` factors
 /// (otherwise the shape of the weights defines it), and
 /// `char const* validate(index_t factors) const`, which returns null or an error message. Offsets
-/// are any integers, taken modulo the sample's length; links to the same row add up. They are
-/// evaluated on the host, also for `exec::cuda`.
+/// may be any integers and are taken modulo the sample's length; links to the same row add up. They
+/// are evaluated on the host, also for `exec::cuda`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -19,26 +19,26 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// The smallest `m` with `2^m >= n`, for `n >= 1` (0 for less): the usual number of factors for `n`
-/// rows. With as many, CHORD and CDIL connect all rows.
+/// Smallest `m` with `2^m >= n` (0 if `n < 1`): the usual number of factors for `n` rows. With this
+/// number, CHORD and CDIL connect all rows.
 SLICESORT_ABI_TAG constexpr index_t ceil_log2(index_t n) {
   index_t m = 0;
-  for (index_t rest = n > 0 ? n - 1 : 0; rest > 0; rest /= 2) ++m;
+  for (index_t remaining = n > 0 ? n - 1 : 0; remaining > 0; remaining /= 2) ++m;
   return m;
 }
-/// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): the number of factors in parts of
-/// the published code. Unless `n` is a power of two, CHORD may then not connect all rows (at n =
-/// 1000, for example).
+/// Largest `m` with `2^m <= n` (0 if `n < 1`): the number of factors in parts of the published
+/// code. Unless `n` is a power of two, CHORD may fail to connect all rows with it (for example if n
+/// = 1000).
 SLICESORT_ABI_TAG constexpr index_t floor_log2(index_t n) {
   index_t m = 0;
-  for (index_t rest = n; rest > 1; rest /= 2) ++m;
+  for (index_t remaining = n; remaining > 1; remaining /= 2) ++m;
   return m;
 }
 
 namespace topology {
 
-/// Offsets 0, 1, 2, 4, .., 2^(links - 2), the same in every factor (CHORD of Paramixer, section 3).
-/// `count` 0: one link more than there are factors.
+/// Offsets 0, 1, 2, 4, ..., 2^(links - 2), the same in every factor (CHORD of Paramixer, section
+/// 3). `count` 0 means one more link than there are factors.
 struct chord {
   index_t count = 0;
 
@@ -54,7 +54,7 @@ struct chord {
   }
 };
 
-/// Offsets 0, d, 2d, .., half * d, -d, -2d, .., -half * d, with d = 2^m in factor m (CDIL of
+/// Offsets 0, d, 2d, ..., half * d, -d, -2d, ..., -half * d, with d = 2^m in factor m (CDIL of
 /// Paramixer, section 3).
 struct cdil {
   index_t half = 1;
@@ -70,7 +70,7 @@ struct cdil {
   }
 };
 
-/// The caller's offsets, the same in every factor. A call reads them from host memory, also with
+/// User-supplied offsets, the same in every factor. A call reads them from host memory, also with
 /// `exec::cuda`.
 struct offsets {
   tensor1<index_t const> list;
@@ -84,7 +84,7 @@ struct offsets {
 
 }  // namespace topology
 
-/// Residuals, which are semantic policies: the summand that a factor adds to the mixture.
+/// Residuals, which are semantic policies: the tensor that each factor adds to its weighted sum.
 namespace residual {
 
 /// Every factor adds its input: `V <- W V + V` (published code).

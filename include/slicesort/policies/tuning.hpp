@@ -36,7 +36,7 @@ SLICESORT_ABI_TAG constexpr grid_tuning default_grid_tuning(device_info, std::si
   return t;
 }
 
-/// Tuning of sorting columns and the row groups of `csp`.
+/// Tuning of the sort of columns and of the row groups of `csp`.
 struct sort_tuning {
   /// Longest columns to sort in one thread's registers: at most 64, or 128 for 16-bit elements and
   /// 32 for 64-bit ones.
@@ -59,7 +59,7 @@ struct sort_tuning {
   /// Threads per block for short groups, which are sorted without staging whole columns in shared
   /// memory: a power of two, 32..256.
   int group_threads;
-  /// Rows per thread for such groups (at least one whole group): 1..1024.
+  /// Rows per thread for short groups (at least one whole group): 1..1024.
   int group_rows;
 };
 
@@ -82,15 +82,15 @@ SLICESORT_ABI_TAG constexpr sort_tuning default_sort_tuning(device_info device,
 
 /// Tuning of permuting columns, in `shuffle` and most backward passes.
 struct permute_tuning {
-  /// Columns per block when several blocks share a multiprocessor: a power of two; more if columns
-  /// are short.
+  /// Columns per block when several blocks share a multiprocessor: a power of two. Short columns
+  /// use more.
   int tile_columns;
   /// Maximum shared memory per block when several share a multiprocessor.
   std::size_t shared_tile_bytes;
-  /// Minimum columns per block, even if they need all shared memory.
+  /// Minimum columns per block, even if they use all of the shared memory.
   int least_columns;
-  /// If fewer columns fit in a block, elements are copied directly within global memory if
-  /// possible.
+  /// Minimum columns per block to use shared memory. If fewer fit, elements are copied directly in
+  /// global memory if possible.
   int worthwhile_columns;
   /// Maximum threads per block: a power of two, 32..1024.
   int tile_threads;
@@ -98,8 +98,8 @@ struct permute_tuning {
   int tile_elements;
   /// Neighboring columns per block when elements are copied directly: a power of two up to 32.
   int direct_columns;
-  /// Maximum cache for `direct_columns` columns; a block takes fewer long columns, but at least 32
-  /// bytes of a row.
+  /// Maximum cache use of `direct_columns` columns. Blocks take fewer columns if these are long,
+  /// but at least 32 bytes of a row.
   std::size_t direct_bytes;
 };
 
@@ -121,19 +121,19 @@ SLICESORT_ABI_TAG constexpr permute_tuning default_permute_tuning(device_info de
 /// Tuning of `sparse_mix`.
 struct mix_tuning {
   /// Shared memory per block when a chain of factors runs in one kernel on all rows of a group of
-  /// channels; several groups take up to half.
+  /// channels; several groups use up to half of it.
   std::size_t tile_bytes;
-  /// Threads per block that are allowed even if multiprocessors get fewer than two blocks.
+  /// Threads per block up to which a multiprocessor may run fewer than two blocks.
   int tile_threads;
-  /// Maximum threads along a row, four channels each, when every factor is a kernel: a power of two
-  /// up to 32.
+  /// Maximum threads along a row, four channels each, if every factor is a separate kernel: a power
+  /// of two up to 32.
   int channel_threads;
   /// Minimum threads along a row, to stay within `cache_bytes`: a power of two.
   int min_channel_threads;
   /// Maximum L2 cache for the rows that concurrent blocks read.
   std::size_t cache_bytes;
   /// Factors per step of backward with weight gradients; the workspace holds the gradients between
-  /// them.
+  /// these factors.
   int backward_factors;
 };
 
@@ -157,7 +157,7 @@ struct attention_tuning {
   int backward_kv_warps;
   /// Warps per block for the gradients of queries and bias: 1, 2 or 4.
   int backward_q_warps;
-  /// 2: backward prefetches the next tile; 1: it does not.
+  /// Tile buffers of backward. 2: prefetches the next tile; 1: does not.
   int backward_buffers;
 };
 

@@ -2,8 +2,8 @@
 // Arguments of the calls in this folder, which instantiate kernels. They are compiled, never run:
 // check_kernels.py reads the resources of the kernels from the compiler's messages.
 //
-// An order known at compile time is compiled for every element type. Orders by channel cost a
-// kernel one flag more, so the largest of them is compiled for float only.
+// An order known at compile time is compiled for every element type. An order that depends on the
+// channel costs a kernel one more flag, so the largest of these kernels is compiled for float only.
 #pragma once
 
 #include <slicesort/slicesort.hpp>

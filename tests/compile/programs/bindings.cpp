@@ -298,7 +298,7 @@ void locales() {
   numbers();
 }
 
-// Checks of policies before there is a tensor.
+// Policies can be checked before any tensor exists.
 void policies_without_tensors() {
   using bindings::check_policy;
   check(check_policy("groups", "group_size{4.0}", 0) == 4, "group_size");
@@ -323,7 +323,7 @@ void policies_without_tensors() {
   expect_error("no kind of policy", [] { check_policy("colour", "red", 0); });
 }
 
-// Permutations from the caller, which may be out of range.
+// The caller's permutations may be out of range.
 void rows_out_of_range() {
   std::vector<std::uint16_t> rows(2 * 5 * 3, 4);
   std::vector<ss::index_t> lengths{5, 0};

@@ -21,7 +21,7 @@ inline void check_cuda(cudaError_t status, char const* call) {
 }
 #define SLICESORT_TEST_CUDA_CALL(call) ::support::check_cuda((call), #call)
 
-// The reason why there is no usable device; "" if there is one.
+// Returns the reason why there is no usable device; "" if there is one.
 std::string no_device();
 
 class device_stream {

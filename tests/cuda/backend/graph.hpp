@@ -11,8 +11,8 @@
 
 namespace support {
 
-// Captures a call in a graph. Meanwhile nothing may run, wait or allocate, which CUDA forbids in
-// this capture mode, on other streams too.
+// Captures a call in a graph. During the capture nothing may run, wait or allocate, not even on
+// other streams: CUDA forbids it in this capture mode.
 template <class F>
 cudaGraph_t captured(device_stream const& stream, F const& call) {
   cudaGraph_t graph = nullptr;

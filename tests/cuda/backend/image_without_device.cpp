@@ -20,7 +20,7 @@ using namespace support;
 
 namespace {
 
-using sort_params = ss::detail::slicing_sort_forward<ss::ascending, float>;
+using sort_params = ss::detail::transfer_forward<ss::detail::slicing_sort_op<ss::ascending>, float>;
 
 // Runs f(params) on a copy of the image; returns the error of copy_back().
 template <class F>
@@ -40,7 +40,7 @@ void sort(sort_params const& params) {
   ss::slicing_sort<> const op;
   ss::exec::host const exec{};
   guarded_workspace scratch(op.workspace_bytes<float>(exec, params.x.extents()));
-  op.forward(exec, params.x, params.y, {params.perm}, scratch.get(), {params.lengths});
+  op.forward(exec, params.x, params.y, {params.state}, scratch.get(), {params.lengths});
 }
 
 constexpr extents3 e{3, 20, 5};
@@ -65,7 +65,7 @@ TEST_CASE("strides, gaps, lengths and 16-bit rows") {
   sort_params const params{{}, x.view(), sorted.view(), saved.view(), true, plain.lengths};
   CHECK(run_on_copy(params, [&](sort_params const& moved) {
           CHECK(static_cast<void const*>(moved.x.data()) != params.x.data());
-          CHECK(static_cast<void const*>(moved.perm.data()) != params.perm.data());
+          CHECK(static_cast<void const*>(moved.state.data()) != params.state.data());
           sort(moved);
         }) == "");
   CHECK(same_bits(sorted.contents().elements(), y.elements()));

@@ -31,7 +31,7 @@ struct named_call {
   std::function<std::size_t(call_exec const&, operands<T> const&)> workspace_bytes;
   std::function<void(call_exec const&, operands<T> const&, slicesort::workspace)> run;
   bool saves = false;        // forward saves a state for backward
-  bool accumulates = false;  // adds to its gradients, so a second run differs
+  bool accumulates = false;  // accumulates into its gradients, so a second run differs
 };
 
 // Inputs and outputs on the device, and the host backend's results.

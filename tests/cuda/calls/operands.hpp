@@ -49,7 +49,7 @@ struct operands {
   std::uint32_t* saved_orders[csp_calls];  // of any index width
   T *mix_weights, *saved_states;
   T *q, *k, *v, *dattended, *random_rows;
-  A* softmax_state;  // of two splits
+  A* softmax_state;  // states of two splits
   index_t* attention_lengths;
   T *y, *dx;
   std::uint32_t *perm, *maximum;

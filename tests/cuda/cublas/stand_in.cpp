@@ -140,7 +140,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     return CUBLAS_STATUS_INVALID_VALUE;
   if (!supported(a_type, b_type, c_type, compute)) return CUBLAS_STATUS_NOT_SUPPORTED;
   handle->products.push_back({handle->stream, handle->workspace, handle->pointer_mode});
-  // In device mode, cuBLAS would read alpha and beta from device memory, where they are not.
+  // In device mode, cuBLAS would read alpha and beta from device memory, but they are on the
+  // host.
   if (handle->pointer_mode != CUBLAS_POINTER_MODE_HOST) return CUBLAS_STATUS_SUCCESS;
   auto const factor = [&](void const* address) {
     return compute == CUBLAS_COMPUTE_64F ? *static_cast<double const*>(address)

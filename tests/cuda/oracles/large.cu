@@ -13,7 +13,7 @@ namespace {
 
 using slicesort::index_t;
 
-// The source's elements, as a function of their position: there is no copy of it.
+// Computes the source's elements from their positions, so no copy of the source is needed.
 __device__ std::uint16_t source(index_t b, index_t n, index_t c) {
   auto const h = slicesort::detail::counter_hash32(
       static_cast<std::uint64_t>(b), static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(n));

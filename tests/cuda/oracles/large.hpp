@@ -12,7 +12,7 @@ using slicesort::extents3;
 using slicesort::strides3;
 
 // Errors of a stable ascending sort: elements that are not the source's at `perm`, that are out of
-// order, or equal but in the wrong order of rows; and columns whose rows are no permutation. All
+// order, or equal but in the wrong order of rows; and columns whose rows are not a permutation. All
 // must be 0.
 struct sort_faults {
   unsigned long long moved, order, stability, permutation;

@@ -25,7 +25,7 @@ namespace counting {
 
 namespace ss = slicesort;
 
-// Maps memory of zeros; null if the policy only compiles.
+// Maps zeroed memory; `map` is null if the policy only compiles.
 struct memory_source {
   void* (*map)(std::size_t bytes, void*& address) = nullptr;
 };
@@ -38,7 +38,7 @@ class array {
     if (source.map != nullptr) memory_ = static_cast<T*>(source.map(bytes_, address_));
   }
 
-  T* address() const { return static_cast<T*>(address_); }  // as in views
+  T* address() const { return static_cast<T*>(address_); }  // the address in views
   T* memory() const { return memory_; }
   ss::workspace scratch() const { return {address_, bytes_}; }
 
@@ -139,8 +139,8 @@ class cases {
       });
     return x;
   }
-  // For linear attention, which processes groups of heads: the first block of each launch reads the
-  // first rows of a different head, possibly of another sample.
+  // Linear attention processes groups of heads, so the first block of each launch reads the first
+  // rows of a different head, possibly of another sample.
   template <class T>
   array<T> first_rows(ss::extents3 e) const {
     constexpr ss::index_t rows = 256;

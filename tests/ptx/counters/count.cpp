@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the work of the first block of every launch: count KERNELS.ptx [CASE..]. Prints a line for
-// each case, and for each of its launches three: its configuration, its counters, and the number of
-// warps that executed each line of the kernel's text.
+// Counts the work of the first block of every launch. Usage: count KERNELS.ptx [CASE..].
+// Prints one line for each case and three lines for each of its launches: the configuration, the
+// counters, and the number of warps that executed each line of the kernel's text.
 #include "../machine/device_memory.hpp"
 #include "cases.hpp"
 #include "first_blocks.hpp"

@@ -44,7 +44,7 @@ void* memory_at(void const* fake_address) {
 }
 
 recorder::recorder(ptx::module& module) : module_(module) {
-  // void run_kernel<some_kernel<..> >(some_kernel<..>, long)
+  // Demangled names are like `void run_kernel<some_kernel<..> >(some_kernel<..>, long)`.
   for (std::string const& mangled : module.kernels()) {
     std::string const text = short_name(mangled.c_str()), before = "void run_kernel<";
     if (text.compare(0, before.size(), before) != 0) continue;

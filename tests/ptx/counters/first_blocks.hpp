@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An execution policy that plans a whole call as on an H200, but runs only the first blocks of each
-// kernel on the PTX machine. The work of a block is thus counted in seconds, in the configuration
-// of the whole call. Views hold fake addresses, far apart for tensors of any size; only the samples
-// that these blocks access have memory.
+// kernel on the PTX machine. Counting therefore takes seconds, yet uses the launch configuration of
+// the full call. Views hold fake addresses, spaced widely enough for tensors of any size; only the
+// samples that these blocks access are backed by memory.
 #pragma once
 
 #include "../machine/launch.hpp"
@@ -62,7 +62,7 @@ class recorder {
 // Demangles a name and removes the namespaces, which depend on the compiler.
 std::string short_name(char const* mangled);
 
-// Fake addresses: each stands for an allocation.
+// A fake address identifies an allocation.
 void* new_fake_address(void* memory);
 void* memory_at(void const* fake_address);
 
@@ -90,7 +90,7 @@ class counting_grid {
   }
   bool clusters() const { return true; }
   bool multiply(ss::detail::gemm_callback const&, ss::gemm_call const&) const {
-    throw std::logic_error("no case here multiplies by a BLAS");
+    throw std::logic_error("matrix products by a BLAS are not counted");
   }
 
   template <class Kernel>

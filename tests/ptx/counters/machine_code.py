@@ -35,7 +35,7 @@ PIPE_OF = {opcode: pipe for pipe, opcodes in PIPES.items() for opcode in opcodes
 @dataclass
 class Instruction:
     opcode: str  # without modifiers
-    operands: str  # preceded by the modifiers
+    operands: str  # with the modifiers in front
     line: int  # of the PTX text
     stall: int = 1  # cycles until the warp's next instruction
     result: int = 7  # scoreboard; 7: none

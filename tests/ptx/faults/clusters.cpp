@@ -62,7 +62,7 @@ TEST_CASE("a block barrier does not order two blocks") {
       next_word + write + cluster_sync + read + cluster_sync + "st.shared.u32 [%sh], %t;\n", pair));
 }
 
-TEST_CASE("between arriving and waiting nothing is ordered yet") {
+TEST_CASE("nothing is ordered between arriving and waiting") {
   // The write precedes the wait, but follows the arrival.
   CHECK(contains(faults_of(next_word + "barrier.cluster.arrive;\n" + write +
                                "barrier.cluster.wait;\n" + read + cluster_sync,
@@ -79,7 +79,7 @@ TEST_CASE("between arriving and waiting nothing is ordered yet") {
   CHECK(contains(faults_of("barrier.cluster.wait;", pair), "waits without having arrived"));
 }
 
-TEST_CASE("a block that leaves the cluster while others use its shared memory") {
+TEST_CASE("a block that leaves the cluster while other blocks use its shared memory") {
   // The message depends on which block runs first.
   for (std::string const& fault : faults_of(next_word + write + cluster_sync + read, pair)) {
     bool const reported =
@@ -95,7 +95,7 @@ TEST_CASE("a block that leaves the cluster while others use its shared memory") 
       pair));
 }
 
-TEST_CASE("a cluster's barrier that part of a warp misses, or a block") {
+TEST_CASE("a cluster barrier that part of a warp, or a block, misses") {
   CHECK(contains(faults_of("setp.eq.s32 %q0, %t, 3;\n@%q0 barrier.cluster.arrive;", pair),
                  "a cluster's barrier that part of a warp does not reach"));
   // The barrier does not wait for blocks that have ended.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races in global memory, if they are watched. The barriers of a block order its threads; nothing
-// orders two blocks of a launch.
+// Detection of races in global memory, if enabled. The barriers of a block order its threads;
+// nothing orders two blocks of a launch.
 #include "../run_kernel.hpp"
 
 using run_kernel::contains;
@@ -27,13 +27,13 @@ std::string exchange(std::string const& between) {
 
 }  // namespace
 
-TEST_CASE("between warps of a block, a barrier orders") {
+TEST_CASE("a barrier orders the warps of a block") {
   CHECK(contains(faults_of(exchange(""), watched(64, 1)), "race in global memory"));
   CHECK(passes(exchange("bar.sync 0;"), watched(64, 1)));
   CHECK(passes(exchange(""), {64}));  // not watched
 }
 
-TEST_CASE("between lanes of a warp, bar.warp.sync orders") {
+TEST_CASE("bar.warp.sync orders the lanes of a warp") {
   std::string const write = "st.global.u32 [%out_t], %t;\n";
   std::string const read =
       "xor.b32 %a0, %sh, 4;\ncvt.u64.u32 %g0, %a0;\nadd.s64 %g0, %g0, %out;\n"
@@ -43,7 +43,7 @@ TEST_CASE("between lanes of a warp, bar.warp.sync orders") {
   CHECK(passes(write + "bar.warp.sync -1;\n" + read, watched(32, 1)));
 }
 
-TEST_CASE("between blocks, nothing orders") {
+TEST_CASE("nothing orders the blocks of a launch") {
   // Each block accesses its own elements; then all blocks access those of block 0.
   CHECK(passes("st.global.u32 [%out_t], %t;\nld.global.u32 %a0, [%out_t];", watched(32, 3)));
   std::string const first = "mul.wide.u32 %g0, %t, 4;\nadd.s64 %g0, %g0, %out;\n";
@@ -61,7 +61,7 @@ TEST_CASE("between blocks, nothing orders") {
   CHECK(passes(first + "ld.global.u32 %a0, [%g0];", watched(32, 3)));
 }
 
-TEST_CASE("the blocks of a cluster are ordered by its barriers") {
+TEST_CASE("cluster barriers order the blocks of a cluster") {
   std::string const write = "st.global.u32 [%out_t], %t;\n";
   std::string const read =
       "xor.b32 %a0, %c, 1;\nmad.lo.s32 %a0, %a0, 32, %t;\n"

@@ -9,8 +9,8 @@ using run_kernel::setup;
 
 namespace {
 
-// The reason to reject a launch of a kernel with 1000 bytes of static shared memory and at most 512
-// threads.
+// Returns the reason for rejecting a launch of a kernel with 1000 bytes of static shared memory and
+// at most 512 threads.
 std::string refused(ptx::launch const& config, ptx::device_limits const& device,
                     std::size_t opted_in = 0) {
   ptx::kernel k;
@@ -102,7 +102,7 @@ TEST_CASE("all parameters must be passed") {
   CHECK(message == "k: 0 bytes of parameters, the kernel takes 16");
 }
 
-TEST_CASE("host threads share the clusters of a grid, and change nothing") {
+TEST_CASE("the result does not depend on the number of host threads") {
   std::string const text =
       "add.s32 %a0, %t, 4;\nand.b32 %a0, %a0, 63;\nshl.b32 %a0, %a0, 2;\n"
       "mad.lo.s32 %a1, %c, 100, %t;\nst.shared.u32 [%sh], %a1;\nbar.sync 0;\n"

@@ -22,7 +22,7 @@ TEST_CASE("global memory consists of the registered allocations") {
   CHECK(contains(faults_of("add.s64 %g0, %out, 16;\nld.global.v4.u32 {%a0, %a1, %a2, %a3}, "
                            "[%g0+112];"),
                  "reads 16 bytes outside of global memory"));
-  // A generic address in neither memory.
+  // A generic address in neither global nor shared memory.
   CHECK(contains(faults_of("mov.u64 %g0, 64;\nld.u32 %a0, [%g0];"), "outside of global memory"));
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("shared memory has the size of the launch") {
   setup const none = {32, 1, 1, 0};
   CHECK(contains(faults_of("st.shared.u8 [%z], 1;", none), "past the end of 0 bytes"));
   CHECK(contains(faults_of("st.shared.u32 [%z], 1;", {32, 1, 1, 3}), "past the end of 3 bytes"));
-  // Through a generic address.
+  // An access through a generic address.
   CHECK(contains(faults_of("mov.u64 %g0, 128;\ncvta.shared.u64 %g0, %g0;\nst.u32 [%g0], %t;", s),
                  "past the end of 128 bytes"));
 }
@@ -52,7 +52,7 @@ TEST_CASE("an access is aligned to its size") {
   CHECK(passes("setp.eq.s32 %q0, %t, 0;\n@%q0 ld.global.v2.u32 {%a0, %a1}, [%out_t];"));
 }
 
-TEST_CASE("shared memory is read after it was written") {
+TEST_CASE("a read of unwritten shared memory is reported") {
   CHECK(contains(faults_of("ld.shared.u32 %a0, [%sh];"),
                  "thread 0 reads byte 0 of shared memory, which was never written"));
   CHECK(passes("st.shared.u32 [%sh], %t;\nld.shared.u32 %a0, [%sh];"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races in shared memory: each is reported for every order of warps, and is gone with the
-// synchronization that orders the two accesses.
+// Races in shared memory: each is reported for every order of warps, and is no longer reported with
+// the synchronization that orders the two accesses.
 #include "../run_kernel.hpp"
 
 using run_kernel::contains;
@@ -21,7 +21,7 @@ setup const two_warps = {64};
 
 }  // namespace
 
-TEST_CASE("a write and a read by another warp need a barrier between") {
+TEST_CASE("a write and another warp's read need a barrier between them") {
   // The fault depends on which access comes first.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     setup s = two_warps;
@@ -33,7 +33,7 @@ TEST_CASE("a write and a read by another warp need a barrier between") {
   CHECK(passes(exchange(32, "bar.sync 0;"), two_warps));
 }
 
-TEST_CASE("which threads race, where and in which line") {
+TEST_CASE("a report names the two threads, the byte and the line") {
   auto const o =
       run("setp.eq.s32 %q0, %t, 5;\n@%q0 st.shared.u32 [%z+64], %t;\n"
           "setp.eq.s32 %q1, %t, 6;\n@%q1 ld.shared.u32 %a0, [%z+64];");
@@ -60,7 +60,7 @@ TEST_CASE("lanes of a warp are ordered by bar.warp.sync, not by being in lockste
   CHECK(passes(with_sync("bar.sync 0;"), one_warp));
 }
 
-TEST_CASE("bar.warp.sync of some lanes orders those") {
+TEST_CASE("bar.warp.sync of some lanes orders these lanes") {
   // Pairs of lanes exchange values; the mask of each lane is its half-warp.
   std::string const halves =
       "setp.lt.s32 %q0, %t, 16;\nselp.b32 %a3, 0xffff, 0xffff0000, %q0;\n"
@@ -85,13 +85,13 @@ TEST_CASE("bar.warp.sync of some lanes orders those") {
   CHECK(contains(faults_of(unordered), "thread 2 reads what thread 0 wrote"));
 }
 
-TEST_CASE("a write after another thread's read needs a barrier between") {
+TEST_CASE("a write after another thread's read needs a barrier between them") {
   std::string const first = "st.shared.u32 [%sh], %t;\nbar.sync 0;\n";
   std::string const read = "xor.b32 %a0, %sh, 128;\nld.shared.u32 %a1, [%a0];\n";
   std::string const write = "st.shared.u32 [%sh], %a1;";
   CHECK(contains(faults_of(first + read + write, two_warps), "race at byte"));
   CHECK(passes(first + read + "bar.sync 0;\n" + write, two_warps));
-  // All threads read a word that one then writes.
+  // All threads read a word that one of them then writes.
   std::string const all_read = "ld.shared.u32 %a1, [%z];\n";
   std::string const one_writes = "setp.eq.s32 %q0, %t, 0;\n@%q0 st.shared.u32 [%z], %t;";
   CHECK(contains(run(first + all_read + one_writes, two_warps).fault, "race at byte 0"));

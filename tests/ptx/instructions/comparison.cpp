@@ -49,7 +49,7 @@ struct num {
 
 // setp.CmpOp.BoolOp p|q, a, b, c: p = compare(a, b) BoolOp c, q = !compare(a, b) BoolOp c. The mode
 // is the truth table of BoolOp for (compare, c) = (0, 0), (0, 1), (1, 0), (1, 1), from the lowest
-// bit. Without BoolOp there is no c.
+// bit. Without BoolOp, operand c is absent.
 template <auto compare>
 struct combined_comparison;
 template <class T, bool (*compare)(T, T)>

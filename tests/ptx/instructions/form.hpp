@@ -24,7 +24,7 @@ struct form {
   number_kind kind = number_kind::any;
 };
 
-// Rows of one chapter of the manual each.
+// Each function returns the rows of one chapter of the manual.
 std::vector<form> integer_arithmetic();
 std::vector<form> floating_point();
 std::vector<form> comparison();

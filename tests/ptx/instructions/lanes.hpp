@@ -51,7 +51,7 @@ std::uint64_t widen(T value) {
 // Calls f(lane) for all 32 lanes in any order. No lane may write data that another reads.
 template <class F>
 void all_lanes_at_once(F f) {
-#if !defined(__clang__)  // which checks for dependencies at run time
+#if !defined(__clang__)  // clang checks for dependencies at run time
 #  pragma GCC ivdep
 #endif
   for (unsigned l = 0; l < warp_lanes; ++l) f(l);

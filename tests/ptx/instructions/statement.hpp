@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A statement of a kernel while it is decoded: `@p opcode.modifier.type a, {b, c}, [d+4];`. A row
 // of the instruction table takes modifiers and operands from left to right. A missing one is a
-// fault, and so is a remaining one.
+// fault, and so is a leftover one.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -24,15 +24,15 @@ class statement {
   statement(std::string_view text, int line, int index, names& scope_names);
 
   std::string_view opcode() const { return words_.front(); }
-  // The type that the last modifier names; none if it is no type.
+  // The type that the last modifier names; `none` if it is not a type.
   type last_type() const { return type_named(words_.back()); }
 
-  // Modifiers. `shared::cta` is one.
+  // Modifiers. `shared::cta` is one modifier.
 
   // Takes the next modifier if it is this one; returns true if so.
   bool take(std::string_view modifier);
   void expect(std::string_view modifier);
-  // Takes the next modifier; returns its index in the list. Throws fault if it is not there.
+  // Takes the next modifier; returns its index in the list. Throws fault if it is not in the list.
   std::size_t take_one_of(std::initializer_list<std::string_view> modifiers);
   type take_type(std::initializer_list<type> types);
 
@@ -57,7 +57,7 @@ class statement {
 
   // True if another operand follows.
   bool more() const { return position_ < operands_.size(); }
-  // Number of elements of the next operand; 1 if it is no vector.
+  // Number of elements of the next operand; 1 if it is not a vector.
   std::size_t vector_size();
   // Takes the bar of `d|p`, after the first result.
   bool take_bar();

@@ -15,7 +15,7 @@ class cluster;
 
 struct block {
   ptx::cluster* cluster = nullptr;
-  unsigned rank = 0;  // in the cluster
+  unsigned rank = 0;  // rank in the cluster
   extent index;       // %ctaid
   shared_memory shared;
   std::vector<warp> warps;

@@ -74,7 +74,7 @@ void cluster::start(std::uint64_t number) {
           w.registers[static_cast<std::size_t>(row) * warp_lanes + l] = value(w, l);
     }
   }
-  std::sort(warps_.begin(), warps_.end());  // a cluster's order is independent of the ones before
+  std::sort(warps_.begin(), warps_.end());  // makes the order independent of earlier clusters
   counted.blocks += blocks.size();
   counted.threads += std::uint64_t{threads} * blocks.size();
 }

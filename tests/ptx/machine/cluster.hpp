@@ -45,8 +45,8 @@ class cluster {
   counters counted;
   std::vector<block> blocks;
   bool late_copies = false;                // cp.async writes at the wait, not at the start
-  std::uint32_t completed_barriers = 0;    // of the cluster
-  std::array<moment, 4> first_arrivals{};  // of cluster barrier n: at index n % 4
+  std::uint32_t completed_barriers = 0;    // cluster barriers
+  std::array<moment, 4> first_arrivals{};  // arrival times at cluster barrier n, at index n % 4
   std::array<moment, 4> last_arrivals{};
   std::unique_ptr<global_races> global;  // null: not watched
 
@@ -67,7 +67,7 @@ class cluster {
   memory_map memory_;
   std::array<allocation, 64> hints_{};
   std::vector<warp*> warps_;
-  std::vector<std::pair<special, int>> specials_;  // with the register row of each
+  std::vector<std::pair<special, int>> specials_;  // special registers and their rows
 };
 
 }  // namespace ptx

@@ -39,7 +39,7 @@ struct watch {
 struct launch {
   extent grid, block;
   unsigned cluster = 1;                   // blocks, along x
-  std::size_t shared_bytes = 0;           // dynamic
+  std::size_t shared_bytes = 0;           // dynamic shared memory
   std::vector<unsigned char> parameters;  // kernel::parameter_bytes bytes
   std::uint64_t seed = 1;                 // order of warps, time of copies, initial garbage
   watch watched;

@@ -10,12 +10,12 @@ namespace ptx {
 
 struct device_limits {
   int compute_capability;  // 80 or 90
-  int multiprocessors;     // of an A100, or of an H100 and H200
+  int multiprocessors;     // those of an A100, or of an H100 and H200
   unsigned max_threads;
   std::uint64_t grid_x;
   unsigned grid_y, grid_z, block_z;
-  std::size_t shared_default;  // bytes of a block without opt-in
-  std::size_t shared_opt_in;   // bytes of a block with opt-in
+  std::size_t shared_default;  // bytes per block without opt-in
+  std::size_t shared_opt_in;   // bytes per block with opt-in
   unsigned cluster_blocks;     // portable size; 1: no clusters
   int l2_bytes;
 };

@@ -39,8 +39,8 @@ class shared_memory {
   // Records the accesses of the active lanes of a warp of this block, in order.
   template <std::size_t Bytes, access_kind Kind>
   void record(warp& w, std::array<std::uint32_t, warp_lanes> const& offsets, lane_mask active);
-  // Records a read of which each of `lanes`, at least two, receives a part. A lane that wrote these
-  // bytes itself is therefore a race.
+  // Records a read whose result is distributed to `lanes`, of which there are at least two. An
+  // unordered write by one of these lanes is therefore a race, too.
   void read_together(warp& w, lane_mask lanes, std::size_t offset, std::size_t bytes);
   // Between the two calls, any other access to the bytes is a race.
   void start_copy(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);

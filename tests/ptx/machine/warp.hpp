@@ -27,8 +27,8 @@ struct path {
 struct pending_copy {
   std::uint32_t to;     // offset in shared memory
   std::uint64_t from;   // address in global memory
-  std::uint8_t bytes;   // to write
-  std::uint8_t source;  // to read; the rest is written as zero
+  std::uint8_t bytes;   // bytes to write
+  std::uint8_t source;  // bytes to read; the rest is written as zeros
   std::uint8_t lane;
   std::uint32_t group;
 };
@@ -55,8 +55,8 @@ class warp {
   void require_converged(lane_mask active, char const* operation) const;
 
   ptx::block* block = nullptr;
-  unsigned number = 0;        // in the block
-  unsigned first_thread = 0;  // in the cluster: thread_of(block, number, 0)
+  unsigned number = 0;        // rank in the block
+  unsigned first_thread = 0;  // rank in the cluster: thread_of(block, number, 0)
   lane_mask alive = 0;        // lanes that have not left the kernel
   lane_mask converged = 0;    // lanes on the current path, regardless of the guard
   std::vector<std::uint64_t> registers;
@@ -64,7 +64,7 @@ class warp {
   std::vector<path> paths;  // stack: the innermost is last
   progress state = progress::running;
   instruction const* current = nullptr;  // the instruction being executed, or the last one
-  lane_mask vote = 0;                    // at a reducing barrier
+  lane_mask vote = 0;                    // votes at a reducing barrier
   std::uint32_t cluster_arrivals = 0, cluster_waits = 0;
   std::vector<pending_copy> copies;
   std::array<std::uint32_t, warp_lanes> copy_groups{};  // committed groups of each lane
@@ -76,7 +76,7 @@ class warp {
   void diverge(path& p, instruction const& n, lane_mask taken);
   void exit_lanes(lane_mask lanes);
 
-  int branches_until_yield = 0;  // rest of the time slice
+  int branches_until_yield = 0;  // remaining time slice
 };
 
 }  // namespace ptx

@@ -69,8 +69,9 @@ block_graph blocks_of(std::vector<instruction> const& code) {
     auto& next = graph.next[at(b)];
     if (last.then == flow::branch) next.push_back(block[at(last.target)]);
     if (last.then == flow::exit) next.push_back(graph.end());
-    bool const goes_on = last.then == flow::next || last.guard >= 0;
-    if (goes_on && std::find(next.begin(), next.end(), b + 1) == next.end()) next.push_back(b + 1);
+    bool const falls_through = last.then == flow::next || last.guard >= 0;
+    if (falls_through && std::find(next.begin(), next.end(), b + 1) == next.end())
+      next.push_back(b + 1);
   }
   return graph;
 }

@@ -29,7 +29,7 @@ using action = void (*)(warp&, instruction const&, lane_mask active);
 // narrower value is zero-extended; a predicate is 0 or 1.
 struct operand {
   bool constant = false;
-  std::uint8_t bytes = 0;  // of the register's declared type, or of the constant's
+  std::uint8_t bytes = 0;  // size of the register's declared type, or of the constant
   std::int32_t row = -1;
 };
 
@@ -42,8 +42,8 @@ struct instruction {
   flow then = flow::next;
 
   // Modifiers of the opcode. The action interprets `mode`.
-  type t = type::none;            // of the result
-  type source_type = type::none;  // if it differs
+  type t = type::none;            // type of the result
+  type source_type = type::none;  // type of the sources, if different
   space where = space::generic;
   std::uint8_t count = 1;  // elements of a vector, or matrices of an ldmatrix
   std::uint8_t mode = 0;
@@ -56,11 +56,11 @@ struct instruction {
   std::uint8_t result_count = 0, source_count = 0;
   std::int64_t offset = 0;  // bytes, added to an address in sources
 
-  std::int32_t target = -1;  // of a branch: index of an instruction
-  std::int32_t join = -1;  // of a guarded branch: its immediate post-dominator, the instruction at
-                           // which both sides reconverge; code.size() for the kernel's end
+  std::int32_t target = -1;  // index of the instruction that a branch jumps to
+  std::int32_t join = -1;  // immediate post-dominator of a guarded branch, the instruction at which
+                           // both sides reconverge; code.size() for the kernel's end
   std::int32_t synchronization = -1;  // number among the kernel's synchronizations, in text order
-  std::int32_t line = 0;              // in the text of the kernel, from 1
+  std::int32_t line = 0;              // line in the kernel's text, from 1
 };
 
 struct parameter {

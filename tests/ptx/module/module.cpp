@@ -21,7 +21,8 @@ namespace {
 // Supported versions of PTX; 7.0 is the first with sm_80.
 constexpr std::uint64_t first_version = 7, last_version = 9;
 
-// Directives of a module: the first end with their line, the others with a semicolon or braces.
+// Directives of a module. Those of the first list end with their line, the others with a semicolon
+// or braces.
 constexpr std::string_view line_directives[] = {".version", ".target", ".address_size", ".file"};
 constexpr std::string_view declarations[] = {".visible", ".weak",   ".extern", ".entry",
                                              ".func",    ".global", ".const",  ".shared",

@@ -23,7 +23,7 @@ class module {
   kernel const& get(std::string const& kernel);
   // Mangled names, in text order.
   std::vector<std::string> const& kernels() const { return names_; }
-  // 90 for `.target sm_90`.
+  // Compute capability of the target: 90 for `.target sm_90`.
   int target() const { return target_; }
 
  private:
@@ -33,8 +33,8 @@ class module {
   std::string text_;
   int target_ = 0;
   std::vector<std::string> names_;
-  std::unordered_map<std::string, std::size_t> offsets_;  // of the name after ".entry"
-  std::vector<std::size_t> dynamic_shared_;               // after ".extern .shared"
+  std::unordered_map<std::string, std::size_t> offsets_;  // offset in text_ of each kernel's name
+  std::vector<std::size_t> dynamic_shared_;  // offsets in text_, after ".extern .shared"
   std::unordered_map<std::string, std::unique_ptr<ptx::kernel>> decoded_;
 };
 

@@ -32,7 +32,8 @@ std::optional<std::uint64_t> number(std::string_view s) {
     base = 16;
     s.remove_prefix(2);
   }
-  if (s.empty() || (base == 10 && s.size() > 1 && s.front() == '0')) return std::nullopt;  // octal
+  if (s.empty() || (base == 10 && s.size() > 1 && s.front() == '0'))
+    return std::nullopt;  // octal numbers are not supported
   std::uint64_t value = 0;
   for (char const c : s) {
     unsigned const digit = is_digit(c)              ? static_cast<unsigned>(c - '0')

@@ -74,7 +74,7 @@ class names {
   int scope_ = -1;
   std::unordered_map<std::string_view, variable> variables_;
   std::vector<pending_branch> branches_;
-  std::unordered_map<std::uint64_t, int> rows_;  // of constants
+  std::unordered_map<std::uint64_t, int> rows_;  // rows of the constants
   std::vector<std::uint64_t> constants_;
   std::vector<std::pair<std::string, int>> specials_;
   int registers_ = 0, synchronizations_ = 0;

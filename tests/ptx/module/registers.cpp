@@ -52,8 +52,8 @@ void for_each_register(Instruction& n, F f) {
 }
 
 struct register_use {
-  register_set read;     // before a write in the block
-  register_set written;  // by all lanes
+  register_set read;     // registers read before they are written in the block
+  register_set written;  // registers written by all lanes
 };
 
 register_use use_of(std::vector<instruction> const& code, int first, int end, int registers) {
@@ -109,7 +109,7 @@ std::vector<lifetime> lifetimes(std::vector<instruction> const& code, block_grap
 
 // Poletto and Sarkar, "Linear Scan Register Allocation", without spilling.
 void assign_rows(kernel& k, block_graph const& graph, int virtual_registers) {
-  std::vector<lifetime> const lives = lifetimes(k.code, graph, virtual_registers);
+  std::vector<lifetime> const ranges = lifetimes(k.code, graph, virtual_registers);
   std::vector<int> row(at(virtual_registers), -1);
   int rows = 0;
   for (auto& [name, special] : k.specials) {
@@ -118,15 +118,15 @@ void assign_rows(kernel& k, block_graph const& graph, int virtual_registers) {
   }
   std::vector<int> by_first;
   for (int reg = 0; reg < virtual_registers; ++reg)
-    if (lives[at(reg)].first >= 0 && row[at(reg)] < 0) by_first.push_back(reg);
+    if (ranges[at(reg)].first >= 0 && row[at(reg)] < 0) by_first.push_back(reg);
   std::stable_sort(by_first.begin(), by_first.end(),
-                   [&](int a, int b) { return lives[at(a)].first < lives[at(b)].first; });
+                   [&](int a, int b) { return ranges[at(a)].first < ranges[at(b)].first; });
 
   std::vector<int> free;
-  auto const ends_later = [&](int a, int b) { return lives[at(a)].last > lives[at(b)].last; };
+  auto const ends_later = [&](int a, int b) { return ranges[at(a)].last > ranges[at(b)].last; };
   std::priority_queue<int, std::vector<int>, decltype(ends_later)> busy(ends_later);
   for (int const reg : by_first) {
-    while (!busy.empty() && lives[at(busy.top())].last < lives[at(reg)].first) {
+    while (!busy.empty() && ranges[at(busy.top())].last < ranges[at(reg)].first) {
       free.push_back(row[at(busy.top())]);
       busy.pop();
     }

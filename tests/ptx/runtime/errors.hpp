@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the runtime. A call returns a code, and the thread stores the last one that is no
+// Errors of the runtime. A call returns a code, and the thread stores the last one other than
 // success. After a kernel has crashed, every call returns the same code. An unsupported call ends
-// the process, lest the program assume that it succeeded.
+// the process, so that the program cannot assume that it succeeded.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -32,7 +32,7 @@ T read(unsigned char const* data) {
   return value;
 }
 
-// 90 for `.target sm_90`; 0 if there is none, since the data is no text.
+// Returns 90 for `.target sm_90`; 0 if the data has no target because it is not text.
 int target_of(std::string_view text) {
   constexpr std::string_view target = "\n.target sm_";
   auto const position = text.find(target);

@@ -19,7 +19,7 @@ struct allocation {
   memory_kind kind;
 };
 
-constexpr std::size_t alignment = 512;  // of cudaMalloc
+constexpr std::size_t alignment = 512;  // alignment of cudaMalloc
 constexpr unsigned char garbage = 0xdb;
 constexpr std::size_t max_freed_bytes = std::size_t{256} << 20;
 
@@ -27,7 +27,7 @@ constexpr std::size_t max_freed_bytes = std::size_t{256} << 20;
 struct allocations {
   std::mutex lock;
   std::map<unsigned char const*, allocation> blocks;
-  std::deque<unsigned char const*> freed;  // the oldest first
+  std::deque<unsigned char const*> freed;  // oldest first
   std::size_t used_bytes = 0, freed_bytes = 0;
 
   void free_oldest() {

@@ -28,7 +28,7 @@ struct capture {
   cudaStreamCaptureMode mode;
   std::thread::id thread;
   graph_nodes nodes{};
-  bool invalidated = false;  // by a call that is not allowed during capture
+  bool invalidated = false;  // true after a call that is not allowed during capture
 };
 
 enum class ordering { legacy, blocking, independent };

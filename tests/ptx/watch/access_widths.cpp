@@ -24,7 +24,7 @@ access_widths access_widths_of(std::vector<instruction> const& code) {
     } else if (opcode == "cp") {
       if (n.source_count == 0) continue;
       found.shared = std::min<std::size_t>(found.shared, n.count);
-      found.global = 1;  // it reads as many bytes as a register says
+      found.global = 1;  // a register determines how many bytes are read
       if (n.count == 16) found.shared_lines = true;
     } else if (opcode == "ldmatrix") {
       found.shared_lines = true;

@@ -43,7 +43,7 @@ bool came_before(warp const& w, unsigned lane, reading const& r);
 // Adds this lane as a reader.
 reading with_reader(warp const& w, unsigned lane, reading const& r);
 
-// "thread 3", with the block's rank if the cluster has several blocks.
+// Names a thread: "thread 3", with the block's rank if the cluster has several blocks.
 std::string name_of_thread(warp const& w, unsigned thread);
 // Names a reader other than `thread`, or "several threads".
 std::string name_of_readers(warp const& w, reading const& r, unsigned thread);

@@ -10,7 +10,7 @@ void order::synchronize_lanes(lane_mask converged, moment time) {
     return;
   }
   if (pair_syncs.empty()) pair_syncs.resize(32 * 32);
-  // Every participating lane learns what the others know.
+  // Accesses ordered before one participating lane are now ordered before all of them.
   std::array<moment, 32> known{};
   for (unsigned i = 0; i < 32; ++i)
     if ((converged >> i & 1) != 0)

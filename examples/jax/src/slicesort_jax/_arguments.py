@@ -26,7 +26,7 @@ def lengths(name: str, value: Any) -> Any:
 
 
 def seed(value: Any) -> Any:
-    """Returns two words, low word first. They are an input of the handler, so that a new seed needs no compilation."""
+    """Returns two words, low word first. The seed is an input of the handler, so a new one causes no recompilation."""
     if isinstance(value, (int, np.integer)):
         bits = int(value) % 2**64
         return np.array([bits % 2**32, bits >> 32], np.uint32)

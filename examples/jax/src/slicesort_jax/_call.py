@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of handlers that fold mapped axes into the batch, and operators with gradients."""
+"""Calls handlers, with mapped axes folded into the batch, and defines operators with gradients."""
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Callable, NamedTuple, Sequence
@@ -15,7 +15,7 @@ Policies = tuple[tuple[str, Any], ...]
 
 
 class In(NamedTuple):
-    """An input, or None if it is missing. `axis` is its batch axis; None: all samples share it."""
+    """An input array, or None if it is missing. `axis` is its batch axis; None: all samples share it."""
     array: Any
     axis: int | None = 0
 
@@ -42,8 +42,8 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
          folds: bool = True) -> list[Any]:
     """Calls a handler. An output that is None is not computed, and is None in the result.
 
-    vmap folds the mapped axis into the batch, so that one call does the work of all slices. Slices are called one by one
-    if samples share a mapped array or a gradient, or if results depend on the sample index (`folds` is false)."""
+    vmap folds the mapped axis into the batch, so that one call computes all slices. It makes one call per slice if
+    samples share a mapped array or a gradient, or if results depend on the sample index (`folds` is false)."""
     arrays = [i.array for i in inputs if i.array is not None]
     axes = [i.axis for i in inputs if i.array is not None]
     is_given = [i.array is not None for i in inputs]
@@ -59,14 +59,14 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
         return tuple(r for r, o in zip(results, outputs) if o is not None)
 
     @run.def_vmap
-    def rule(size: int, mapped: Sequence[bool], *arrays: Any) -> tuple[Any, Any]:
+    def run_mapped(size: int, mapped: Sequence[bool], *arrays: Any) -> tuple[Any, Any]:
         if not folds or any(m and axis is None for m, axis in zip(mapped, axes)) or any(
                 o is not None and o.axis is None for o in outputs):
-            results = _one_by_one(run, mapped, arrays)
+            results = _call_per_slice(run, mapped, arrays)
         else:
             folded = iter(_fold(a, axis, m, size) for a, axis, m in zip(arrays, axes, mapped))
             results = call(target, [In(i.array if i.array is None else next(folded), i.axis) for i in inputs],
-                           [o and o._replace(shape=_times(o, size)) for o in outputs], attributes)
+                           [o and o._replace(shape=_folded_shape(o, size)) for o in outputs], attributes)
             results = tuple(_unfold(r, o, size) for r, o in zip(results, outputs) if o is not None)
         return results, (True,) * len(results)
 
@@ -74,7 +74,7 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
     return [None if o is None else next(results) for o in outputs]
 
 
-def _one_by_one(run: Callable[..., Any], mapped: Sequence[bool], arrays: Sequence[Any]) -> Any:
+def _call_per_slice(run: Callable[..., Any], mapped: Sequence[bool], arrays: Sequence[Any]) -> Any:
     def run_slice(slices: list[Any]) -> Any:
         remaining = iter(slices)
         return run(*(next(remaining) if m else a for a, m in zip(arrays, mapped)))
@@ -91,7 +91,7 @@ def _fold(array: Any, axis: int | None, mapped: bool, size: int) -> Any:
     return array.reshape(*array.shape[:axis], size * array.shape[axis + 1], *array.shape[axis + 2:])
 
 
-def _times(out: Out, size: int) -> tuple[int, ...]:
+def _folded_shape(out: Out, size: int) -> tuple[int, ...]:
     return tuple(size * n if axis == out.axis else n for axis, n in enumerate(out.shape))
 
 

@@ -25,8 +25,8 @@ if _cuda_path.exists():
 
 
 def set_num_threads(count: int) -> None:
-    """Sets the number of threads of calls on a CPU, also in compiled functions. The default is the number of processors.
-    Results do not depend on it."""
+    """Sets the number of threads for calls on a CPU, including those in compiled functions. The default is the number
+    of processors. Results do not depend on it."""
     if count < 1:
         raise ValueError(f"the number of threads must be at least 1, is {count}")
     _host.slicesort_set_threads(ctypes.c_uint(count))

@@ -19,7 +19,7 @@ def _bias_axis(q: Any, bias: Any) -> int | None:
 
 
 def _folds(policies: Policies) -> bool:
-    """False with dropout, whose weights depend on the sample index: folding into the batch would change it."""
+    """Returns False with dropout: it depends on the sample index, which folding into the batch would change."""
     return dict(policies)["dropout"] == 0
 
 
@@ -47,13 +47,14 @@ def _backward(policies: Policies, saved: Any, needed: Any, dy: Any) -> Any:
     return (*_gradients(policies, dy, saved, needed[3]), None, None, None)
 
 
-def _pair_forward(save: bool, policies: Policies, *arrays: Any) -> Any:
+def _forward_with_state(save: bool, policies: Policies, *arrays: Any) -> Any:
     y, saved = _forward(True, policies, *arrays)
     return (y, saved[5]), saved
 
 
 _attention = operator(_forward, _backward)
-_attention_with_state = operator(_pair_forward, lambda policies, saved, needed, d: _backward(policies, saved, needed, d[0]))
+_attention_with_state = operator(_forward_with_state,
+                                 lambda policies, saved, needed, d: _backward(policies, saved, needed, d[0]))
 
 
 def _policies(mask: str, scale: float | None, dropout: float) -> Policies:
@@ -66,7 +67,7 @@ def _arrays(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
             None if bias is None else array("bias", bias, _BIAS))
 
 
-def _rest(lengths: Any, query_lengths: Any, dropout: float, seed: Any) -> tuple[Any, ...]:
+def _lengths_and_seed(lengths: Any, query_lengths: Any, dropout: float, seed: Any) -> tuple[Any, ...]:
     if seed is None:
         if dropout > 0:
             raise ValueError("seed is None, must be given beside dropout, another one for every step")
@@ -87,7 +88,7 @@ def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "ful
     `scale` is `channels ** -0.5` if it is None. `dropout` requires a `seed`, which determines the weights that it
     keeps."""
     return _attention(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
-                      *_rest(lengths, query_lengths, dropout, seed))
+                      *_lengths_and_seed(lengths, query_lengths, dropout, seed))
 
 
 def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full",
@@ -96,7 +97,7 @@ def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask:
     """Returns `softmax_attention` and the state that `merge_attention` needs, two numbers per query. No gradient flows
     through the state."""
     y, state = _attention_with_state(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
-                                     *_rest(lengths, query_lengths, dropout, seed))
+                                     *_lengths_and_seed(lengths, query_lengths, dropout, seed))
     return y, jax.lax.stop_gradient(state)
 
 
@@ -107,7 +108,7 @@ def softmax_attention_backward(dy: Any, q: Any, k: Any, v: Any, y: Any, state: A
     """Returns `(dq, dk, dv, dbias)`; dbias is None without a bias. With the merged y and state of `merge_attention` and
     the keys and values of one part, these are the gradients of attention over all parts; sum dq over the parts."""
     saved = (*_arrays(q, k, v, bias), array("y", y, _OUTPUT), array("state", state, _STATE),
-             *_rest(lengths, query_lengths, dropout, seed))
+             *_lengths_and_seed(lengths, query_lengths, dropout, seed))
     return tuple(_gradients(_policies(mask, scale, dropout), array("dy", dy, _OUTPUT), saved, bias is not None))
 
 

@@ -16,14 +16,14 @@ namespace {
 
 using json = nlohmann::ordered_json;  // writes members in the order of their insertion
 
-constexpr std::size_t length_bytes = 8, longest_header = 100'000'000;
+constexpr std::size_t length_bytes = 8, max_header_bytes = 100'000'000;
 constexpr char const* metadata_name = "__metadata__";
 
 std::size_t element_bytes(std::string const& dtype) {
   return dtype == "F32" ? 4 : dtype == "F64" ? 8 : 0;
 }
 // Returns the error of a tensor's metadata, or an empty string.
-std::string fault(stored_tensor const& tensor) {
+std::string error_of(stored_tensor const& tensor) {
   std::string const label = "tensor " + tensor.name;
   std::size_t const element_size = element_bytes(tensor.dtype);
   if (element_size == 0) return label + " is of " + tensor.dtype + ", must be of F32 or F64";
@@ -39,7 +39,7 @@ std::string fault(stored_tensor const& tensor) {
   return count * element_size == tensor.bytes ? "" : label + " has not the bytes of its shape";
 }
 
-// SAX handler of the header. Throws at the first token that violates the format, so that memory is
+// SAX handler for the header. Throws at the first token that violates the format, so that memory is
 // bounded by the number of tensors.
 class header_reader {
  public:
@@ -89,7 +89,7 @@ class header_reader {
   }
 
  private:
-  [[noreturn]] static void fail(std::string const& fault) { throw checkpoint_error(fault); }
+  [[noreturn]] static void fail(std::string const& message) { throw checkpoint_error(message); }
   [[noreturn]] bool misplaced() const {
     fail(in_metadata() ? "metadata must be strings"
                        : "tensor " + tensor_.name +
@@ -105,7 +105,7 @@ class header_reader {
       fail(label + " lies outside the data");
     tensor_.data = data_.data() + offsets_[0];
     tensor_.bytes = static_cast<std::size_t>(offsets_[1] - offsets_[0]);
-    if (std::string const wrong = fault(tensor_); !wrong.empty()) fail(wrong);
+    if (std::string const error = error_of(tensor_); !error.empty()) fail(error);
     file_.tensors.push_back(tensor_);
   }
 
@@ -125,7 +125,7 @@ tensor_file read_tensors(std::string_view file) {
   std::uint64_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;)
     length = length << 8 | static_cast<unsigned char>(file[i]);
-  if (length > longest_header || length > file.size() - length_bytes)
+  if (length > max_header_bytes || length > file.size() - length_bytes)
     throw checkpoint_error("has a header longer than the file or 100 MB");
   std::string_view const header = file.substr(length_bytes, length);
   std::string_view const data = file.substr(length_bytes + length);
@@ -160,7 +160,7 @@ std::string header_of(std::vector<stored_tensor> const& tensors, metadata const&
   for (stored_tensor const& tensor : tensors) {
     if (tensor.name == metadata_name || header.contains(tensor.name))
       throw checkpoint_error("tensor " + tensor.name + " comes twice, or has the metadata's name");
-    if (std::string const wrong = fault(tensor); !wrong.empty()) throw checkpoint_error(wrong);
+    if (std::string const error = error_of(tensor); !error.empty()) throw checkpoint_error(error);
     std::size_t const first = std::exchange(end, end + tensor.bytes);
     header[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {first, end}}};

@@ -48,8 +48,8 @@ inline std::string bytes_of_file(std::string const& path) {
   failure.unless(file != nullptr);
   if (file != nullptr) {
     std::vector<char> block(std::size_t{1} << 16);
-    while (std::size_t const got = std::fread(block.data(), 1, block.size(), file))
-      bytes.append(block.data(), got);
+    while (std::size_t const bytes_read = std::fread(block.data(), 1, block.size(), file))
+      bytes.append(block.data(), bytes_read);
     failure.unless(std::ferror(file) == 0);
     std::fclose(file);
   }
@@ -57,8 +57,8 @@ inline std::string bytes_of_file(std::string const& path) {
   return bytes;
 }
 
-/// Writes the parts to `path.PROCESS.part` and, when they are on the disk, renames it to `path`. A
-/// failed or interrupted write keeps the old file, and several processes may write to one path.
+/// Writes the parts to `path.PID.part`, flushes it to the disk, and renames it to `path`. A failed
+/// or interrupted write keeps the old file, and several processes may write to the same path.
 /// Throws `checkpoint_error`.
 inline void replace_file(std::string const& path, std::vector<std::string_view> const& parts) {
   detail::first_failure failure;

@@ -14,7 +14,7 @@ namespace learning {
 /// Range Arena).
 enum class activation { relu, gelu, gelu_tanh };
 
-/// exp(x) for x <= 0. In float the error is 2 ulp, and results below exp(-87) are 0.
+/// Returns exp(x) for x <= 0. In float the error is 2 ulp, and results below exp(-87) are 0.
 inline double exp_of(double x) { return std::exp(x); }
 inline float exp_of(float x) {
   constexpr float log2_e = 1.44269504f, high = 0.693359375f, low = -2.12194440e-4f;
@@ -34,14 +34,14 @@ inline float exp_of(float x) {
   return x < smallest ? 0 : p * power;
 }
 
-/// Phi(x) of the normal distribution, given exp(-x^2 / 2). In float the error is 1e-7 (Abramowitz
-/// and Stegun, 7.1.26).
+/// Returns Phi(x) of the normal distribution, given exp(-x^2 / 2). In float the error is 1e-7
+/// (Abramowitz and Stegun, 7.1.26).
 inline double normal_probability(double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
-inline float normal_probability(float x, float bell) {
+inline float normal_probability(float x, float gaussian) {
   constexpr float p = 0.3275911f * 0.70710678f;
   float const t = 1 / (1 + p * std::fabs(x));
   float const tail =
-      0.5f * bell * t *
+      0.5f * gaussian * t *
       (0.254829592f +
        t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
   return x < 0 ? tail : 1 - tail;
@@ -59,9 +59,9 @@ value_and_slope<T> relu(T x) {
 template <class T>
 value_and_slope<T> gelu(T x) {
   constexpr T density = T(0.39894228040143267794);  // 1 / sqrt(2 pi)
-  T const bell = exp_of(-x * x / 2);
-  T const p = normal_probability(x, bell);
-  return {x * p, p + x * density * bell};
+  T const gaussian = exp_of(-x * x / 2);
+  T const p = normal_probability(x, gaussian);
+  return {x * p, p + x * density * gaussian};
 }
 template <class T>
 value_and_slope<T> gelu_tanh(T x) {
@@ -73,16 +73,16 @@ value_and_slope<T> gelu_tanh(T x) {
   return {x * p, p + x * e / ((1 + e) * (1 + e)) * scale * (1 + 3 * cubic * x * x)};
 }
 
-/// Computes `y = f(x)` and overwrites x with the slopes.
+/// Computes `y = f(x)` and overwrites x with the derivatives.
 template <class T>
 void activate(context<T>& c, activation f, matrix<T> x, matrix<T> y) {
   c.parallel_rows(x, [&](index_t first, index_t count) {
     auto const apply = [&](auto function) {
       for (index_t r = first; r < first + count; ++r) {
-        T *const from = x.row(r), *const to = y.row(r);
+        T *const x_row = x.row(r), *const y_row = y.row(r);
         for (index_t i = 0; i < x.columns; ++i) {
-          auto const result = function(from[i]);
-          to[i] = result.value, from[i] = result.slope;
+          auto const result = function(x_row[i]);
+          y_row[i] = result.value, x_row[i] = result.slope;
         }
       }
     };

@@ -32,7 +32,7 @@ class dropout {
   }
 
  private:
-  // Takes everything by value: a store to the row could alias a reference and prevent
+  // Takes all arguments by value: a store to the row could alias a reference and prevent
   // vectorization.
   static void drop(random_stream random, std::uint64_t position, std::uint32_t threshold, T scale,
                    T* row, index_t columns) {

@@ -36,23 +36,23 @@ class linear {
       multiply<T>(x.slice(first, count), weights(), result, transposed::b, has_bias());
     });
   }
-  /// Adds to the gradients of W and b. `x` is forward's input.
+  /// Accumulates the gradients of W and b. `x` is forward's input.
   void backward(context<T>& c, matrix<T const> x, matrix<T const> dy) const {
     // The bias follows the weights in memory, so both gradients are one array.
-    c.reduce_rows(x, weight_.size() + bias_.size(),
-                  c.stack.counting() ? nullptr : weight_.gradient(),
-                  [&](index_t first, index_t count, T* part) {
-                    for (index_t done = 0; done < count; done += rows_at_once) {
-                      index_t const row = first + done, rows = std::min(rows_at_once, count - done);
-                      multiply<T>(dy.slice(row, rows), x.slice(row, rows),
-                                  matrix<T>(part, outputs_, inputs_), transposed::a, /*adds*/ true);
-                    }
-                    T* const sums = part + weight_.size();
-                    for (index_t r = first; has_bias() && r < first + count; ++r)
-                      for (index_t i = 0; i < outputs_; ++i) sums[i] += dy.row(r)[i];
-                  });
+    c.reduce_rows(
+        x, weight_.size() + bias_.size(), c.stack.counting() ? nullptr : weight_.gradient(),
+        [&](index_t first, index_t count, T* partial) {
+          for (index_t done = 0; done < count; done += rows_at_once) {
+            index_t const row = first + done, rows = std::min(rows_at_once, count - done);
+            multiply<T>(dy.slice(row, rows), x.slice(row, rows),
+                        matrix<T>(partial, outputs_, inputs_), transposed::a, /*accumulate*/ true);
+          }
+          T* const bias_sums = partial + weight_.size();
+          for (index_t r = first; has_bias() && r < first + count; ++r)
+            for (index_t i = 0; i < outputs_; ++i) bias_sums[i] += dy.row(r)[i];
+        });
   }
-  /// Also computes `dx = dy W`, or `dx += dy W`.
+  /// Also computes `dx = dy W`, or `dx += dy W` if `mode` is accumulate.
   void backward(context<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     backward(c, x, dy);

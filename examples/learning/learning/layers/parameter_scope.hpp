@@ -23,7 +23,7 @@ struct conventions {
   activation hidden = activation::gelu_tanh;
   double norm_epsilon = 1e-6;
   double dropout = 0;
-  double token_deviation = 1, position_deviation = 0.02;  ///< of initial embeddings
+  double token_deviation = 1, position_deviation = 0.02;  ///< sigma of initial embeddings
 
   initializer weight(index_t input_width, index_t output_width) const {
     auto const i = static_cast<double>(input_width), o = static_cast<double>(output_width);

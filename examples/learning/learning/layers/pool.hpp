@@ -21,37 +21,37 @@ class pool {
 
   index_t outputs() const { return kind_ == pooling::flatten ? rows_ * width_ : width_; }
 
-  /// `[batch, rows, width]` -> `[batch, outputs]`. A sample without valid rows gives zeros.
+  /// `[batch, rows, width]` -> `[batch, outputs]`. Samples without valid rows become zeros.
   void forward(context<T>& c, tensor3<T const> x, matrix<T> y) {
     if (kind_ == pooling::max) argmax_ = c.template keep<std::int32_t>(y.rows * width_);
     each_sample(c, y.rows, [&](index_t b) {
-      T const* const from = &x(b, 0, 0);
-      T* const to = y.row(b);
+      T const* const x_rows = &x(b, 0, 0);
+      T* const y_row = y.row(b);
       if (kind_ == pooling::cls || kind_ == pooling::flatten)
-        return void(std::copy_n(from, outputs(), to));
-      std::fill_n(to, width_, T(0));
+        return void(std::copy_n(x_rows, outputs(), y_row));
+      std::fill_n(y_row, width_, T(0));
       index_t const valid = c.valid_rows(b, rows_);
-      if (kind_ == pooling::max) return reduce_max(from, valid, to, argmax_ + b * width_);
+      if (kind_ == pooling::max) return reduce_max(x_rows, valid, y_row, argmax_ + b * width_);
       for (index_t n = 0; n < valid; ++n)
-        for (index_t i = 0; i < width_; ++i) to[i] += from[n * width_ + i];
-      for (index_t i = 0; i < width_; ++i) to[i] *= share(valid);
+        for (index_t i = 0; i < width_; ++i) y_row[i] += x_rows[n * width_ + i];
+      for (index_t i = 0; i < width_; ++i) y_row[i] *= weight(valid);
     });
   }
   /// Writes dx except padding; `flatten` has no padding.
   void backward(context<T>& c, matrix<T const> dy, tensor3<T> dx) const {
     each_sample(c, dy.rows, [&](index_t b) {
-      T const* const from = dy.row(b);
-      T* const to = &dx(b, 0, 0);
+      T const* const dy_row = dy.row(b);
+      T* const dx_rows = &dx(b, 0, 0);
       index_t const valid = c.valid_rows(b, rows_);
-      if (kind_ != pooling::flatten) std::fill_n(to, valid * width_, T(0));
+      if (kind_ != pooling::flatten) std::fill_n(dx_rows, valid * width_, T(0));
       if (kind_ == pooling::cls || kind_ == pooling::flatten)
-        std::copy_n(from, outputs(), to);
+        std::copy_n(dy_row, outputs(), dx_rows);
       else if (kind_ == pooling::max)
         for (index_t i = 0; valid > 0 && i < width_; ++i)
-          to[argmax_[b * width_ + i] * width_ + i] = from[i];
+          dx_rows[argmax_[b * width_ + i] * width_ + i] = dy_row[i];
       else
         for (index_t n = 0; n < valid; ++n)
-          for (index_t i = 0; i < width_; ++i) to[n * width_ + i] = from[i] * share(valid);
+          for (index_t i = 0; i < width_; ++i) dx_rows[n * width_ + i] = dy_row[i] * weight(valid);
     });
   }
 
@@ -63,12 +63,13 @@ class pool {
                              [&](unsigned b) { f(static_cast<index_t>(b)); });
     });
   }
-  static T share(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
-  void reduce_max(T const* from, index_t valid, T* to, std::int32_t* indices) const {
+  // Returns the weight of a row in the mean.
+  static T weight(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
+  void reduce_max(T const* rows, index_t valid, T* maxima, std::int32_t* indices) const {
     for (index_t n = 0; n < valid; ++n)
       for (index_t i = 0; i < width_; ++i)
-        if (n == 0 || from[n * width_ + i] > to[i])
-          to[i] = from[n * width_ + i], indices[i] = static_cast<std::int32_t>(n);
+        if (n == 0 || rows[n * width_ + i] > maxima[i])
+          maxima[i] = rows[n * width_ + i], indices[i] = static_cast<std::int32_t>(n);
   }
 
   pooling kind_;

@@ -76,9 +76,9 @@ class multi_permutation_core {
   ss::index_tensor3 perm_;
 };
 
-/// One permutation for all channels (Sliceformer's paper) or one per channel (its code), equal at
-/// every step and in every layer.
-template <class Form, class T>
+/// One permutation for all channels (Sliceformer's paper) or one per channel (its code), the same
+/// at every step and in every layer.
+template <class Sharing, class T>
 class shuffle_core {
  public:
   using element = T;
@@ -97,7 +97,7 @@ class shuffle_core {
   }
 
  private:
-  ss::shuffle<Form> op_;
+  ss::shuffle<Sharing> op_;
 };
 
 /// Sliceformer, eq. 4.
@@ -107,7 +107,7 @@ template <class T = float>
 using multi_permutation = projected<multi_permutation_core<T>>;
 template <class T = float>
 using max_exchange = projected<max_exchange_core<T>>;
-template <class Form = ss::per_channel, class T = float>
-using shuffle = projected<shuffle_core<Form, T>>;
+template <class Sharing = ss::per_channel, class T = float>
+using shuffle = projected<shuffle_core<Sharing, T>>;
 
 }  // namespace learning::mixers

@@ -44,14 +44,14 @@ class sparse_mix {
     input_ = x, v_ = c.keep(e);
     values_.forward(c, flat(x), flat(v_));
     slope_ = c.keep_rows(flat(x), factors_ * hidden_), value_ = c.keep_rows(slope_, slope_.columns);
-    stack_extents const we{factors_, e.batch, e.length, links_};
-    w_ = {c.keep(we.size()), we};
+    stack_extents const weights_shape{factors_, e.batch, e.length, links_};
+    w_ = {c.keep(weights_shape.size()), weights_shape};
     first_.forward(c, flat(c.embedding), slope_);
     activate(c, function_, slope_, value_);
     for (index_t m = 0; m < factors_; ++m)
       second_[static_cast<std::size_t>(m)].forward(c, hidden_of(value_, m), flat(w_[m]));
-    stack_extents const se = op_.saved_extents(e, we);
-    states_ = {c.keep(se.size()), se};
+    stack_extents const states_shape = op_.saved_extents(e, weights_shape);
+    states_ = {c.keep(states_shape.size()), states_shape};
     auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v_, w_));
     c.compute([&] {
       ss::saved_states<T> const saved = saved_if_training<ss::saved_states<T>>(c, states_);
@@ -61,9 +61,9 @@ class sparse_mix {
   void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
     memory::scope const scope(c.stack);
     extents3 const e = dy.extents();
-    stack_extents const we = w_.extents();
+    stack_extents const weights_shape = w_.extents();
     tensor3<T> const dv = c.scratch(e);
-    tensor_stack<T> const dw(c.scratch(we.size()), we);
+    tensor_stack<T> const dw(c.scratch(weights_shape.size()), weights_shape);
     {
       memory::scope const inner(c.stack);
       auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v_, w_));

@@ -42,13 +42,14 @@ inline int listops_value(std::int32_t op, int* arguments, int count) {
   }
 }
 
-/// Trees with `shortest .. longest` tokens, a digit or two brackets for each operator; the Long
-/// Range Arena's have 501 to 1999. The class is the tree's value.
+/// Trees of `shortest .. longest` tokens: one per digit and two per operator, its name and a
+/// closing bracket. The Long Range Arena's trees have 501 to 1999 tokens. The class is the tree's
+/// value.
 ///
-/// `tree(depth)`, from depth 1, draws an operator with probability 1/4 below depth 10, with 2 to 10
-/// arguments that are drawn before the operator's name; otherwise a digit (the Long Range Arena's
-/// `data/listops.py`). Attempt a of sample s uses random stream `s 2^20 + a`. Attempts repeat until
-/// the length fits.
+/// `tree(depth)`, which starts at depth 1, draws an operator with probability 1/4 if the depth is
+/// below 10, and a digit otherwise. An operator has 2 to 10 arguments, which are drawn before its
+/// name (the Long Range Arena's `data/listops.py`). Attempt a of sample s uses random stream
+/// `s 2^20 + a`. Attempts repeat until the length fits.
 class listops final : public task {
  public:
   struct size_config {

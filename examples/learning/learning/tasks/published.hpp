@@ -119,7 +119,7 @@ class aan final : public loaded_task {
 
 /// The binary version's `data_batch_1.bin` to `data_batch_5.bin` and `test_batch.bin`: records of a
 /// label and the red, green and blue values of 32 x 32 pixels. A sample has 1024 gray tokens, 0 to
-/// 255. TensorFlow's conversion: weights .2989, .587 and .114 of values up to 1, times 255.5,
+/// 255, converted as in TensorFlow: weights .2989, .587 and .114 of values up to 1, times 255.5,
 /// truncated.
 class cifar10 final : public loaded_task {
  public:

@@ -17,7 +17,8 @@ struct synthetic_size {
   std::uint64_t seed = 1;
   index_t training_samples = 100000, test_samples = 5000;
 
-  /// Random stream of a sample. Streams of test samples follow those of all training samples.
+  /// Returns the random stream of a sample. Streams of test samples follow those of all training
+  /// samples.
   random_stream stream(split subset, index_t number) const {
     index_t const first = subset == split::test ? first_test_sample : 0;
     return {seed, static_cast<std::uint64_t>(first + number)};
@@ -40,7 +41,7 @@ struct two_positions {
 
 /// Row i is `(x_i, mark_i)`, with x uniform in (-1, 1] and marks of 1 at two positions p and q. The
 /// target is `0.5 + (x_p + x_q) / 4`, correct with an error below 0.04 (Paramixer, section 4.1 and
-/// `synth_data_generation.py`). A constant 0.5 is correct for 15.36 %.
+/// `synth_data_generation.py`). A constant output of 0.5 is correct for 15.36 % of them.
 class adding final : public task {
  public:
   explicit adding(synthetic_size size) : size_(size) {
@@ -97,7 +98,7 @@ class temporal_order final : public task {
 };
 
 /// Random bytes 1 .. 255 and a random class of two, in the shape of the Long Range Arena's text
-/// task (Sliceformer, table 3). For speed only: there is nothing to learn.
+/// task (Sliceformer, table 3). Only measures speed: there is nothing to learn.
 class noise final : public task {
  public:
   explicit noise(synthetic_size size) : size_(size) {}

@@ -24,7 +24,7 @@ inline std::string whole_file(std::filesystem::path const& path, std::string con
   }
 }
 
-/// Throws the error of a line.
+/// Throws a `task_error` that names the file and the line.
 [[noreturn]] inline void refuse_line(std::filesystem::path const& path, index_t number,
                                      std::string const& requirement) {
   throw task_error(path.string() + ", line " + std::to_string(number) + ": " + requirement);
@@ -51,10 +51,10 @@ void each_line(std::string_view text, F const& f) {
   }
 }
 
-/// Samples of tokens, stored consecutively.
+/// Token sequences with labels, stored consecutively.
 class token_samples {
  public:
-  /// Adds a sample. `add(tokens)` appends its tokens; those past `longest` are removed.
+  /// Adds a sample. `add(tokens)` appends its tokens, which are truncated to `longest`.
   template <class Add>
   void sample_of(std::int32_t label, index_t longest, Add const& add) {
     std::size_t const first = tokens_.size();

@@ -21,43 +21,43 @@ MOMENTS = ("adam.m.", "adam.v.")
 
 def load(path: str | os.PathLike) -> Encoder:
     """Returns the model of a checkpoint, on the CPU and in evaluation mode. Raises a ValueError if
-    tensors are missing or do not fit."""
-    with opened(path) as file:
+    tensors are missing or have the wrong shape or dtype."""
+    with open_checkpoint(path) as file:
         settings = settings_in(file)
         count = len(parameters_in(file))
-        for name in ("layers", "factors"):  # each has at least one tensor
+        for name in ("layers", "factors"):  # each of them has at least one tensor
             if getattr(settings, name) > count:
                 number = getattr(settings, name)
                 raise ValueError(f"{name} is {number}, and there are {count} tensors")
         with torch.device("meta"):  # allocates nothing: sizes are not checked yet
             require_same(encoder_of(settings), file)
         model = encoder_of(settings)
-        fill(model, file)
+        load_parameters(model, file)
     return model.eval()
 
 
 def load_into(model: Encoder, path: str | os.PathLike) -> None:
     """Reads the parameters of a checkpoint into a model with the same names and shapes. Raises a
     ValueError as `load` does, and then leaves the model unchanged."""
-    with opened(path) as file:
-        fill(model, file)
+    with open_checkpoint(path) as file:
+        load_parameters(model, file)
 
 
 def settings_of(path: str | os.PathLike) -> Settings:
     """Returns the settings of the run that wrote a checkpoint."""
-    with opened(path) as file:
+    with open_checkpoint(path) as file:
         return settings_in(file)
 
 
 @contextmanager
-def opened(path: str | os.PathLike) -> Iterator[Any]:
+def open_checkpoint(path: str | os.PathLike) -> Iterator[Any]:
     """Opens a file, and adds its name to error messages."""
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             yield file
     except SafetensorError as error:
         raise ValueError(f"{os.fspath(path)} is no safetensors file: {error}") from error
-    except (ValueError, RuntimeError, MemoryError) as error:  # torch's, for sizes that are too large
+    except (ValueError, RuntimeError, MemoryError) as error:  # raised by torch for sizes that are too large
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 
@@ -81,22 +81,22 @@ def parameters_in(file: Any) -> set[str]:
 def require_same(model: Encoder, file: Any) -> None:
     """Raises a ValueError if the file's tensors are not those of the model."""
     parameters, found = model.state_dict(), parameters_in(file)
-    complaints = []
+    errors = []
     for name, parameter in parameters.items():
         expected = list(parameter.shape)
         if name not in found:
-            complaints.append(f"has no tensor {name}, {expected}")
+            errors.append(f"has no tensor {name}, {expected}")
         elif (shape := list(file.get_slice(name).get_shape())) != expected:
-            complaints.append(f"has {name} of shape {shape}, must be {expected}")
+            errors.append(f"has {name} of shape {shape}, must be {expected}")
         elif (dtype := file.get_slice(name).get_dtype()) != "F32":
-            complaints.append(f"has {name} of dtype {dtype}, must be F32")
+            errors.append(f"has {name} of dtype {dtype}, must be F32")
     for name in sorted(found - parameters.keys()):
-        complaints.append(f"has a tensor {name}, which the model does not have")
-    if complaints:
-        raise ValueError("; ".join(complaints))
+        errors.append(f"has a tensor {name}, which the model does not have")
+    if errors:
+        raise ValueError("; ".join(errors))
 
 
-def fill(model: Encoder, file: Any) -> None:
+def load_parameters(model: Encoder, file: Any) -> None:
     require_same(model, file)
     with torch.no_grad():
         for name, parameter in model.state_dict().items():

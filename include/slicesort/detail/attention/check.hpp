@@ -16,7 +16,7 @@ inline constexpr axis_names head_axes{"batch", "heads", "length", "channels"},
     pair_axes{"batch", "heads", "queries", "keys"},
     number_axes{"batch", "heads", "queries", "numbers"};
 
-// Description of a tensor, with its shape by the names of attention's axes.
+// Description of a tensor whose axes have the names of the attention axes.
 struct attention_view : view_info {
   extents4 shape;
 };
@@ -39,7 +39,7 @@ bool is_omitted(tensor4<T> v) {
   return v.data() == nullptr && v.extents() == extents4{};
 }
 
-// Checks that two axes, maybe of different names, are equally long.
+// Checks that two axes, whose names may differ, have the same extent.
 inline void check_axis(checker& c, view_info const& view, char const* axis, index_t extent,
                        view_info const& like, char const* other_axis, index_t expected) {
   if (extent != expected)
@@ -47,12 +47,12 @@ inline void check_axis(checker& c, view_info const& view, char const* axis, inde
            static_cast<long long>(extent), static_cast<long long>(expected), like.name, other_axis);
 }
 
-// Checks that `view` has the batch and heads of `like`.
+// Checks that `view` has the same batch and heads as `like`.
 inline void check_heads(checker& c, attention_view const& view, attention_view const& like) {
   c.extent(view, "batch", view.shape.batch, like.name, like.shape.batch);
   c.extent(view, "heads", view.shape.heads, like.name, like.shape.heads);
 }
-// Checks that `view` has a row per row of `rows`, of the width of `width`, and the heads of `like`.
+// Checks that `view` has as many rows as `rows`, the width of `width`, and the heads of `like`.
 inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
                        attention_view const& rows, attention_view const& width,
                        char const* width_axis) {
@@ -67,7 +67,7 @@ inline void check_rows(checker& c, attention_view const& view, attention_view co
   check_rows(c, view, like, rows, width, width.axes.channels);
 }
 
-// Checks a factor or summand of sums of type A. The limit leaves room for the constants that it is
+// Checks a factor or addend of sums of type A. The limit leaves room for the constants that it is
 // multiplied by.
 template <class A>
 void check_number(checker& c, char const* name, double number) {
@@ -92,7 +92,7 @@ struct attention_info {
         has{!other.written || !is_omitted(queries), !other.written || !is_omitted(keys),
             !other.written || !is_omitted(values), has_other} {}
 
-  // Calls f(view) for the tensors that the caller passed.
+  // Calls f(view) for each tensor that the caller passed.
   template <class F>
   void for_each(F const& f) const {
     attention_view const* const views[] = {&q, &k, &v, &extra};
@@ -113,7 +113,7 @@ inline void check_inputs(checker& c, attention_info const& inputs,
   c.lengths("query_lengths", lengths.queries, inputs.q.shape.batch, inputs.q.shape.length);
 }
 
-// Shapes that follow from those of q and v. The caller checks y, after its other arguments.
+// Shapes implied by those of q and v. The caller checks y after its other arguments.
 struct attention_shapes {
   attention_view q, k, v, y;
 
@@ -135,7 +135,7 @@ struct attention_shapes {
   }
 };
 
-// Checks y or dy: a row of v's width for each row of q.
+// Checks y or dy, which has one row per query, as wide as the rows of v.
 inline void check_output(checker& c, attention_view const& y, attention_info const& inputs) {
   c.view(y);
   check_rows(c, y, inputs.q, inputs.q, inputs.v);
@@ -153,7 +153,7 @@ inline void check_gradients(checker& c, attention_info const& grads, attention_i
   check_like(grads.has[2], grads.v, inputs.v);
 }
 
-// Checks that gradients overlap neither each other, the inputs, nor `others`.
+// Checks that gradients do not overlap each other, the inputs or `others`.
 template <class... View>
 void check_overlaps(checker& c, attention_info const& grads, attention_info const& inputs,
                     View const&... others) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A head of a sample, as host tasks see it.
+// One head of a sample, as host tasks use it.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -13,13 +13,13 @@ SLICESORT_DETAIL_BEGIN
 
 struct attention_head {
   index_t pair, sample, head;
-  index_t queries, keys;  // valid ones
+  index_t queries, keys;  // valid queries and keys
   index_t all_keys;
 
-  attention_head(attention_lengths const& lengths, attention_sizes const& s, index_t number)
-      : pair(number),
-        sample(number / s.heads),
-        head(number % s.heads),
+  attention_head(attention_lengths const& lengths, attention_sizes const& s, index_t index)
+      : pair(index),
+        sample(index / s.heads),
+        head(index % s.heads),
         queries(valid_rows(lengths.queries, sample, s.queries)),
         keys(valid_rows(lengths.keys, sample, s.keys)),
         all_keys(s.keys) {}

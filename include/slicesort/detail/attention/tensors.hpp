@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes, lengths, heads and saved row statistics of attention.
+// Sizes, lengths, head indices and saved row statistics of attention.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,7 +11,7 @@ SLICESORT_DETAIL_BEGIN
 
 struct attention_sizes {
   index_t batch, heads, queries, keys;
-  index_t channels, values;  // of q and k; of v and y
+  index_t channels, values;  // channels of q and k; channels of v and y
 
   attention_sizes() = default;
   SLICESORT_HD constexpr attention_sizes(extents4 q, extents4 v)
@@ -22,9 +22,9 @@ struct attention_sizes {
         channels(q.channels),
         values(v.channels) {}
 
-  // Number of heads of all samples.
+  // Number of heads in all samples.
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }
-  // True if the tensors are empty, whatever their channels.
+  // True if the tensors are empty for any number of channels.
   constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
 };
 
@@ -43,7 +43,7 @@ SLICESORT_HD T* first_of(tensor4<T> t, head_index head) {
   return t.data() + head.sample * s.batch + head.head * s.heads;
 }
 
-// Softmax statistics of a query: its maximum score, and the sum of exponentials relative to it.
+// Softmax statistics of a query: maximum score, and sum of exponentials relative to it.
 template <class A>
 struct row_statistics {
   A max, sum;
@@ -60,7 +60,8 @@ SLICESORT_HD_INLINE void save_statistics(tensor4<A> const& state, head_index hea
   state(head.sample, head.head, row, 1) = stats.sum;
 }
 
-// Minus infinity, from its bits: with -ffast-math the compiler may assume that there is none.
+// Minus infinity, built from its bits, because with -ffast-math the compiler may assume that there
+// are no infinities.
 template <class A>
 SLICESORT_HD_INLINE A minus_infinity() {
   return bit_cast<A>(static_cast<bits_t<A>>(sign_bit<bits_t<A>> | dtype_traits<A>::infinity));

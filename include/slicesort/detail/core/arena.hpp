@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bump allocator for workspaces. An arena without memory only counts bytes, so the same code
-// computes the size of a workspace and divides it up.
+// computes the size of a workspace and lays it out.
 //
 // This code is a *layout*: a struct of pointers whose constructor takes an arena, followed by the
 // parameters that determine the sizes.
@@ -28,8 +28,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Number of elements or bytes, in saturating arithmetic: an overflow yields 2^64 - 1, for which no
-// workspace is large enough.
+// Number of elements or bytes with saturating arithmetic: an overflow yields 2^64 - 1, which
+// exceeds every workspace.
 class amount {
  public:
   static constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
@@ -70,7 +70,7 @@ class arena {
     return has_memory_ && count.number() != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
   }
 
-  // Allocates two layouts in the same bytes, for uses that do not overlap in time.
+  // Allocates two layouts in the same bytes. They must not be in use at the same time.
   template <class First, class Second>
   void overlap(First const& first, Second const& second) {
     arena other = *this;
@@ -79,9 +79,9 @@ class arena {
     if (other.used_ > used_) used_ = other.used_;
   }
 
-  // Bytes allocated so far, in memory that starts on a cache line.
+  // Number of bytes allocated so far, for memory that starts on a cache line.
   std::size_t aligned_bytes() const { return used_; }
-  // Bytes allocated so far, plus padding to align memory that starts at any address.
+  // Number of bytes allocated so far plus padding, for memory that starts at any address.
   std::size_t bytes() const {
     // nvcc 13.0 drops the parentheses of `amount(used_) + (alignment - 1)`.
     return used_ == 0 ? 0 : (amount(used_) + amount(alignment - 1)).number();

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a build: it differs between units whose code or layouts differ, so that the linker
-// never takes a function of one unit for another unit's.
+// SLICESORT_BUILD, an inline namespace that encodes the compiler settings. Translation units with
+// different settings get different symbols, so the linker never merges their functions.
 //
-// Operators, backends and all that is private live in `slicesort::SLICESORT_BUILD`. Types that
-// units exchange (views, policies, errors) live in `slicesort::v0`, the same for every compiler;
-// their functions bear the build as an ABI tag, which is part of a function's symbol but of no
-// type.
+// Operators, backends and internal code live in `slicesort::SLICESORT_BUILD`. Types that
+// translation units exchange (views, policies, errors) live in `slicesort::v0`, which is the same
+// for every compiler. Their functions carry SLICESORT_BUILD as an ABI tag, which changes the symbol
+// and leaves the types alone.
 #pragma once
 
 #if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
 #  error "slicesort: needs C++17 or later: compile with -std=c++17."
-#  include <C++17>  // There is none: it ends the compilation before hundreds of other errors.
+#  include <C++17>  // Missing on purpose: stops before follow-up errors.
 #elif defined(min) || defined(max)
 #  error "slicesort: min and max must not be macros: define NOMINMAX before <windows.h>."
-#  include <NOMINMAX>  // likewise
+#  include <NOMINMAX>  // Missing on purpose, as above.
 #endif
 
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
@@ -22,15 +22,15 @@
 #  define SLICESORT_EXCEPTIONS 0
 #endif
 
-// GCC and Clang have GNU vector extensions. Other compilers take the plain loops of `portable`.
+// GCC and Clang have GNU vector extensions. Other compilers fall back to the scalar `portable`
+// loops.
 #if defined(__GNUC__) && !defined(__CUDACC__) && !defined(SLICESORT_NO_VECTOR_EXTENSIONS)
 #  define SLICESORT_GNU_VECTORS 1
 #else
 #  define SLICESORT_GNU_VECTORS 0
 #endif
 
-// AVX512-BF16, an extension that some processors with AVX-512 have, is known to the compiler's test
-// of the processor and to its assembler.
+// True if the compiler can detect and assemble AVX512-BF16.
 #if SLICESORT_GNU_VECTORS && defined(__x86_64__) && \
     (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 11)
 #  define SLICESORT_BFLOAT16_PAIRS 1
@@ -41,21 +41,21 @@
 #define SLICESORT_PP_CAT_(a, b) a##b
 #define SLICESORT_PP_CAT(a, b) SLICESORT_PP_CAT_(a, b)
 
-// v0_host, or for nvcc the list of at most 24 architectures: v0_sm_8001200 for 800 and 1200. No two
-// lists are alike: a number of four digits begins with 1, one of three does not.
+// v0_host, or for nvcc the list of at most 24 architectures: v0_sm_8001200 for 800 and 1200. The
+// encoding is unambiguous: four-digit numbers start with 1, three-digit numbers do not.
 #if defined(__CUDACC__) && defined(__CUDA_ARCH_LIST__)
 #  define SLICESORT_PP_SM_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, \
                            ...)                                                                    \
     v0_sm_##a##b##c##d##e##f##g##h##i##j##k##l##m##n##o##p##q##r##s##t##u##v##w##x
 #  define SLICESORT_PP_SM(...) SLICESORT_PP_SM_(__VA_ARGS__)
-#  define SLICESORT_PP_BACKEND \
+#  define SLICESORT_PP_ARCHITECTURE \
     SLICESORT_PP_SM(__CUDA_ARCH_LIST__, , , , , , , , , , , , , , , , , , , , , , , , )
 #elif SLICESORT_GNU_VECTORS && defined(__x86_64__) && !SLICESORT_BFLOAT16_PAIRS
-#  define SLICESORT_PP_BACKEND v0_host_no_bf16
+#  define SLICESORT_PP_ARCHITECTURE v0_host_no_bf16
 #elif SLICESORT_GNU_VECTORS
-#  define SLICESORT_PP_BACKEND v0_host
+#  define SLICESORT_PP_ARCHITECTURE v0_host
 #else
-#  define SLICESORT_PP_BACKEND v0_host_plain
+#  define SLICESORT_PP_ARCHITECTURE v0_host_plain
 #endif
 
 #if defined(__clang__)
@@ -70,14 +70,15 @@
 #  define SLICESORT_PP_EXCEPTIONS _noexcept
 #endif
 
-// 1 if a macro is defined as 1, else 0: only PLACEHOLDER_1 expands, to one more argument.
+// Expands to 1 if a macro is defined as 1, else to 0. Only PLACEHOLDER_1 expands, which shifts the
+// arguments by one.
 #define SLICESORT_PP_PLACEHOLDER_1 0,
 #define SLICESORT_PP_SECOND(first, second, ...) second
 #define SLICESORT_PP_BIT_OF(placeholder) SLICESORT_PP_SECOND(placeholder 1, 0, 0)
 #define SLICESORT_PP_BIT_(value) SLICESORT_PP_BIT_OF(SLICESORT_PP_PLACEHOLDER_##value)
 #define SLICESORT_PP_BIT(macro) SLICESORT_PP_BIT_(macro)
 
-// The bits of four macros as a hexadecimal digit.
+// Packs four 0/1 macros into a hexadecimal digit.
 #define SLICESORT_PP_HEX_0000 0
 #define SLICESORT_PP_HEX_0001 1
 #define SLICESORT_PP_HEX_0010 2
@@ -102,7 +103,7 @@
 #define SLICESORT_PP_CAT4_(a, b, c, d) a##b##c##d
 #define SLICESORT_PP_CAT4(a, b, c, d) SLICESORT_PP_CAT4_(a, b, c, d)
 
-// Instructions that the compiler may use unasked in the whole unit.
+// Instruction set extensions enabled for the whole translation unit.
 #if defined(__x86_64__) || defined(__i386__)
 #  define SLICESORT_PP_ISA                                                                 \
     SLICESORT_PP_CAT4(                                                                     \
@@ -143,24 +144,24 @@
 #  define SLICESORT_PP_INSTRUCTIONS
 #endif
 
-// Liberties that -ffast-math, or a part of it, gives the compiler.
-#define SLICESORT_PP_MATH                                                                         \
+// Floating-point optimizations enabled by -ffast-math or one of its sub-flags.
+#define SLICESORT_PP_MATH_FLAGS                                                                   \
   SLICESORT_PP_CAT(SLICESORT_PP_HEX(__FAST_MATH__, __FINITE_MATH_ONLY__, __ASSOCIATIVE_MATH__,    \
                                     __RECIPROCAL_MATH__),                                         \
                    SLICESORT_PP_HEX(__NO_SIGNED_ZEROS__, __NO_TRAPPING_MATH__, __NO_MATH_ERRNO__, \
                                     __ROUNDING_MATH__))
-#if SLICESORT_PP_CAT(0x, SLICESORT_PP_MATH) != 0
-#  define SLICESORT_PP_LIBERTIES SLICESORT_PP_CAT(_math_, SLICESORT_PP_MATH)
+#if SLICESORT_PP_CAT(0x, SLICESORT_PP_MATH_FLAGS) != 0
+#  define SLICESORT_PP_FAST_MATH SLICESORT_PP_CAT(_math_, SLICESORT_PP_MATH_FLAGS)
 #else
-#  define SLICESORT_PP_LIBERTIES
+#  define SLICESORT_PP_FAST_MATH
 #endif
 
 #define SLICESORT_BUILD                                                                \
-  SLICESORT_PP_CAT(SLICESORT_PP_BACKEND,                                               \
+  SLICESORT_PP_CAT(SLICESORT_PP_ARCHITECTURE,                                          \
                    SLICESORT_PP_CAT4(SLICESORT_PP_COMPILER, SLICESORT_PP_INSTRUCTIONS, \
-                                     SLICESORT_PP_LIBERTIES, SLICESORT_PP_EXCEPTIONS))
+                                     SLICESORT_PP_FAST_MATH, SLICESORT_PP_EXCEPTIONS))
 
-// Goes before every function of `slicesort::v0`.
+// Required on every function of `slicesort::v0`.
 #if defined(__GNUC__)
 #  define SLICESORT_PP_TEXT_(name) #  name
 #  define SLICESORT_PP_TEXT(name) SLICESORT_PP_TEXT_(name)
@@ -169,7 +170,7 @@
 #  define SLICESORT_ABI_TAG
 #endif
 
-// Namespaces of types that units exchange, of the operators, and of all that is private.
+// Namespaces of types that translation units exchange, of the operators, and of internal code.
 #define SLICESORT_TYPES_BEGIN \
   namespace slicesort {       \
   inline namespace v0 {

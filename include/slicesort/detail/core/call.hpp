@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by all operators: converts the caller's views, checks a call and runs it. Includes the
-// public headers whose types are in the signatures of every operator.
+// Code that all operators share: converts the caller's views, checks a call and runs it. Includes
+// the public headers that every operator's signatures need.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -36,7 +36,7 @@ auto input(X const& x) {
 }
 
 // Converts an input that must have elements T. Returns the right type even for a wrong argument, so
-// that the static_assert is the only error of the compiler.
+// the static_assert is the only compiler error.
 template <class T, template <class> class Tensor, class U>
 Tensor<T const> of_element(Tensor<U const> view) {
   static_assert(std::is_same_v<T, U>,
@@ -51,7 +51,7 @@ tensor3<T const> input_of(X const& x) {
   return of_element<T>(input(x));
 }
 
-// True for a view that can be an output of elements T; otherwise a static_assert fails.
+// Returns true if the view can be an output of elements T; otherwise a static_assert fails.
 template <class T, class View>
 constexpr bool is_output() {
   constexpr bool writable = !std::is_const_v<typename View::element_type>;
@@ -70,8 +70,8 @@ tensor3<T> output(Y const& y) {
     return {};
 }
 
-// The same for stacks, [factors or states, batch, length, channels]; a view of rank 3 is a stack of
-// one.
+// Conversions for stacks, [factors or states, batch, length, channels]. A view of rank 3 is a stack
+// of one tensor.
 template <class X>
 auto input_stack(X const& x) {
   using view = view_of_stack_t<X>;
@@ -91,7 +91,7 @@ tensor_stack<T> output_stack(Y const& y) {
     return {};
 }
 
-// The same for attention, [batch, heads, length, channels].
+// Conversions for attention, [batch, heads, length, channels].
 template <class T, class X>
 tensor4<T const> input_heads_of(X const& x) {
   using view = view_of_heads_t<X>;
@@ -107,7 +107,7 @@ tensor4<T> output_heads(Y const& y) {
     return {};
 }
 
-// Checks the input and output of a call that moves rows: one shape, no partial overlap.
+// Checks the input and output of a call that moves rows: equal shapes, no partial overlap.
 inline void check_transfer(checker& c, view_info const& source, view_info const& target,
                            tensor1<index_t const> lengths) {
   c.view(source);
@@ -118,7 +118,7 @@ inline void check_transfer(checker& c, view_info const& source, view_info const&
   c.rows_countable(source);
 }
 
-// Checks the saved permutation of such a call.
+// Checks the saved permutation of a call that moves rows.
 inline void check_permutation(checker& c, view_info const& perm, view_info const& source,
                               view_info const& target) {
   c.view(perm);
@@ -165,8 +165,8 @@ template <class Params>
 auto describe_transfer(Params const& params) -> decltype(params.dx.data(), transfer_info{}) {
   return {describe("dy", params.dy, false), describe("dx", params.dx, true)};
 }
-// Checks the views and lengths of such a call. Returns the descriptions of its input and output,
-// for the operator's other rules.
+// Checks the views and lengths of a call that moves rows. Returns the descriptions of its input and
+// output for further checks by the operator.
 template <class Params>
 transfer_info check_transfer(checker& c, Params const& params) {
   transfer_info const info = describe_transfer(params);
@@ -198,8 +198,8 @@ std::size_t planned_bytes(Exec const& exec, typename Op::shape const& shape) {
   return counting.bytes();
 }
 
-// Returns the bytes of workspace after rules(checker) and the rules of the backend, which are those
-// of the call, word for word.
+// Returns the bytes of workspace after rules(checker) and the rules of the backend. The call
+// applies the same rules.
 template <class Op, class T, class Exec, class Rules>
 outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
                                    typename Op::shape const& shape, Rules const& rules) {
@@ -215,12 +215,12 @@ outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
   }
 }
 
-// Base of operators whose workspace depends on the shape of x alone.
+// Base class of operators whose workspace depends on the shape of x alone.
 template <class Op>
 class sized_by_shape {
  public:
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
-  /// shape that every call refuses is refused here.
+  /// shape that every call rejects is rejected here.
   template <class T, class Exec>
   static outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
     return detail::workspace_bytes<Op, T>(exec, Op::workspace_bytes_name, x, [&](checker& c) {
@@ -235,9 +235,9 @@ class sized_by_shape {
   SLICESORT_REFUSE_OTHER_SIZES;
 };
 
-// Checks a call and runs it: first rules(checker) of its arguments, then the rules of the backend,
-// last the memory, whose size depends on the arguments. Memory that can grow does so only if
-// nothing else is wrong. A call that writes nothing ends here, whatever its other extents.
+// Checks a call and runs it. Applies rules(checker) to the arguments, then the rules of the
+// backend, and checks the workspace last, because its size depends on the arguments. A growable
+// workspace grows only if all other checks pass. Returns early if the call writes nothing.
 template <class Op, class Exec, class Params, class Rules>
 outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rules const& rules) {
   using T = typename Params::element;
@@ -246,14 +246,14 @@ outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rul
   rules(c);
   backend::check(policy_of(exec), c);
   c.lengths_apart();
-  std::size_t const need = c.ok() ? planned_bytes<Op, T>(policy_of(exec), params.shape()) : 0;
+  std::size_t const required = c.ok() ? planned_bytes<Op, T>(policy_of(exec), params.shape()) : 0;
   if constexpr (is_dry_run<Exec>) {
-    if (memory.grow == nullptr) c.memory(memory, need);
+    if (memory.grow == nullptr) c.memory(memory, required);
     return c.result();
   } else {
-    if (memory.grow != nullptr && c.ok() && c.writes() && memory.bytes < need)
-      memory = memory.grow(memory.owner, need);
-    if (memory.grow == nullptr || c.writes()) c.memory(memory, need);
+    if (memory.grow != nullptr && c.ok() && c.writes() && memory.bytes < required)
+      memory = memory.grow(memory.owner, required);
+    if (memory.grow == nullptr || c.writes()) c.memory(memory, required);
     enforce(c.result());
     if (!c.writes()) return;
     if constexpr (std::is_same_v<Params, typename Op::template forward<T>>)
@@ -262,7 +262,7 @@ outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rul
       backend::backward(exec, params, memory);
   }
 }
-// The same for a call of x -> y without rules of its own.
+// Checks and runs a call of x -> y that has no rules of its own.
 template <class Op, class Exec, class Params>
 outcome<Exec> call(Exec const& exec, Params const& params, workspace memory) {
   return call<Op>(exec, params, memory, [&](checker& c) { check_transfer(c, params); });

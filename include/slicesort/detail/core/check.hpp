@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of an operator's arguments, done before anything is written. A checker records the first
-// violation; its message names the argument, its value and the required one.
+// Checks of an operator's arguments before anything is written. A checker records the first
+// violation. The message names the argument, its value and the required value.
 #pragma once
 
 #include <slicesort/detail/core/overlap.hpp>
@@ -22,14 +22,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The number of lengths in memory: one if all samples share it by a stride of 0.
+// Number of lengths in memory: 1 if all samples share one by a stride of 0.
 inline index_t distinct_lengths(tensor1<index_t const> lengths) {
   return lengths.stride() == 0 && lengths.size() > 1 ? 1 : lengths.size();
 }
 
 class checker {
  public:
-  // `reads_memory`: true if the values of the lengths can be read here.
+  // `reads_memory`: true if this thread can read the lengths.
   explicit checker(char const* op, bool reads_memory = true)
       : op_(op), reads_memory_(reads_memory) {}
 
@@ -38,7 +38,7 @@ class checker {
   status const& result() const { return status_; }
   bool ok() const { return static_cast<bool>(status_); }
 
-  // Records the first failure. `format` follows printf and starts at the argument's name.
+  // Records the first failure. `format` is a printf format that starts with the argument's name.
 #if defined(__GNUC__)
   __attribute__((format(printf, 3, 4)))
 #endif
@@ -59,34 +59,34 @@ class checker {
     if (ok()) status_ = v;
   }
 
-  // Checks a single view: extents are not negative; their product and every offset fit in 2^63
-  // bytes; used strides are positive, or 0 in inputs; elements of outputs are distinct; data is
-  // aligned and not null.
+  // Checks a single view: extents are not negative; their product and all offsets stay below 2^63
+  // bytes; used strides are positive (0 is allowed in inputs); elements of outputs are distinct;
+  // the data pointer is aligned and not null.
   void view(view_info const& v) {
     shape(v);  // first: the strides of an invalid shape may have overflowed
     if (!ok() || v.extents.empty()) return;
-    for (axis_info const& axis : axes_of(v)) step(v, axis);
+    for (axis_info const& axis : axes_of(v)) check_stride(v, axis);
     if (!ok()) return;
     if (v.data == nullptr)
       fail(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
-    aligned(v);
+    check_alignment(v);
     index_t span = 0;
     bool fits = true;
     for (axis_info const& axis : axes_of(v))
       fits = fits && multiply_add(axis.extent - 1, axis.stride, span);
     if (!fits || span >= max_index / v.element_bytes)
-      too_large(v);
+      fail_too_large(v);
     else if (v.written)
-      distinct_elements(v);
+      check_distinct(v);
     if (ok()) tensors_.add(v);
   }
 
-  // Checks the extents of a view. Rejects large ones even beside an extent of 0, because backends
-  // multiply subsets of the extents.
+  // Checks the extents of a view. Rejects large extents even if another extent is 0, because
+  // backends multiply subsets of the extents.
   void shape(view_info const& v) {
-    for (axis_info const& axis : axes_of(v)) not_negative(v, axis);
-    if (!ok() || few_elements(v.extents)) return;
-    if (!v.extents.empty()) return too_large(v);
+    for (axis_info const& axis : axes_of(v)) check_sign(v, axis);
+    if (!ok() || has_few_elements(v.extents)) return;
+    if (!v.extents.empty()) return fail_too_large(v);
     fail(error_kind::argument,
          "%s %s has extents whose product without those of 0 is above 2^57, must have smaller ones",
          v.name, shape_of(v).text);
@@ -97,7 +97,7 @@ class checker {
     extent(v, v.axes.length, v.extents.length, other, expected.length);
     extent(v, v.axes.channels, v.extents.channels, other, expected.channels);
   }
-  // Checks the extent of one axis; `other` names the argument or number that it must equal.
+  // Checks the extent of one axis. `other` names the argument or number that it must equal.
   void extent(view_info const& v, char const* axis, index_t actual, char const* other,
               index_t expected) {
     if (actual != expected)
@@ -118,7 +118,7 @@ class checker {
            static_cast<long long>(length));
   }
 
-  // Checks that rows can be numbered in 32 bits, as backends do.
+  // Checks that row numbers fit in 32 bits, which backends use.
   void rows_countable(view_info const& v) {
     index_t const largest = index_t{1} << 31;
     if (v.extents.length > largest)
@@ -132,14 +132,14 @@ class checker {
            static_cast<long long>(actual), static_cast<long long>(expected), other);
   }
 
-  // Checks that two views share no element; `in_place` also accepts identical views.
+  // Checks that two views share no element. With `in_place`, accepts identical views too.
   void no_overlap(view_info const& a, view_info const& b, bool in_place = false,
                   error_kind kind = error_kind::argument);
 
   void lengths(tensor1<index_t const> lengths, extents3 e) {
     this->lengths("lengths", lengths, e.batch, e.length);
   }
-  // Checks that there are `batch` lengths, each in 0..limit.
+  // Checks that there are `batch` lengths, all from 0 to `limit`.
   void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t limit) {
     if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
     size(name, lengths.size(), batch, "batch");
@@ -160,7 +160,7 @@ class checker {
     }
   }
 
-  // Asks a policy to validate a number; `quantity` names what is counted.
+  // Lets the policy validate a number. `quantity` names the counted objects.
   template <class Policy>
   void policy(char const* name, Policy const& policy, index_t number,
               char const* quantity = "channels") {
@@ -178,7 +178,7 @@ class checker {
   }
   // Checks that the workspace is large enough, and that its used part overlaps no tensor.
   void memory(workspace w, std::size_t need) {
-    workspace_holds(w, need);
+    check_workspace_size(w, need);
     if (need == 0 || !ok()) return;
     view_info const scratch = describe_bytes("workspace", w.data, need);
     for (view_info const& tensor : tensors_)
@@ -191,10 +191,10 @@ class checker {
   }
 
  private:
-  // Most tensors: 16 parts of merge_attention, two each, and the result.
+  // Maximum number of tensors: 16 splits of merge_attention, two tensors each, and the result.
   static constexpr int max_views = 2 * 16 + 4, max_lists = 2;
 
-  void workspace_holds(workspace w, std::size_t need) {
+  void check_workspace_size(workspace w, std::size_t need) {
     if (w.bytes < need)
       fail(error_kind::workspace, "workspace.bytes is %llu, must be at least %llu",
            static_cast<unsigned long long>(w.bytes), static_cast<unsigned long long>(need));
@@ -205,7 +205,7 @@ class checker {
 
   static constexpr index_t max_index = std::numeric_limits<index_t>::max();
 
-  // Compute total += a * b for values >= 0, and product *= b for b > 0; return false on overflow.
+  // Compute total += a * b for values >= 0, and product *= b for b > 0. Return false on overflow.
   static bool multiply_add(index_t a, index_t b, index_t& total) {
     if (a != 0 && b > (max_index - total) / a) return false;
     total += a * b;
@@ -218,18 +218,18 @@ class checker {
   }
 
   // True if the nonzero extents, and thus any subset of them, have a small product.
-  static bool few_elements(stack_extents e) {
+  static bool has_few_elements(stack_extents e) {
     index_t product = 1;
     for (index_t const extent : {e.outer, e.batch, e.length, e.channels})
       if (extent != 0 && !multiply_into(product, extent)) return false;
     return product <= max_index / 64;
   }
-  void too_large(view_info const& v) {
+  void fail_too_large(view_info const& v) {
     fail(error_kind::argument, "%s %s spans more than 2^63 bytes or 2^57 elements, must span less",
          v.name, shape_of(v).text);
   }
 
-  void not_negative(view_info const& v, axis_info const& a) {
+  void check_sign(view_info const& v, axis_info const& a) {
     if (a.extent >= 0) return;
     char const* const axis = a.name != nullptr ? a.name : "size";  // rank 1
     bool const split =
@@ -238,19 +238,19 @@ class checker {
          static_cast<long long>(a.extent),
          split ? " (split_heads: heads must divide the channels)" : "");
   }
-  void step(view_info const& v, axis_info const& a) {
+  void check_stride(view_info const& v, axis_info const& a) {
     if (a.extent > 1 && (a.stride < 0 || (a.stride == 0 && v.written)))
       fail(error_kind::argument, "%s.stride%s%s is %lld, must be %s", v.name,
            a.name != nullptr ? "." : "", a.name != nullptr ? a.name : "",
            static_cast<long long>(a.stride), v.written ? "positive" : "zero or positive");
   }
 
-  void aligned(view_info const& v) {
+  void check_alignment(view_info const& v) {
     if (reinterpret_cast<std::uintptr_t>(v.data) % static_cast<std::uintptr_t>(v.alignment) != 0)
       fail(error_kind::argument, "%s.data is %p, must be a multiple of %lld", v.name, v.data,
            static_cast<long long>(v.alignment));
   }
-  void distinct_elements(view_info const& v);
+  void check_distinct(view_info const& v);
 
   char const* op_;
   bool reads_memory_;
@@ -259,7 +259,7 @@ class checker {
   view_list<max_lists> lengths_;
 };
 
-inline void checker::distinct_elements(view_info const& v) {
+inline void checker::check_distinct(view_info const& v) {
   if (!stepped_axes(v).nested())
     fail(error_kind::argument,
          "%s.strides are %s for extents %s, must give every element its own place", v.name,

@@ -6,7 +6,7 @@
 
 #if defined(__CUDACC__)
 #  define SLICESORT_HD __host__ __device__
-// For functions that take registers by reference: without inlining these would be spilled.
+// Forces inlining. Without it, registers passed by reference would be spilled.
 #  define SLICESORT_HD_INLINE __host__ __device__ __forceinline__
 #else
 #  define SLICESORT_HD
@@ -20,8 +20,8 @@
 #  pragma nv_diag_suppress 2648
 #endif
 
-// Rejects x87 arithmetic, whose excess precision would silently change results. (Under -ffast-math,
-// Clang reports an evaluation method of -1.)
+// Rejects x87 arithmetic, because its excess precision would silently change results. (Clang
+// reports an evaluation method of -1 under -ffast-math.)
 #if defined(__x86_64__) || defined(__i386__)
 #  if !defined(__SSE2_MATH__) || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2 || \
       (__FLT_EVAL_METHOD__ == -1 && !defined(__clang__))
@@ -37,11 +37,11 @@
       "slicesort: floating-point arithmetic must not be that of x87: compile with -msse2 -mfpmath=sse."
 #endif
 
-// Only in device code: the host compiler behind a CUDA compiler warns about unknown pragmas.
+// Defined in device code only, because host compilers warn about unknown pragmas.
 #if defined(__CUDA_ARCH__)
-// For loops of constant length over arrays that must stay in registers.
+// Unrolls loops of constant length over arrays that must stay in registers.
 #  define SLICESORT_UNROLL _Pragma("unroll")
-// For loops whose loads should be in flight together.
+// Unrolls loops to overlap their loads.
 #  define SLICESORT_UNROLL_2 _Pragma("unroll 2")
 #  define SLICESORT_UNROLL_4 _Pragma("unroll 4")
 #  define SLICESORT_NO_UNROLL _Pragma("unroll 1")
@@ -52,10 +52,10 @@
 #  define SLICESORT_NO_UNROLL
 #endif
 
-// Declare a deleted function template with a message, ignored by SFINAE: its result type is
-// SLICESORT_REFUSED(First, sentence), where First is one of its template parameters, and
-// SLICESORT_REFUSAL ends the declaration. g++ prints the declaration, clang the text of an
-// attribute (which g++ would also print in SFINAE), nvcc the line.
+// Declare a deleted function template with an error message that SFINAE ignores. The result type is
+// SLICESORT_REFUSED(First, sentence), where First is one of the template parameters;
+// SLICESORT_REFUSAL ends the declaration. g++ prints the declaration, nvcc prints the line, and
+// clang prints the text of an attribute (g++ would print the attribute in SFINAE too).
 #if defined(__clang__) && !defined(__CUDACC__)
 #  define SLICESORT_REFUSED(First, sentence) __attribute__((unavailable(sentence))) void
 #  define SLICESORT_REFUSAL

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products by a BLAS: the callback in a call's arguments, and the layout of a matrix.
+// Matrix products by a BLAS: the callback of a call, and the layout of a matrix.
 #pragma once
 
 #include <slicesort/policies/gemm.hpp>
@@ -20,9 +20,9 @@ struct gemm_callback {
   }
 };
 
-// Layout of a matrix for a BLAS: rows of adjacent elements, or the transpose of such a matrix.
+// Layout of a matrix for a BLAS: row-major or its transpose.
 struct gemm_layout {
-  bool fits;        // true if a BLAS can express it, in 32-bit numbers
+  bool fits;        // true if a BLAS with 32-bit integers supports the layout
   bool transposed;  // true if columns are contiguous
   int leading;      // leading dimension
 };
@@ -31,7 +31,7 @@ inline bool fits_blas(index_t number) { return number <= std::numeric_limits<int
 
 inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t columns) {
   auto const contiguous = [](index_t count, index_t stride) { return count <= 1 || stride == 1; };
-  // Returns 0 for strides that a BLAS rejects. It also checks the unused stride of an extent of 1.
+  // Returns 0 for strides that a BLAS rejects. A BLAS checks the stride even if the extent is 1.
   auto const leading_of = [](index_t count, index_t stride, index_t min) {
     min = std::max<index_t>(min, 1);
     return count <= 1 ? min : stride >= min && fits_blas(stride) ? stride : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of operators and backends: a backend specializes `implementation<Op, Backend>`.
+// Interface between operators and backends. A backend specializes `implementation<Op, Backend>`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -40,13 +40,13 @@ inline constexpr bool is_dry_run = false;
 template <class Exec>
 inline constexpr bool is_dry_run<exec::dry_run<Exec>> = true;
 
-// Results of a call and of a size query; a status in a dry run.
+// Result types of a call and of a size query. A dry run returns a status instead.
 template <class Exec, class Result = void>
 using outcome = std::conditional_t<is_dry_run<Exec>, status, Result>;
 template <class Exec>
 using outcome_size = outcome<Exec, std::size_t>;
 
-// The policy of a call, or the one that a dry run checks.
+// Execution policy of a call; for a dry run, the policy to check.
 template <class Exec>
 Exec const& policy_of(Exec const& exec) {
   return exec;
@@ -63,7 +63,7 @@ inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
 template <class Op, class Exec>
 using implementation_for = implementation<Op, typename backend_of<Exec>::type>;
 
-// Base of host and device implementations that need no workspace.
+// Base class of implementations that need no workspace.
 struct needs_no_workspace {
   template <class T, class Exec, class Shape, class Arena>
   static void plan(Exec const&, Shape const&, Arena&) {}

@@ -10,7 +10,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The axes of a view with more than one position, by descending stride.
+// Axes of a view with an extent above 1, by descending stride.
 struct stepped_axes {
   static constexpr int max_axes = 4;
   struct axis {
@@ -39,8 +39,8 @@ struct stepped_axes {
   }
 };
 
-// The bytes of a view without negative strides: contiguous pieces, repeated along axes whose byte
-// strides are larger than a piece.
+// Bytes of a view without negative strides: contiguous pieces, repeated along axes whose byte
+// stride exceeds the size of a piece.
 struct byte_pattern {
   stepped_axes repeats;
   index_t piece;
@@ -61,8 +61,8 @@ inline index_t byte_span(view_info const& v) {
   return span * v.element_bytes;
 }
 
-// Tests if two views share a byte. Exact for usual views, such as slices of a packed tensor;
-// returns true if the search would take long.
+// True if two views share a byte. Exact for typical views, such as slices of a packed tensor. Also
+// returns true if the search would take too long.
 class byte_overlap {
  public:
   static bool between(view_info const& a, view_info const& b) {
@@ -72,7 +72,7 @@ class byte_overlap {
     if (a0 + static_cast<std::uintptr_t>(span_a) <= b0 ||
         b0 + static_cast<std::uintptr_t>(span_b) <= a0)
       return false;
-    constexpr index_t large = index_t{1} << 61;  // no sum of smaller numbers overflows
+    constexpr index_t large = index_t{1} << 61;  // sums of smaller values cannot overflow
     if (span_a > large || span_b > large) return true;
     index_t const distance =
         b0 > a0 ? static_cast<index_t>(b0 - a0) : -static_cast<index_t>(a0 - b0);
@@ -80,7 +80,7 @@ class byte_overlap {
   }
 
  private:
-  // Along this axis, the distance between an element of each view changes by min .. max strides.
+  // Along this axis, the distance between the views' elements changes by `min` to `max` strides.
   struct axis {
     index_t stride, min, max;
   };
@@ -100,8 +100,8 @@ class byte_overlap {
     }
   }
 
-  // True if two pieces overlap after steps along axes `i` .., starting at `distance`. Requires a
-  // distance between -below_ and above_, which axes `i` .. can still bridge.
+  // True if steps along axes `i` and later, starting at `distance`, make two pieces overlap.
+  // Requires a distance from -below_ to above_, the range that these axes can bridge.
   bool search(int i, index_t distance) {
     if (i == count_) return -below_ < distance && distance < above_;
     if (--remaining_steps_ < 0) return true;
@@ -118,7 +118,7 @@ class byte_overlap {
     above_ += up, below_ += down;
     return found;
   }
-  // The smallest k with k * stride > n.
+  // Returns the smallest k with k * stride > n.
   static index_t first_above(index_t n, index_t stride) {
     return n >= 0 ? n / stride + 1 : -((-n - 1) / stride);
   }

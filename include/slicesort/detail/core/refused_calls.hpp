@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleted overloads that turn a wrong argument list into one
-// readable error. An operator ends its public part with SLICESORT_REFUSE_OTHER_CALLS. The overloads
-// convert every argument, so a call that fits prefers the operator's functions. SFINAE ignores
-// them.
+// Deleted overloads that turn a wrong argument list into one readable error. An operator ends its
+// public section with SLICESORT_REFUSE_OTHER_CALLS. The overloads convert every argument, so valid
+// calls prefer the operator's own functions. SFINAE ignores the overloads.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -22,7 +21,7 @@ using if_policy = std::enable_if_t<is_policy<Exec>, int>;
 template <class First>
 using unless_policy = std::enable_if_t<!is_policy<First>, int>;
 
-// Converts from any argument, also from braces such as `{dq, {}, dv}`.
+// Converts from any argument, including braces such as `{dq, {}, dv}`.
 struct anything {
   template <class... T>
   constexpr anything(T const&...) {}
@@ -60,7 +59,7 @@ SLICESORT_DETAIL_END
   SLICESORT_REFUSED(First, sentence)                     \
   name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
 
-// A valid query has a policy and views, or an element type, so these overloads never fit it.
+// A valid query passes a policy and views, or an element type, so these overloads never match it.
 #define SLICESORT_REFUSE_OTHER_SIZES                                                        \
   template <class T, class First = ::slicesort::detail::anything,                           \
             ::slicesort::detail::unless_policy<First> = 0>                                  \
@@ -74,7 +73,7 @@ SLICESORT_DETAIL_END
       workspace_bytes(First const&, ::slicesort::detail::anything = {},                     \
                       ::slicesort::detail::anything = {}) SLICESORT_REFUSAL
 
-// For an operator with these arguments, in parentheses, of `forward` and `backward`.
+// Takes the arguments of the operator's `forward` and `backward`, each list in parentheses.
 #define SLICESORT_REFUSE_OTHER_TRANSFERS(forward_call, backward_call) \
   SLICESORT_REFUSE_OTHER(forward, "forward" forward_call);            \
   SLICESORT_REFUSE_OTHER(backward, "backward" backward_call)

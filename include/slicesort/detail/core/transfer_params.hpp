@@ -41,8 +41,8 @@ struct transfer_backward {
   typename Op::shape shape() const { return Op::shape_of(dy.extents(), config); }
 };
 
-// Base of an operator's tag, which names its functions in error messages. The tag may have a
-// `config`, another type of state, and a `shape`: the arguments of the workspace size.
+// Base class of an operator's tag, which names its functions in error messages. The tag may define
+// a `config`, its own type of state, and a `shape` with the arguments of the workspace size.
 template <class Op>
 struct transfer_op {
   struct config {};

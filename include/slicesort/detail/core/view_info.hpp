@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view without its type, for checks: shape, strides and address.
+// Type-erased description of a view for checks: shape, strides and address.
 #pragma once
 
 #include <slicesort/saved.hpp>
@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Names of a view's axes in messages. A view of rank 3 is a stack of one tensor, whose outer axis
-// has no name.
+// Names of a view's axes in error messages. A view of rank 3 is a stack of one tensor; the axis of
+// the stack has no name.
 struct axis_names {
   char const *outer, *batch, *length, *channels;
 };
@@ -30,7 +30,7 @@ struct view_info {
   axis_names axes = three_axes;
 };
 
-// List of up to Capacity views, in uninitialized memory, since most calls have few.
+// List of up to Capacity views. Uses uninitialized memory, because most calls have few views.
 template <int Capacity>
 class view_list {
  public:
@@ -82,7 +82,7 @@ view_info describe(char const* name, basic_index_tensor3<Const> v, bool written)
   return describe(name, v.data(), {bytes, bytes}, stack_of_one(v.extents()),
                   stack_of_one(v.strides()), three_axes, written);
 }
-// Describes a view of one axis as one whose other axes have extent 1.
+// Describes a view of rank 1. Its other axes get extent 1.
 template <class T>
 view_info describe(char const* name, tensor1<T> v, bool written) {
   return describe(name, v.data(), element_size::make<T>(), {1, 1, v.size(), 1},
@@ -92,7 +92,7 @@ template <class T>
 view_info describe(char const* name, tensor_stack<T> v, bool written, axis_names axes) {
   return describe(name, v.data(), element_size::make<T>(), v.extents(), v.strides(), axes, written);
 }
-// Describes untyped memory as one unaligned element.
+// Describes untyped memory as a single element without alignment.
 inline view_info describe_bytes(char const* name, void const* data, std::size_t bytes) {
   return describe(name, data, {bytes, 1}, {1, 1, 1, 1}, {}, three_axes, false);
 }
@@ -103,7 +103,7 @@ inline view_info describe_shape(char const* name, extents3 e) {
   return describe_shape(name, stack_of_one(e), three_axes);
 }
 
-// An axis of a view and its name in messages, null if it has none.
+// Axis of a view and its name in error messages; null if the axis has no name.
 struct axis_info {
   char const* name;
   index_t extent, stride;
@@ -115,7 +115,7 @@ inline std::array<axis_info, 4> axes_of(view_info const& v) {
            {v.axes.channels, v.extents.channels, v.strides.channels}}};
 }
 
-// True for views of the same elements in the same order. Ignores strides of axes of extent 1.
+// True if both views have the same elements in the same order. Ignores strides of axes of extent 1.
 inline bool same_elements(view_info const& a, view_info const& b) {
   bool same = a.data == b.data && a.element_bytes == b.element_bytes && a.extents == b.extents;
   for (std::size_t i = 0; i < 4; ++i)

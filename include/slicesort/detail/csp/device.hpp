@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp on a grid. Forward shifts, sorts and aligns in one pass. Backward, and forward of groups of
-// one row, permute rows by the saved order and the shift.
+// csp on the device. Forward shifts, sorts and aligns in one pass. Backward, and forward of one-row
+// groups, permute rows by the saved order and the shift.
 //
-//   rows of a group                          kernels
+//   rows of a group                          algorithm
 //   1                                        the permute kernels
-//   2                                        eight pairs in the registers of one thread; backward
-//                                            too, if nothing is shifted
-//   up to 64 (16-bit types 128, 64-bit 32)   a group in the registers of one thread
-//   beyond                                   the sort engine, whose columns are the groups
+//   2                                        eight pairs per thread, in registers; also backward
+//                                            if no channel is shifted
+//   up to 64 (16-bit types 128, 64-bit 32)   one group per thread, in registers
+//   beyond                                   the sort engine, with groups as its columns
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -115,11 +115,11 @@ struct device_implementation<csp_op<Aligned>> {
  private:
   template <class T>
   struct layout {
-    index_t* shifts = nullptr;              // shifts, then directions, of all channels
-    unsigned char* destinations = nullptr;  // saved order of every sample's reference
+    index_t* shifts = nullptr;              // shifts of all channels, then their directions
+    unsigned char* destinations = nullptr;  // saved order of the reference of every sample
     sort_layout<T> reference, sort;
     index_t samples = 0;  // samples of `copy`
-    T* copy = nullptr;    // copy of x, if groups would overwrite what others still read
+    T* copy = nullptr;    // copy of x, if groups would overwrite rows that others still read
     permute_layout<T> permute;
 
     template <class Grid>
@@ -169,7 +169,7 @@ struct device_implementation<csp_op<Aligned>> {
     return groups;
   }
 
-  // Destinations are stored like the saved order of one channel.
+  // Destinations have the format of the saved order of one channel.
   static std::size_t destinations_bytes(extents3 extents, index_t group) {
     extents3 const saved = saved_order_extents({extents.batch, extents.length, 1}, group);
     return static_cast<std::size_t>(saved.size()) *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp on the host: tiles of 32 channels of one sample, shared among threads. With alignment, the
-// order of every sample's reference is computed first.
+// csp on the host: tiles of 32 channels of one sample are distributed to threads. With alignment,
+// the order of the reference of every sample is computed first.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -37,8 +37,8 @@ struct host_implementation<csp_op<Aligned>> {
   static void backward(host_exec const& exec, csp_backward<T> const& params, workspace w);
 };
 
-// Saves the order of rows past the valid ones, which stay in place. A byte that has bits of a valid
-// pair is already written, with zeros for the others.
+// Saves the order of rows past the valid ones, which stay in place. Bytes with bits of a valid pair
+// are already written, with zeros for the other pairs.
 inline void save_padding_order(index_tensor3 order, column_chunk chunk, index_t valid,
                                index_t length, index_t group) {
   if (group == 1) return;
@@ -58,7 +58,8 @@ inline void save_padding_order(index_tensor3 order, column_chunk chunk, index_t 
     with_index_type(order, save);
 }
 
-// Not in the class: a program can have them compiled in one place (`extern template`).
+// Defined outside the class, so that a program can instantiate them in one place
+// (`extern template`).
 template <bool Aligned>
 template <class T>
 void host_implementation<csp_op<Aligned>>::forward(host_exec const& exec,

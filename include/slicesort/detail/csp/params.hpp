@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel-wise sample permutation: arguments of a call. Shifts each channel, w[n] = x[(n - shift)
-// mod valid rows], and cuts it into groups of `group` consecutive rows. Row n of the output is the
-// row `order` of its group of w.
+// Parameters of csp. Shifts each channel, w[n] = x[(n - shift) mod valid rows], and cuts it into
+// groups of `group` consecutive rows. Row n of the output is row order[n] of its group in w.
 #pragma once
 
 #include <slicesort/options.hpp>
@@ -10,10 +9,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Policies of a call, evaluated on the host for every channel: they need not be device code.
+// Policies of a call, evaluated on the host for every channel, so they need no device code.
 struct csp_config {
-  index_t group;  // rows of a group, 1..max(length, 1)
-  // Channel that groups are aligned to, which is not shifted; -1: no alignment.
+  index_t group;  // rows per group, 1..max(length, 1)
+  // Channel that groups are aligned to; it is not shifted. -1: no alignment.
   index_t reference = -1;
   void const* policies;
   index_t (*shift_by)(void const* policies, index_t channel, extents3 extents);
@@ -27,8 +26,8 @@ struct csp_config {
   }
 };
 
-// Layout of the saved `order`. Groups of one row need none. Groups of two save a bit that says if
-// the rows are exchanged: bit p % 8 of row p / 8 belongs to pair p.
+// Layout of the saved `order`. Groups of one row need none. Groups of two save one bit per pair,
+// set if the rows are exchanged: bit p % 8 of row p / 8 belongs to pair p.
 constexpr extents3 saved_order_extents(extents3 extents, index_t group) {
   if (group == 1) return {extents.batch, 0, extents.channels};
   if (group == 2)
@@ -44,7 +43,7 @@ constexpr index_width saved_order_width(index_t group) {
 // Arguments of the workspace size.
 struct csp_shape {
   extents3 extents;
-  index_t group;  // rows of a group
+  index_t group;  // rows per group
 };
 
 template <class T>
@@ -75,7 +74,7 @@ struct csp_backward {
   csp_shape shape() const { return {dy.extents(), config.group}; }
 };
 
-// Aligned: true if groups take the order of a reference channel; otherwise they are sorted.
+// Aligned: groups follow the order of a reference channel; otherwise they are sorted.
 template <bool Aligned>
 struct csp_op {
   using shape = csp_shape;

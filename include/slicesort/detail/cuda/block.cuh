@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Block of detail/device/grid.hpp on the device.
+// Implementation of the Block interface (detail/device/grid.hpp) on the device.
 #pragma once
 
 #include <slicesort/detail/cuda/tensor_core.cuh>
@@ -15,9 +15,8 @@ SLICESORT_DETAIL_BEGIN
 
 class device_block {
  public:
-  // `fast_double`: data-center GPUs compare FP64 at half the FP32 rate, others at 1/32 or less.
-  // `big_register_file`: before sm_90 the compiler spills registers in the larger passes of a
-  // network.
+  // Data-center GPUs compare FP64 at half the FP32 rate, other GPUs at 1/32 or less. Before sm_90,
+  // the compiler spills registers in the larger passes of a sorting network.
 #if defined(__CUDA_ARCH__)
   static constexpr bool fast_double =
       __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000;
@@ -52,7 +51,7 @@ class device_block {
     return static_cast<T*>(__cluster_map_shared_rank(address, static_cast<unsigned>(rank)));
   }
 #else
-  // Not called: a grid that was not compiled for sm_90 reports that it has no clusters.
+  // Never called, because clusters() is false for a grid that was not compiled for sm_90.
   __device__ int cluster_rank() const { return 0; }
   __device__ void sync_cluster() { __trap(); }
   template <class T>
@@ -123,7 +122,7 @@ class device_block {
       plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
-  // Intrinsics, because the compiler would fuse a plain expression and round once.
+  // Uses intrinsics, because the compiler would fuse a plain expression and round once.
   __device__ float multiply_add(float a, float b, float c) { return __fadd_rn(c, __fmul_rn(a, b)); }
   __device__ double multiply_add(double a, double b, double c) {
     return __dadd_rn(c, __dmul_rn(a, b));
@@ -131,25 +130,25 @@ class device_block {
 
   __device__ float fused_multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
   __device__ double fused_multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
-  // With -use_fast_math a plain division of floats is an approximation.
+  // Uses intrinsics, because -use_fast_math approximates plain divisions of floats.
   __device__ float divide(float a, float b) { return __fdiv_rn(a, b); }
   __device__ double divide(double a, double b) { return __ddiv_rn(a, b); }
-  // Opaque to the compiler's front end, which takes twenty seconds for a network of a thousand
-  // plain min and max.
+  // Uses assembly, because the compiler's front end takes twenty seconds for a network of a
+  // thousand plain min and max calls.
   static __device__ void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
     std::uint32_t min, max;
     asm("min.u32 %0, %2, %3;\n\tmax.u32 %1, %2, %3;" : "=&r"(min), "=r"(max) : "r"(low), "r"(high));
     low = min;
     high = max;
   }
-  // A NaN sum is always 0x7fffffff. In assembly, because -use_fast_math would flush denormals in a
-  // plain sum.
+  // Adds 0, because a NaN sum is always 0x7fffffff. Uses assembly, because -use_fast_math would
+  // flush denormals in a plain sum.
   static __device__ float canonicalize(float number) {
     float sum;
     asm("add.rn.f32 %0, %1, 0f00000000;" : "=f"(sum) : "f"(number));
     return sum;
   }
-  // In assembly for the same reason: -use_fast_math would flush denormals.
+  // Uses assembly, because -use_fast_math would flush denormals.
   static __device__ bool at_most(float a, float b) {
     int result;
     asm("{\n\t"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Grid of detail/device/grid.hpp on a CUDA stream, and the one __global__ function for all
-// kernels.
+// Implementation of the Grid interface (detail/device/grid.hpp) for CUDA streams, and the only
+// __global__ function, which runs all kernels.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -25,7 +25,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Hidden symbols: otherwise two shared libraries in a process could swap kernels built for
+// Hides symbols. Otherwise two shared libraries in a process could swap kernels that were built for
 // different architectures. (An attribute on the function would warn about file-local kernels.)
 #pragma GCC visibility push(hidden)
 template <class Kernel>
@@ -44,7 +44,7 @@ struct empty_kernel {
   SLICESORT_HD void operator()(Block&) const {}
 };
 
-// Most shared memory of a kernel without opting in to more.
+// Maximum shared memory of a kernel that does not opt in to more.
 inline constexpr std::size_t default_shared_bytes = 48 * 1024;
 
 template <class... Selectors>
@@ -82,11 +82,11 @@ class cuda_grid {
   void run(Kernel const& kernel, index_t blocks, int threads, int cluster = 1) const {
     static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Kernel) <= 4000,
                   "slicesort: a kernel travels as the kernel's argument, at most 4 KB");
-    index_t const max_blocks = ((index_t{1} << 31) - 1) / cluster * cluster;  // of one launch
+    index_t const max_blocks = ((index_t{1} << 31) - 1) / cluster * cluster;  // per launch
     auto const function = reinterpret_cast<void const*>(&run_kernel<Kernel>);
     std::size_t const shared = shared_bytes(kernel);
-    // The same value at every launch, because another thread may be between this call and its
-    // launch.
+    // Sets the same value at every launch, because another thread may be between this call and its
+    // own launch.
     if (shared > default_shared_bytes)
       enforce_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(info_.shared_bytes)),
@@ -105,7 +105,7 @@ class cuda_grid {
       cluster_shape.val.clusterDim.y = cluster_shape.val.clusterDim.z = 1;
       config.attrs = &cluster_shape;
       config.numAttrs = cluster > 1 ? 1 : 0;
-      // Instead of <<<>>>, whose status may report errors of the user's earlier calls.
+      // Avoids <<<>>>, whose status may report errors of the user's earlier calls.
       enforce_cuda(cudaLaunchKernelExC(&config, function, arguments), "cudaLaunchKernelExC");
     }
   }

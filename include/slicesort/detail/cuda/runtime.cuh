@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of the CUDA runtime: errors, the device of a stream, a guard for the current device,
-// ranges in the profiler. They do not allocate or wait, and work during stream capture.
+// Wrappers of the CUDA runtime: errors, the device of a stream, a guard for the current device, and
+// profiler ranges. They neither allocate nor wait, so they work during stream capture.
 #pragma once
 
 #include <slicesort/detail/core/implementation.hpp>
@@ -28,14 +28,14 @@ inline status cuda_failure(cudaError_t code, char const* call) {
   return failure;
 }
 
-// Reports a cuda_error, and clears the runtime's last error so that it is reported once.
+// Reports a cuda_error. Clears the runtime's last error, so it is reported only once.
 inline void enforce_cuda(cudaError_t status, char const* call) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
   enforce(cuda_failure(status, call));
 }
 
-// Returns the device of a stream; for the default stream, the current one.
+// Returns the device of a stream. For a default stream, this is the current device.
 inline cudaError_t device_of(cudaStream_t stream, int& device) {
 #if CUDART_VERSION >= 12080
   if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of tiles of 16-bit or TF32 numbers on tensor cores (mma.sync, sm_80 and later). Tiles
+// Products of tiles of 16-bit or TF32 elements on tensor cores (mma.sync, sm_80 and later). Tiles
 // have the layout of detail/device/warp_mma.hpp.
 #pragma once
 
@@ -24,8 +24,8 @@ __device__ inline unsigned shared_address(void const* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// ldmatrix.x4: loads four matrices of 8 x 8 16-bit numbers, or of 8 x 4 32-bit numbers. Lane
-// 8 * i + r passes the address of row r of matrix i.
+// Loads four matrices of 8 x 8 16-bit elements or 8 x 4 32-bit elements (ldmatrix.x4). Lane 8 * i +
+// r passes the address of row r of matrix i.
 __device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -37,7 +37,7 @@ __device__ __forceinline__ void load_transposed_matrices(std::uint32_t (&to)[4],
                : "r"(address));
 }
 
-// c += a * b for 16 rows of a, 8 columns of b and a depth of two pieces.
+// Computes c += a * b for 16 rows of a, 8 columns of b and a depth of two pieces.
 template <class T>
 __device__ __forceinline__ void multiply_fragments(float* c, std::uint32_t const* a,
                                                    std::uint32_t b0, std::uint32_t b1) {
@@ -65,8 +65,8 @@ __device__ __forceinline__ std::uint32_t pack_rounded(float low, float high) {
   return packed;
 }
 
-// Lane of the thread, hidden from the compiler: it would otherwise keep all addresses between
-// products in registers that the sums need.
+// Lane of the thread, hidden from the compiler. Otherwise the compiler would keep all addresses
+// between products in registers that the sums need.
 __device__ __forceinline__ unsigned hidden_lane() {
   unsigned lane = threadIdx.x % 32;
   asm volatile("" : "+r"(lane));
@@ -105,11 +105,11 @@ __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Column
   }
 }
 
-// Rounded sums of a product as the left operand of the next, in the same registers.
+// Rounded sums of a product as the left operand of the next product, in the same registers.
 template <int Rows, int Columns>
 struct tensor_operand {
   std::uint32_t number[static_cast<std::size_t>(Rows * Columns * 2)];
-  // The four registers of tiles (i, 2 k) and (i, 2 k + 1).
+  // Returns the four registers of tiles (i, 2 k) and (i, 2 k + 1).
   __device__ __forceinline__ std::uint32_t* fragment(int i, int k) {
     return number + (i * (Columns / 2) + k) * 4;
   }
@@ -159,7 +159,7 @@ __device__ __forceinline__ void tensor_mma_ab(register_tile<float, Rows, Width /
   }
 }
 
-// Copies `bytes` of 16 bytes from global to shared memory and fills the others with 0.
+// Copies the first `bytes` of 16 bytes from global to shared memory and zeroes the others.
 __device__ __forceinline__ void copy_piece_async(void* to, void const* from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
                "l"(__cvta_generic_to_global(from)), "r"(bytes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns in kernels. Columns are numbered batch * channels + channel.
+// Access to tensor columns from kernels. The flat index of a column is batch * channels + channel.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -21,17 +21,17 @@ SLICESORT_HD constexpr column_index column_index_of(index_t column, index_t chan
   return {batch, column - batch * channels};
 }
 
-// Distance from one of a thread's rows to the next. 0 if there is no next row, because the stride
+// Pointer increment between a thread's rows. Returns 0 if there is no next row, because the stride
 // of an axis of extent 1 is arbitrary.
 SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {
   return step < rows ? step * stride : 0;
 }
 
-// Rows first, first + step, .. below end.
+// Rows first, first + step, ... below end.
 struct row_range {
   int first, step, end;
 };
-// Iterates over elements `jump` apart; cheaper than computing the address of each row.
+// Iterates over elements that are `jump` apart. Cheaper than computing the address of each row.
 template <class T>
 struct row_walk {
   T* pointer;
@@ -43,13 +43,13 @@ struct row_walk {
     return element;
   }
 };
-// Iterates over the rows `start` + r of a column, for r of `rows`, which must not be empty.
+// Iterates over rows `start` + r of a column for each r in `rows`. `rows` must not be empty.
 template <class T>
 SLICESORT_HD_INLINE row_walk<T> walk_rows(T* column, index_t stride, index_t start,
                                           row_range rows) {
   return {column + (start + rows.first) * stride, jump_of(rows.step, rows.end, stride)};
 }
-// Iterates over a column that is indexed by row numbers.
+// Iterates over a column that is accessed by row number.
 template <class Rows>
 struct indexed_walk {
   Rows rows;
@@ -61,8 +61,9 @@ struct indexed_walk {
     return rows[row];
   }
 };
-// Count consecutive rows of a range; all of them exist if Whole.
-template <int Count, bool Whole>
+// `Count` consecutive rows of a range. With `InBounds`, all of them exist and no bounds check is
+// needed.
+template <int Count, bool InBounds>
 struct row_batch {
   row_range rows;
 
@@ -71,19 +72,19 @@ struct row_batch {
   SLICESORT_HD_INLINE void for_each(F const& f) const {
     SLICESORT_UNROLL
     for (int k = 0; k < Count; ++k)
-      if (Whole || row(k) < rows.end) f(k, row(k));
+      if (InBounds || row(k) < rows.end) f(k, row(k));
   }
 };
-// Calls f(batch) for all rows, in batches of Count.
+// Calls f(batch) for all rows in batches of `Count`.
 template <int Count, class F>
 SLICESORT_HD_INLINE void for_row_batches(row_range rows, F const& f) {
-  int const whole = (Count - 1) * rows.step;
+  int const last_offset = (Count - 1) * rows.step;
   SLICESORT_NO_UNROLL
-  for (; rows.first + whole < rows.end; rows.first += Count * rows.step)
+  for (; rows.first + last_offset < rows.end; rows.first += Count * rows.step)
     f(row_batch<Count, true>{rows});
   if (rows.first < rows.end) f(row_batch<Count, false>{rows});
 }
-// Calls write(row, read(row)) for all rows, with Count independent reads in flight.
+// Calls write(row, read(row)) for all rows, with `Count` independent reads in flight.
 template <int Count, class Read, class Write>
 SLICESORT_HD_INLINE void copy_rows(row_range rows, Read const& read, Write const& write) {
   for_row_batches<Count>(rows, [&](auto batch) {
@@ -93,7 +94,7 @@ SLICESORT_HD_INLINE void copy_rows(row_range rows, Read const& read, Write const
   });
 }
 
-// One column of a tensor; row n is data[n * stride].
+// Column of a tensor. Row n is data[n * stride].
 template <class T>
 struct column_of {
   T* data;
@@ -107,7 +108,7 @@ struct column_of {
   }
 };
 
-// Optional tensor of row numbers, 16 or 32 bits wide at run time.
+// Optional tensor of row numbers. The width, 16 or 32 bits, is chosen at run time.
 struct index_rows {
   void* data = nullptr;
   strides3 strides{};
@@ -145,41 +146,41 @@ struct index_column {
     else
       static_cast<std::uint32_t*>(data)[row * stride] = value;
   }
-  // Sets row `start` + n to number(n) for all n of `rows`.
-  template <int Count, class Number>
-  SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, Number const& number) const {
+  // Sets row `start` + n to value_of(n) for all n in `rows`.
+  template <int Count, class ValueOf>
+  SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, ValueOf const& value_of) const {
     if (narrow)
-      set_typed<Count>(static_cast<std::uint16_t*>(data), start, rows, number);
+      set_typed<Count>(static_cast<std::uint16_t*>(data), start, rows, value_of);
     else
-      set_typed<Count>(static_cast<std::uint32_t*>(data), start, rows, number);
+      set_typed<Count>(static_cast<std::uint32_t*>(data), start, rows, value_of);
   }
 
  private:
-  template <int Count, class Index, class Number>
+  template <int Count, class Index, class ValueOf>
   SLICESORT_HD_INLINE void set_typed(Index* column, index_t start, row_range rows,
-                                     Number const& number) const {
+                                     ValueOf const& value_of) const {
     if (rows.first >= rows.end) return;
     row_walk<Index> walk = walk_rows(column, stride, start, rows);
-    copy_rows<Count>(rows, number, [&](int, auto row) { walk.next() = static_cast<Index>(row); });
+    copy_rows<Count>(rows, value_of, [&](int, auto row) { walk.next() = static_cast<Index>(row); });
   }
 };
 
-// The logarithm of a power of two below 2^16.
+// Returns log2 of a power of two below 2^16.
 SLICESORT_HD_INLINE int log2_of(int power_of_two) {
   auto const p = static_cast<unsigned>(power_of_two);
   return static_cast<int>((p & 0xaaaau) != 0) | static_cast<int>((p & 0xccccu) != 0) << 1 |
          static_cast<int>((p & 0xf0f0u) != 0) << 2 | static_cast<int>((p & 0xff00u) != 0) << 3;
 }
 
-// Distribution of a tile of `width` columns (a power of two that divides the block) over the
-// threads of a block. Each thread stays in one column. Neighboring threads take neighboring
-// columns, or neighboring rows if rows are adjacent in memory.
+// Maps the threads of a block to a tile of `width` columns, a power of two that divides the block.
+// Each thread stays in one column. Neighboring threads take neighboring columns, or neighboring
+// rows if rows are adjacent in memory.
 struct tile_walk {
-  int column;           // within the tile
-  int first_row, step;  // of the thread
+  int column;           // column in the tile
+  int first_row, step;  // first row and row step of the thread
 
   SLICESORT_HD tile_walk(int rank, int size, int width, bool rows_adjacent) {
-    int const log2_width = log2_of(width);  // a division costs as much as many rows
+    int const log2_width = log2_of(width);  // avoids an integer division
     step = size >> log2_width;
     column = rank & (width - 1);
     first_row = rank >> log2_width;
@@ -188,15 +189,15 @@ struct tile_walk {
       first_row = rank - column * step;
     }
   }
-  // Rows of the thread in a column of `end` rows.
+  // Returns the thread's rows in a column of `end` rows.
   SLICESORT_HD row_range rows(int end) const { return {first_row, step, end}; }
 };
 
-// Column of a thread in a tile of a tensor's columns. The last tile may extend past the tensor:
-// threads that are not `inside` get column 0, which they must not process.
+// Column of a thread in a tile of a tensor's columns. The last tile may extend past the tensor.
+// Threads that are not `inside` get column 0 and must not process it.
 struct column_work {
   tile_walk walk;
-  index_t number;  // of the column
+  index_t number;  // flat index of the column
   bool inside;
   column_index column;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between kernels and the code that runs them.
+// Interface between kernels and the code that runs them.
 //
 // A *kernel* is a trivially copyable struct of arguments with
 //   static constexpr int max_threads;        // launch bound
@@ -11,8 +11,8 @@
 //                                            // optional, default 1
 //
 // A *Block* is the context of one thread of a thread block:
-//   int rank() const, size() const           // number of the thread, and of threads
-//   index_t index() const                    // number of the block in the grid
+//   int rank() const, size() const           // index of the thread, number of threads
+//   index_t index() const                    // index of the block in the grid
 //   void sync()                              // barrier of the block
 //   bool sync_or(bool)                       // barrier; true if any thread passes true
 //   T* allocate<T>(std::size_t count)        // shared memory, 16-byte aligned; the same for all
@@ -20,30 +20,30 @@
 //   A multiply_add(A a, A b, A c)            // c + a * b, rounded twice, as on the host
 //   A fused_multiply_add(A a, A b, A c)      // c + a * b, rounded once, as std::fma
 //   A divide(A a, A b)                       // a / b, rounded once under any compiler flags
-//   static constexpr bool fast_double        // true if comparing doubles is as cheap as floats
-//   static constexpr bool big_register_file  // true if 32 doubles and more fit in 128 registers
+//   static constexpr bool fast_double        // true if doubles compare as fast as floats
+//   static constexpr bool big_register_file  // true if 32 or more doubles fit in 128 registers
 //   static void compare_exchange(std::uint32_t& low, std::uint32_t& high)
-//                                            // swaps them if high < low
+//                                            // swaps the two if high < low
 //   static float canonicalize(float)         // +0 for -0, 0x7fffffff for any NaN
 //   static bool at_most(float a, float b)    // true if a is not after b in the total order
 //   static N opaque(N)                       // returns the int, float or double, hidden from the
 //                                            // optimizer
-// for tiles with rows of 16-byte pieces (detail/device/warp_mma.hpp), called by all threads:
+// For tiles with rows of 16-byte pieces (detail/device/warp_mma.hpp); all threads must call these:
 //   V reduce<Lanes>(V, F combine)            // reduces over groups of Lanes = 2^k lanes of a warp;
-//                                            // all get the result; no barrier
-//   auto shfl_quad(Array const&)             // f(lane, i): element i of a lane of the quad
-//   float exp2(float)                        // approximate, to some units in the last place
+//                                            // all lanes get the result; no barrier
+//   auto shfl_quad(Array const&)             // returns f(lane, i): element i of a lane of the quad
+//   float exp2(float)                        // approximation, to a few units in the last place
 //   void copy_async(void* to, void const* from, int bytes)
 //                                            // fills 16 aligned bytes of shared memory: copies
-//                                            // `bytes` of them, the others become 0
+//                                            // `bytes` of them and zeroes the others
 //   void await_copies()                      // waits for the thread's copies
 //   void mma_abt<Width>(sums, a, b, depth)   // sums += a b^T, on tensor cores if possible
 //   void mma_ab<Width>(sums, weights, x, width)  // sums += weights x, likewise
 //   auto mma_operand<T>(sums)                // sums as weights, rounded to T if it has 16 bits
-// and, in a launch with clusters, for the blocks of a cluster:
+// In launches with clusters, for the blocks of a cluster:
 //   int cluster_rank() const                 // index() modulo the size of the cluster
 //   void sync_cluster()                      // barrier of the cluster
-//   T* map_shared_rank(T* address, int rank) // the address in another block's shared memory
+//   T* map_shared_rank(T* address, int rank) // maps it to another block's shared memory
 //
 // A *Grid* runs kernels in order:
 //   device_info info() const
@@ -51,7 +51,7 @@
 //   bool clusters() const                    // true if launches can have clusters
 //   bool multiply(detail::gemm_callback const&, gemm_call const&) const   // product by a BLAS
 //   void run(Kernel const&, index_t blocks, int threads, int cluster = 1) const
-// `cuda_grid` (detail/cuda/launch.cuh) is one; the tests have another that runs kernels on the CPU.
+// `cuda_grid` (detail/cuda/launch.cuh) is a Grid. The tests have one that runs kernels on the CPU.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -63,7 +63,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Backend of an operator on any grid, specialized in detail/<op>/device.hpp.
+// Backend of an operator for any grid. Specialized in detail/<op>/device.hpp.
 template <class Op>
 struct device_implementation;
 
@@ -74,7 +74,7 @@ constexpr SLICESORT_HD std::size_t shared_slice(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
-// Counts the shared memory that a kernel allocates.
+// Shared memory allocator that only counts bytes.
 class shared_counter {
  public:
   template <class T>
@@ -94,13 +94,13 @@ template <class Kernel>
 inline constexpr bool has_shared<Kernel, decltype(void(std::declval<Kernel const&>().shared(
                                              std::declval<shared_counter&>())))> = true;
 
-// The second launch bound of a kernel.
+// Second launch bound of a kernel.
 template <class Kernel, class = void>
 inline constexpr int min_blocks_of = 1;
 template <class Kernel>
 inline constexpr int min_blocks_of<Kernel, decltype(void(Kernel::min_blocks))> = Kernel::min_blocks;
 
-// Shared memory that a launch of `kernel` needs.
+// Bytes of shared memory that a launch of `kernel` needs.
 template <class Kernel>
 std::size_t shared_bytes(Kernel const& kernel) {
   shared_counter counter;
@@ -113,13 +113,13 @@ SLICESORT_HD constexpr std::common_type_t<A, B> divide_up(A a, B b) {
   return (a + b - 1) / b;
 }
 
-// The largest power of two <= n, for n >= 1.
+// Returns the largest power of two <= n. Requires n >= 1.
 constexpr index_t power_of_two_below(index_t n) {
   index_t p = 1;
   while (p <= n / 2) p *= 2;
   return p;
 }
-// The smallest power of two >= n.
+// Returns the smallest power of two >= n.
 constexpr index_t power_of_two_above(index_t n) {
   index_t p = 1;
   while (p < n) p *= 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of sums in the registers of a warp, and operations on its rows.
+// Tile of sums in the registers of a warp, and operations on its rows.
 //
 // Elements are distributed over the lanes like the accumulators of mma.m16n8: in a tile of 16 rows
 // and 8 columns, lane 4 * g + t has the elements e = 0 .. 3 at
@@ -22,7 +22,8 @@ struct tile_lane {
   SLICESORT_HD explicit tile_lane(int rank) : g(rank % 32 / 4), t(rank % 4) {}
 };
 
-// The elements of a lane in Rows x Columns tiles of 16 x 8: 2 * Rows rows of 2 * Columns.
+// Elements that one lane holds of Rows x Columns tiles of 16 x 8: 2 * Rows rows of 2 * Columns
+// elements.
 template <class A, int Rows, int Columns>
 struct register_tile {
   static constexpr int count = Rows * Columns * 4;
@@ -31,14 +32,14 @@ struct register_tile {
 
   SLICESORT_HD_INLINE A& operator[](int i) { return number[i]; }
   SLICESORT_HD_INLINE A const& operator[](int i) const { return number[i]; }
-  // Element e of tile (i, j).
+  // Returns element e of tile (i, j).
   SLICESORT_HD_INLINE A& operator()(int i, int j, int e) {
     return number[(i * Columns + j) * 4 + e];
   }
   SLICESORT_HD_INLINE A const& operator()(int i, int j, int e) const {
     return number[(i * Columns + j) * 4 + e];
   }
-  // Element of the lane by its row and column among the lane's.
+  // Returns an element by its row and column among the lane's elements.
   SLICESORT_HD_INLINE A& at(int row, int column) {
     return (*this)(row / 2, column / 2, row % 2 * 2 + column % 2);
   }
@@ -49,7 +50,7 @@ struct register_tile {
     SLICESORT_UNROLL
     for (int i = 0; i < count; ++i) number[i] = A(0);
   }
-  // The row of element i among the lane's rows; its row and column in the warp's tiles.
+  // Row of element i among the lane's rows, and its row and column in the warp's tiles.
   static SLICESORT_HD_INLINE constexpr int lane_row(int i) {
     return i / (4 * Columns) * 2 + i / 2 % 2;
   }
@@ -59,7 +60,7 @@ struct register_tile {
   }
 };
 
-// A value for each row of a lane.
+// One value per row of a lane.
 template <class A, int Rows>
 struct row_numbers {
   A number[static_cast<std::size_t>(2 * Rows)];
@@ -79,7 +80,7 @@ SLICESORT_HD_INLINE void for_each_in_row(register_tile<A, Rows, Columns>& tile, 
   for (int column = 0; column < 2 * Columns; ++column) f(tile.at(row, column));
 }
 
-// Returns the maximum of `start` and a whole row of the tile in all lanes of the quad.
+// Returns the maximum of `start` and a row of the tile. All lanes of the quad get the result.
 template <class Block, class A, int Rows, int Columns, class Max>
 SLICESORT_HD_INLINE A row_max(Block& block, register_tile<A, Rows, Columns> const& tile, int row,
                               A start, Max const& max) {

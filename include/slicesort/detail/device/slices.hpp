@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of views along the batch, for workspaces that hold a few samples at a time, and row
-// numbers in the workspace, 16 bits wide if possible.
+// Slices of views along the batch, for workspaces that hold a few samples at a time. Row numbers in
+// the workspace use 16 bits if the length allows.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -41,10 +41,10 @@ tensor_stack<T> slice_batch(tensor_stack<T> v, index_t first, index_t count) {
 
 inline bool narrow_rows(index_t length) { return length <= 65536; }
 
-inline void* take_scratch_rows(arena& a, extents3 e) {
+inline void* take_scratch_rows(arena& memory, extents3 e) {
   auto const elements = static_cast<std::size_t>(e.size());
-  if (narrow_rows(e.length)) return a.take<std::uint16_t>(elements);
-  return a.take<std::uint32_t>(elements);
+  if (narrow_rows(e.length)) return memory.take<std::uint16_t>(elements);
+  return memory.take<std::uint32_t>(elements);
 }
 inline index_rows scratch_rows(void* data, extents3 e, strides3 strides) {
   index_rows rows;

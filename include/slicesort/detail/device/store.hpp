@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores a result, or accumulates it.
+// Stores or accumulates results.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,20 +11,20 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The new value of an element: `value` itself, or the sum with `old` in the accumulator's type,
-// rounded once. `old` must be initialized even if it is overwritten.
+// Returns the new value of an element: `value` itself, or its sum with `old` in the accumulator's
+// type, rounded once. `old` must be initialized even if it is overwritten.
 template <class Block, class T>
 SLICESORT_HD inline T stored_or_accumulated(grad_mode mode, T old, T value) {
   using A = accumulator_t<T>;
   if (mode == grad_mode::overwrite) return value;
   T const sum = rounded<T>(static_cast<A>(old) + static_cast<A>(value));
-  // Otherwise a compiler may add -0 to overwrite, which would quiet a signaling NaN.
+  // Prevents an optimization that overwrites by adding -0, which would quiet a signaling NaN.
   if constexpr (std::is_floating_point_v<T>)
     return Block::opaque(sum);
   else
     return sum;
 }
-// Reads `element` only to accumulate.
+// Stores or accumulates `value`. Reads `element` only if it accumulates.
 template <class Block, class T>
 SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& element, T value) {
   if (mode == grad_mode::overwrite)
@@ -33,7 +33,7 @@ SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& element, T value
     element = stored_or_accumulated<Block>(mode, element, value);
 }
 
-// The new value of an element from an unrounded sum.
+// Returns the new value of an element from an unrounded sum.
 template <class T>
 SLICESORT_HD inline T stored_or_accumulated_sum(grad_mode mode, T old, accumulator_t<T> sum) {
   if (mode == grad_mode::accumulate) sum = static_cast<accumulator_t<T>>(old) + sum;

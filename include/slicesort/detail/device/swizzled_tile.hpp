@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of a tile in shared memory without bank conflicts.
+// Layout of a tile in shared memory that avoids bank conflicts.
 //
 // Shared memory has 32 banks of 4 bytes; 8 pieces of 16 bytes fill them. In a row-major tile, piece
 // k is in the same four banks in every row, and reading piece k of eight rows takes eight cycles. A

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns and threads of a block that permutes columns in shared memory.
+// Chooses the columns and threads of a block that permutes columns in shared memory.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -15,37 +15,42 @@ SLICESORT_DETAIL_BEGIN
 
 inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
 
-// Number of columns of a tile, where a column takes `column_bytes` of shared memory; 0 if none
-// fits.
-inline int tile_width(device_info device, permute_tuning const& t, std::size_t column_bytes,
+// Returns the number of columns per tile, or 0 if no column fits. A column takes `column_bytes` of
+// shared memory.
+inline int tile_width(device_info device, permute_tuning const& tuning, std::size_t column_bytes,
                       index_t length, index_t columns) {
   auto const fits = [&](int width, std::size_t bytes) {
     return column_bytes * static_cast<std::size_t>(width) + 64 <= bytes;
   };
   if (!fits(1, device.shared_bytes)) return 0;
   int width = 1;
-  // Widens tiles as long as several share a multiprocessor and each of them has some. Tiles of
-  // short columns become wider, so that a block has enough work.
-  while (width < t.least_columns && width < columns && fits(2 * width, device.shared_bytes))
+  // Widens tiles while several fit on a multiprocessor and every multiprocessor has at least two.
+  // Tiles of short columns become wider to give a block enough work.
+  while (width < tuning.least_columns && width < columns && fits(2 * width, device.shared_bytes))
     width *= 2;
-  while (width < t.tile_columns && width < columns && fits(2 * width, t.shared_tile_bytes) &&
+  while (width < tuning.tile_columns && width < columns &&
+         fits(2 * width, tuning.shared_tile_bytes) &&
          columns / (2 * width) >= 2 * device.processors)
     width *= 2;
-  while (width < t.tile_threads && width < columns && fits(2 * width, t.shared_tile_bytes) &&
-         2 * width * length <= t.tile_threads * t.tile_elements &&
+  while (width < tuning.tile_threads && width < columns &&
+         fits(2 * width, tuning.shared_tile_bytes) &&
+         2 * width * length <= tuning.tile_threads * tuning.tile_elements &&
          columns / (2 * width) >= 2 * device.processors)
     width *= 2;
   return width;
 }
 
-// Number of threads of a tile; each gets at least `tile_elements` elements.
-inline int tile_threads(permute_tuning const& t, std::size_t column_bytes, index_t length,
+// Returns the number of threads per tile. Each thread gets at least `tile_elements` elements.
+inline int tile_threads(permute_tuning const& tuning, std::size_t column_bytes, index_t length,
                         int width) {
-  // A tile that occupies a whole multiprocessor gets twice as many threads.
-  bool const shares = column_bytes * static_cast<std::size_t>(width) <= t.shared_tile_bytes;
-  index_t const limit = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
-  return static_cast<int>(std::clamp<index_t>(
-      power_of_two_above(divide_up(width * length, t.tile_elements)), std::max(32, width), limit));
+  // A tile that fills a multiprocessor gets twice as many threads.
+  bool const shares_processor =
+      column_bytes * static_cast<std::size_t>(width) <= tuning.shared_tile_bytes;
+  index_t const limit = std::max(
+      width, shares_processor ? std::max(tuning.tile_threads / 2, 32) : tuning.tile_threads);
+  return static_cast<int>(
+      std::clamp<index_t>(power_of_two_above(divide_up(width * length, tuning.tile_elements)),
+                          std::max(32, width), limit));
 }
 
 template <class Kernel>
@@ -54,8 +59,8 @@ auto set_threads(Kernel& kernel, int threads) -> decltype(void(kernel.threads)) 
 }
 inline void set_threads(...) {}
 
-// Launches a kernel over all columns of `view`. Sets its `width`, its `rows_adjacent` and its
-// `threads`, if it has them. Its shared memory must not grow with the length.
+// Launches a kernel over all columns of `view`. Sets the kernel's members `width`, `rows_adjacent`
+// and, if present, `threads`. Its shared memory must not depend on the length.
 template <class T, class Grid, class Kernel>
 void run_on_columns(Grid const& grid, Kernel kernel, tensor3<T> view) {
   extents3 const e = view.extents();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning of a grid for an element type: the defaults, changed by the policy's selectors and
-// clamped.
+// Tuning of a grid for an element type: applies the policy's selectors to the defaults and clamps
+// the result.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -11,7 +11,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Clamps to low .. high, which are powers of two, and rounds down to a power of two.
+// Clamps to low .. high and rounds down to a power of two. Requires that low and high are powers of
+// two.
 inline int power_of_two_in(index_t value, int low, int high) {
   return static_cast<int>(power_of_two_below(std::clamp<index_t>(value, low, high)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uploads numbers from the host to the workspace as kernel arguments, so a call neither copies nor
-// waits, and can be captured.
+// Uploads numbers from the host to the workspace as kernel arguments. Calls need no memory copy and
+// no synchronization, so they can be captured.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -33,7 +33,7 @@ struct uploaded_numbers {
   bool uniform = true;  // all numbers equal the first
 };
 
-// Computes and uploads all numbers. Returns false if one does not fit in `Number`.
+// Computes and uploads all numbers. Returns false if a number does not fit in `Number`.
 template <class Number, class Grid, class NumberOf>
 bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index_t* memory,
                bool always, uploaded_numbers& uploaded) {
@@ -55,8 +55,8 @@ bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index
   return true;
 }
 
-// Uploads number_of(0) .. number_of(count - 1) to `memory`. May leave it unwritten if all numbers
-// are equal and `always` is false.
+// Uploads number_of(0) .. number_of(count - 1) to `memory`. May skip the upload if all numbers are
+// equal and `always` is false.
 template <class Grid, class NumberOf>
 uploaded_numbers upload_numbers(Grid const& grid, index_t count, NumberOf const& number_of,
                                 index_t* memory, bool always) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of tiles in shared memory by one warp, without tensor cores. A tile has rows of `Width`
+// Products of tiles in shared memory by one warp without tensor cores. A tile has rows of `Width`
 // elements, in pieces of 16 bytes with the layout `piece_tile`.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A float that is exact in TF32: its last 13 bits are 0. Rounds to nearest, ties away from 0, like
-// cvt.rna.tf32.
+// Float with the precision of TF32: its last 13 bits are 0. Rounds to nearest, ties away from 0,
+// like cvt.rna.tf32.
 struct tf32 {
   float number;
 
@@ -35,12 +35,12 @@ struct alignas(16) tile_piece {
 template <class T>
 inline constexpr int elements_of_piece = tile_piece<T>::elements;
 
-// Layout of a tile with rows of `Width` elements T, in pieces.
+// Layout of a tile with rows of `Width` elements T. Offsets are in pieces.
 template <class T, int Width>
 using piece_tile = swizzled_tile<Width / elements_of_piece<T>, 1, 8>;
 
-// sums[r][c] += sum over k < depth of a[r][k] * b[c][k]. May round `depth` up to whole pieces,
-// which are padded with 0.
+// Computes sums[r][c] += sum over k < depth of a[r][k] * b[c][k]. May round `depth` up to whole
+// pieces, which are padded with zeros.
 template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Columns>& sums,
                                        tile_piece<T> const* a, tile_piece<T> const* b, int depth) {
@@ -72,7 +72,7 @@ SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Colu
   }
 }
 
-// Sums as the left operand of another product, rounded as for a tensor core.
+// Returns sums as the left operand of another product, rounded as for a tensor core.
 template <class T, class A, int Rows, int Columns>
 SLICESORT_HD_INLINE register_tile<A, Rows, Columns> plain_mma_operand(
     register_tile<A, Rows, Columns> const& sums) {
@@ -86,8 +86,8 @@ SLICESORT_HD_INLINE register_tile<A, Rows, Columns> plain_mma_operand(
   }
 }
 
-// sums[r][c] += sum over k of weights[r][k] * x[k][c]; columns from `width` on are unspecified.
-// Weights have the layout of sums.
+// Computes sums[r][c] += sum over k of weights[r][k] * x[k][c]. Columns from `width` on are
+// unspecified. Weights have the layout of sums.
 template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width / 8>& sums,
                                       register_tile<A, Rows, Columns> const& weights,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One head of the attention that `equivalent_matrix` is called with, in double, on the host.
+// Copy of one attention head of the input of `equivalent_matrix`, in double on the host.
 #pragma once
 
 #include <slicesort/detail/attention/check.hpp>
@@ -12,18 +12,18 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Queries and keys of one head of a sample.
+// Copies of the queries and keys of one head of a sample.
 template <class T>
 class matrix_head {
  public:
-  matrix_head(tensor4<T const> all_q, tensor4<T const> all_k, index_t batch, index_t head,
+  matrix_head(tensor4<T const> q_tensor, tensor4<T const> k_tensor, index_t batch, index_t head,
               attention_options const& options)
       : batch_(batch),
         head_(head),
-        queries_(valid("q", all_q, options.query_lengths)),
-        keys_(valid("k", all_k, options.lengths)),
-        q(copied(all_q, q_)),
-        k(copied(all_k, k_)) {
+        queries_(valid("q", q_tensor, options.query_lengths)),
+        keys_(valid("k", k_tensor, options.lengths)),
+        q(copied(q_tensor, q_)),
+        k(copied(k_tensor, k_)) {
     if (options.lengths.data()) lengths.lengths = {&keys_, 1};
     if (options.query_lengths.data()) lengths.query_lengths = {&queries_, 1};
   }
@@ -51,7 +51,7 @@ class matrix_head {
 
  public:
   tensor4<double const> const q, k;
-  attention_options lengths{};  // empty unless the caller passed some: not every mask takes lengths
+  attention_options lengths{};  // empty unless passed, because not every mask takes lengths
 };
 
 SLICESORT_DETAIL_END

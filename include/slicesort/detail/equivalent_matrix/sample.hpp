@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sample of the tensor that `equivalent_matrix` is called with, in double, on the host.
+// Copy of one sample of the input of `equivalent_matrix`, in double on the host.
 #pragma once
 
 #include <slicesort/dense_matrix.hpp>
@@ -30,25 +30,25 @@ struct matrix_position {
   index_t number;
   char const* name;
 };
-// Checks batch and channel or head. Returns the number of valid rows.
+// Checks the arguments: batch, channel or head, and lengths. Returns the number of valid rows.
 inline index_t matrix_rows(view_info const& info, index_t batch, index_t batches,
                            matrix_position position, index_t limit,
                            tensor1<index_t const> lengths) {
-  checker c("equivalent_matrix");
-  auto const within = [&](char const* name, index_t value, index_t end) {
+  checker checks("equivalent_matrix");
+  auto const check_index = [&](char const* name, index_t value, index_t end) {
     if (value < 0 || value >= end)
-      c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-             static_cast<long long>(value), static_cast<long long>(end - 1));
+      checks.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
+                  static_cast<long long>(value), static_cast<long long>(end - 1));
   };
-  c.view(info);
-  within("batch", batch, batches);
-  within(position.name, position.number, limit);
-  c.lengths("lengths", lengths, batches, info.extents.length);
-  enforce(c.result());
+  checks.view(info);
+  check_index("batch", batch, batches);
+  check_index(position.name, position.number, limit);
+  checks.lengths("lengths", lengths, batches, info.extents.length);
+  enforce(checks.result());
   return lengths.size() == 0 ? info.extents.length : lengths(batch);
 }
 
-// A sample in double, and memory to run operators on it.
+// Copy of a sample in double, and memory to run operators on it.
 class matrix_sample {
  public:
   template <class X>
@@ -73,7 +73,8 @@ class matrix_sample {
     return x_[static_cast<std::size_t>(n * extents_.channels + c)];
   }
 
-  // Allocates an operator's saved state, and a view that repeats it for each sample of a batch.
+  // Allocates an operator's saved state. `repeated_` becomes a view that repeats the state for each
+  // sample of a batch.
   index_tensor3 state(extents3 e, index_width width) {
     state_.resize(static_cast<std::size_t>(e.size()));
     extents3 const batch{extents_.length, e.length, e.channels};
@@ -88,7 +89,7 @@ class matrix_sample {
     }
   }
 
-  // call(x, y, workspace, options)
+  // Runs call(x, y, workspace, options) on the sample.
   template <class Call>
   void forward(Call const& call) {
     scratch memory;
@@ -96,8 +97,9 @@ class matrix_sample {
          slicesort::lengths(rows_));
   }
 
-  // Computes the matrix of an operator that is linear in x for a given state: row i is the gradient
-  // of y[i]. One call(dy, state, dx, workspace, options) computes every row, as a batch of samples.
+  // Computes the matrix of an operator that is linear in x for a given state. Row i is the gradient
+  // of y[i]. A single call(dy, state, dx, workspace, options) computes all rows as a batch of
+  // samples.
   template <class Call>
   dense_matrix by_gradients(Call const& call) const {
     index_t const n = extents_.length;

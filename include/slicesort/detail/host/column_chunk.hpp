@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunks of columns: neighboring columns of a [batch, length, channels] tensor that one task
-// processes. Rows are copied between strided views and contiguous thread-local columns.
+// processes. Copies rows between strided views and contiguous thread-local columns.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -50,7 +50,7 @@ class column_chunks {
     return {batch, std::min(samples_, extents_.batch - batch), channel,
             std::min(channels_, extents_.channels - channel)};
   }
-  // Size of the largest chunk.
+  // Maximum number of channels and of columns per chunk.
   index_t channels() const { return channels_; }
   index_t columns() const { return samples_ * channels_; }
 
@@ -59,7 +59,7 @@ class column_chunks {
   index_t channels_, samples_, chunks_per_row_;
 };
 
-// Calls f(thread, chunk) for every chunk of a tensor, of at most `width` columns.
+// Calls f(thread, chunk) for every chunk of a tensor. A chunk has at most `width` columns.
 template <class F>
 void for_each_column_chunk(host_exec const& exec, extents3 e, F const& f,
                            index_t width = tile_columns) {
@@ -70,44 +70,45 @@ void for_each_column_chunk(host_exec const& exec, extents3 e, F const& f,
   });
 }
 
-// Calls f(chunk) for the widest chunks that occupy all threads, for copies of rows with adjacent
-// channels. Narrow pieces of rows a power of two apart would share few cache sets, and prefetched
-// lines would be evicted before use.
+// Calls f(chunk) for the widest chunks that still occupy all threads. Intended for copies of rows
+// with adjacent channels: if the pitch is a power of two, narrow pieces of rows share few cache
+// sets, and prefetched lines are evicted before use.
 template <class F>
 void for_each_wide_chunk(host_exec const& exec, extents3 e, F const& f) {
   auto const threads = static_cast<index_t>(exec.threads);
   index_t const splits = e.batch < threads ? threads : 1;
   index_t const tiles = (e.channels + tile_columns - 1) / tile_columns;
   for_each_column_chunk(
-      exec, e, [&](unsigned, column_chunk b) { f(b); },
+      exec, e, [&](unsigned, column_chunk chunk) { f(chunk); },
       std::max<index_t>((tiles + splits - 1) / splits, 1) * tile_columns);
 }
 
-// Pitch of thread-local columns: at least `rows`, and an odd number of cache lines, so that columns
-// of a power-of-two length do not share cache sets.
+// Pitch of thread-local columns: at least `rows`, and an odd number of cache lines, so columns do
+// not share cache sets if the length is a power of two.
 constexpr index_t column_pitch(index_t rows) { return 16 * ((rows + 15) / 16 | 1); }
 
 // Calls f(column, row, element) for rows [first, last) of a chunk, in memory order.
 template <class T, class F>
-void for_each_element(tensor3<T> view, column_chunk b, index_t first, index_t last, F const& f) {
-  T* const base = view.data() + view.offset(b.batch, 0, b.channel);
+void for_each_element(tensor3<T> view, column_chunk chunk, index_t first, index_t last,
+                      F const& f) {
+  T* const base = view.data() + view.offset(chunk.batch, 0, chunk.channel);
   index_t const row = view.strides().length, column = view.strides().channels;
-  if (row < column || b.channels == 1) {
-    for (index_t c = 0; c < b.channels; ++c)
+  if (row < column || chunk.channels == 1) {
+    for (index_t c = 0; c < chunk.channels; ++c)
       if (row == 1)
         for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i]);
       else
         for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i * row]);
-  } else if (column == 1 && b.channels == tile_columns) {
+  } else if (column == 1 && chunk.channels == tile_columns) {
     for (index_t i = first; i < last; ++i)
       for (index_t c = 0; c < tile_columns; ++c) f(c, i, base[i * row + c]);
   } else {
     for (index_t i = first; i < last; ++i)
-      for (index_t c = 0; c < b.channels; ++c) f(c, i, base[i * row + c * column]);
+      for (index_t c = 0; c < chunk.channels; ++c) f(c, i, base[i * row + c * column]);
   }
 }
 
-// Calls f(view) with a view of the index view's element type.
+// Calls f(view) with a typed view of the index tensor.
 template <bool Const, class F>
 void with_index_type(basic_index_tensor3<Const> v, F const& f) {
   auto const call = [&](auto index) {
@@ -120,12 +121,12 @@ void with_index_type(basic_index_tensor3<Const> v, F const& f) {
     call(std::uint32_t{});
 }
 
-// Stores gradients: assigns them, or adds them in the accumulator type and rounds once.
+// Stores gradients: overwrites elements, or adds to them in the accumulator type and rounds once.
 template <class T, bool Add>
 struct element_store {
   using A = accumulator_t<T>;
 
-  // Assigns without rounding: a moved element keeps every bit.
+  // Overwrites without rounding, so moved elements keep every bit.
   void operator()(T& element, T const& value) const {
     if constexpr (Add)
       element = rounded<T>(static_cast<A>(element) + static_cast<A>(value));
@@ -147,8 +148,8 @@ void with_store(grad_mode mode, F const& f) {
     f(element_store<T, true>{});
 }
 
-// Calls f(store), where store(to, from, count) stores adjacent elements. Assignments use memcpy,
-// because loops are not vectorized reliably.
+// Calls f(store), where store(to, from, count) stores adjacent elements. Overwrites by memcpy,
+// because compilers do not vectorize such loops reliably.
 template <class T, class F>
 void with_row_store(grad_mode mode, F const& f) {
   if (mode == grad_mode::accumulate)
@@ -159,53 +160,54 @@ void with_row_store(grad_mode mode, F const& f) {
 
 // Copies rows [first, last) of a chunk to thread-local columns.
 template <class From, class To>
-void load_columns(tensor3<From> from, column_chunk b, index_t first, index_t last, To* to,
+void load_columns(tensor3<From> from, column_chunk chunk, index_t first, index_t last, To* to,
                   index_t pitch) {
-  for_each_element(from, b, first, last, [=](index_t c, index_t i, From const& element) {
+  for_each_element(from, chunk, first, last, [=](index_t c, index_t i, From const& element) {
     to[c * pitch + i] = static_cast<To>(element);
   });
 }
 
 template <class From, class To>
-void store_columns(From const* from, index_t pitch, tensor3<To> to, column_chunk b, index_t first,
-                   index_t last) {
-  for_each_element(to, b, first, last, [=](index_t c, index_t i, To& element) {
+void store_columns(From const* from, index_t pitch, tensor3<To> to, column_chunk chunk,
+                   index_t first, index_t last) {
+  for_each_element(to, chunk, first, last, [=](index_t c, index_t i, To& element) {
     element = static_cast<To>(from[c * pitch + i]);
   });
 }
 template <class T>
-void store_gradient(T const* from, index_t pitch, tensor3<T> to, column_chunk b, index_t first,
+void store_gradient(T const* from, index_t pitch, tensor3<T> to, column_chunk chunk, index_t first,
                     index_t last, grad_mode mode) {
   with_store<T>(mode, [&](auto store) {
-    for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
+    for_each_element(to, chunk, first, last, [=](index_t c, index_t i, T& element) {
       store(element, from[c * pitch + i]);
     });
   });
 }
 template <class T>
-void store_sums(accumulator_t<T> const* from, index_t pitch, tensor3<T> to, column_chunk b,
+void store_sums(accumulator_t<T> const* from, index_t pitch, tensor3<T> to, column_chunk chunk,
                 index_t first, index_t last, grad_mode mode) {
   with_store<T>(mode, [&](auto store) {
-    for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
+    for_each_element(to, chunk, first, last, [=](index_t c, index_t i, T& element) {
       store.sum(element, from[c * pitch + i]);
     });
   });
 }
 
 template <class T>
-void transfer_rows(tensor3<T const> from, tensor3<T> to, column_chunk b, index_t first,
+void transfer_rows(tensor3<T const> from, tensor3<T> to, column_chunk chunk, index_t first,
                    index_t last, grad_mode mode) {
   if (mode == grad_mode::overwrite && from.data() == to.data()) return;  // in place
-  T const* const source = from.data() + from.offset(b.batch, 0, b.channel);
+  T const* const source = from.data() + from.offset(chunk.batch, 0, chunk.channel);
   strides3 const s = from.strides();
   if (s.channels == 1 && to.strides().channels == 1)
     with_row_store<T>(mode, [&](auto store) {
       for (index_t i = first; i < last; ++i)
-        store(to.data() + to.offset(b.batch, i, b.channel), source + i * s.length, b.channels);
+        store(to.data() + to.offset(chunk.batch, i, chunk.channel), source + i * s.length,
+              chunk.channels);
     });
   else
     with_store<T>(mode, [&](auto store) {
-      for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
+      for_each_element(to, chunk, first, last, [=](index_t c, index_t i, T& element) {
         store(element, source[i * s.length + c * s.channels]);
       });
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles: up to 32 neighboring columns of a [batch, length, channels] tensor, one per SIMD lane.
-// Columns are numbered batch * channels + channel; a tile may span samples.
+// Tiles: up to 32 neighboring columns of a [batch, length, channels] tensor, one per SIMD lane. The
+// flat index of a column is batch * channels + channel. A tile may span samples.
 #pragma once
 
 #include <slicesort/detail/host/isa.hpp>
@@ -16,8 +16,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Two cache lines of 32-bit elements, or one of 16-bit elements. Also the usual width of column
-// chunks (column_chunk.hpp).
+// Columns per tile: two cache lines of 32-bit elements, or one line of 16-bit elements. Also the
+// default width of column chunks (column_chunk.hpp).
 inline constexpr int tile_columns = 32;
 
 // Columns [first, first + width), iterated without a division per column.
@@ -43,7 +43,7 @@ struct column_range {
   }
 };
 
-// Valid leading rows of each column.
+// Number of valid rows of each column.
 struct tile_rows {
   index_t valid[tile_columns];
   index_t longest = 0;
@@ -66,24 +66,24 @@ inline column_range columns_of_tile(extents3 e, index_t tile, int width) {
   return {e, first, remaining < width ? static_cast<int>(remaining) : width};
 }
 
-// Number of neighboring tiles of a task: two, whose rows are then written together, if there are
-// enough tasks for all threads.
+// Number of neighboring tiles per task: 2 if there are enough tasks for all threads, else 1. The
+// rows of two tiles are written together.
 inline int tiles_of_task(extents3 e, unsigned threads) {
   return tiles_of(e, 2 * tile_columns) >= index_t{4} * static_cast<index_t>(threads) ? 2 : 1;
 }
-// Number of tiles of a task: `tiles`, or fewer for the last one.
+// Number of tiles of this task: `tiles`, or fewer for the last task.
 inline int tiles_in_task(extents3 e, index_t task, int tiles) {
   index_t const remaining = tiles_of(e, tile_columns) - task * tiles;
   return remaining < tiles ? static_cast<int>(remaining) : tiles;
 }
 
-// Memory layout of a tile in one tensor: the start of each column, and the pitch of rows.
+// Memory layout of a tile in a tensor: the offset of each column, and the pitch of rows.
 struct tile_operand {
   index_t start[tile_columns];
   index_t pitch;
   int width;
   bool adjacent;  // true if columns are contiguous in memory
-  bool dense;     // true if also 32 columns wide: rows can be copied as vectors
+  bool dense;     // true if adjacent and full: rows can be copied as vectors
 
   tile_operand() = default;
   tile_operand(column_range const& columns, strides3 s)
@@ -95,7 +95,7 @@ struct tile_operand {
       start[lane] = batch * s.batch + channel * s.channels;
     });
   }
-  // True if rows are whole cache lines, so they can be streamed.
+  // True if rows consist of whole cache lines, which streaming stores require.
   bool on_lines(void const* data, index_t element_bytes) const {
     auto const address = reinterpret_cast<std::uintptr_t>(data) +
                          static_cast<std::uintptr_t>(start[0] * element_bytes);
@@ -104,15 +104,15 @@ struct tile_operand {
   }
 };
 
-// True for outputs too large for the inner caches, which should be stored around them.
+// True for outputs that exceed the inner caches and should use streaming stores.
 template <class T, class Extents>
 constexpr bool worth_streaming(Extents e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
 
-// Prefetches the dense row `Distance` rows after this one, because hardware prefetchers stop at the
-// end of a page. Locality 3 is the L1 cache, 2 the L2. The address is an integer, since it may be
-// past the tensor.
+// Prefetches the dense row `Distance` rows ahead, because hardware prefetchers stop at the end of a
+// page. Locality 3 is the L1 cache, 2 is the L2 cache. Computes the address as an integer, because
+// it may lie outside the tensor.
 inline constexpr unsigned prefetch_distance = 16;
 template <unsigned Distance = prefetch_distance, int Locality = 3, class T>
 void prefetch_after(T const* row, index_t pitch) {
@@ -126,22 +126,22 @@ void prefetch_after(T const* row, index_t pitch) {
 #endif
 }
 
-// Copies `count` elements. The sizes of a tile's row and of a cache line are compile-time
-// constants, which become vector moves.
+// Copies `count` elements. Copies of a full row or a full cache line have a constant size, so they
+// compile to vector moves.
 template <std::size_t Element>
 void copy_elements(void* to, void const* from, index_t count) {
-  constexpr std::size_t row = Element * tile_columns;
+  constexpr std::size_t row_bytes = Element * tile_columns;
   std::size_t const bytes = Element * static_cast<std::size_t>(count);
-  if (bytes == row)
-    std::memcpy(to, from, row);
-  else if (row > 64 && bytes == 64)
-    std::memcpy(to, from, row > 64 ? 64 : row);
+  if (bytes == row_bytes)
+    std::memcpy(to, from, row_bytes);
+  else if (row_bytes > 64 && bytes == 64)
+    std::memcpy(to, from, row_bytes > 64 ? 64 : row_bytes);
   else
     std::memcpy(to, from, bytes);
 }
 
-// Copies `count` rows from row `i` on to a stage with `pitch` elements per row. Copies columns one
-// by one if they are not adjacent, since each may itself be contiguous.
+// Copies `count` rows, starting at row `i`, to a staging buffer with `pitch` elements per row.
+// Copies columns one by one if they are not adjacent, because each column may be contiguous.
 template <class T, class Stage>
 void gather_rows(T const* from, tile_operand const& operand, int first, int width, index_t i,
                  int count, Stage* stage, int pitch) {
@@ -158,7 +158,8 @@ void gather_rows(T const* from, tile_operand const& operand, int first, int widt
       std::memcpy(stage + k * pitch + lane, p, sizeof(T));
   }
 }
-// Copies `count` rows of a stage to rows i ..; the reverse of gather_rows.
+// Copies `count` rows of a staging buffer to the tensor, starting at row `i`. Inverse of
+// gather_rows.
 template <class Stage, class T>
 void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count,
                   tile_operand const& operand, T* to) {

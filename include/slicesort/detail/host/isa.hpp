@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction sets of the compiler and the processor.
+// Instruction sets that the compiler and the processor support.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -31,14 +31,14 @@ inline bool isa_available(isa set) {
   return set == isa::best || set == isa::portable;
 }
 
-// Resolves isa::best to the widest set of the processor.
+// Resolves isa::best to the widest set that the processor supports.
 inline isa chosen_isa(isa set) {
   if (set != isa::best) return set;
   if (isa_available(isa::avx512)) return isa::avx512;
   return isa_available(isa::avx2) ? isa::avx2 : isa::portable;
 }
 
-// The set for kernels with fused multiply-adds: AVX2 requires FMA.
+// Instruction set for kernels with fused multiply-adds. AVX2 kernels also require FMA.
 inline isa fused_isa(isa requested) {
   isa const set = chosen_isa(requested);
 #if SLICESORT_X86_DISPATCH

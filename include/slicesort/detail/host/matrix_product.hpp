@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of whole matrices of any strides without a BLAS: packs panels of b and blocks of a in
+// Products of matrices with arbitrary strides, without a BLAS. Packs panels of b and blocks of a in
 // the accumulator's type, and multiplies them with the micro kernel.
 #pragma once
 
@@ -21,7 +21,7 @@ struct matrix_operand {
   using A = accumulator_t<T>;
 
   T const* elements;
-  A const* sums;  // null: a matrix of elements
+  A const* sums;  // null if the matrix has elements T
   index_t row, column;
 
   static matrix_operand from_elements(T const* data, index_t row, index_t column) {
@@ -43,13 +43,13 @@ class matrix_product {
   using matrix = matrix_operand<T>;
 
   // Workspace for products with a depth of at most `depth`.
-  matrix_product(arena& a, index_t depth)
-      : panel_(a.take<A>(amount(depth) * panel_columns)),
-        block_(a.take<A>(std::min(depth, block_depth) * block_rows)),
-        tile_(a.take<A>(block_rows * panel_columns)) {}
+  matrix_product(arena& memory, index_t depth)
+      : panel_(memory.take<A>(amount(depth) * panel_columns)),
+        block_(memory.take<A>(std::min(depth, block_depth) * block_rows)),
+        tile_(memory.take<A>(block_rows * panel_columns)) {}
 
-  // Computes scale * a * b in tiles, and calls store(tile, pitch, first row, rows, first column,
-  // columns) for each. `kernels` has the functions of row_kernels<T> and `multiply`.
+  // Computes scale * a * b in tiles. Calls store(tile, pitch, first row, rows, first column,
+  // columns) for each tile. `kernels` has the functions of row_kernels<T> and `multiply`.
   template <class Kernels, class Store>
   void multiply(Kernels const& kernels, index_t rows, index_t columns, index_t depth,
                 matrix const& a, matrix const& b, A scale, Store const& store) const {
@@ -64,7 +64,7 @@ class matrix_product {
         params.c = {tile_, panel_columns};
         params.size = {static_cast<int>(padded_rows(count)), static_cast<int>(padded), 0};
         index_t k = 0;
-        do {  // sums continue over the parts of the depth, in order
+        do {  // accumulates over blocks of the depth in order
           params.size.depth = std::min<index_t>(block_depth, depth - k);
           params.a = pack_block(kernels, a, row, count, k, params.size.depth);
           params.b = {panel_ + k * panel_columns, panel_columns};
@@ -79,9 +79,9 @@ class matrix_product {
   }
 
  private:
-  // Blocks of a: 128 KB in float, which fit in L2.
+  // Block of a: 128 KB in float, which fits in the L2 cache.
   static constexpr index_t block_rows = 128, block_depth = 256;
-  static constexpr index_t panel_columns = 48;  // panels of b: three vectors of 16
+  static constexpr index_t panel_columns = 48;  // panel of b: three vectors of 16
 
   // Copies rows [row, row + rows) and columns [column, column + columns) of `from` to rows of `to`.
   static void pack(row_kernels<T> const& kernels, matrix const& from, index_t row, index_t column,
@@ -99,8 +99,8 @@ class matrix_product {
         for (index_t c = 0; c < columns; ++c) to[c] = sums[c * from.column];
     }
   }
-  // Packs a block of a, unless it can be read in place. Copies in the order of a's memory, to use
-  // whole cache lines.
+  // Packs a block of a, unless it can be read in place. Copies in memory order to use whole cache
+  // lines.
   strided_rows<A> pack_block(row_kernels<T> const& kernels, matrix const& a, index_t row,
                              index_t rows, index_t column, index_t columns) const {
     if (a.sums != nullptr && a.column == 1 && rows % product_rows == 0)

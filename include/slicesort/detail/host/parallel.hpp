@@ -11,7 +11,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Type-erased reference to a host policy, so that an operator is compiled once for all of them.
+// Type-erased reference to a host policy. Each operator is compiled once for all policies.
 class host_exec {
  public:
   unsigned const threads;
@@ -59,7 +59,7 @@ struct implementation<Op, host_backend> : host_implementation<Op> {
   static void check(host_exec const& exec, checker& c) { check_host(exec, c); }
 };
 
-// Calls f(thread, task) for every task in [0, tasks). Threads fetch tasks dynamically; results do
+// Calls f(thread, task) for every task in [0, tasks). Threads fetch tasks dynamically. Results do
 // not depend on the assignment.
 template <class F>
 void for_each_task(host_exec const& exec, index_t tasks, F const& f) {

@@ -12,24 +12,24 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// `Shape` are the arguments of the layout's constructor after the arena.
+// `Shape` lists the types of the layout's constructor arguments after the arena.
 template <class Layout, class... Shape>
 class per_thread {
  public:
-  // At most `tasks` threads get memory. Ignores the shape if there are no tasks.
-  per_thread(arena& a, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
+  // Allocates memory for at most `tasks` threads. Ignores the shape if there are no tasks.
+  per_thread(arena& memory, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
     std::size_t const busy = std::min<std::size_t>(threads, tasks.number());
     arena counting;
     if (busy > 0) (void)Layout(counting, shape...);
     bytes_ = counting.aligned_bytes();
-    memory_ = a.take<unsigned char>(amount(busy) * bytes_);
+    memory_ = memory.take<unsigned char>(amount(busy) * bytes_);
   }
 
   Layout operator[](unsigned thread) const {
     arena a = arena_of(thread);
     return std::apply([&a](Shape const&... shape) { return Layout(a, shape...); }, shape_);
   }
-  // Arena of a thread, for another layout that needs at most as much.
+  // Arena of a thread, for a different layout that needs no more memory.
   arena arena_of(unsigned thread) const {
     return arena(workspace{memory_ + thread * bytes_, bytes_});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads, stores and copies rows between tensors and a task's memory: rows of any width in the
-// accumulator's type (row_access), and tile rows of 32 elements (copy_row, store_rows).
+// Loads, stores and copies rows between tensors and a task's memory: row_access for rows of any
+// width in the accumulator's type; copy_row and store_rows for tile rows of 32 elements.
 #pragma once
 
 #include <slicesort/detail/host/column_chunk.hpp>
@@ -29,14 +29,14 @@ struct row_kernels {
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
-  // Streaming store of any number of rows, after which the task calls finish_streaming. Null: rows
-  // are stored through the caches.
+  // Streaming store of any number of rows. The task must call finish_streaming afterwards. Null if
+  // rows are stored through the caches.
   void (*store_around)(A const*, index_t from_pitch, index_t rows, index_t width, T*,
                        index_t pitch) = nullptr;
 };
 
-// True if rows from `row` on should be streamed: the tensor is large, and rows are whole cache
-// lines.
+// True if rows starting at `row` should use streaming stores: the tensor is large, and rows are
+// whole cache lines.
 template <class T>
 bool fits_streaming(T const* row, tensor4<T> tensor) {
   constexpr index_t line = 64, size = sizeof(T);
@@ -95,7 +95,7 @@ class row_access {
           for (index_t c = 0; c < width; ++c) element.sum(to[c * column], from[c]);
         });
   }
-  // Stores zeros to rows [first, last), unless gradients accumulate.
+  // Zeroes rows [first, last), unless gradients accumulate.
   template <class Head>
   void clear(Head const& h, tensor4<T> to, index_t first, index_t last, grad_mode mode) const {
     if (to.data() == nullptr || mode == grad_mode::accumulate) return;
@@ -120,8 +120,8 @@ SLICESORT_INLINE void copy_row(From const* from, To* to) {
 
 inline constexpr int store_batch_rows = 16;
 
-// Stores `count` rows to rows i .. of the tensor, or adds them. With Stream, the caller must call
-// finish_streaming afterwards.
+// Stores or accumulates `count` rows to the tensor, starting at row `i`. With Stream, the caller
+// must call finish_streaming afterwards.
 template <bool Stream, class T>
 void store_rows(T const* from, index_t i, int count, tile_operand const& operand, int width,
                 grad_mode mode, T* to) {

@@ -3,7 +3,8 @@
 // -march=native), compilers contract `c + a * b` to one rounding instead of two, which changes
 // bits. Clang contracts only within an expression, so a separate function is safe. GCC contracts
 // across statements, and the flags against it prevent vectorization; so products are multiplied by
-// a 1 that it cannot see. Fusing this factor with the sum changes no bit and costs no instruction.
+// a 1 that is hidden from GCC. Fusing this factor with the sum changes no bit and costs no
+// instruction.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,7 +17,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Construct it outside of loops: the constructor hides the 1.
+// Construct it outside of loops, because the constructor hides the 1.
 template <class A>
 class unfused {
  public:
@@ -32,7 +33,7 @@ class unfused {
   }
 #endif
 
-  // a * b, rounded.
+  // Returns a * b, rounded.
   SLICESORT_HD A product(A a, A b) const {
 #if SLICESORT_HIDDEN_ONE
     return a * b * one_;
@@ -40,7 +41,7 @@ class unfused {
     return a * b;
 #endif
   }
-  // c + a * b, rounded twice.
+  // Returns c + a * b, rounded twice.
   SLICESORT_HD A multiply_add(A a, A b, A c) const { return c + product(a, b); }
 
 #if SLICESORT_HIDDEN_ONE

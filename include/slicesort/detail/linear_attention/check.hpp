@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the arguments of linear_attention.
+// Argument checks of linear_attention.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -15,7 +15,7 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr axis_names w_axes{nullptr, "heads", "features", "channels"};
 
-// Describes the random features' matrix, [heads, features, channels], as one sample of a tensor.
+// Describes w, [heads, features, channels], as one sample of an attention tensor.
 inline attention_view describe_w_shape(char const* name, extents3 w) {
   return describe_shape(name, extents4(1, heads_of_w(w), w.length, w.channels), w_axes);
 }
@@ -42,7 +42,7 @@ attention_info info_of(linear_attention_gradients<T> const& grads) {
   return {grads.dq, grads.dk, grads.dv, describe_w("dw", grads.dw, true), !is_omitted(grads.dw)};
 }
 
-// Checks w, or its gradient.
+// Checks w or its gradient.
 inline void check_w(checker& c, attention_view const& w, attention_view const& q) {
   if (w.shape.heads != 1 && w.shape.heads != q.shape.heads)
     c.fail(error_kind::argument, "%s.heads is %lld, must be 1 or %lld (%s.heads)", w.name,
@@ -85,7 +85,7 @@ inline void check_direction(checker& c, bool causal, attention_view const& q,
            static_cast<long long>(k.shape.length), static_cast<long long>(q.shape.length), q.name);
 }
 
-// Shapes of a workspace query.
+// Extents for a workspace query.
 struct linear_attention_extents {
   extents4 q, v;
   extents3 w, dw;
@@ -116,7 +116,8 @@ void check_call(checker& c, Params const& params, dropout const& drop) {
   check_direction(c, params.causal, inputs.q, inputs.k);
   check_policies<A>(c, params.feature, params.divisor);
   if (drop.rate != 0)
-    c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are computed", drop.rate);
+    c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are computed",
+           drop.rate);
 }
 
 SLICESORT_DETAIL_END

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device backend of linear_attention, on any grid. Forward: features, sums over tiles of keys,
-// outputs. Backward: the same, then the gradients. Computes as many pairs of a sample and a head at
-// a time as the workspace holds.
+// Device backend of linear_attention, for any grid. Forward computes features, sums over tiles of
+// keys, and outputs. Backward repeats these steps and then computes the gradients. Processes as
+// many (sample, head) pairs at a time as the workspace holds.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -25,7 +25,7 @@ SLICESORT_DETAIL_BEGIN
 
 template <class Feature>
 struct device_implementation<linear_attention_op<Feature>> {
-  // Takes the larger size of forward and backward.
+  // Reserves the larger workspace of forward and backward.
   template <class T, class Grid>
   static void plan(Grid const& grid, linear_attention_shape const& s, arena& memory) {
     memory.overlap([&](arena& forward) { (void)make_layout<T>(grid, forward, s, false); },

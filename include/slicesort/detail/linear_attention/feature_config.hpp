@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policies of linear_attention as numbers: backends are compiled once for all built-in
+// The policies of linear_attention as values, so backends are compiled once for all built-in
 // features, divisors and directions. Only a user-defined feature map remains a type.
 #pragma once
 
@@ -28,19 +28,19 @@ enum class feature_kind : int {
   custom
 };
 
-// True if the features are functions of products with the rows of w.
+// True if the features are functions of the products with the rows of w.
 SLICESORT_HD constexpr bool is_random(feature_kind kind) {
   return kind == feature_kind::random_exp || kind == feature_kind::random_relu ||
          kind == feature_kind::random_fourier;
 }
 
-// A feature map for rows of `channels` numbers.
+// Feature map for rows with `channels` elements.
 struct feature_config {
   feature_kind kind = feature_kind::elu_plus_one;
   index_t channels = 0;
   index_t rows_of_w = 0;  // r; 0 without w
   index_t count = 0;      // number of features
-  double eps = 0;         // floor of random_fourier
+  double eps = 0;         // random_fourier: floor of the norm; others: added to the features
   double scale = 1;       // random_exp: r^(-1/2)
   double scale_of_x = 1;  // z = scale_of_x * x
 
@@ -48,13 +48,13 @@ struct feature_config {
   SLICESORT_HD constexpr bool is_elementwise() const {
     return kind == feature_kind::elu_plus_one || kind == feature_kind::relu;
   }
-  // True if the features of keys are relative to a maximum, which causal calls update key by key.
+  // True if key features are relative to a maximum. Causal calls update it key by key.
   SLICESORT_HD constexpr bool has_maximum() const {
     return kind == feature_kind::random_exp && rows_of_w > 0;
   }
 };
 
-// Stands for all built-in feature maps, which feature_config describes.
+// Placeholder type for all built-in feature maps, which feature_config describes.
 struct built_in_feature {};
 
 template <class Feature>
@@ -95,7 +95,7 @@ inline constexpr bool has_backward<
     std::void_t<decltype(std::declval<Feature const&>().backward(
         feature_row{}, std::declval<A const*>(), std::declval<A const*>(), std::declval<A*>()))>> =
     true;
-// Calls `backward` of a user-defined feature map, or `pull`, its deprecated name.
+// Calls `backward` of a user-defined feature map, or its deprecated name `pull`.
 template <class Feature, class A>
 SLICESORT_HD void custom_feature_backward(Feature const& feature, feature_row row, A const* x,
                                           A const* dphi, A* dx) {
@@ -155,7 +155,7 @@ struct divisor_config {
   static constexpr divisor_config make(divisor::none) { return {divisor_kind::none, 0}; }
 };
 
-// 1 / D(d) and D'(d) / D(d).
+// Inverse 1 / D(d), and slope D'(d) / D(d).
 template <class A>
 struct divisor_terms {
   A inverse, slope;
@@ -165,17 +165,17 @@ template <class A, class Arithmetic>
 SLICESORT_HD_INLINE divisor_terms<A> evaluate_divisor(Arithmetic& ops, divisor_config config, A d) {
   if (config.kind == divisor_kind::none) return {A(1), A(0)};
   A const eps = static_cast<A>(config.eps);
-  bool const sums = config.kind == divisor_kind::sum_plus, above = d > eps;
+  bool const sums = config.kind == divisor_kind::sum_plus, above_eps = d > eps;
   A const divisor = sums ? d + eps : d < eps ? eps : d;
-  A const least = least_normal<A>();  // the reciprocal of a smaller one may overflow
-  A const inverse = divisor < least && divisor > -least ? A(0) : ops.divide(A(1), divisor);
-  return {inverse, sums || above ? inverse : A(0)};
+  A const smallest = least_normal<A>();  // the reciprocal of a smaller value may overflow
+  A const inverse = divisor < smallest && divisor > -smallest ? A(0) : ops.divide(A(1), divisor);
+  return {inverse, sums || above_eps ? inverse : A(0)};
 }
 
 template <class Direction>
 inline constexpr bool is_causal = std::is_same_v<Direction, direction::causal>;
 
-// Traits that recognize the policies by their types. Any other type is a feature.
+// Recognizes policies by their types. Any other type is a feature.
 template <class Policy, class... Kinds>
 using is_one_of = std::bool_constant<(std::is_same_v<Policy, Kinds> || ...)>;
 template <class Policy>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of feature_math.inl for single numbers, and the scalars of a row.
+// The functions of feature_math.inl for scalars, and the scalar values that feature maps compute
+// per row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -37,8 +38,8 @@ struct single_numbers {
 #undef SLICESORT_FEATURE_INLINE
 #undef SLICESORT_FEATURE_CONSTANT
 
-// The square root of a non-negative number, to a unit in the last place. Computed by divisions,
-// since the hardware root may round differently under -use_fast_math.
+// Square root of a non-negative number, with an error of up to 1 ulp. Computed by divisions,
+// because the hardware square root may round differently under -use_fast_math.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A square_root(Arithmetic& ops, A x) {
   using bits = typename binary_format<A>::integer;
@@ -46,12 +47,12 @@ SLICESORT_HD_INLINE A square_root(Arithmetic& ops, A x) {
   if (!(x > A(0)) || bit_cast<bits>(x) >= dtype_traits<A>::infinity) return x;
   A root = bit_cast<A>(static_cast<bits>((bit_cast<bits>(x) >> 1) + (bias >> 1)));
   constexpr int steps = sizeof(A) == 8 ? 6 : 4;
-  for (int i = 0; i < steps; ++i)  // Newton's (root + x / root) / 2; halving is exact
+  for (int i = 0; i < steps; ++i)  // Newton step (root + x / root) / 2; halving is exact
     root = static_cast<A>(0.5) * ops.fused_multiply_add(root, A(1), ops.divide(x, root));
   return root;
 }
 
-// Reads a row of memory by channel.
+// Reads a row in memory by channel.
 template <class A>
 struct contiguous_row {
   A const* data;
@@ -59,33 +60,33 @@ struct contiguous_row {
   SLICESORT_HD_INLINE A operator()(index_t channel) const { return data[channel]; }
 };
 
-// The norm |x| of a row, given the sum of its squares. Where that sum has left the range of A, x is
-// divided by its largest magnitude first. The result is at most the largest number of A.
+// Norm |x| of a row, given the sum of its squares. If that sum is outside the range of A, x is
+// first divided by its largest magnitude. The result is at most the largest finite A.
 template <class A, class Arithmetic, class Element>
 SLICESORT_HD_INLINE A row_norm(Arithmetic& ops, A square, index_t channels, Element const& x) {
-  constexpr A least = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
-  A const greatest = greatest_number<A>();
-  if (!(square < least || square > greatest)) return square_root(ops, square);
+  constexpr A min_square = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
+  A const max_number = greatest_number<A>();
+  if (!(square < min_square || square > max_number)) return square_root(ops, square);
   A largest(0), sum(0);
   for (index_t c = 0; c < channels; ++c) {
     A const element = x(c), magnitude = element < A(0) ? -element : element;
     if (magnitude > largest) largest = magnitude;
   }
-  if (largest == A(0) || largest > greatest) return largest;
+  if (largest == A(0) || largest > max_number) return largest;
   for (index_t c = 0; c < channels; ++c) {
     A const ratio = ops.divide(x(c), largest);
     sum = ops.fused_multiply_add(ratio, ratio, sum);
   }
   A const norm = ops.fused_multiply_add(largest, square_root(ops, sum), A(0));
-  return norm > greatest ? greatest : norm;
+  return norm > max_number ? max_number : norm;
 }
 
-// The divisor of a random_fourier row: its norm plus the floor.
+// Divisor of a random_fourier row: its norm plus the floor.
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& ops, A norm, A floor) {
   return ops.fused_multiply_add(norm, A(1), floor);
 }
-// The reciprocal of that divisor, or 0 if the divisor is subnormal.
+// Reciprocal of that divisor, or 0 if the divisor is subnormal.
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE A fourier_scale(Arithmetic& ops, A norm, A floor) {
   A const divisor = fourier_divisor(ops, norm, floor);
@@ -101,15 +102,15 @@ template <class A, class Arithmetic>
 SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& ops, index_t row, index_t length) {
   using math = feature_math<single_numbers<Arithmetic, double>>;
   double const fraction = ops.divide(static_cast<double>(row + 1), static_cast<double>(2 * length));
-  single_numbers<Arithmetic, double> const numbers{ops};
+  single_numbers<Arithmetic, double> const wide_ops{ops};
   auto const angle =
-      math::sincos(numbers, math::product(numbers, fraction, 3.14159265358979323846));
+      math::sincos(wide_ops, math::product(wide_ops, fraction, 3.14159265358979323846));
   return {static_cast<A>(angle.cosine), static_cast<A>(angle.sine)};
 }
 
-// Number of partial sums of a dot product or sum over a row. Partial sum l adds the elements l, l +
-// 16, l + 32, .. in order. Then the upper half of the partial sums is added to the lower half until
-// one is left.
+// Number of partial sums of a dot product or row sum. Partial sum l adds the elements l, l + 16, l
+// + 32, ... in order. The partial sums are then halved repeatedly by adding the upper half to the
+// lower half.
 inline constexpr int row_parts = 16;
 
 SLICESORT_DETAIL_END

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions of the feature maps, as fixed sequences of fused multiply-adds and integer
-// operations: single numbers and SIMD lanes, host and device get the same bits. feature_math.hpp
-// includes this file for single numbers, host/simd_table.inl once per instruction set.
+// operations. Scalars and SIMD lanes, host and device get the same bits. feature_math.hpp includes
+// this file for scalars, host/simd_table.inl once per instruction set.
 //
 // `Ops` has the types `number`, `bits` and `A`, the scalar type, and
 //   fused(a, b, c)          a * b + c, rounded once
@@ -28,21 +28,21 @@ struct feature_math {
                                            N const& no) {
     return ops.number_of((ops.bits_of(yes) & mask) | (ops.bits_of(no) & ~mask));
   }
-  // Keeps the number where the mask is all ones, else returns 0.
+  // Returns `number` where the mask is all ones, and 0 elsewhere.
   static SLICESORT_FEATURE_INLINE N masked(Ops const& ops, B const& mask, N const& number) {
     return ops.number_of(ops.bits_of(number) & mask);
   }
 
-  // exp(x) for x <= 0, to two units in the last place. Subnormal results, and some just above them,
-  // flush to 0; NaN propagates. As detail::exp_at_most_one, with two differences. The exponent's
-  // bias less one is part of the whole number n, so that its bits make 2^(n - 1), or 0 at the
-  // cut-off for small x. The series computes twice the exponential.
+  // exp(x) for x <= 0, with an error of up to 2 ulp. Subnormal results, and some slightly larger
+  // ones, flush to 0; NaN propagates. Like detail::exp_at_most_one, with two differences. First,
+  // the whole number n includes the exponent bias minus one, so its bits yield 2^(n - 1), or 0 at
+  // the lower clamp of x. Second, the series computes twice the exponential.
   static SLICESORT_FEATURE_INLINE N exponential(Ops const& ops, N const& argument) {
-    constexpr A whole = format::integer_shift + static_cast<A>(format::bias - 1);
-    constexpr A least = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
-    N const x = ops.higher(argument, ops.splat(least));
-    N const biased = ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(whole));
-    N const power = sum(ops, biased, ops.splat(-whole));
+    constexpr A shift = format::integer_shift + static_cast<A>(format::bias - 1);
+    constexpr A lowest = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
+    N const x = ops.higher(argument, ops.splat(lowest));
+    N const biased = ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(shift));
+    N const power = sum(ops, biased, ops.splat(-shift));
     N r = ops.fused(power, ops.splat(-format::log2_high), x);
     r = ops.fused(power, ops.splat(-format::log2_low), r);
     N const near_two = exp_terms_after<format::exp_terms - 2>(
@@ -50,21 +50,21 @@ struct feature_math {
     return product(ops, near_two, ops.number_of(ops.bits_of(biased) << format::fraction_bits));
   }
 
-  // sin(u) and cos(u), to two units in the last place of 1 for |u| up to a million. |u| is limited
-  // to 2^20, in double to 2^40. NaN propagates.
+  // sin(u) and cos(u), with an error of up to 2 ulp of 1 for |u| up to a million. |u| is clamped to
+  // 2^20 (double: 2^40). NaN propagates.
   struct sine_and_cosine {
     N sine, cosine;
   };
   static SLICESORT_FEATURE_INLINE sine_and_cosine sincos(Ops const& ops, N const& argument) {
     constexpr bool wide = sizeof(A) == 8;
     constexpr A limit = wide ? static_cast<A>(1099511627776.0) : static_cast<A>(1048576.0);
-    N const below = negated(ops, ops.higher(negated(ops, argument), ops.splat(-limit)));
-    N const x = ops.higher(below, ops.splat(-limit));
-    // The number of quarter turns, rounded: the low bits of the sum.
-    N const counted =
-        ops.fused(x, ops.splat(static_cast<A>(0.63661977236758134308)), ops.splat(format::integer_shift));
-    N const quarters = sum(ops, counted, ops.splat(-format::integer_shift));
-    // pi / 2 in three parts.
+    N const upper_clamped = negated(ops, ops.higher(negated(ops, argument), ops.splat(-limit)));
+    N const x = ops.higher(upper_clamped, ops.splat(-limit));
+    // Rounded number of quarter turns, in the low bits of the sum.
+    N const shifted_count = ops.fused(x, ops.splat(static_cast<A>(0.63661977236758134308)),
+                                      ops.splat(format::integer_shift));
+    N const quarters = sum(ops, shifted_count, ops.splat(-format::integer_shift));
+    // Subtracts the quarter turns with pi / 2 split into three parts.
     N r = ops.fused(quarters, ops.splat(-static_cast<A>(wide ? 0x1.921fb54442d18p0 : 0x1.921fb6p0)),
                     x);
     r = ops.fused(quarters,
@@ -78,7 +78,7 @@ struct feature_math {
     N const cosine_series = terms_after<cosine_terms - 2, 0>(
         ops, square, ops.splat(coefficient<cosine_terms - 1, 0>()));
     N const sine = product(ops, sine_series, r);
-    B const turns = ops.bits_of(counted), bit = ops.splat_bits(integer{1});
+    B const turns = ops.bits_of(shifted_count), bit = ops.splat_bits(integer{1});
     B const swapped = ~((turns & bit) + ops.splat_bits(~integer{0}));
     constexpr int to_sign = static_cast<int>(8 * sizeof(A)) - 2;
     B const second_bit = ops.splat_bits(integer{2});
@@ -95,12 +95,12 @@ struct feature_math {
 
  private:
   template <int K>
-  static SLICESORT_FEATURE_INLINE N exp_terms_after(Ops const& ops, N const& r, N const& so_far) {
+  static SLICESORT_FEATURE_INLINE N exp_terms_after(Ops const& ops, N const& r, N const& partial) {
     if constexpr (K < 0)
-      return so_far;
+      return partial;
     else
       return exp_terms_after<K - 1>(
-          ops, r, ops.fused(so_far, r, ops.splat(2 * detail::reciprocal_factorial<A>(K))));
+          ops, r, ops.fused(partial, r, ops.splat(2 * detail::reciprocal_factorial<A>(K))));
   }
   // Coefficients of the series of sin(r) / r (Odd = 1) and cos(r) (Odd = 0) in r^2.
   template <int K, int Odd>
@@ -108,11 +108,11 @@ struct feature_math {
     return (K % 2 == 0 ? A(1) : A(-1)) * detail::reciprocal_factorial<A>(2 * K + Odd);
   }
   template <int K, int Odd>
-  static SLICESORT_FEATURE_INLINE N terms_after(Ops const& ops, N const& square, N const& so_far) {
+  static SLICESORT_FEATURE_INLINE N terms_after(Ops const& ops, N const& square, N const& partial) {
     if constexpr (K < 0)
-      return so_far;
+      return partial;
     else
       return terms_after<K - 1, Odd>(ops, square,
-                                     ops.fused(so_far, square, ops.splat(coefficient<K, Odd>())));
+                                     ops.fused(partial, square, ops.splat(coefficient<K, Odd>())));
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host backend of linear_attention. A task computes a few heads of a sample. The headers behind
-// this file know no policy type, so they are compiled once per element type.
+// Host backend of linear_attention. A task computes a few heads of a sample. The headers included
+// here do not depend on policy types, so they are compiled once per element type.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -24,8 +24,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Workspace of a call: memory of every thread, and the partial gradients of w of every head. A task
-// computes `task_heads` heads.
+// Workspace of a call: per-thread memory, and the partial gradients of w per head. A task computes
+// `task_heads` heads.
 template <class A>
 struct linear_layout {
   int task_heads;
@@ -44,7 +44,7 @@ struct linear_layout {
   }
 };
 
-// Calls f(heads) for each group of heads, an interleaved_heads of linear_noncausal or
+// Calls f(heads) for each group of heads. `heads` is an interleaved_heads of linear_noncausal or
 // linear_causal.
 template <class T, class Params, class F>
 void for_each_head_group(host_exec const& exec, Params const& params,

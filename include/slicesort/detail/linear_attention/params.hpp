@@ -9,16 +9,16 @@
 //   dphi(k_j) = U_j v_j + u_j,  dv_j = U_j^T phi(k_j);  dq, dk and dw follow through phi.
 // <dy_i, y_i> equals <phi(q_i), S_i g_i>, so backward needs no y and forward saves nothing.
 //
-// All arithmetic is in the accumulator's type, and results are rounded once. Every sum has the same
-// order on every backend:
+// All arithmetic is in the accumulator type, and results are rounded once. Every backend computes
+// every sum in the same order:
 // - A tile has 64 rows. S and Z of a tile sum its keys in order, starting at 0. The sums before a
-//   tile add up the earlier tiles in order. U and u are summed the same way, causal from the last
-//   tile on.
-// - The output of a query sums phi(q) times S over the features in order. Causal, it then adds the
-//   keys of its own tile in order, weighted by <phi(q_i), phi(k_j)>, a sum over the features. d is
-//   <phi(q_i), Z> plus the sum of those weights; each of the two is summed in row_parts partial
-//   sums.
-// - S_i g_i sums over the channels of g in order. Causal, it then adds the keys of the tile,
+//   tile add up the earlier tiles in order. U and u are summed likewise; causal calls sum them from
+//   the last tile to the first.
+// - The output of a query sums phi(q) times S over the features in order. A causal call then adds
+//   the keys of the query's own tile in order, weighted by <phi(q_i), phi(k_j)>, a sum over the
+//   features. d is <phi(q_i), Z> plus the sum of those weights; each of the two is computed with
+//   row_parts partial sums.
+// - S_i g_i sums over the channels of g in order. A causal call then adds the keys of the tile,
 //   weighted by <g_i, v_j>, a sum over the channels. U_j v_j has the same order. U_j^T phi(k_j)
 //   sums over the features, then over the queries of the tile. Z_i is the sum before the tile plus
 //   the keys up to i.
@@ -27,8 +27,7 @@
 //   by exp(m - m'). Row i rescales its features by exp(m - m_i) for the sum before its tile, and
 //   its weights by exp(m_j - m_i).
 // - dw of one sample and head sums the tiles of queries in order, then the tiles of keys in the
-//   order of U. dw then sums over the samples in order, or over samples and heads where heads share
-//   w.
+//   order of U. dw then sums over the samples in order, or over samples and heads if heads share w.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -53,7 +52,7 @@ struct linear_attention_shape : attention_sizes {
       : attention_sizes(q, v), feature(feature_map), causal(is_causal), with_dw(computes_dw) {}
 };
 
-// Heads of the random features' matrix, [heads, features, channels]: 1 if all heads share it.
+// Number of heads of w, [heads, features, channels]: 1 if all heads share a matrix.
 SLICESORT_HD constexpr index_t heads_of_w(extents3 w) { return w.batch; }
 // First element of the matrix of a head.
 template <class T>
@@ -70,7 +69,7 @@ struct linear_attention_forward {
   feature_config feature{};
   divisor_config divisor{};
   bool causal = false;
-  products multiply = products::exact;  // read on a GPU only
+  products multiply = products::exact;  // read on GPUs only
   linear_attention_inputs<T> in{};
   attention_lengths lengths{};
   tensor4<T> y{};
@@ -88,7 +87,7 @@ struct linear_attention_backward {
   feature_config feature{};
   divisor_config divisor{};
   bool causal = false;
-  products multiply = products::exact;  // read on a GPU only
+  products multiply = products::exact;  // read on GPUs only
   linear_attention_inputs<T> in{};
   attention_lengths lengths{};
   tensor4<T const> dy{};
@@ -109,6 +108,6 @@ struct linear_attention_op {
   using backward = linear_attention_backward<Feature, T>;
 };
 
-inline constexpr int linear_tile = 64;  // rows of a tile of queries or keys
+inline constexpr int linear_tile = 64;  // rows per tile of queries or keys
 
 SLICESORT_DETAIL_END

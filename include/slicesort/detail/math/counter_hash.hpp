@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based random bits: stateless, hence the same on every backend and thread.
+// Counter-based random bits. Stateless, so all backends and threads get the same bits.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,19 +19,19 @@ SLICESORT_HD constexpr std::uint64_t mix64(std::uint64_t z) {
 // Increment between counters: 2^64 divided by the golden ratio.
 inline constexpr std::uint64_t counter_step = 0x9e3779b97f4a7c15u;
 
-// Number `counter` (from 0) of the SplitMix64 sequence that starts from `seed`.
+// Returns element `counter` (from 0) of the SplitMix64 sequence that starts from `seed`.
 SLICESORT_HD constexpr std::uint64_t counter_hash64(std::uint64_t seed, std::uint64_t counter) {
   return mix64(seed + counter_step * (counter + 1));
 }
 
-// 32 bits for (seed, stream, counter); every stream is a sequence with its own seed.
+// Returns 32 random bits for (seed, stream, counter). Every stream is a sequence with its own seed.
 SLICESORT_HD constexpr std::uint32_t counter_hash32(std::uint64_t seed, std::uint64_t stream,
                                                     std::uint64_t counter) {
   return static_cast<std::uint32_t>(counter_hash64(counter_hash64(seed, stream), counter) >> 32);
 }
 
-// A number in [0, n), for n <= 2^31, from the stream with the seed `key` = counter_hash64(seed,
-// stream): the upper half of 32 random bits times n.
+// Returns a random number in [0, n), for n <= 2^31: the upper half of 32 random bits times n. `key`
+// is the seed of the stream, counter_hash64(seed, stream).
 SLICESORT_HD constexpr std::int64_t uniform_below(std::uint64_t key, std::uint64_t counter,
                                                   std::int64_t n) {
   return static_cast<std::int64_t>(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and log from additions, multiplications, one division and integer operations, with the same
-// bits on every processor and device. `Arithmetic` has multiply_add(a, b, c), which is c + a * b
-// with two roundings, product(a, b), which is safe to pass as that c, and divide(a, b), rounded
-// once.
+// Bit-reproducible exp and log on every processor and device. They consist of additions,
+// multiplications, one division and integer operations. `Arithmetic` has multiply_add(a, b, c),
+// which is c + a * b with two roundings, product(a, b), which is safe to pass as that c, and
+// divide(a, b), rounded once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Constants of a format. log 2 is `log2_high + log2_low`; the product of log2_high and an exponent
-// is exact.
+// Constants of a floating-point format. log 2 is `log2_high + log2_low`. The product of log2_high
+// and an exponent is exact.
 template <class A>
 struct binary_format;
 template <>
@@ -35,7 +35,7 @@ struct binary_format<double> {
   static constexpr int exp_terms = 14, log_terms = 12;
 };
 
-// Smallest and largest normal numbers, since std::numeric_limits has no device functions.
+// Smallest and largest normal numbers. Replaces std::numeric_limits, which has no device functions.
 template <class A>
 SLICESORT_HD_INLINE A least_normal() {
   return bit_cast<A>(typename binary_format<A>::integer{1} << binary_format<A>::fraction_bits);
@@ -45,7 +45,8 @@ SLICESORT_HD_INLINE A greatest_number() {
   return bit_cast<A>(dtype_traits<A>::infinity - 1);
 }
 
-// Returns `number` if `keep` is all ones, 0 if it is zero. A branch would prevent vectorization.
+// Returns `number` if `keep` is all ones, and 0 if `keep` is zero. A branch would prevent
+// vectorization.
 template <class A>
 SLICESORT_HD_INLINE A masked(A number, typename binary_format<A>::integer keep) {
   return bit_cast<A>(bit_cast<typename binary_format<A>::integer>(number) & keep);
@@ -68,8 +69,8 @@ SLICESORT_HD_INLINE A exp_terms_after(Arithmetic& ops, A r, A sum) {
   }
 }
 
-// exp(min(x, 0)), accurate to two units in the last place. Subnormal results flush to 0; NaN
-// propagates.
+// Returns exp(min(x, 0)), accurate to two units in the last place. Subnormal results flush to 0;
+// NaN propagates.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
   using format = binary_format<A>;
@@ -77,8 +78,8 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
   integer const keep = static_cast<integer>(x < format::min_argument) - integer{1};
   A const y = masked(x, keep & (static_cast<integer>(x > A{0}) - integer{1}));
-  // Adding `integer_shift` rounds to an integer n, in the last bits of the sum. The detour through
-  // integers keeps -ffast-math from cancelling `integer_shift`.
+  // Adding `integer_shift` rounds to an integer n, which the last bits of the sum hold. The detour
+  // through integers keeps -ffast-math from cancelling `integer_shift`.
   integer const rounded = bit_cast<integer>(ops.multiply_add(y, log2_e, format::integer_shift));
   constexpr integer detour = 1024;
   A const power = bit_cast<A>(rounded + detour) - (format::integer_shift + static_cast<A>(detour));
@@ -88,7 +89,7 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
       ops.multiply_add(power, -format::log2_low, ops.multiply_add(power, -format::log2_high, y));
   constexpr A leading = reciprocal_factorial<A>(format::exp_terms - 1);
   A const near_one = exp_terms_after<format::exp_terms - 2>(ops, r, leading);
-  // This product is exact, so fusing it with a sum changes nothing.
+  // The product is exact, so the result does not change if it is fused with a sum.
   return masked(near_one * scale, keep);
 }
 
@@ -102,7 +103,7 @@ SLICESORT_HD_INLINE A log_terms_after(Arithmetic& ops, A square, A sum) {
   }
 }
 
-// log(x) for normal x > 0, accurate to two units in the last place of max(|log(x)|, 1). NaN
+// Returns log(x) for normal x > 0, accurate to two units in the last place of max(|log(x)|, 1). NaN
 // propagates.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A log_of_sum(Arithmetic& ops, A x) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based normally distributed numbers in double, with the same bits under every compiler and
-// flag. System libraries differ in the last bit of logarithms and square roots.
+// Counter-based normally distributed numbers in double. All compilers and flags produce the same
+// bits; system libraries differ in the last bit of logarithms and square roots.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Arithmetic without contraction or reordering, even under -ffast-math, because compilers do not
-// optimize across volatile numbers. Slow.
+// Arithmetic without contraction or reordering, even under -ffast-math. Uses volatile variables,
+// which compilers do not optimize, so it is slow.
 struct uncontracted_arithmetic {
   SLICESORT_HD static double opaque(double x) {
     double const volatile result = x;
@@ -27,7 +27,8 @@ struct uncontracted_arithmetic {
   }
 };
 
-// Square root of a normal number > 0, rounded to nearest, by integer arithmetic, bit by bit.
+// Returns the square root of a normal number > 0, rounded to nearest. Computes it bit by bit in
+// integer arithmetic.
 SLICESORT_HD_INLINE double exact_square_root(double x) {
   constexpr int fraction_bits = 52, bias = 1023;
   constexpr std::uint64_t hidden_bit = std::uint64_t{1} << fraction_bits;
@@ -35,15 +36,15 @@ SLICESORT_HD_INLINE double exact_square_root(double x) {
   int exponent = static_cast<int>(bits >> fraction_bits) - bias;
   std::uint64_t mantissa = (bits & (hidden_bit - 1)) | hidden_bit;
   if (exponent % 2 != 0) mantissa *= 2, --exponent;
-  // x = mantissa * 2^(exponent - 52). The root of mantissa * 2^54 has 54 bits, the last one to
-  // round by. Ties do not occur, because an odd number has an odd square.
-  std::uint64_t root = 0, rest = 0;
+  // x = mantissa * 2^(exponent - 52). The root of mantissa * 2^54 has 54 bits; the last bit decides
+  // the rounding. Ties do not occur, because an odd number has an odd square.
+  std::uint64_t root = 0, remainder = 0;
   for (int pair = 53; pair >= 0; --pair) {
     std::uint64_t const next = pair >= 27 ? mantissa >> (2 * (pair - 27)) & 3 : 0;
-    rest = rest << 2 | next;
+    remainder = remainder << 2 | next;
     std::uint64_t const trial = root << 2 | 1;
-    bool const fits = rest >= trial;
-    if (fits) rest -= trial;
+    bool const fits = remainder >= trial;
+    if (fits) remainder -= trial;
     root = root << 1 | static_cast<std::uint64_t>(fits);
   }
   // A mantissa that rounds up to 2^53 increments the exponent.
@@ -51,14 +52,15 @@ SLICESORT_HD_INLINE double exact_square_root(double x) {
                           ((root + 1) / 2 - hidden_bit));
 }
 
-// 2 u - 1 in [-1, 1), exact, where u in [0, 1) is the upper 53 bits of the hash.
+// Returns 2 u - 1 in [-1, 1), exactly, where u in [0, 1) is the upper 53 bits of the hash.
 SLICESORT_HD_INLINE double symmetric_unit(std::uint64_t key, std::uint64_t counter) {
   auto const bits = static_cast<std::int64_t>(counter_hash64(key, counter) >> 11);
   return static_cast<double>(bits - (std::int64_t{1} << 52)) * 0x1p-52;
 }
 
-// Number `i` of a stream of normal numbers with mean 0 and variance 1, by Marsaglia's polar method
-// with at most 64 pairs of uniform numbers. (Returns 0 if it rejects all, once in 10^42.)
+// Returns element `i` of a stream of normal numbers with mean 0 and variance 1. Uses Marsaglia's
+// polar method with at most 64 pairs of uniform numbers. (Returns 0 if it rejects all pairs, with a
+// probability of 10^-42.)
 SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t stream,
                                           std::uint64_t i) {
   constexpr std::uint64_t pairs = 64;

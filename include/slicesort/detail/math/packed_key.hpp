@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A 32-bit unsigned integer as element type, which is its own key: lets the sorting kernels sort
-// integers.
+// Element type for unsigned 32-bit integers, which are their own keys. Lets the sorting kernels
+// sort integers.
 struct raw_key32 {
   std::uint32_t bits;
 };
@@ -41,26 +41,26 @@ SLICESORT_HD constexpr std::uint32_t sortable_key<raw_key32>(std::uint32_t bits)
 
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
-  bits_t<T> const up = ascending ? key : static_cast<bits_t<T>>(~key);
+  bits_t<T> const ascending_key = ascending ? key : static_cast<bits_t<T>>(~key);
   if constexpr (std::is_same_v<T, raw_key32>)
-    return up;
+    return ascending_key;
   else
-    return unsortable_bits(up);
+    return unsortable_bits(ascending_key);
 }
-// True if some keys do not determine their value.
+// True if some keys of T do not determine their value.
 template <class T>
 inline constexpr bool has_lossy_keys = !std::is_same_v<T, raw_key32>;
-// True if the key does not determine the value: zeros lose their sign, NaN its sign and payload.
-// Avoids short-circuit operators, because a branch costs a GPU more than a comparison.
+// True if the key of `value` does not determine it: zeros lose their sign, NaNs lose sign and
+// payload. Avoids short-circuit operators, because a branch costs more than a comparison on a GPU.
 template <class T>
 SLICESORT_HD constexpr bool key_loses(bits_t<T> value) {
   if constexpr (!has_lossy_keys<T>) return false;
   using Bits = bits_t<T>;
   Bits const magnitude = static_cast<Bits>(value & static_cast<Bits>(~sign_bit<Bits>));
-  // Tests for zero and NaN with one comparison, since 0 - 1 wraps to the largest integer.
+  // One comparison tests for both zero and NaN, because 0 - 1 wraps to the largest integer.
   return static_cast<Bits>(magnitude - 1) >= dtype_traits<T>::infinity;
 }
-// True if a value may differ from the one decoded from its key. Zeros are decoded as +0.
+// True if decoding the key may return a different value. Zeros decode to +0.
 template <class T>
 SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
   return key_loses<T>(value) & (value != 0);
@@ -73,12 +73,12 @@ SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
 //   row(key)                      the row
 //   last()                        a key that is greater than all others
 //   before(a, b)                  true if a sorts before b
-// In memory a packed key is `high` and, if that is too narrow, 16 more bits, `low`. With `InDouble`
-// a 32-bit key and its row are packed into a double and compared as one.
+// In memory, a packed key consists of `high` and, if `high` is too narrow, 16 more bits in `low`.
+// With `InDouble`, a 32-bit key and its row are packed into a double and compared as a double.
 template <class T, bool InDouble, class = void>
 struct packed_key;
 
-// A 16-bit key above its row in a 32-bit integer.
+// 32-bit integer with a 16-bit key in the high half and the row in the low half.
 template <class T, bool InDouble>
 struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
   using type = std::uint32_t;
@@ -88,19 +88,19 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
   static SLICESORT_HD type make(std::uint16_t value, bool ascending, std::uint32_t row) {
     return static_cast<std::uint32_t>(column_key<T>(value, ascending)) << 16 | row;
   }
-  static SLICESORT_HD std::uint16_t value(type w, bool ascending) {
-    return column_value<T>(static_cast<std::uint16_t>(w >> 16), ascending);
+  static SLICESORT_HD std::uint16_t value(type packed, bool ascending) {
+    return column_value<T>(static_cast<std::uint16_t>(packed >> 16), ascending);
   }
-  static SLICESORT_HD std::uint32_t row(type w) { return w & 0xffffu; }
+  static SLICESORT_HD std::uint32_t row(type packed) { return packed & 0xffffu; }
   static SLICESORT_HD type last() { return ~std::uint32_t{0}; }
   static SLICESORT_HD bool before(type a, type b) { return a < b; }
 
-  static SLICESORT_HD high_type high(type w) { return w; }
+  static SLICESORT_HD high_type high(type packed) { return packed; }
   static SLICESORT_HD std::uint16_t low(type) { return 0; }
   static SLICESORT_HD type join(high_type high, std::uint16_t) { return high; }
 };
 
-// A 32-bit key above its row in a 64-bit integer.
+// 64-bit integer with a 32-bit key in the high half and the row in the low half.
 template <class T, bool InDouble>
 struct packed_key<
     T, InDouble,
@@ -112,23 +112,26 @@ struct packed_key<
   static SLICESORT_HD type make(std::uint32_t value, bool ascending, std::uint32_t row) {
     return static_cast<std::uint64_t>(column_key<T>(value, ascending)) << 32 | row;
   }
-  static SLICESORT_HD std::uint32_t value(type w, bool ascending) {
-    return column_value<T>(high(w), ascending);
+  static SLICESORT_HD std::uint32_t value(type packed, bool ascending) {
+    return column_value<T>(high(packed), ascending);
   }
-  static SLICESORT_HD std::uint32_t row(type w) { return static_cast<std::uint32_t>(w); }
+  static SLICESORT_HD std::uint32_t row(type packed) { return static_cast<std::uint32_t>(packed); }
   static SLICESORT_HD type last() { return ~std::uint64_t{0}; }
   static SLICESORT_HD bool before(type a, type b) { return a < b; }
 
-  static SLICESORT_HD high_type high(type w) { return static_cast<std::uint32_t>(w >> 32); }
-  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(w); }
+  static SLICESORT_HD high_type high(type packed) {
+    return static_cast<std::uint32_t>(packed >> 32);
+  }
+  static SLICESORT_HD std::uint16_t low(type packed) { return static_cast<std::uint16_t>(packed); }
   static SLICESORT_HD type join(high_type high, std::uint16_t low) {
     return static_cast<std::uint64_t>(high) << 32 | low;
   }
 };
 
-// A 32-bit key and its row as a double, which one instruction compares. The float is the upper half
-// and the row the lower half, complemented for negative numbers, whose larger magnitudes sort
-// first. Exponents avoid denormals, infinities and NaN, which compiler flags may change.
+// Double that packs a 32-bit key and its row, so one instruction compares them. The float is the
+// upper half and the row the lower half. The row is complemented for negative numbers, because
+// larger magnitudes sort first. The exponents avoid denormals, infinities and NaNs, which compiler
+// flags may change.
 template <class T, bool InDouble>
 struct packed_key<
     T, InDouble,
@@ -139,40 +142,42 @@ struct packed_key<
 
   static SLICESORT_HD type make(std::uint32_t value, bool ascending, std::uint32_t row) {
     std::uint32_t const magnitude = value & 0x7fffffffu;
-    // NaN and zero lose their sign.
+    // NaNs and zeros lose their sign.
     std::uint32_t const sign = key_loses<T>(value) ? 0u : value & 0x80000000u;
     std::uint32_t const ordered_sign = sign ^ (ascending ? 0u : 0x80000000u);
     return join(ordered_sign | ((magnitude < nan ? magnitude : nan) + shift),
                 static_cast<std::uint16_t>(ordered_sign ? ~row : row));
   }
-  static SLICESORT_HD std::uint32_t value(type w, bool ascending) {
-    return ((high(w) & 0x7fffffffu) - shift) |
-           ((high(w) ^ (ascending ? 0u : 0x80000000u)) & 0x80000000u);
+  static SLICESORT_HD std::uint32_t value(type packed, bool ascending) {
+    return ((high(packed) & 0x7fffffffu) - shift) |
+           ((high(packed) ^ (ascending ? 0u : 0x80000000u)) & 0x80000000u);
   }
-  static SLICESORT_HD std::uint32_t row(type w) {
-    return (high(w) & 0x80000000u ? ~low_word(w) : low_word(w)) & 0xffffu;
+  static SLICESORT_HD std::uint32_t row(type packed) {
+    return (high(packed) & 0x80000000u ? ~low_word(packed) : low_word(packed)) & 0xffffu;
   }
   static SLICESORT_HD type last() { return join(0x7fe00000u, 0); }
   static SLICESORT_HD bool before(type a, type b) { return a < b; }
 
-  static SLICESORT_HD high_type high(type w) {
-    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(w) >> 32);
+  static SLICESORT_HD high_type high(type packed) {
+    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(packed) >> 32);
   }
-  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(low_word(w)); }
+  static SLICESORT_HD std::uint16_t low(type packed) {
+    return static_cast<std::uint16_t>(low_word(packed));
+  }
   static SLICESORT_HD type join(high_type high, std::uint16_t low) {
     return bit_cast<double>(static_cast<std::uint64_t>(high) << 32 | low);
   }
 
  private:
   static constexpr std::uint32_t shift = 0x00100000u;  // 1 in the exponent of a double
-  static constexpr std::uint32_t nan = dtype_traits<T>::infinity + 1;  // every NaN's magnitude
+  static constexpr std::uint32_t nan = dtype_traits<T>::infinity + 1;  // magnitude of all NaNs
 
-  static SLICESORT_HD std::uint32_t low_word(type w) {
-    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(w));
+  static SLICESORT_HD std::uint32_t low_word(type packed) {
+    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(packed));
   }
 };
 
-// A 64-bit key beside its row.
+// Struct of a 64-bit key and its row.
 template <class T, bool InDouble>
 struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   struct type {
@@ -185,21 +190,23 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   static SLICESORT_HD type make(std::uint64_t value, bool ascending, std::uint32_t row) {
     return {column_key<T>(value, ascending), row};
   }
-  static SLICESORT_HD std::uint64_t value(type w, bool ascending) {
-    return column_value<T>(w.key, ascending);
+  static SLICESORT_HD std::uint64_t value(type packed, bool ascending) {
+    return column_value<T>(packed.key, ascending);
   }
-  static SLICESORT_HD std::uint32_t row(type w) { return w.row; }
+  static SLICESORT_HD std::uint32_t row(type packed) { return packed.row; }
   static SLICESORT_HD type last() { return {~std::uint64_t{0}, ~std::uint32_t{0}}; }
   static SLICESORT_HD bool before(type a, type b) {
     return a.key < b.key || (a.key == b.key && a.row < b.row);
   }
 
-  static SLICESORT_HD high_type high(type w) { return w.key; }
-  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(w.row); }
+  static SLICESORT_HD high_type high(type packed) { return packed.key; }
+  static SLICESORT_HD std::uint16_t low(type packed) {
+    return static_cast<std::uint16_t>(packed.row);
+  }
   static SLICESORT_HD type join(high_type high, std::uint16_t low) { return {high, low}; }
 };
 
-// Orders two packed keys; 32-bit ones with the block's compare_exchange. Uses selections only,
+// Orders two packed keys. 32-bit keys use the block's compare_exchange, others use selections,
 // which the compiler distributes over two pipes.
 template <class Block, class Keys>
 struct comparator {

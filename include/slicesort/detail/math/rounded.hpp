@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roundings with the same bits in every build. The NaN of a sum or product depends on the processor
-// and on the compiler's order of operands, so every computed NaN is stored as the same one.
+// Rounding with the same bits in every build. NaN payloads depend on the processor and on the order
+// of operands, so every computed NaN is stored as one canonical NaN.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,35 +13,35 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The NaN of std::numeric_limits: positive and quiet, without payload.
+// Canonical NaN, as in std::numeric_limits: positive, quiet, without payload.
 template <class T>
 inline constexpr bits_t<T> nan_bits = static_cast<bits_t<T>>(dtype_traits<T>::infinity |
                                                              dtype_traits<T>::infinity >> 1);
 
 template <class T, class A>
-SLICESORT_HD inline T rounded(A sum) {
+SLICESORT_HD inline T rounded(A value) {
   T const nan = bit_cast<T>(nan_bits<T>);
   if constexpr (sizeof(T) == 2) {
-    // Free: conversions to 16 bits make the same comparison.
-    auto const magnitude = bit_cast<bits_t<A>>(sum) & ~sign_bit<bits_t<A>>;
-    return magnitude > dtype_traits<A>::infinity ? nan : static_cast<T>(sum);
+    // No extra cost: the conversion to 16 bits needs this comparison anyway.
+    auto const magnitude = bit_cast<bits_t<A>>(value) & ~sign_bit<bits_t<A>>;
+    return magnitude > dtype_traits<A>::infinity ? nan : static_cast<T>(value);
   } else {
-    return sum != sum ? nan : static_cast<T>(sum);
+    return value != value ? nan : static_cast<T>(value);
   }
 }
 
-// a * b + c, rounded once. Calls the C library, because std::fma of floats is a weak function,
-// which the linker may take from a unit whose compiler split it. Clang under -ffast-math splits
-// direct calls, hence the volatile pointer.
+// Returns a * b + c, rounded once. Calls fmaf of the C library, because std::fma of floats is a
+// weak symbol: the linker may pick a copy that was compiled as a separate product and sum. Clang
+// splits direct calls too under -ffast-math, hence the volatile pointer.
 template <class A>
 SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
 #if defined(__clang__) && defined(__FAST_MATH__)
-  A (*volatile fused)(A, A, A);
+  A (*volatile volatile_fma)(A, A, A);
   if constexpr (std::is_same_v<A, float>)
-    fused = std::fmaf;
+    volatile_fma = std::fmaf;
   else
-    fused = std::fma;
-  return fused(a, b, c);
+    volatile_fma = std::fma;
+  return volatile_fma(a, b, c);
 #else
   if constexpr (std::is_same_v<A, float>)
     return std::fmaf(a, b, c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by a kernel's constant divisor as a multiplication and a shift (Granlund and Montgomery,
-// "Division by invariant integers using multiplication", PLDI 1994, fig. 4.1).
+// Division by a divisor that is constant per kernel, by a multiplication and a shift (Granlund and
+// Montgomery, "Division by invariant integers using multiplication", PLDI 1994, fig. 4.1).
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,13 +13,13 @@ SLICESORT_DETAIL_BEGIN
 class row_division {
  public:
   row_division() = default;
-  // 1 <= divisor <= 2^31
+  // Requires 1 <= divisor <= 2^31.
   explicit constexpr row_division(index_t divisor) {
     while ((index_t{1} << shift_) < divisor) ++shift_;
     auto const d = static_cast<std::uint64_t>(divisor);
     factor_ = static_cast<std::uint32_t>((((std::uint64_t{1} << shift_) - d) << 32) / d + 1);
   }
-  // n / divisor, for n < 2^31
+  // Returns n / divisor. Requires n < 2^31.
   SLICESORT_HD constexpr std::uint32_t operator()(std::uint32_t n) const {
     auto const high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(n) * factor_ >> 32);
     return (high + n) >> shift_;
@@ -30,7 +30,7 @@ class row_division {
   int shift_ = 0;
 };
 
-// Division of any number by a constant >= 1; fast if both are below 2^31.
+// Division of any number by a constant >= 1. Fast if both are below 2^31.
 class index_division {
  public:
   index_division() = default;
@@ -49,11 +49,11 @@ class index_division {
   index_t divisor_ = 1;
 };
 
-// Wraps a row number of either sign to 0..length-1; 0 if there are no rows.
+// Wraps a row number of either sign to 0..length-1. Returns 0 if there are no rows.
 SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
   if (length <= 0) return 0;
-  index_t const rest = rows % length;
-  return rest < 0 ? rest + length : rest;
+  index_t const remainder = rows % length;
+  return remainder < 0 ? remainder + length : remainder;
 }
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The total order of values, on integer keys: -0 equals +0, all NaN are equal and come last. Uses
-// the bits, so compiler flags cannot change it.
+// Total order of values by integer keys: -0 equals +0, and all NaNs are equal and come last.
+// Compares bits, so compiler flags cannot change the order.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,14 +11,15 @@ SLICESORT_DETAIL_BEGIN
 template <class Bits>
 inline constexpr Bits sign_bit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
 
-// All ones if the sign bit is set, else zero. Branchless, since random signs would be mispredicted.
+// Returns all ones if the sign bit is set, else zero. Branchless, because branches on random signs
+// would be mispredicted.
 template <class Bits>
 SLICESORT_HD constexpr Bits sign_mask(Bits bits) {
   return static_cast<Bits>(Bits{0} - static_cast<Bits>(bits >> (8 * sizeof(Bits) - 1)));
 }
 
-// Encodes a value as a key that compares as an unsigned integer. NaN has the largest key; no value
-// has the smallest.
+// Encodes a value as a key that compares as an unsigned integer. NaN has the largest key. The
+// smallest key is unused.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   using Bits = bits_t<T>;
@@ -28,14 +29,15 @@ SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   return magnitude > dtype_traits<T>::infinity ? static_cast<Bits>(~Bits{0}) : unsigned_zero;
 }
 
-// Decodes the bits of a value from its key. Zeros and NaN decode to one fixed zero and NaN.
+// Decodes the bits of a value from its key. All zeros decode to the same zero, and all NaNs to the
+// same NaN.
 template <class Bits>
 SLICESORT_HD constexpr Bits unsortable_bits(Bits key) {
   return static_cast<Bits>(key ^ (static_cast<Bits>(~sign_mask(key)) | sign_bit<Bits>));
 }
 
-// Key of a value in a column. Descending columns sort complemented keys in ascending order: ties
-// keep their order, and NaN comes first.
+// Key of a value in a column. Descending columns sort complemented keys in ascending order, so ties
+// keep their order and NaN comes first.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_key(bits_t<T> bits, bool ascending) {
   bits_t<T> const key = sortable_key<T>(bits);

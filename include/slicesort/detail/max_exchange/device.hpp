@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange on a grid: one kernel forward, one backward.
+// max_exchange on the device: one forward and one backward kernel.
 #pragma once
 
 #include <slicesort/detail/core/implementation.hpp>

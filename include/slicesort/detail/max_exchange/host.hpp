@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange on the host: one pass over a chunk copies its rows and updates the running maxima of
-// its columns; then two elements of each column are exchanged.
+// max_exchange on the host. One pass over a chunk copies its rows and updates the running maxima of
+// its columns. Then two elements of each column are exchanged.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -17,7 +17,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Loads rows `row` and `other[c]` of each column c of a chunk, and writes them exchanged.
+// Loads rows `row` and `other[c]` of each column c of a chunk. `write` stores them exchanged.
 template <class T>
 class exchanged_rows {
  public:
@@ -28,21 +28,22 @@ class exchanged_rows {
     with_store<T>(mode, [&](auto store) {
       for (index_t c = 0; c < chunk.channels; ++c) {
         index_t const channel = chunk.channel + c, other_row = static_cast<index_t>(other[c]);
-        T before{}, other_before{};  // initialized against a g++ warning
+        T new_row_value{}, new_other_value{};  // initialized to avoid a g++ warning
         if (mode == grad_mode::accumulate) {
-          before = target(chunk.batch, row, channel);
-          other_before = target(chunk.batch, other_row, channel);
+          new_row_value = target(chunk.batch, row, channel);
+          new_other_value = target(chunk.batch, other_row, channel);
         }
-        store(before, source(chunk.batch, other_row, channel));
-        store(other_before, source(chunk.batch, row, channel));
-        other_rows_[c] = other_row, own_values_[c] = before, other_values_[c] = other_before;
+        store(new_row_value, source(chunk.batch, other_row, channel));
+        store(new_other_value, source(chunk.batch, row, channel));
+        other_rows_[c] = other_row, row_values_[c] = new_row_value,
+        other_values_[c] = new_other_value;
       }
     });
   }
 
   void write() const {
     for (index_t c = 0; c < chunk_.channels; ++c) {
-      target_(chunk_.batch, row_, chunk_.channel + c) = own_values_[c];
+      target_(chunk_.batch, row_, chunk_.channel + c) = row_values_[c];
       target_(chunk_.batch, other_rows_[c], chunk_.channel + c) = other_values_[c];
     }
   }
@@ -52,7 +53,7 @@ class exchanged_rows {
   column_chunk chunk_;
   index_t row_;
   index_t other_rows_[tile_columns];
-  T own_values_[tile_columns], other_values_[tile_columns];
+  T row_values_[tile_columns], other_values_[tile_columns];
 };
 
 template <>
@@ -64,7 +65,7 @@ struct host_implementation<max_exchange_op> : needs_no_workspace {
     index_t const row = params.config.row;
     isa const set = chosen_isa(exec.instructions);
     for_each_column_chunk(exec, e, [&](unsigned, column_chunk chunk) {
-      constexpr index_t cached_rows = 64;  // copied while they are still in the first-level cache
+      constexpr index_t cached_rows = 64;  // rows to copy while they are in the L1 cache
       index_t const rows = valid_rows(params.lengths, chunk.batch, e.length);
       running_maximum<T> maximum(row);
       for (index_t first = 0; first < rows; first += cached_rows) {
@@ -96,7 +97,8 @@ struct host_implementation<max_exchange_op> : needs_no_workspace {
       std::uint32_t maximum[tile_columns];
       with_index_type(params.state,
                       [&](auto state) { load_columns(state, chunk, 0, 1, maximum, 1); });
-      // In place, or accumulating, moving the rows would change what the exchange reads.
+      // Loads the exchanged rows first, because the copy below may overwrite them (in place or
+      // accumulating).
       exchanged_rows<T> const exchanged(dy, dx, chunk, params.config.row, maximum, params.mode);
       if (!whole_rows) transfer_rows(dy, dx, chunk, 0, e.length, params.mode);
       exchanged.write();

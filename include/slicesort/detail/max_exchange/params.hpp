@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of max_exchange. The saved state is [batch, 1, channels]: the row of each column's
-// maximum, which is a valid one, so backward needs no lengths.
+// Parameters of max_exchange. The saved state, [batch, 1, channels], is the row of each column's
+// maximum. It is always a valid row, so backward needs no lengths.
 #pragma once
 
 #include <slicesort/detail/core/transfer_params.hpp>
@@ -13,7 +13,7 @@ struct max_exchange_op : transfer_op<max_exchange_op> {
                               *backward_name = "max_exchange.backward",
                               *workspace_bytes_name = "max_exchange.workspace_bytes";
   struct config {
-    index_t row;  // the readout row
+    index_t row;  // readout row
   };
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_attention on a grid: one kernel.
+// Device backend of merge_attention: one kernel.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -32,7 +32,7 @@ struct device_implementation<merge_attention_op> {
   }
 
  private:
-  // True if every row consists of whole aligned vectors.
+  // True if every row consists of whole, aligned vectors.
   template <int Wide, class T>
   static bool can_vectorize(tensor4<T> const& v) {
     extents4 const e = v.extents();
@@ -55,7 +55,8 @@ struct device_implementation<merge_attention_op> {
     kernel.count = params.count;
     kernel.y = params.y;
     if (params.saving) kernel.state = params.state;
-    // Threads for the vectors of a row, or for the rows of a head; each thread takes several rows.
+    // Chooses enough threads for the vectors of a row or the rows of a head. Each thread handles
+    // several rows.
     int threads = Kernel::max_threads;
     kernel.threads_of_row = static_cast<int>(
         std::min<index_t>(power_of_two_above(divide_up(e.channels, index_t{Wide})), threads));

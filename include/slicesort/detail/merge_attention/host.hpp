@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_attention on the host. A task is some rows of a sample, in memory order.
+// Host backend of merge_attention. A task merges some rows of a sample, in memory order.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -23,12 +23,12 @@ SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct merge_arithmetic {
-  unfused<A> apart{};
-  SLICESORT_HD A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
+  unfused<A> arithmetic{};
+  SLICESORT_HD A multiply_add(A a, A b, A c) const { return arithmetic.multiply_add(a, b, c); }
   SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 
-// A functor instead of a lambda, because nvcc compiles merge_weights for both sides.
+// A functor instead of a lambda, because nvcc compiles merge_weights for host and device.
 template <class A>
 struct statistics_list {
   row_statistics<A> const* values;
@@ -49,7 +49,8 @@ class merge_task {
       row_.adjacent = row_.adjacent && part(i).y.strides().channels == 1;
   }
 
-  // Reads all states of a row before it writes the merged one, which may be the memory of part 0.
+  // Reads all states of a row before it writes the merged state, which may alias the state of part
+  // 0.
   void run(index_t head, index_t query) {
     A weights[merged_row<T>::max_parts];
     row_statistics<A> statistics[merged_row<T>::max_parts];
@@ -103,7 +104,7 @@ void host_implementation<merge_attention_op>::forward(host_exec const& exec,
   extents4 const e = params.shape();
   if (e.batch == 0 || e.heads == 0 || e.length == 0) return;  // other extents may be huge
   index_t const rows = e.heads * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
-  // Packed tensors keep the heads of a row together, so heads are the inner loop.
+  // Packed tensors store the heads of a row next to each other, so the inner loop runs over heads.
   bool const packed = params.y.strides().heads < params.y.strides().length;
   merge_row<T> const sum = merge_row_of<T>(exec.instructions);
   for_each_task(exec, e.batch * tasks, [&](unsigned, index_t task) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of the parts in a row, by operations that give the same bits on the host and on a device.
-// Tests look at the bits of numbers, so that no compiler flag can change them.
+// Weights of the parts of a row, with the same bits on host and device. Classifies numbers by their
+// bits, so that compiler flags cannot change the result.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -25,8 +25,8 @@ SLICESORT_HD_INLINE bool has_keys(row_statistics<A> stats) {
          bit_cast<bits_t<A>>(stats.max) != bit_cast<bits_t<A>>(minus_infinity<A>());
 }
 
-// Computes weights[p] for parts p < parts and returns the statistics of the merged row. A part
-// without keys has weight 0; a NaN makes every weight NaN. statistics(p) may be called twice.
+// Computes weights[p] for the parts p < parts and returns the statistics of the merged row. A part
+// without keys gets weight 0; a NaN makes every weight NaN. statistics(p) may be called twice.
 // `Arithmetic` has multiply_add(a, b, c), which rounds twice, and divide(a, b).
 template <class Arithmetic, class A, class Statistics>
 SLICESORT_HD_INLINE row_statistics<A> merge_weights(Arithmetic& ops, int parts,

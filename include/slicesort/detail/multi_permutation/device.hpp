@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on a grid: sorts, then sums the powers of the permutation.
+// multi_permutation on the device. Sorts, then sums the powers of the permutation.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -46,7 +46,7 @@ struct device_implementation<multi_permutation_op<Order>> {
       extents3 const chunk{std::min(buffers.samples, e.batch - first), e.length, e.channels};
       tensor3<T> const y = slice_batch(params.y, first, chunk);
       tensor1<index_t const> const lengths = slice_batch(params.lengths, first, chunk);
-      tensor3<T> sorted = y;  // rows past a length as well
+      tensor3<T> sorted = y;  // includes rows past a length
       if (buffers.sorted != nullptr)
         sorted = {buffers.sorted, chunk, merged_strides(chunk, adjacent)};
       index_rows perm;
@@ -94,7 +94,7 @@ struct device_implementation<multi_permutation_op<Order>> {
   template <class T>
   using A = accumulator_t<T>;
 
-  // Samples that the workspace holds at a time.
+  // Number of samples that the workspace holds at a time.
   template <class T, class Grid>
   static index_t samples_at_once(Grid const& grid, extents3 e) {
     index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
@@ -105,8 +105,8 @@ struct device_implementation<multi_permutation_op<Order>> {
   struct forward_layout {
     index_t samples = 0;
     sort_layout<T> sort;
-    void* perm = nullptr;  // unless it is saved
-    T* sorted = nullptr;   // columns too long for shared memory
+    void* perm = nullptr;  // null if the permutation is saved
+    T* sorted = nullptr;   // sorted columns, if too long for shared memory
 
     template <class Grid>
     forward_layout(arena& memory, Grid const& grid, extents3 e) {
@@ -123,7 +123,7 @@ struct device_implementation<multi_permutation_op<Order>> {
   template <class T>
   struct backward_layout {
     index_t samples = 0;
-    T* dy = nullptr;         // copy of columns too long for shared memory, in place
+    T* dy = nullptr;         // in place: copy of dy, if too long for shared memory
     double* sums = nullptr;  // [columns, components]
 
     template <class Grid>
@@ -181,7 +181,7 @@ struct device_implementation<multi_permutation_op<Order>> {
     extents3 const e = params.dy.extents();
     index_t const components = params.weights.components;
     device_info device = grid.info();
-    // Limits products to a quarter of shared memory, if possible.
+    // Limits the products to a quarter of shared memory, if possible.
     using SharedKernel = weights_gradient_kernel<T, true>;
     int threads = SharedKernel::max_threads;
     auto components_at_once =

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the host: a task sorts a chunk of
-// columns, which leaves the first power in y, and then computes the other powers of each column in
-// per-thread memory.
+// multi_permutation on the host. A task sorts a chunk of columns, which leaves the first power in
+// y. Then it computes the other powers of each column in per-thread memory.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -22,7 +21,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Order policy for a chunk's channels.
+// Order policy for the channels of a chunk.
 template <class Order>
 struct chunk_order {
   Order order;
@@ -51,7 +50,7 @@ struct column_powers {
     std::swap(power, next);
   }
 
-  // sums = sum_k weights(k) P^k v, given P v; k rises.
+  // Computes sums = sum_k weights(k) P^k v from P v, in ascending order of k.
   void forward(A const* sorted, component_weights<A> const& weights, A* sums) {
     A const first = weights(1);
     for (index_t i = 0; i < rows; ++i) {
@@ -65,7 +64,7 @@ struct column_powers {
     }
   }
 
-  // d = sum_k w_k (P^k)^T d by Horner's rule: (P^T)(w_1 d + (P^T)(w_2 d + ...)).
+  // Computes d = sum_k w_k (P^k)^T d by Horner's rule: (P^T)(w_1 d + (P^T)(w_2 d + ...)).
   void backward(component_weights<A> const& weights, A* d) {
     A const last = weights(weights.components);
     for (index_t i = 0; i < rows; ++i) power[i] = last * d[i];
@@ -77,7 +76,7 @@ struct column_powers {
     for (index_t i = 0; i < rows; ++i) d[perm[i]] = power[i];
   }
 
-  // sums_by_component[k - 1] = dy . (P^k v), in row order.
+  // Computes sums_by_component[k - 1] = dy . (P^k v), summed in row order.
   void weights_gradient(A const* dy, A const* v, index_t components, double* sums_by_component) {
     unfused<double> const in_double;
     std::copy_n(v, rows, power);
@@ -117,7 +116,7 @@ struct host_implementation<multi_permutation_op<Order>> {
     index_t pitch;
     std::uint32_t* perm;
     A<T>*values, *sums;
-    A<T>*power, *next;  // one column each
+    A<T>*power, *next;  // buffers of one column
     std::uint32_t* unsaved_perm;
     sort_scratch<T> sorting;
 
@@ -143,7 +142,7 @@ struct host_implementation<multi_permutation_op<Order>> {
   template <class T>
   struct layout {
     per_thread<thread_layout<T>, extents3> threads;
-    double* sums_by_component;  // per column, the gradient of each weight
+    double* sums_by_component;  // [columns, components]
 
     layout(arena& memory, host_exec const& exec, multi_permutation_shape const& shape)
         : threads(memory, exec.threads, column_chunks(shape.extents, tile_columns).count(),
@@ -153,7 +152,8 @@ struct host_implementation<multi_permutation_op<Order>> {
               shape.components)) {}
   };
 
-  // Sorts a chunk of x into y. Returns the saved permutation, or that of the chunk.
+  // Sorts a chunk of x into y. Returns the saved permutation, or the chunk's permutation if it is
+  // not saved.
   template <class T>
   static index_tensor3 sort_chunk(isa instructions,
                                   multi_permutation_forward<Order, T> const& params,
@@ -181,7 +181,7 @@ struct host_implementation<multi_permutation_op<Order>> {
     return {v.data() + v.offset(columns.batch, 0, columns.channel), e, v.strides()};
   }
 
-  // Adds up the columns in order, so that bits depend neither on threads nor on chunks.
+  // Sums the columns in order, so bits depend neither on threads nor on chunks.
   template <class T>
   static void add_columns(multi_permutation_backward<T> const& params,
                           double const* sums_by_component) {

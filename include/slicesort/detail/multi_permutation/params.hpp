@@ -10,13 +10,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The weights of the powers 1 .. components.
+// Weights of the powers 1 .. components.
 template <class A>
 struct component_weights {
   index_t components;
   bool uniform;
   A uniform_weight;
-  tensor1<A const> values;  // unless uniform
+  tensor1<A const> values;  // unused if the weights are uniform
 
   SLICESORT_HD A operator()(index_t power) const {
     return uniform ? uniform_weight : values(power - 1);
@@ -49,7 +49,7 @@ struct multi_permutation_backward {
   using element = T;
   static constexpr char const* name = "multi_permutation.backward";
   tensor3<T const> dy;
-  tensor3<T const> x;  // for dweights only
+  tensor3<T const> x;  // needed for dweights only
   component_weights<accumulator_t<T>> weights;
   const_index_tensor3 perm;
   tensor3<T> dx;

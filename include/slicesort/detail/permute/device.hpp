@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute on a grid: forward gathers, backward scatters.
+// permute on the device: forward gathers, backward scatters.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Permutations of samples with lengths, as the permute kernels read them: rows past a length stay
-// in place, whatever is stored for them.
+// Row numbers of samples with lengths. Rows past a length map to themselves, regardless of the
+// stored index.
 template <class Index>
 struct ragged_rows {
   permutation_rows<Index> perm;

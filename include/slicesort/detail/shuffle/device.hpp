@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle on a grid: sorts the hashes of a full column, then moves rows. The permutation of fewer
-// rows is the full one without the rows past the length.
+// shuffle on the device: sorts the hashes of a full column, then permutes rows. The permutation of
+// a shorter sample is the full one without the rows past its length.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -47,8 +47,8 @@ struct hash_rows_kernel {
 };
 
 // Computes the permutations of shorter samples: the valid rows in the order of the full column.
-// Rows past the length stay in place. Every thread takes consecutive rows of its column, and counts
-// the valid rows of the threads before it.
+// Rows past the length stay in place. Every thread processes consecutive rows of its column, and
+// sums the valid rows of the preceding threads.
 struct shorten_orders_kernel {
   static constexpr int max_threads = 256;
 
@@ -118,7 +118,7 @@ struct device_implementation<shuffle_op<Form>> {
     void* order = nullptr;  // permutations of a full column: [1, length, 1 or channels]
     raw_key32* hashes = nullptr;
     sort_layout<raw_key32> sort;
-    index_t samples = 0;      // samples of a chunk, if they have lengths
+    index_t samples = 0;      // samples per chunk, if they have lengths
     void* shorter = nullptr;  // their permutations: [samples, length, 1 or channels]
     permute_layout<T> permute;
 
@@ -129,7 +129,7 @@ struct device_implementation<shuffle_op<Form>> {
       order = take_scratch_rows(memory, orders);
       samples = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / orders.size(), 1,
                                     extents.batch);
-      // The memory of the sort is free once rows move.
+      // The permutation reuses the memory of the sort.
       memory.overlap(
           [&](arena& sorting) {
             hashes = sorting.take<raw_key32>(static_cast<std::size_t>(orders.size()));
@@ -146,7 +146,7 @@ struct device_implementation<shuffle_op<Form>> {
     return {1, extents.length, Form::shared ? 1 : extents.channels};
   }
 
-  // Row numbers as kernels see them; columns that channels or samples share have a stride of 0.
+  // Returns a view of row numbers. Strides of axes that share one permutation are 0.
   static index_rows rows_in(void* data, extents3 extents, bool per_sample) {
     strides3 const s = row_major(extents);
     return scratch_rows(data, extents,

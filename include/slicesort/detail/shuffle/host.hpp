@@ -18,13 +18,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Computes p, the rows in the order of their hashes; `packed` is scratch of the same length.
+// Computes p, the rows in the order of their hashes. `packed` is scratch memory of the same length.
 inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std::uint64_t* packed,
                            std::uint32_t* p) {
   for (index_t i = 0; i < rows; ++i) {
     auto const row = static_cast<std::uint64_t>(i);
     std::uint64_t const hash = counter_hash32(seed, static_cast<std::uint64_t>(stream), row);
-    packed[i] = hash << 32 | row;  // distinct, so that any sort is stable
+    packed[i] = hash << 32 | row;  // distinct, so every sort is stable
   }
   std::sort(packed, packed + rows);
   for (index_t i = 0; i < rows; ++i) p[i] = static_cast<std::uint32_t>(packed[i]);
@@ -54,7 +54,7 @@ struct host_implementation<shuffle_op<Form>> {
     hashed_rows(arena& memory, index_t length)
         : hashes(memory.take<std::uint64_t>(static_cast<std::size_t>(length))) {}
   };
-  // Chunk of columns of one sample, before and after the permutation.
+  // Chunk of columns of one sample: input and output of the permutation.
   template <class T>
   struct moved_columns {
     index_t pitch;
@@ -126,7 +126,7 @@ struct host_implementation<shuffle_op<Form>> {
     }
   }
 
-  // Copies whole rows, if adjacent columns share one permutation; from a copy if in place.
+  // Copies whole rows if adjacent columns share one permutation. In-place calls read a copy.
   template <bool Backward, class T>
   static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
                         tensor3<T> to, column_chunk chunk, grad_mode mode, T* copy) {
@@ -163,7 +163,8 @@ struct host_implementation<shuffle_op<Form>> {
   }
 };
 
-// Not in the class: a program can have them compiled in one place (`extern template`).
+// Defined outside the class, so that a program can instantiate them in one place
+// (`extern template`).
 template <class Form>
 template <class T>
 void host_implementation<shuffle_op<Form>>::forward(

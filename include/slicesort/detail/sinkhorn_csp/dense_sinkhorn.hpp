@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole Sinkhorn matrix, computed from its definition. The operator never stores it.
+// Computes a whole Sinkhorn matrix from its definition. The operator itself never stores the
+// matrix.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -12,8 +13,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Normalizes the matrix exp(v(i) w(j) / tau) of `size` rows `iterations` times, rows first, in the
-// log domain, and calls put(i, j, element) for every element of the result.
+// Normalizes the matrix exp(v(i) w(j) / tau) of `size` rows `iterations` times in the log domain,
+// rows first. Calls put(i, j, element) for every element of the result.
 template <class V, class W, class Put>
 void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W const& w,
                     Put const& put) {
@@ -22,7 +23,7 @@ void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W 
   auto const logit = [&](std::size_t i, std::size_t j) {
     return v(static_cast<index_t>(i)) * w(static_cast<index_t>(j)) / tau;
   };
-  // The number to add to every term(k) so that their exponentials sum to 1.
+  // Returns the number to add to every term(k) so that their exponentials sum to 1.
   auto const potential = [&](auto const& term) {
     double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t k = 0; k < n; ++k)

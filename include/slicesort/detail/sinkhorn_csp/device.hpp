@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp on a grid: assigns groups to blocks and lays out their arrays.
+// sinkhorn_csp on the device: assigns groups to blocks and lays out their arrays.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -50,7 +50,7 @@ struct device_implementation<sinkhorn_csp_op> {
     index_t const samples_at_a_time = samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += samples_at_a_time) {
       index_t const samples = std::min(samples_at_a_time, e.batch - first);
-      // Rows are adjacent, for coalesced loads of the sum.
+      // Rows are adjacent, so the final sum loads them coalesced.
       tensor3<typename layout<T>::A> const du(buffers.du, {samples, e.length, e.channels},
                                               {e.length, 1, samples * e.length});
       tiles.first_sample = first;
@@ -81,13 +81,13 @@ struct device_implementation<sinkhorn_csp_op> {
   }
 
  private:
-  // Blocks of a pass.
+  // Launch parameters of a forward or backward pass.
   struct launch_shape {
     int width, threads;
     index_t blocks_of_sample;
     bool hot_in_shared, cold_in_shared;
     std::size_t scratch_bytes;  // per block
-    index_t blocks_at_once;     // blocks that fit the workspace
+    index_t blocks_at_once;     // blocks that fit in the workspace
 
     template <class T, class Grid>
     static launch_shape make(Grid const& grid, sinkhorn_shape const& size, bool backward) {
@@ -110,8 +110,8 @@ struct device_implementation<sinkhorn_csp_op> {
       auto const blocks = [&](int columns_of_tile) {
         return e.batch * groups * divide_up(columns, columns_of_tile);
       };
-      // Wide tiles coalesce loads; but two blocks should fit a processor, and every processor
-      // should have some.
+      // Wide tiles coalesce loads. But two blocks should fit on a multiprocessor, and every
+      // multiprocessor should get at least two.
       shape.width = static_cast<int>(std::min<index_t>(power_of_two_above(columns), 32));
       while (shape.width > 1 && (bytes(shape.width, false) > device.shared_bytes / 2 ||
                                  blocks(shape.width) < 2 * device.processors))

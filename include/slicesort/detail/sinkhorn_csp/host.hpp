@@ -26,17 +26,17 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The worker of sinkhorn_csp/sinkhorn.hpp: one thread with a lane for each channel of a task. The
-// number of lanes does not change results.
+// Worker of sinkhorn_csp/sinkhorn.hpp: one thread with one lane per channel of a task. Results do
+// not depend on the number of lanes.
 template <class A, int Lanes>
 struct sinkhorn_worker {
   static constexpr int lanes = Lanes;
   static constexpr index_t first = 0, step = 1;
-  unfused<A> apart{};
+  unfused<A> arithmetic{};
 
   SLICESORT_HD void sync() const {}
-  SLICESORT_HD A product(A a, A b) const { return apart.product(a, b); }
-  SLICESORT_HD A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
+  SLICESORT_HD A product(A a, A b) const { return arithmetic.product(a, b); }
+  SLICESORT_HD A multiply_add(A a, A b, A c) const { return arithmetic.multiply_add(a, b, c); }
   SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 
@@ -100,7 +100,7 @@ struct host_implementation<sinkhorn_csp_op> {
   template <class T>
   using accumulator = accumulator_t<T>;
 
-  // Arrays of one group, for Lanes channels.
+  // Arrays of one group with `Lanes` channels.
   template <class A, int Lanes>
   struct group_layout {
     sinkhorn_group<A> group{};
@@ -119,7 +119,7 @@ struct host_implementation<sinkhorn_csp_op> {
     }
   };
 
-  // Forward uses only a part, so that one size serves both directions.
+  // Workspace of forward and backward. Forward uses only a part of it.
   template <class A>
   struct layout {
     index_t* shifts;  // per channel
@@ -147,7 +147,7 @@ struct host_implementation<sinkhorn_csp_op> {
     }
   };
 
-  // f(worker) with as few lanes as hold the channels.
+  // Calls f(worker) with the smallest number of lanes that holds the channels.
   template <class A, class F>
   static void with_lanes(index_t channels, F const& f) {
     if (channels > 4)
@@ -156,24 +156,25 @@ struct host_implementation<sinkhorn_csp_op> {
       f(sinkhorn_worker<A, 4>{});
   }
 
-  // f(lane, channel, shift) for every channel of a task.
+  // Calls f(lane, channel, shift) for every channel of a task.
   template <class F>
   static void for_each_channel(sinkhorn_task const& task, index_t const* shifts, F const& f) {
     for (index_t lane = 0; lane < task.channels; ++lane)
       f(lane, task.channel + lane, wrapped(shifts[task.channel + lane], task.valid));
   }
-  // Requires 0 <= shift < valid.
+  // Returns the row before the shift. Requires 0 <= shift < valid.
   static index_t source_of(index_t row, index_t shift, index_t valid) {
     return row >= shift ? row - shift : row - shift + valid;
   }
 
-  // Lanes without a channel hold zeros.
+  // Loads the values of a task's group. Lanes without a channel hold zeros.
   template <class T, class A>
   static void load(tensor3<T const> x, sinkhorn_task const& task, csp_config const& config,
                    double tau, index_t const* shifts, sinkhorn_group<A> const& g) {
     for (index_t i = 0; i < task.rows; ++i) {
-      auto const of_reference = static_cast<A>(x(task.batch, task.first_row + i, config.reference));
-      g.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
+      auto const reference_value =
+          static_cast<A>(x(task.batch, task.first_row + i, config.reference));
+      g.u[i] = logit_factor<A>(static_cast<double>(reference_value) / tau);
     }
     std::fill(g.values, g.values + task.rows * g.pitch, A{});
     for_each_channel(task, shifts, [&](index_t lane, index_t channel, index_t shift) {
@@ -194,7 +195,7 @@ struct host_implementation<sinkhorn_csp_op> {
             static_cast<A>(dy(task.batch, task.first_row + i, task.channel + lane));
   }
 
-  // Copies the reference and the rows past the length.
+  // Stores T w. Copies the reference and the rows past the length.
   template <class Worker, class T, class A>
   static void store_mixture(Worker worker, sinkhorn_csp_forward<T> const& params,
                             sinkhorn_task const& task, sinkhorn_group<A> const& g) {
@@ -214,7 +215,7 @@ struct host_implementation<sinkhorn_csp_op> {
         params.y(task.batch, row, channel) = params.x(task.batch, row, channel);
   }
 
-  // Stores the gradient of the values in dx, and that of the reference in du.
+  // Stores the gradient of the values to dx, and the gradient of the reference to du.
   template <class T, class A>
   static void store_gradient(sinkhorn_csp_backward<T> const& params, sinkhorn_task const& task,
                              index_t const* shifts, sinkhorn_group<A> const& g, tensor3<A> du,
@@ -234,16 +235,17 @@ struct host_implementation<sinkhorn_csp_op> {
     });
   }
 
-  // The gradient of the reference: dy, then the sum of du over the other channels, in order.
+  // Computes the gradient of the reference: dy plus the sum of du over the other channels, in
+  // order.
   template <class T, class A>
   static void sum_reference(host_exec const& exec, sinkhorn_csp_backward<T> const& params,
                             tensor3<A const> du, index_t first) {
     extents3 const e = du.extents();
     constexpr index_t rows_at_once = 64;
-    index_t const parts = (e.length + rows_at_once - 1) / rows_at_once;
+    index_t const row_chunks = (e.length + rows_at_once - 1) / rows_at_once;
     index_t const reference = params.config.reference;
-    for_each_task(exec, e.batch * parts, [&](unsigned, index_t index) {
-      index_t const sample = index / parts, begin = index % parts * rows_at_once;
+    for_each_task(exec, e.batch * row_chunks, [&](unsigned, index_t index) {
+      index_t const sample = index / row_chunks, begin = index % row_chunks * rows_at_once;
       index_t const valid = valid_rows(params.lengths, first + sample, e.length);
       with_store<T>(params.mode, [&](auto store) {
         for (index_t row = begin; row < std::min(begin + rows_at_once, e.length); ++row) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of sinkhorn_csp. Channels are shifted as in `csp`; the rows of a group are mixed by a
-// matrix instead of permuted.
+// Parameters of sinkhorn_csp. Channels are shifted as in `csp`, but the rows of a group are mixed
+// by a matrix instead of permuted.
 #pragma once
 
 #include <slicesort/detail/csp/params.hpp>
@@ -14,12 +14,12 @@ struct sinkhorn_shape {
   static constexpr index_t max_iterations = 65536;
 
   extents3 extents;
-  index_t group;  // rows of a group
+  index_t group;  // rows per group
   index_t iterations;
 };
 
-// Samples at a time in backward, which stores the gradient of the reference through every channel
-// until all are summed.
+// Number of samples that backward processes at a time. It stores the gradient of the reference
+// through every channel until all are summed.
 constexpr index_t samples_at_once(extents3 e) {
   constexpr index_t max_elements = index_t{1} << 20;
   index_t const rows = e.length < 1 ? 1 : e.length;
@@ -27,12 +27,12 @@ constexpr index_t samples_at_once(extents3 e) {
   return limit < 1 ? 1 : limit < e.batch ? limit : e.batch;
 }
 
-// Elements of these samples.
+// Number of elements of samples_at_once samples.
 constexpr index_t elements_at_once(extents3 e) {
   return e.empty() ? 0 : samples_at_once(e) * e.length * e.channels;
 }
 
-// Clamps a factor of a logit, so that the product of any two is far below infinity.
+// Clamps a factor of a logit, so the product of any two factors is far below infinity.
 template <class A>
 SLICESORT_HD inline A logit_factor(double value) {
   constexpr double limit = sizeof(A) == 4 ? 0x1p60 : 0x1p508;

@@ -9,8 +9,8 @@
 //   A multiply_add(A a, A b, A c)       // c + a * b, rounded twice
 //   A product(A a, A b)                 // a * b, also if it is the c of multiply_add
 //   A divide(A a, A b)                  // a / b, rounded once
-// Each sum is computed by one worker in a fixed order, so the result does not depend on the number
-// of workers.
+// Each sum is computed by one worker in a fixed order, so results do not depend on the number of
+// workers.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -21,17 +21,17 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The arrays of a group. Those with a pitch have an element for every column: [row][pitch]. `u` is
-// the reference divided by tau, for all columns; f and h, a and b are two numbers for every row.
+// Arrays of a group. The layout is [row][pitch], with one element per column, except for `u`: the
+// reference divided by tau, shared by all columns.
 template <class A>
 struct sinkhorn_group {
   index_t rows, pitch;
   A* u;        // [rows]
-  A* values;   // the rows that T mixes
-  A* w;        // the same rows, as factors of the logits
-  A *f, *h;    // the potentials of rows and of columns
-  A *a, *b;    // backward: the gradients of f and h; initially a is the gradient of the output
-  A *du, *dw;  // backward: the gradients of u and w
+  A* values;   // rows that T mixes
+  A* w;        // same rows as factors of the logits
+  A *f, *h;    // potentials of rows and columns
+  A *a, *b;    // backward: gradients of f and h; `a` initially holds dy
+  A *du, *dw;  // backward: gradients of u and w
   A* history;  // backward: [iterations][f, h, mean of w, mean of u][row][pitch]
 
   SLICESORT_HD A* past(index_t iteration, int array) const {
@@ -39,7 +39,7 @@ struct sinkhorn_group {
   }
 };
 
-// The rows or columns of T that a sum runs over.
+// Rows or columns of T that a sum runs over.
 template <class A>
 struct sinkhorn_side {
   A const* values;
@@ -47,7 +47,7 @@ struct sinkhorn_side {
   index_t rows, pitch;
 };
 
-// A number for each column that a worker processes.
+// One value per column that a worker processes.
 template <class A, int Lanes>
 struct lanes_of {
   A number[static_cast<std::size_t>(Lanes)];
@@ -69,25 +69,25 @@ SLICESORT_HD_INLINE void fill_lanes(A value, lanes_of<A, Lanes>& to) {
   for (int l = 0; l < Lanes; ++l) to[l] = value;
 }
 
-// Sums are computed in pieces: the error grows with the length of a piece plus the number of
-// pieces, not with their product.
+// Length of the pieces of a sum. The error grows with the length plus the number of pieces, not
+// with their product.
 inline constexpr index_t sum_piece = 64;
 
 // Returns -log sum_k exp(p q[k] + g[k]), the potential that makes a row (or column) of T sum to 1,
-// and the mean of q under that row. SharedValues: q has one value for all lanes.
+// and the mean of q under that row. With SharedValues, q has one value for all lanes.
 template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side, A const* g,
                                    lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
                                    lanes_of<A, Lanes>& mean) {
-  constexpr int lane = SharedValues ? 0 : 1;
+  constexpr int lane_stride = SharedValues ? 0 : 1;
   lanes_of<A, Lanes> maximum;
   for (int l = 0; l < Lanes; ++l)
-    maximum[l] = worker.multiply_add(p[l], side.values[l * lane], g[l]);
+    maximum[l] = worker.multiply_add(p[l], side.values[l * lane_stride], g[l]);
   for (index_t k = 1; k < side.rows; ++k) {
     A const* const q = side.values + k * side.value_pitch;
     A const* const potentials = g + k * side.pitch;
     for (int l = 0; l < Lanes; ++l) {
-      A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
+      A const logit = worker.multiply_add(p[l], q[l * lane_stride], potentials[l]);
       maximum[l] = logit > maximum[l] ? logit : maximum[l];
     }
   }
@@ -96,26 +96,26 @@ SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side,
   fill_lanes(A{0}, weighted);
   for (index_t first = 0; first < side.rows; first += sum_piece) {
     index_t const last = side.rows - first < sum_piece ? side.rows : first + sum_piece;
-    lanes_of<A, Lanes> part, weighted_part;
-    fill_lanes(A{0}, part);
-    fill_lanes(A{0}, weighted_part);
+    lanes_of<A, Lanes> piece_sum, weighted_piece_sum;
+    fill_lanes(A{0}, piece_sum);
+    fill_lanes(A{0}, weighted_piece_sum);
     for (index_t k = first; k < last; ++k) {
       A const* const q = side.values + k * side.value_pitch;
       A const* const potentials = g + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
-        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
+        A const logit = worker.multiply_add(p[l], q[l * lane_stride], potentials[l]);
         A const e = exp_at_most_one(worker, logit - maximum[l]);
-        part[l] += e;
-        weighted_part[l] = worker.multiply_add(e, q[l * lane], weighted_part[l]);
+        piece_sum[l] += e;
+        weighted_piece_sum[l] = worker.multiply_add(e, q[l * lane_stride], weighted_piece_sum[l]);
       }
     }
     for (int l = 0; l < Lanes; ++l) {
-      sum[l] += part[l];
-      weighted[l] += weighted_part[l];
+      sum[l] += piece_sum[l];
+      weighted[l] += weighted_piece_sum[l];
     }
   }
   for (int l = 0; l < Lanes; ++l) {
-    // The greatest term is exp(0), unless the compiler may change how products and sums round.
+    // The largest term is exp(0) = 1, unless compiler flags change how products and sums round.
     A const total = sum[l] < A{1} ? A{1} : sum[l];
     potential[l] = -(maximum[l] + log_of_sum(worker, total));
     mean[l] = worker.divide(weighted[l], total);
@@ -123,39 +123,41 @@ SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side,
 }
 
 // Returns sum_k T[k] v[k] and sum_k T[k] v[k] q[k] for a row (or column) of T with the potential
-// `own_potential`. Clamps elements of T that rounding makes greater than 1.
+// `own_potential`. Clamps elements of T that exceed 1 by rounding.
 template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void weigh(Worker& worker, sinkhorn_side<A> const& side, A const* g, A const* v,
                                lanes_of<A, Lanes> const& p, lanes_of<A, Lanes> const& own_potential,
                                lanes_of<A, Lanes>& sum, lanes_of<A, Lanes>& weighted) {
-  constexpr int lane = SharedValues ? 0 : 1;
+  constexpr int lane_stride = SharedValues ? 0 : 1;
   fill_lanes(A{0}, sum);
   fill_lanes(A{0}, weighted);
   for (index_t first = 0; first < side.rows; first += sum_piece) {
     index_t const last = side.rows - first < sum_piece ? side.rows : first + sum_piece;
-    lanes_of<A, Lanes> part, weighted_part;
-    fill_lanes(A{0}, part);
-    fill_lanes(A{0}, weighted_part);
+    lanes_of<A, Lanes> piece_sum, weighted_piece_sum;
+    fill_lanes(A{0}, piece_sum);
+    fill_lanes(A{0}, weighted_piece_sum);
     for (index_t k = first; k < last; ++k) {
       A const* const q = side.values + k * side.value_pitch;
       A const* const potentials = g + k * side.pitch;
-      A const* const numbers = v + k * side.pitch;
+      A const* const values = v + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
-        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]) + own_potential[l];
-        A const t = exp_at_most_one(worker, logit);
-        part[l] = worker.multiply_add(t, numbers[l], part[l]);
-        weighted_part[l] = worker.multiply_add(t * numbers[l], q[l * lane], weighted_part[l]);
+        A const logit =
+            worker.multiply_add(p[l], q[l * lane_stride], potentials[l]) + own_potential[l];
+        A const element = exp_at_most_one(worker, logit);
+        piece_sum[l] = worker.multiply_add(element, values[l], piece_sum[l]);
+        weighted_piece_sum[l] =
+            worker.multiply_add(element * values[l], q[l * lane_stride], weighted_piece_sum[l]);
       }
     }
     for (int l = 0; l < Lanes; ++l) {
-      sum[l] += part[l];
-      weighted[l] += weighted_part[l];
+      sum[l] += piece_sum[l];
+      weighted[l] += weighted_piece_sum[l];
     }
   }
 }
 
-// Computes f and h by `iterations` normalizations of the rows, then the columns, starting from
-// h = 0. Kept: true to record the history for backward.
+// Computes f and h, starting from h = 0: normalizes the rows, then the columns, `iterations` times.
+// With Kept, records the history for backward.
 template <bool Kept, class Worker, class A>
 SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& group,
                                      index_t iterations) {
@@ -167,14 +169,14 @@ SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& gr
   for (index_t j = worker.first; j < group.rows; j += worker.step)
     store_lanes(potential, group.h + j * group.pitch);
   worker.sync();
-  for (index_t s = 0; s < iterations; ++s) {
+  for (index_t iteration = 0; iteration < iterations; ++iteration) {
     for (index_t i = worker.first; i < group.rows; i += worker.step) {
       fill_lanes(group.u[i], p);
       normalize<false>(worker, columns, group.h, p, potential, mean);
       store_lanes(potential, group.f + i * group.pitch);
       if constexpr (Kept) {
-        store_lanes(potential, group.past(s, 0) + i * group.pitch);
-        store_lanes(mean, group.past(s, 2) + i * group.pitch);
+        store_lanes(potential, group.past(iteration, 0) + i * group.pitch);
+        store_lanes(mean, group.past(iteration, 2) + i * group.pitch);
       }
     }
     worker.sync();
@@ -183,8 +185,8 @@ SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& gr
       normalize<true>(worker, rows, group.f, p, potential, mean);
       store_lanes(potential, group.h + j * group.pitch);
       if constexpr (Kept) {
-        store_lanes(potential, group.past(s, 1) + j * group.pitch);
-        store_lanes(mean, group.past(s, 3) + j * group.pitch);
+        store_lanes(potential, group.past(iteration, 1) + j * group.pitch);
+        store_lanes(mean, group.past(iteration, 3) + j * group.pitch);
       }
     }
     worker.sync();

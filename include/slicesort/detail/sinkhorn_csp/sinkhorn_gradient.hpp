@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of y = T w through every iteration of Sinkhorn's algorithm (sinkhorn.hpp).
+// Gradient of y = T w through every iteration of Sinkhorn's algorithm (sinkhorn.hpp).
 //
-// Let C and R be the matrix T after an update of the columns' and of the rows' potentials. The
-// gradient of the logits L = u w' gets T * (dy w') from the output, and -C * dh and -R * df from
-// each update on the way back, where dh and df are the gradients of the updated potentials. Only
-// the sums du[i] = sum_j dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i] are computed, never L.
+// Let C and R be the matrix T after an update of the column potentials h and the row potentials f.
+// The gradient dL of the logits L = u w' is the sum of T * (dy w') from the output and, for each
+// update, -C * dh and -R * df, where dh and df are the gradients of the updated potentials. The
+// kernels only compute du[i] = sum_j dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i], never dL.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,10 +13,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The step through y = T w: `a` holds dy and becomes df, `b` becomes dh, and du and dw are
-// initialized.
+// Backpropagates through y = T w. Replaces dy in `a` by df, stores dh in `b`, and initializes du
+// and dw.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void leave_mixture(Worker& worker, sinkhorn_group<A> const& group) {
+SLICESORT_HD_INLINE void differentiate_mixture(Worker& worker, sinkhorn_group<A> const& group) {
   constexpr int lanes = Worker::lanes;
   sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
       rows{group.u, 1, group.rows, group.pitch};
@@ -46,14 +46,14 @@ SLICESORT_HD_INLINE void leave_mixture(Worker& worker, sinkhorn_group<A> const& 
   }
 }
 
-// Subtracts a potential's gradient times the mean of the other side from du or dw of a row.
+// Subtracts the gradient of a potential times the mean of the other side from du or dw of a row.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void subtract_mean(Worker& worker, A* value, A const* gradient, A const* mean) {
   for (int l = 0; l < Worker::lanes; ++l)
     value[l] = worker.multiply_add(-gradient[l], mean[l], value[l]);
 }
 
-// Computes du and dw from dy, which is in `a`, and from the history of `scale_group<true>`.
+// Computes du and dw from dy in `a` and from the history of `scale_group<true>`.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> const& group,
                                              index_t iterations) {
@@ -61,30 +61,31 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> c
   sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
       rows{group.u, 1, group.rows, group.pitch};
   lanes_of<A, lanes> p, own_potential, sum, weighted;
-  leave_mixture(worker, group);
-  for (index_t s = iterations - 1; s >= 0; --s) {
-    // The step through the columns' potentials h, which were computed from the rows' f.
-    bool const last = s == iterations - 1;
+  differentiate_mixture(worker, group);
+  for (index_t iteration = iterations - 1; iteration >= 0; --iteration) {
+    // Backpropagates through the column potentials h, which were computed from f.
+    bool const last = iteration == iterations - 1;
     for (index_t i = worker.first; i < group.rows; i += worker.step) {
       index_t const offset = i * group.pitch;
       fill_lanes(group.u[i], p);
-      load_lanes(group.past(s, 0) + offset, own_potential);
+      load_lanes(group.past(iteration, 0) + offset, own_potential);
       store_lanes(own_potential, group.f + offset);
       weigh<false>(worker, columns, group.h, group.b, p, own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
         group.a[offset + l] = (last ? group.a[offset + l] : A{0}) - sum[l];
         group.du[offset + l] -= weighted[l];
       }
-      subtract_mean(worker, group.du + offset, group.a + offset, group.past(s, 2) + offset);
-      subtract_mean(worker, group.dw + offset, group.b + offset, group.past(s, 3) + offset);
+      subtract_mean(worker, group.du + offset, group.a + offset, group.past(iteration, 2) + offset);
+      subtract_mean(worker, group.dw + offset, group.b + offset, group.past(iteration, 3) + offset);
     }
     worker.sync();
-    // The step through f, which was computed from the previous h (at first 0).
+    // Backpropagates through the row potentials f, which were computed from the previous h
+    // (initially 0).
     for (index_t j = worker.first; j < group.rows; j += worker.step) {
       index_t const offset = j * group.pitch;
       load_lanes(group.w + offset, p);
       fill_lanes(A{0}, own_potential);
-      if (s > 0) load_lanes(group.past(s - 1, 1) + offset, own_potential);
+      if (iteration > 0) load_lanes(group.past(iteration - 1, 1) + offset, own_potential);
       store_lanes(own_potential, group.h + offset);
       weigh<true>(worker, rows, group.f, group.a, p, own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {

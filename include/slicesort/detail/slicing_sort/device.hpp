@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort on a grid.
+// slicing_sort on the device.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -30,7 +30,7 @@ struct device_implementation<slicing_sort_op<Order>> {
         grid, columns_view<T, Order>{params.config.order, params.x, params.y, perm, params.lengths},
         layout);
   }
-  // Needs no lengths: the permutation holds the rows past a length, too.
+  // Needs no lengths, because the permutation includes the rows past a length.
   template <class Grid, class T>
   static void backward(Grid const& grid, transfer_backward<slicing_sort_op<Order>, T> const& params,
                        workspace w) {

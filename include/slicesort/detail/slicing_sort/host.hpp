@@ -43,7 +43,7 @@ struct host_implementation<slicing_sort_op<Order>> {
   }
 
  private:
-  // Scratch of the sort in forward, or of the tiles that backward scatters into.
+  // Scratch memory for the sort in forward, or for the tiles that backward scatters into.
   template <class T>
   struct thread_layout {
     sort_scratch<T> sort;

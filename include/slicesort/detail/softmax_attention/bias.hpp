@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of attention's bias and of its gradient: per pair of query and key, or per distance j - i;
-// per sample and head, or shared.
+// Layouts of the attention bias and of its gradient: one element per (query, key) pair or per
+// distance j - i, for each sample and head or shared between them.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -9,8 +9,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// True if a bias depends on the distance from query to key alone: b[j - i + queries - 1]. For a
-// single query the two forms are the same.
+// True if the bias depends only on the distance from query to key: b[j - i + queries - 1]. With a
+// single query, both layouts are the same.
 constexpr bool is_relative(extents4 bias, index_t queries) {
   return bias.length == 1 && queries != 1;
 }
@@ -18,32 +18,32 @@ constexpr index_t distances_of(index_t queries, index_t keys) {
   return queries + keys > 0 ? queries + keys - 1 : 0;
 }
 
-// Views a checked bias as [batch, heads, queries, keys], by strides of zero and of opposite signs,
-// so its readers need not know its form.
+// Views a checked bias as [batch, heads, queries, keys]. Broadcasts with zero strides, and reads a
+// relative bias with strides of opposite signs, so that readers need only one layout.
 template <class T>
 tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
   if (in.bias.data() == nullptr) return in.bias;
-  extents4 const q = in.q.extents(), e = in.bias.extents();
-  strides4 d = in.bias.strides();
+  extents4 const q = in.q.extents(), bias_extents = in.bias.extents();
+  strides4 bias_strides = in.bias.strides();
   T const* first = in.bias.data();
-  if (e.batch == 1) d.batch = 0;
-  if (e.heads == 1) d.heads = 0;
-  if (is_relative(e, q.length)) {
-    first += (q.length > 0 ? q.length - 1 : 0) * d.channels;
-    d.length = -d.channels;
+  if (bias_extents.batch == 1) bias_strides.batch = 0;
+  if (bias_extents.heads == 1) bias_strides.heads = 0;
+  if (is_relative(bias_extents, q.length)) {
+    first += (q.length > 0 ? q.length - 1 : 0) * bias_strides.channels;
+    bias_strides.length = -bias_strides.channels;
   }
-  return {first, {q.batch, q.heads, q.length, in.k.extents().length}, d};
+  return {first, {q.batch, q.heads, q.length, in.k.extents().length}, bias_strides};
 }
 
-// Form of the gradient of a bias.
+// Layout of the bias gradient.
 enum class bias_gradient : unsigned char {
-  per_pair,  // one number per pair; or no gradient
-  relative,  // summed over queries, and over samples or heads that share it
-  shared     // summed over samples or heads
+  per_pair,  // one element per pair, or no gradient
+  relative,  // summed over queries, and over the samples or heads that share it
+  shared     // one element per pair, summed over samples or heads
 };
 struct bias_sums {
   bias_gradient form = bias_gradient::per_pair;
-  index_t batch = 0, heads = 0;  // of the gradient
+  index_t batch = 0, heads = 0;  // extents of the gradient
 
   static constexpr bias_sums make(extents4 dbias, extents4 q) {
     bias_sums sums{bias_gradient::per_pair, dbias.batch, dbias.heads};
@@ -53,15 +53,17 @@ struct bias_sums {
       sums.form = bias_gradient::shared;
     return sums;
   }
-  // Groups of samples and heads, with one gradient each: `count` pairs (sample * heads + head),
-  // `step` apart, in the order of summation.
+  // Groups of (sample, head) indices that share one gradient. A group has `count` indices sample *
+  // heads + head, `step` apart, in the order of summation.
   SLICESORT_HD constexpr index_t groups() const { return batch * heads; }
   struct group {
     index_t first, step, count;
   };
-  SLICESORT_HD constexpr group group_of(index_t number, index_t samples, index_t all_heads) const {
+  SLICESORT_HD constexpr group group_of(index_t group_index, index_t samples,
+                                        index_t all_heads) const {
     bool const one_batch = batch != samples, one_head = heads != all_heads;
-    index_t const sample = one_batch ? 0 : number / heads, head = one_head ? 0 : number % heads;
+    index_t const sample = one_batch ? 0 : group_index / heads,
+                  head = one_head ? 0 : group_index % heads;
     return {sample * all_heads + head, one_head ? 1 : all_heads,
             (one_batch ? samples : 1) * (one_head ? all_heads : 1)};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks of softmax_attention, for any mask and algorithm.
+// Argument checks of softmax_attention that do not depend on the mask or the algorithm.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -22,10 +22,10 @@ attention_info info_of(attention_gradients<T> const& grads) {
           !is_omitted(grads.dbias)};
 }
 
-// Checks a bias or its gradient, after q and k.
+// Checks a bias or its gradient. Requires checked q and k.
 inline void check_bias(checker& c, attention_view const& view, attention_view const& q,
                        attention_view const& k) {
-  attention_view like = q;  // with extent 1 where samples or heads share the bias
+  attention_view like = q;  // extent 1 if samples or heads share the bias
   if (view.shape.batch == 1) like.shape.batch = 1;
   if (view.shape.heads == 1) like.shape.heads = 1;
   if (!is_relative(view.shape, q.shape.length))
@@ -64,7 +64,7 @@ void check_mask(checker& c, Mask const& mask, mask_call call) {
            static_cast<long long>(call.keys));
 }
 
-// Checks the shapes of q, v and, unless left out, dbias.
+// Checks the shapes of q and v, and of dbias if there is one.
 template <class A>
 void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale) {
   attention_shapes const shapes(q, v);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention on a grid: streaming here, materialized in device/materialized.hpp.
+// Device backend of softmax_attention: the streaming algorithm. device/materialized.hpp has the
+// materialized one.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -24,7 +25,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Calls f(width) with the width of tiles for so many channels, as a type.
+// Calls f(width) with the tile width for this number of channels, as a compile-time constant.
 template <class T, class F>
 void with_tile_width(attention_shape const& shape, bool narrow, F const& f) {
   if constexpr (sizeof(T) == 2) {
@@ -84,8 +85,9 @@ struct device_implementation<streaming_attention_op<Mask>> {
     using A = accumulator_t<T>;
     static constexpr int tile = attention_backward_kv_kernel<Mask, T, narrow_tile>::queries_of_tile;
     query_stats<A>* stats;  // [batch, heads, queries]
-    range_bounds* bounds;   // [batch, tiles of queries], or of each head where masks differ
-    A* distances;           // [batch, heads, partial sums], for a relative dbias
+    range_bounds*
+        bounds;    // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
+    A* distances;  // [batch, heads, partial sums], for a relative dbias
 
     backward_layout(arena& memory, attention_shape const& shape)
         : stats(memory.take<query_stats<A>>(amount(shape.batch) * shape.heads * shape.queries)),
@@ -162,7 +164,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
                                            params.grads.dbias, params.mode});
   }
 
-  // Sets the members that all backward kernels have.
+  // Sets the members that all backward kernels share.
   template <class Kernel, class T, class State, class Layout>
   static void set_params(Kernel& kernel, attention_backward<Mask, T, State> const& params,
                          Layout const& layout) {
@@ -173,8 +175,8 @@ struct device_implementation<streaming_attention_op<Mask>> {
     kernel.lengths = params.lengths;
     kernel.drop = dropout_config::make(params.drop, params.in.q.extents().heads);
   }
-  // Launches a kernel with no more warps than `rows` rows need. Where shared memory is small, takes
-  // one buffer, then fewer warps.
+  // Launches a kernel with at most the warps that `rows` rows need. If shared memory is too small,
+  // tries one buffer, then fewer warps.
   template <class Grid, class Kernel, class Tile>
   static void fit_and_launch(Grid const& grid, Kernel const& kernel, Tile& tile, int rows_of_block,
                              index_t rows) {

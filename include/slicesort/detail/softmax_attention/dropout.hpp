@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of attention's weights: keeps the weight of query i and key j of sample b and head h if
-// counter_hash32(seed, b * heads + h, i * keys + j) >= rate * 2^32. Indices are those of the
-// tensors, whatever the lengths and the order of gathered keys. Where a call has part of a batch,
-// b, h and heads are those of the whole.
+// Dropout of attention weights. The weight of query i and key j of sample b and head h is kept if
+// counter_hash32(seed, b * heads + h, i * keys + j) >= rate * 2^32. The indices are positions in
+// the tensors, independent of lengths and of gathered keys. If a call computes a slice of a batch,
+// b, h and heads refer to the whole batch.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,9 +16,9 @@
 SLICESORT_DETAIL_BEGIN
 
 struct dropout_config {
-  std::uint64_t seed = 0, threshold = 0;    // keeps hashes of 32 bits from it on; 0: no dropout
-  double scale = 1;                         // of kept weights: 1 / (1 - rate)
-  std::uint64_t heads = 0, first_head = 0;  // heads of the whole; index of the call's first
+  std::uint64_t seed = 0, threshold = 0;    // keeps 32-bit hashes >= threshold; 0 means no dropout
+  double scale = 1;                         // factor of kept weights: 1 / (1 - rate)
+  std::uint64_t heads = 0, first_head = 0;  // heads of the whole batch; first head of this call
 
   // Requires checked options.
   static dropout_config make(dropout options, index_t heads_of_call) {
@@ -32,7 +32,7 @@ struct dropout_config {
     return config;
   }
   SLICESORT_HD constexpr bool drops() const { return threshold != 0; }
-  // Hash seed of a head of the call.
+  // Hash seed of one head of the call.
   SLICESORT_HD constexpr std::uint64_t seed_of(index_t sample, index_t head) const {
     return counter_hash64(seed, first_head + static_cast<std::uint64_t>(sample) * heads +
                                     static_cast<std::uint64_t>(head));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention on the host. The files in host/ are independent of the mask type, and compiled
-// once per element type.
+// Host backend of softmax_attention. The files in host/ do not depend on the mask type and are
+// compiled once per element type.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

@@ -42,9 +42,9 @@ struct attention_shape : attention_sizes {
   constexpr index_t distances() const { return distances_of(queries, keys); }
 };
 
-// `State` is the element type of the saved state. streaming saves m and l of every query in the
-// accumulator's type, [batch, heads, queries, 2] (-infinity and 0 without keys). It does not save m
-// + log l, which would lose l beside a large m. materialized saves p in T, [batch, heads, queries,
+// `State` is the element type of the saved state. streaming saves m and l of each query in the
+// accumulator type, [batch, heads, queries, 2] (-infinity and 0 without keys). It does not save m +
+// log l, because a large m would round l away. materialized saves p in T, [batch, heads, queries,
 // keys].
 template <class Mask, class T, class State>
 struct attention_forward {
@@ -53,13 +53,13 @@ struct attention_forward {
   Mask mask;
   double scale = 0;
   gemm_callback gemm{};
-  products multiply = products::exact;  // on the host
+  products multiply = products::exact;  // read on the host only
   attention_inputs<T> in{};
   attention_lengths lengths{};
   dropout drop{};
   tensor4<T> y{};
   tensor4<State> state{};
-  bool saving = false;  // the state is saved
+  bool saving = false;  // true if the state is saved
 
   attention_shape shape() const { return attention_shape(in); }
 };
@@ -71,7 +71,7 @@ struct attention_backward {
   Mask mask;
   double scale = 0;
   gemm_callback gemm{};
-  products multiply = products::exact;  // on the host
+  products multiply = products::exact;  // read on the host only
   attention_inputs<T> in{};
   attention_lengths lengths{};
   dropout drop{};
@@ -83,7 +83,7 @@ struct attention_backward {
   attention_shape shape() const { return {in.q.extents(), in.v.extents(), grads.dbias.extents()}; }
 };
 
-// Backends see two operators, which differ in what they save.
+// Backends see two operators, one per algorithm, because the saved states differ.
 template <class Mask>
 struct streaming_attention_op {
   using shape = attention_shape;

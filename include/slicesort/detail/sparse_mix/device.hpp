@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix on a grid, a chunk of samples at a time. The weights are packed first. Then
+// sparse_mix on the device. Processes a chunk of samples at a time: packs the weights, then applies
+// the factors.
 //
-//   all rows of some channels   the chain is
-//   fit in shared memory        one kernel (chain_tile.hpp): forward, and backward of all residuals
-//                               but residual::initial
-//   do not fit                  a kernel for each factor (factor.hpp), through the L2 cache
+//   if all rows of some channels ...   the factors run in
+//   fit in shared memory               one kernel (chain_tile.hpp), except in backward of
+//                                      residual::initial
+//   do not fit                         one kernel per factor (factor.hpp), through the L2 cache
 //
 // Backward with weight gradients processes mix_tuning::backward_factors factors at a time, from the
-// last to the first: it stores the gradients between these factors, then a kernel per factor sums
-// its weight gradient (weight_gradient.hpp). States that are not saved are recomputed, all between
-// two saved ones at once; `recompute` pays for that with workspace for the whole chain.
+// last to the first. It stores the gradients between these factors, then runs one kernel per factor
+// that sums the weight gradient (weight_gradient.hpp). States that are not saved are recomputed:
+// all states between two saved ones at once. `recompute` therefore needs workspace for the whole
+// chain.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -83,18 +85,18 @@ struct device_implementation<sparse_mix_op> {
   }
 
  private:
-  // Workspace for `samples` samples: as many as a chunk may have elements, at least one.
+  // Workspace for `samples` samples: as many as fit in chunk_elements, at least one.
   template <class T>
   struct layout {
     using A = accumulator_t<T>;
-    index_t samples = 0;  // samples at a time
+    index_t samples = 0;  // samples per chunk
     index_t segment = 0;  // factors from one saved state to the next
     index_t* offsets = nullptr;
     packed_weights<A> factors;
     T* between[2] = {};             // gradients or states of two successive factors
-    A* inputs = nullptr;            // the sum of gradients of residual::initial
-    T* recomputed = nullptr;        // states of a segment that are not saved
-    index_t factors_at_once = 0;    // factors at a time in backward with weight gradients
+    A* inputs = nullptr;            // sum of gradients, for residual::initial
+    T* recomputed = nullptr;        // recomputed states of a segment
+    index_t factors_at_once = 0;    // factors per pass of backward with weight gradients
     T* passed_gradients = nullptr;  // gradients between these factors
 
     template <class Grid>
@@ -129,14 +131,14 @@ struct device_implementation<sparse_mix_op> {
                                                  : mix_start::first;
   }
   template <class Grid>
-  static void upload_offsets(Grid const& grid, mix_config const& config, index_t* last) {
+  static void upload_offsets(Grid const& grid, mix_config const& config, index_t* memory) {
     auto const offset = [&](index_t i) {
       return config.offset(i % config.links, i / config.links);
     };
-    upload_numbers(grid, config.factors * config.links, offset, last, true);
+    upload_numbers(grid, config.factors * config.links, offset, memory, true);
   }
 
-  // The chain from `in` to `out` of the samples from `first` on that the workspace holds.
+  // Returns the chain from `input` to `output` for a chunk of samples that starts at `first`.
   template <class Params, class T>
   static chain_args<T> chain_of(Params const& params, layout<T> const& buffers, index_t first,
                                 tensor3<T const> input, tensor3<T> output) {
@@ -152,7 +154,7 @@ struct device_implementation<sparse_mix_op> {
     return chain;
   }
 
-  // Backward of a chunk of samples with weight gradients.
+  // Computes all gradients of a chunk of samples, including weight gradients.
   template <class Grid, class T>
   static void backward_with_weights(Grid const& grid, sparse_mix_backward<T> const& params,
                                     layout<T> const& buffers, chain_args<T> const& chain,
@@ -160,7 +162,7 @@ struct device_implementation<sparse_mix_op> {
     index_t const factors = params.config.factors;
     extents3 const chunk = chain.input.extents(),
                    weight_extents{chunk.batch, chunk.length, params.config.links};
-    chain_args<T> recomputing = chain;  // states that are not saved
+    chain_args<T> recomputing = chain;  // recomputes unsaved states
     recomputing.backward = false;
     recomputing.mode = grad_mode::overwrite;
     recomputing.start = start_of(params.config.residual);
@@ -183,9 +185,9 @@ struct device_implementation<sparse_mix_op> {
     pass.states =
         tensor_stack<T>(buffers.passed_gradients,
                         {buffers.factors_at_once - 1, chunk.batch, chunk.length, chunk.channels});
-    int side = 0;  // the element of `between` that holds the next gradient
-    for (index_t shape = divide_up(factors, segment); shape-- > 0;) {
-      index_t const begin = shape * segment, end = std::min(begin + segment, factors);
+    int next = 0;  // index of the `between` buffer for the next gradient
+    for (index_t segment_index = divide_up(factors, segment); segment_index-- > 0;) {
+      index_t const begin = segment_index * segment, end = std::min(begin + segment, factors);
       if (buffers.segment > 1 && end - begin > 1) {
         recomputing.input = input_of(begin);
         recomputing.output = recomputing.states[end - begin - 2];
@@ -195,7 +197,7 @@ struct device_implementation<sparse_mix_op> {
       pack_weights(grid, chain, begin, end, true);
       for (index_t last = end; last > begin;) {
         index_t const first_factor = std::max(begin, last - buffers.factors_at_once);
-        pass.output = first_factor == 0 ? chain.output : chain.between[side];
+        pass.output = first_factor == 0 ? chain.output : chain.between[next];
         pass.mode = first_factor == 0 ? chain.mode : grad_mode::overwrite;
         if (chunk.channels > 0) run_factors(grid, pass, first_factor, last);
         for (index_t f = first_factor; f < last; ++f)
@@ -204,7 +206,7 @@ struct device_implementation<sparse_mix_op> {
                           slice_batch(params.dweights[f], first, weight_extents));
         pass.input = pass.output;
         last = first_factor;
-        side = 1 - side;
+        next = 1 - next;
       }
     }
   }

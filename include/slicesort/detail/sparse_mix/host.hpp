@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix on the host: a task applies all factors to 32 channels of a sample, in cache.
+// sparse_mix on the host. A task applies all factors to 32 channels of a sample, in cache.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -86,7 +86,7 @@ struct host_implementation<sparse_mix_op> {
   }
 };
 
-// Outside of the class, so that a program can declare them `extern template`.
+// Defined outside of the class, so programs can declare them `extern template`.
 template <class T>
 void host_implementation<sparse_mix_op>::forward(host_exec const& exec,
                                                  sparse_mix_forward<T> const& params, workspace w) {

@@ -12,11 +12,11 @@ SLICESORT_DETAIL_BEGIN
 
 enum class residual_form { per_factor, none, initial };
 
-// Offsets are computed on the host, so a topology need not be device code.
+// Offsets are computed on the host, so topologies need no device code.
 struct mix_config {
   residual_form residual;
   index_t factors, links;
-  index_t every;  // states saved: see `checkpoints`
+  index_t every;  // factors per saved state: see `checkpoints`
   void const* topology;
   index_t (*evaluate)(void const* topology, index_t link, index_t factor);
 
@@ -25,18 +25,18 @@ struct mix_config {
 
 // Arguments of the workspace size.
 struct mix_shape {
-  static constexpr index_t limit = 65535;  // maximum of factors, links and every
+  static constexpr index_t limit = 65535;  // maximum of `factors`, `links` and `every`
 
-  extents3 extents;  // of x
+  extents3 extents;  // extents of x
   index_t factors, links;
   index_t every;
 };
 
-// The gradient of a weight is a sum over channels, whose order is defined here. `channel_block`
-// channels are summed by `channel_lanes` lanes: lane l sums channels l and l + channel_lanes by
-// fused multiply-adds from 0, then adds lane l + 8, then l + 4, l + 2 and l + 1. The sums of these
-// blocks of channels are added up in order, to 0 or, if gradients accumulate, to the element's
-// value. The sums have the accumulator's type and are rounded once.
+// The gradient of a weight is a sum over channels in the following order. `channel_lanes` lanes sum
+// each block of `channel_block` channels: lane l sums channels l and l + channel_lanes by fused
+// multiply-adds from 0, then adds lane l + 8, then l + 4, l + 2 and l + 1. The sums of the blocks
+// are added in order, starting from 0 or, if gradients accumulate, from the element's value. The
+// sums have the accumulator's type and are rounded once.
 inline constexpr int channel_block = 32, channel_lanes = 16;
 
 template <class T>
@@ -60,7 +60,7 @@ struct sparse_mix_backward {
   static constexpr char const* name = "sparse_mix.backward";
   mix_config config;
   tensor3<T const> dy;
-  tensor3<T const> x;  // x and states are read for weight gradients only
+  tensor3<T const> x;  // reads x and states for weight gradients only
   tensor_stack<T const> weights;
   tensor_stack<T const> states;
   tensor3<T> dx;

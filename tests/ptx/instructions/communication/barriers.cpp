@@ -38,14 +38,14 @@ void vote_and_wait(warp& w, instruction const& n, lane_mask active) {
 }
 
 struct votes {
-  unsigned yes = 0, voters = 0;
+  unsigned true_votes = 0, voters = 0;
 
   void add(warp const& w) {
-    yes += static_cast<unsigned>(__builtin_popcount(w.vote));
+    true_votes += static_cast<unsigned>(__builtin_popcount(w.vote));
     voters += static_cast<unsigned>(__builtin_popcount(w.alive));
   }
   std::uint64_t result(std::uint8_t r) const {
-    return r == all ? yes == voters : r == any ? yes != 0 : yes;
+    return r == all ? true_votes == voters : r == any ? true_votes != 0 : true_votes;
   }
 };
 

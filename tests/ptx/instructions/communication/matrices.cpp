@@ -180,11 +180,11 @@ void decode_ldmatrix(statement& s, instruction& n) {
 void decode_mma(statement& s, instruction& n) {
   s.expect("sync");
   s.expect("aligned");
-  bool const deep = s.take_one_of({"m16n8k8", "m16n8k16"}) != 0;
+  bool const is_m16n8k16 = s.take_one_of({"m16n8k8", "m16n8k16"}) != 0;
   s.expect("row");
   s.expect("col");
   n.t = s.take_type({type::f32});
-  if (deep) {
+  if (is_m16n8k16) {
     n.source_type = s.take_type({type::f16, type::bf16});
     s.take_type({n.source_type});
     n.act =

@@ -17,7 +17,8 @@ namespace {
 
 enum class shuffle_mode : std::uint8_t { up, down, butterfly, index };
 
-// The lane that a lane reads, by operands b and c. `inside`: it lies in the lane's segment.
+// The lane that a lane reads, computed from operands b and c. `inside` is true if it lies in the
+// same segment.
 struct source_lane {
   unsigned lane;
   bool inside;
@@ -28,7 +29,8 @@ source_lane select_lane(unsigned lane, unsigned b, unsigned c) {
   unsigned const last = (lane & segment) | (clamp & ~segment), first = lane & segment;
   switch (mode) {
     case shuffle_mode::up:
-      // `last` is the first lane of the segment. Unsigned: a lane before 0 must not pass as larger.
+      // Here `last` is the first lane of the segment. The first comparison rejects lanes before 0,
+      // which wrap around.
       return {lane - offset, lane >= offset && lane - offset >= last};
     case shuffle_mode::down:
       return {lane + offset, lane + offset <= last};

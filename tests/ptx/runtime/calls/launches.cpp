@@ -30,7 +30,7 @@ cudaError_t refusal_code(ptx::kernel const& k, ptx::launch const& launch_config)
   if (launch_config.cluster > device.cluster_blocks ||
       launch_config.grid.x % launch_config.cluster != 0)
     return cudaErrorInvalidClusterSize;
-  return cudaErrorInvalidValue;  // shared memory
+  return cudaErrorInvalidValue;  // too much shared memory
 }
 
 void run_kernel(ptx::kernel const& k, ptx::launch launch_config) {

@@ -27,8 +27,8 @@ TEST_CASE("memory is allocated and freed") {
   CHECK(unused_bytes() == before);
   CHECK(cudaFree(data) == cudaErrorInvalidValue);
   CHECK(cudaFree(nullptr) == cudaSuccess);
-  int not_ours = 0;
-  CHECK(cudaFree(&not_ours) == cudaErrorInvalidValue);
+  int host_variable = 0;
+  CHECK(cudaFree(&host_variable) == cudaErrorInvalidValue);
 
   void* nothing = data;
   CHECK(cudaMalloc(&nothing, 0) == cudaSuccess);

@@ -95,7 +95,7 @@ TEST_CASE("a host function may not call the runtime") {
   CHECK(code == cudaErrorNotPermitted);
 }
 
-TEST_CASE("a copy of pageable memory is complete when it returns, of pinned memory later") {
+TEST_CASE("a copy of pageable memory is complete on return, a copy of pinned memory later") {
   scoped_stream const stream(cudaStreamNonBlocking);
   device_int const number(0);
   int* pinned = nullptr;
@@ -105,7 +105,7 @@ TEST_CASE("a copy of pageable memory is complete when it returns, of pinned memo
   CHECK(held.hold(stream.get) == cudaSuccess);
   CHECK(cudaMemcpyAsync(number.data(), pinned, sizeof(int), cudaMemcpyHostToDevice, stream.get) ==
         cudaSuccess);
-  *pinned = 6;  // too early: this is what arrives
+  *pinned = 6;  // written before the copy runs, so this value is copied
   held.release();
   int result = 0;
   CHECK(cudaMemcpyAsync(&result, number.data(), sizeof(int), cudaMemcpyDeviceToHost, stream.get) ==

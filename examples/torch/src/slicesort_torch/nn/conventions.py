@@ -50,9 +50,9 @@ class Conventions:
     weights: initialization of weights, [out, in]: `xavier`, U(+-sqrt(6 / (in + out))) (the Long
         Range Arena), `torch`, U(+-1 / sqrt(in)) for weights and biases (Paramixer), or `normal`
         with a standard deviation of 0.02. Biases are 0, except with `torch`.
-    activation: of hidden layers: `relu`, `gelu`, x Phi(x) (Paramixer), or `gelu-tanh`, its tanh
+    activation: the activation of hidden layers: `relu`, `gelu`, x Phi(x) (Paramixer), or `gelu-tanh`, its tanh
         approximation (JAX's default: the Long Range Arena).
-    norm_epsilon: of layer norms: 1e-6 in flax, 1e-5 in torch.
+    norm_epsilon: the epsilon of layer norms: 1e-6 in flax, 1e-5 in torch.
     dropout: the rate of every dropout except that of attention weights.
     token_deviation, position_deviation: standard deviation of initial embeddings.
     """

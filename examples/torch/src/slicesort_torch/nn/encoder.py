@@ -16,7 +16,7 @@ POSITIONS = ("none", "sinusoid", "learned")
 @dataclass(frozen=True)
 class SampleShape:
     """The shape of a task's samples: `length` rows, padding included, of `features` numbers each,
-    or of one token below `vocabulary` if `features` is 0; and the number of outputs."""
+    or of one token below `vocabulary` each if `features` is 0; and the number of outputs."""
 
     length: int
     features: int = 0

@@ -9,7 +9,7 @@ POOLINGS = ("cls", "mean", "max", "flatten")
 def pool(x: Tensor, pooling: str, lengths: Tensor | None) -> Tensor:
     """[batch, rows, width] to [batch, width]: row 0 (`cls`, the class token), or the `mean` or
     `max` of the valid rows per channel. `flatten` concatenates all rows, padding included, to
-    [batch, rows * width]. A sample without valid rows gives zeros."""
+    [batch, rows * width]. The output of a sample without valid rows is zero."""
     if pooling == "cls":
         return x[:, 0]
     if pooling == "flatten":
@@ -20,5 +20,5 @@ def pool(x: Tensor, pooling: str, lengths: Tensor | None) -> Tensor:
     if pooling == "mean":
         # Selects zeros instead of multiplying by 0: a padding row may hold NaN.
         return torch.where(valid, x, 0).sum(dim=1) / lengths.clamp(min=1)[:, None]
-    greatest = torch.where(valid, x, -torch.inf).max(dim=1).values
-    return torch.where(lengths[:, None] > 0, greatest, 0)
+    maximum = torch.where(valid, x, -torch.inf).max(dim=1).values
+    return torch.where(lengths[:, None] > 0, maximum, 0)

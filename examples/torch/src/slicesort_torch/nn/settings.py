@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a model in the form that `slicesort_train` writes: `length=64 model=chord ..`."""
+"""The settings of a model in the format that `slicesort_train` writes: `length=64 model=chord ..`."""
 import re
 from dataclasses import dataclass, fields
 
@@ -8,7 +8,7 @@ from .conventions import ACTIVATIONS, INITIAL, Conventions, one_of, rate, whole
 from .encoder import POSITIONS, SampleShape
 from .pool import POOLINGS
 
-# Settings of training and of the samples, which no layer depends on.
+# Settings of training and of the samples. No layer depends on them.
 TRAINING_SETTINGS = frozenset(
     "batch steps rate warmup schedule beta1 beta2 epsilon weight-decay clip".split()
     + "data-seed shortest training-samples".split()

@@ -34,7 +34,7 @@ class MaxExchange(Projected):
 
 
 class Shuffle(Projected):
-    """Shuffles rows in an order that depends on the seed alone, equal at every step and in every
+    """Shuffles rows in an order that depends only on the seed, the same at every step and in every
     layer: [batch, length, width] to the same shape.
 
     form: `per_channel`, a permutation per channel (Sliceformer's code), or `shared_by_channels`,

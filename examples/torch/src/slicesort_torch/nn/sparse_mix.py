@@ -37,13 +37,13 @@ class SparseMix(nn.Module):
     f_m(x0_i), where f_m and g are MLPs with one hidden layer, and x0 is the model's embedding:
     [batch, length, width] to the same shape.
 
-    length: the greatest number of rows, which determines the number of factors. Longer inputs raise
+    length: the maximum number of rows, which determines the number of factors. Longer inputs raise
         an error, since their rows would not all be connected.
     topology: the linked rows: `chord`, `chord{links}`, `cdil{half}` or `offsets{..}`.
     hidden: hidden width of f_m and g.
     factors: None: ceil(log2 length).
     residual: the input that a factor adds: `per_factor` (above), `none` or `initial`.
-    checkpoint_every: distance of the states saved for backward, which recomputes the others.
+    checkpoint_every: interval of the states saved for backward, which recomputes the others.
     """
 
     def __init__(

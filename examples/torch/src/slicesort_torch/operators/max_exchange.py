@@ -30,7 +30,7 @@ def _save_backward(ctx, inputs, output):
     ctx.save_for_backward(inputs[1], inputs[3])
 
 
-def _exchange_again(ctx, ddx):  # an exchange is its own transpose
+def _exchange_again(ctx, ddx):  # an exchange is its own inverse and transpose
     maximum, lengths = ctx.saved_tensors
     return _max_exchange_backward(ddx, maximum, ctx.row, lengths), None, None, None
 

@@ -8,40 +8,40 @@ from ..library import ops
 
 
 def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backward=None, halves=False):
-    """Registers operator `name`, and returns it as a function of all its arguments, positional.
+    """Registers operator `name` and returns it as a function of all its arguments, which are positional.
 
     `fake(*inputs)` returns outputs without data. `save(ctx, inputs, output)` and `backward(ctx, *gradients)` define the
     gradient. `batched` maps the index of an input to its batch axis; `outputs` has that axis for each output (None: not
     mapped). `torch.vmap` folds the mapped axis into the batch. If another input is mapped too, or `folds(*inputs)` is
-    false, it runs the slices one by one. `halves`: the operator takes two lists of equal length. The functions here and
-    the returned one take their tensors as separate arguments, since torch.func does not support lists.
+    false, it runs the slices one by one. `halves`: the operator takes two lists of equal length. `fake`, `save`,
+    `backward` and the returned function take their tensors as separate arguments: torch.func does not support lists.
     """
     op = in_halves(getattr(ops, name)) if halves else getattr(ops, name)
     save, backward = save or save_nothing, backward or no_second_derivative(name)
 
-    def mapped(run, info, in_dims, *inputs):
+    def batched_call(operator, info, in_dims, *inputs):
         mapped_inputs = [i for i, dim in enumerate(in_dims) if dim is not None]
         if any(i not in batched for i in mapped_inputs) or not (folds is None or folds(*inputs)):
-            return one_by_one(run, info.batch_size, in_dims, inputs)
-        results = run(*(fold(x, in_dims[i], batched[i], info.batch_size)
+            return run_per_slice(operator, info.batch_size, in_dims, inputs)
+        results = operator(*(fold(x, in_dims[i], batched[i], info.batch_size)
                         if isinstance(x, torch.Tensor) and i in batched else x for i, x in enumerate(inputs)))
         is_list = isinstance(results, (tuple, list))
         unfolded = tuple(y if axis is None else y.unflatten(axis, (info.batch_size, y.size(axis) // info.batch_size))
                          for y, axis in zip(results if is_list else (results,), outputs))
         return (unfolded, tuple(outputs)) if is_list else (unfolded[0], outputs[0])
 
-    torch.library.register_fake(f"slicesort::{name}", (lambda *lists: fake(*joined(lists))) if halves else fake)
-    torch.library.register_vmap(f"slicesort::{name}", (lambda info, in_dims, *lists: mapped(
-        op, info, joined(in_dims), *joined(lists))) if halves else partial(mapped, op))
+    torch.library.register_fake(f"slicesort::{name}", (lambda *lists: fake(*concatenated(lists))) if halves else fake)
+    torch.library.register_vmap(f"slicesort::{name}", (lambda info, in_dims, *lists: batched_call(
+        op, info, concatenated(in_dims), *concatenated(lists))) if halves else partial(batched_call, op))
     torch.library.register_autograd(
         f"slicesort::{name}", (lambda ctx, *dys: halved(backward(ctx, *dys))) if halves else backward,
-        setup_context=(lambda ctx, inputs, output: save(ctx, joined(inputs), output)) if halves else save)
+        setup_context=(lambda ctx, inputs, output: save(ctx, concatenated(inputs), output)) if halves else save)
 
     # torch.func needs the gradient as an autograd.Function. Unlike the registered gradient, it raises an error in
     # forward mode instead of losing the tangent.
     function = type(name, (torch.autograd.Function,), {
         "forward": staticmethod(lambda *inputs: op(*inputs)), "setup_context": staticmethod(save),
-        "backward": staticmethod(backward), "vmap": staticmethod(lambda *rule: mapped(call, *rule))})
+        "backward": staticmethod(backward), "vmap": staticmethod(lambda *arguments: batched_call(call, *arguments))})
 
     def call(*inputs):
         if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
@@ -51,9 +51,9 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
     return call
 
 
-def joined(lists):
+def concatenated(lists):
     """Concatenates two lists, either of which may be None."""
-    return [x for members in lists for x in (members or ())]
+    return [x for items in lists for x in (items or ())]
 
 
 def halved(row):
@@ -77,13 +77,13 @@ def save_nothing(ctx, inputs, output):
 
 
 def fold(x, dim, axis, size):
-    """Folds the mapped axis `dim` of x into axis `axis`, as its outer part. None: x is shared by all slices."""
+    """Moves the mapped axis `dim` in front of axis `axis` and merges the two. None: all slices share x."""
     x = x.unsqueeze(0).expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
     return x.movedim(0, axis).flatten(axis, axis + 1)
 
 
-def one_by_one(op, size, in_dims, inputs):
-    """Calls the operator on each slice and stacks the results, for inputs that a batch cannot express."""
+def run_per_slice(op, size, in_dims, inputs):
+    """Calls the operator on each slice and stacks the results, for inputs that cannot be folded into the batch."""
     slices = [op(*(x if dim is None else x.select(dim, i) for x, dim in zip(inputs, in_dims))) for i in range(size)]
     if isinstance(slices[0], (tuple, list)):
         return tuple(torch.stack(results) for results in zip(*slices)), (0,) * len(slices[0])

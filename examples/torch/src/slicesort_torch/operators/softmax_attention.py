@@ -19,7 +19,7 @@ def _fake(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengt
 
 def _save(ctx, inputs, output):
     q, k, v, bias, mask, scale, lengths, query_lengths, dropout, seed = inputs
-    ctx.set_materialize_grads(False)  # an unused state costs nothing
+    ctx.set_materialize_grads(False)  # avoids computing with zeros if the state is unused
     ctx.save_for_backward(q, k, v, bias, *output, lengths, query_lengths)
     ctx.mask, ctx.scale, ctx.dropout, ctx.seed = mask, scale, dropout, seed
 
@@ -79,9 +79,9 @@ def softmax_attention(q, k, v, bias=None, mask="full", scale=None, lengths=None,
 
 def softmax_attention_with_state(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengths=None,
                                  dropout=0.0, seed=None):
-    """Returns `softmax_attention` and the state that `merge_attention` needs: `[batch, heads, queries, 2]`, the
-    greatest score m and the sum l of exponentials relative to it, float32 (float64 for float64). The state's gradient treats m
-    as a constant, which is exact for `m + log(l)`, the logarithm of the sum of exponentials."""
+    """Returns `softmax_attention` and the state that `merge_attention` needs: `[batch, heads, queries, 2]`, the largest
+    score m and the sum l of exponentials relative to it, float32 (float64 for float64). The state's gradient treats m as
+    a constant, which is exact for `m + log(l)`, the logarithm of the sum of exponentials."""
     require_text("mask", mask, ": the name of a mask; a tensor is a bias of -inf where it forbids")
     q, k, v, bias = lower_precision(q, k, v, bias)
     if seed is None:
@@ -113,13 +113,13 @@ def _backward_merge(ctx, dy, dstate):
         scale = torch.where(has_keys, torch.exp(torch.where(has_keys, m_p - m, 0)), 0)
         share = scale / torch.where(has_keys, l, 1)
         weight = l_p * share
-        # A part without a weight is ignored: it may hold NaN.
+        # Ignores a part of weight 0, which may hold NaN.
         difference = torch.where((weight > 0)[..., None], part.to(state.dtype) - y, 0)
         dl_p = share * (dy * difference).sum(3) + scale * dl
-        greatest = has_keys & (m_p == m) & ~found
-        found = found | greatest
+        is_max = has_keys & (m_p == m) & ~found
+        found = found | is_max
         dys.append((weight[..., None] * dy).to(part.dtype))
-        dstates.append(torch.stack((l_p * dl_p + torch.where(greatest, dm - l * dl, 0), dl_p), dim=3))
+        dstates.append(torch.stack((l_p * dl_p + torch.where(is_max, dm - l * dl, 0), dl_p), dim=3))
     return *dys, *dstates
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of two rows, which are exchanged or not. A thread takes eight pairs of a column, whose
-// saved state is one byte.
+// Compare-exchange of row pairs (csp with groups of two). A thread processes eight pairs of a
+// column, whose saved state is one byte.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -28,7 +28,7 @@ struct exchange_pairs_kernel {
   using bits = bits_t<T>;
 
   groups_view<T> view;
-  tile_type tile;  // a unit is rows_of_byte rows
+  tile_type tile;  // its units have rows_of_byte rows
 
   template <class SharedAllocator>
   SLICESORT_HD T* shared(SharedAllocator& shared_memory) const {
@@ -42,14 +42,15 @@ struct exchange_pairs_kernel {
     auto const length = static_cast<std::uint32_t>(view.groups.extents.length);
     for (std::uint32_t unit = work.first; unit < work.last; unit += work.step) {
       std::uint32_t const first = unit * rows_of_byte;
-      // Pairs whose reference is out of order are sorted in descending order.
-      unsigned reversed = 0;
+      // A pair is sorted in descending order if its reference pair is out of order.
+      unsigned descending = 0;
       if (view.destinations.present())
-        reversed = group_column<std::uint8_t const>(view.destinations, {work.index.batch, 0})[unit];
+        descending =
+            group_column<std::uint8_t const>(view.destinations, {work.index.batch, 0})[unit];
       if (work.contiguous(first, rows_of_byte))
-        exchange<true, Block>(work, unit, reversed, rows_of_byte, length);
+        exchange<true, Block>(work, unit, descending, rows_of_byte, length);
       else
-        exchange<false, Block>(work, unit, reversed, work.column.valid, length);
+        exchange<false, Block>(work, unit, descending, work.column.valid, length);
     }
   }
 
@@ -57,7 +58,7 @@ struct exchange_pairs_kernel {
   // Whole: all rows of the byte are valid and contiguous.
   template <bool Whole, class Block>
   SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& work, std::uint32_t unit,
-                                    unsigned reversed, std::uint32_t valid,
+                                    unsigned descending, std::uint32_t valid,
                                     std::uint32_t length) const {
     std::uint32_t const first = unit * rows_of_byte;
     bits value[rows_of_byte];
@@ -67,7 +68,7 @@ struct exchange_pairs_kernel {
       work.read_scattered(first, length, value);
     unsigned const ordered =
         work.column.ascending ? in_order<Block, true>(value) : in_order<Block, false>(value);
-    unsigned exchanged = ~(ordered ^ reversed) & 0xffu;
+    unsigned exchanged = ~(ordered ^ descending) & 0xffu;
     if constexpr (!Whole) {  // pairs with a row past the end stay in place
       std::uint32_t const pairs = valid > first ? (valid - first) / 2 : 0;
       if (pairs < rows_of_byte / 2) exchanged &= (1u << pairs) - 1u;
@@ -94,7 +95,7 @@ struct exchange_pairs_kernel {
       }
   }
 
-  // Returns a bit for each pair, set if its first value is no later than its second.
+  // Returns one bit per pair, set if its first value sorts before or equal to its second.
   template <class Block, bool Ascending>
   static SLICESORT_HD_INLINE unsigned in_order(bits const (&value)[rows_of_byte]) {
     unsigned ordered_pairs = 0;
@@ -112,7 +113,7 @@ struct exchange_pairs_kernel {
   }
 };
 
-// Backward of unshifted pairs: exchanges rows of dy by the saved bits.
+// Backward of unshifted pairs. Exchanges rows of dy according to the saved bits.
 template <class T>
 struct return_pairs_kernel {
   static constexpr int max_threads = 256;
@@ -123,7 +124,7 @@ struct return_pairs_kernel {
   tensor3<T> dx;  // may be dy
   group_rows order;
   grad_mode mode;
-  tile_type tile;  // a unit is rows_of_byte rows
+  tile_type tile;  // its units have rows_of_byte rows
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {

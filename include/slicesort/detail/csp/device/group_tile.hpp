@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns whose groups are sorted by one thread each. Channels with different shifts read different
-// rows at a time, which would load eight times the bytes that are needed. So rows are staged in
-// shared memory: a window of the rows that a block needs, if neighboring channels have similar
-// shifts; else a tile of whole columns. Groups are read from the tensor if nothing is shifted or a
-// column is too long.
+// rows at a time, which would load eight times as many bytes as needed. Rows are therefore staged
+// in shared memory: a window of the rows that a block needs if neighboring channels have similar
+// shifts, else a tile of whole columns. Groups are read directly from the tensor if no channel is
+// shifted or a column is too long.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,8 +19,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A unit is the rows that a thread sorts at a time: a group, or eight pairs. One free row after
-// every 2^Pad rows of a tile avoids bank conflicts between threads with neighboring units.
+// A unit is the set of rows that a thread sorts at a time: a group, or eight pairs. A free row
+// after every 2^Pad rows of a tile avoids bank conflicts between threads with neighboring units.
 template <class T, int Pad>
 struct group_tile {
   static constexpr int in_flight = 8;  // elements that a thread has in flight
@@ -29,14 +29,14 @@ struct group_tile {
   int width;  // columns: a power of two that divides the block size
   bool staged, windowed;
   bool rows_adjacent;
-  std::uint32_t units, rows_of_unit;  // units of a column
+  std::uint32_t units, rows_of_unit;  // units per column, rows per unit
   std::uint32_t units_of_block;       // all units if whole columns are staged
   index_t blocks_of_tile;
-  index_division divide_by_blocks, divide_by_channels;  // of a tile, and of a sample
-  shift_spread spread;  // if windowed; its width is that of the tile
+  index_division divide_by_blocks, divide_by_channels;  // blocks per tile, channels per sample
+  shift_spread spread;  // valid if windowed; has the width of the tile
 
   SLICESORT_HD static constexpr index_t padded(index_t rows) { return rows + (rows >> Pad); }
-  // True if every unit of a window begins after a free row, and so crosses none.
+  // True if every unit of a window starts right after a free row, so it contains none.
   SLICESORT_HD bool aligned() const { return windowed && rows_of_unit == run; }
   SLICESORT_HD index_t staged_rows(extents3 extents) const {
     if (!windowed) return extents.length;
@@ -62,7 +62,7 @@ struct group_tile {
     T const* tile = nullptr;   // the thread's column of the tile
     int width = 0;
 
-    // True if `count` rows from `row` on are valid and come from consecutive rows.
+    // True if `count` rows from `row` on are valid and their source rows are consecutive.
     SLICESORT_HD_INLINE bool contiguous(std::uint32_t row, std::uint32_t count) const {
       return row + count <= column.valid &&
              (windowed || column.source(row) + count <= column.valid);
@@ -130,7 +130,7 @@ struct group_tile {
     return row + (row >> Pad);
   }
 
-  // Computes the thread's work and stages the tile in shared memory; contains a barrier.
+  // Computes the thread's work and stages the tile in shared memory. Contains a barrier if staged.
   template <class Block>
   SLICESORT_HD_INLINE thread_work open(Block& block, csp_groups const& groups,
                                        tensor3<T const> const& x) const {
@@ -157,7 +157,7 @@ struct group_tile {
     work.tile = tile + walk.column;
     work.width = width;
     std::uint32_t const row = first * rows_of_unit;
-    // All rows of the column, unless there is a smaller window.
+    // The window contains the whole column unless `windowed`.
     csp_window window{static_cast<std::uint32_t>(extents.length), 0, 0};
     std::uint32_t end = staged ? window.valid : 0u, offset = 0;
     if (windowed) {
@@ -179,11 +179,11 @@ struct group_tile {
   }
 
  private:
-  // Stores rows of the window `offset` rows further in the tile: up to the end of the column, then
-  // from its begin.
+  // Loads rows of the window into the tile, starting at tile row `offset`. Wraps around at the end
+  // of the column.
   SLICESORT_HD_INLINE static void load(column_of<T const> x, csp_window window, row_range rows,
                                        T* tile, int width, int offset) {
-    bool const jumps = static_cast<std::uint32_t>(rows.step) % run == 0;
+    bool const constant_step = static_cast<std::uint32_t>(rows.step) % run == 0;
     SLICESORT_NO_UNROLL
     while (rows.first < rows.end) {
       auto const source_row =
@@ -192,7 +192,7 @@ struct group_tile {
       row_range const part{rows.first, rows.step, rows.end < before_end ? rows.end : before_end};
       auto source = x.walk(source_row - rows.first, part);
       auto const next = [&](int) { return source.next(); };
-      if (jumps) {  // rows at a constant distance
+      if (constant_step) {  // constant distance in the tile
         row_walk<T> target{tile + padded(rows.first + offset) * width, padded(rows.step) * width};
         copy_rows<in_flight>(part, next, [&](int, T value) { target.next() = value; });
       } else {

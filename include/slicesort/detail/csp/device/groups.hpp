@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of csp as its kernels see them: columns shifted circularly and cut into groups.
+// Rows as the csp kernels see them: columns shifted circularly and cut into groups.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,14 +16,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Shifted column. Rows are numbered in 32 bits: there are at most 2^31.
+// Shifted column. Row numbers have 32 bits, because there are at most 2^31 rows.
 struct csp_column {
   std::uint32_t valid, shift;  // shift < valid, or both are 0
   bool ascending;
 
   // Source of row `n`. Rows past the valid ones stay in place.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
-    // One of the two wrapped around or is too large, which makes it the larger one.
+    // One of the two values is out of range (wrapped around or too large), and is the larger one.
     std::uint32_t const moved = n - shift, wrapped = moved + valid;
     return n >= valid ? n : moved < wrapped ? moved : wrapped;
   }
@@ -33,9 +33,9 @@ struct csp_groups {
   extents3 extents;
   index_t group;
   row_division divide_by_group;
-  index_t const* shifts;      // [channels]; null if all are equal
+  index_t const* shifts;      // [channels]; null if all shifts are equal
   index_t uniform_shift;      // shift of all channels, if equal
-  index_t const* descending;  // [channels], nonzero if descending; null if all agree
+  index_t const* descending;  // [channels], nonzero if descending; null if all directions agree
   bool all_descend;           // direction of all channels, if they agree
   tensor1<index_t const> lengths;
 
@@ -44,7 +44,7 @@ struct csp_groups {
   SLICESORT_HD csp_column column(column_index column) const {
     index_t const valid = valid_rows(lengths, column.batch, extents.length);
     index_t shift = shifts != nullptr ? shifts[column.channel] : uniform_shift;
-    // Divides only if it must: a division costs as much as a dozen elements.
+    // Divides only if necessary, because a division costs as much as a dozen elements.
     if (shift < 0 || shift >= valid) shift = wrapped(shift, valid);
     bool const descends = descending != nullptr ? descending[column.channel] != 0 : all_descend;
     return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift), !descends};
@@ -54,19 +54,19 @@ struct csp_groups {
   }
 };
 
-// Differences between the shifts of channels and that of the first of every `width` neighbors, in
-// rows: at most `above` larger and `below` smaller. Rows are counted circularly, so equal shifts
-// may have different numbers.
+// Range of the shifts among every `width` neighboring channels, relative to the shift of the first:
+// at most `above` rows larger and `below` rows smaller. Shifts are compared circularly, so
+// different values may be equal.
 struct shift_spread {
   int width = 1;
   std::uint32_t above = 0, below = 0;
 };
 
-// Window of the valid rows from which the rows from `row` on may come, in the column and all its
-// neighbors: rows of x from `start` on, circularly.
+// Window of source rows for the shifted rows from `row` on, for a column and its neighbors. It has
+// the valid rows of x from `start` on, circularly.
 struct csp_window {
   std::uint32_t valid, start;
-  std::uint32_t place_of_row_0;  // row n after the shift is row n + place_of_row_0 of the window
+  std::uint32_t place_of_row_0;  // shifted row n is row n + place_of_row_0 of the window
 
   SLICESORT_HD_INLINE static csp_window make(csp_groups const& groups, column_index index,
                                              csp_column column, shift_spread spread,
@@ -83,7 +83,7 @@ struct csp_window {
     std::uint32_t const start = source_row + (source_row < above ? valid : 0u) - above;
     return {valid, start, spread.above - larger - row};
   }
-  // Row of x for row `n` of the window.
+  // Returns the row of x for row `n` of the window.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
     std::uint32_t const row = start + n;
     return row < valid ? row : row - valid < valid ? row - valid : row % valid;
@@ -118,7 +118,7 @@ struct group_column {
     return static_cast<std::uint32_t>(data[row * stride]);
   }
 };
-// Column of a saved order with elements of a run-time width.
+// Column of a saved order whose element width is known only at run time.
 struct untyped_group_column {
   unsigned char* data;
   index_t stride;  // bytes

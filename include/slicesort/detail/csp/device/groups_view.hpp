@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of csp as columns for the sort kernels (see columns_view.hpp). Every group of every
-// channel of every sample is a column, and groups of neighboring channels are neighbors.
+// Groups of csp as columns for the sort kernels (see columns_view.hpp). A column is one group of
+// one channel of one sample. Groups of neighboring channels are neighboring columns.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,9 +19,9 @@ struct groups_view {
 
   csp_groups groups;
   tensor3<T const> x;
-  tensor3<T> y;      // not written if null
-  group_rows order;  // not written if null
-  // Order of every sample's reference; if null, groups are stored sorted.
+  tensor3<T> y;      // null: not written
+  group_rows order;  // null: not written
+  // Order of the reference of every sample. If null, groups are stored sorted.
   group_rows destinations;
 
   struct column_index {

@@ -21,10 +21,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Number of columns of a staged tile; 0 if not even one fits.
+// Returns the number of columns of a staged tile; 0 if not even one column fits.
 template <class T, class Grid>
 int staged_width(Grid const& grid, extents3 extents) {
-  // Includes free rows, at most one in eight.
+  // Includes the free rows of the tile, at most one in eight.
   std::size_t const column =
       sizeof(T) * static_cast<std::size_t>(extents.length + extents.length / 8);
   return tile_width(grid.info(), permute_tuning_of<T>(grid), column, extents.length,
@@ -35,8 +35,8 @@ struct csp_shifting {
   csp_config config{};
 };
 
-// The following functions fill in a tile with its units set, and return the threads of a block or
-// 0.
+// The following functions complete a tile whose units are set. They return the threads per block,
+// or 0 if the tile does not fit.
 
 template <class T, class Grid, class Tile>
 int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const& shifting,
@@ -49,14 +49,14 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
   int const width =
       static_cast<int>(std::min<index_t>(power_of_two_above(extents.channels), widest));
   index_t const row_bytes = width * static_cast<index_t>(sizeof(T));
-  // At most one free row in eight.
+  // The tile has at most one free row in eight.
   index_t const max_rows =
       static_cast<index_t>(tuning.shared_tile_bytes) / row_bytes / 9 * 8 - Tile::run;
   bool const ragged = groups.lengths.data() != nullptr;
   shift_spread const spread = spread_of(shifting.config, extents, ragged, width, max_rows);
   if (spread.width == 0) return 0;
 
-  // Takes at least as many rows as windows overlap.
+  // Each block sorts at least as many rows as its window overlaps with the next.
   index_t const overlap = index_t{spread.above} + spread.below, unit = tile.rows_of_unit;
   index_t const step = divide_up(sort.group_rows, unit) * (threads / width);
   index_t const units = divide_up(std::max(step * unit, overlap), step * unit) * step;
@@ -92,7 +92,7 @@ int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   tile.width = power_of_two_in(columns, 1, warp_threads);
   index_t const units_per_pass = sort.group_threads / tile.width;
   index_t units = divide_up(sort.group_rows, index_t{tile.rows_of_unit}) * units_per_pass;
-  // Prefers more blocks to more rows per thread.
+  // Prefers more blocks over more rows per thread.
   if (divide_up(columns, tile.width) * divide_up(column_units, units) < grid.info().processors)
     units = units_per_pass;
   tile.units_of_block = static_cast<std::uint32_t>(units);
@@ -106,7 +106,7 @@ inline group_rows slice_batch(group_rows rows, index_t first) {
   return rows;
 }
 
-// Extents of a tensor whose columns are the groups.
+// Returns the extents of a tensor whose columns are the groups.
 inline extents3 group_extents(extents3 extents, index_t group) {
   return {extents.batch * divide_up(extents.length, group), group, extents.channels};
 }
@@ -122,7 +122,7 @@ bool groups_staged(Grid const& grid, extents3 extents, index_t group) {
   return groups_in_registers<T>(grid, group) && staged_width<T>(grid, extents) > 0;
 }
 
-// Runs a kernel whose threads take units of `unit_rows` rows of x. In-place calls with shifts
+// Runs a kernel whose threads process units of `unit_rows` rows of x. In-place calls with shifts
 // require columns that fit in shared memory.
 template <class Grid, class Kernel, class T>
 void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, tensor3<T const> x,

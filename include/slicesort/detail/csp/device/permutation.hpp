@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutation of csp for the permute kernels (see permutation_rows.hpp): a saved order of groups,
-// then the shift.
+// Permutation of csp for the permute kernels (see permutation_rows.hpp): the saved order of the
+// groups, then the shift.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -29,7 +29,7 @@ struct csp_rows {
                        group_column<std::uint8_t const>>
         saved;
 
-    // Source of row `row` of y. Even a corrupt order stays inside the column.
+    // Returns the source of row `row` of y. Even a corrupt order stays inside the column.
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       auto const n = static_cast<std::uint32_t>(row);
       std::uint32_t source = n;

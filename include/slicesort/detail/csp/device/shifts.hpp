@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shifts and directions of csp's channels in device memory.
+// Shifts and directions of the channels, in device memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,21 +14,21 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Policies of a call, evaluated for all channels. Values that differ between channels lie in the
+// Policies of a call, evaluated for all channels. Values that differ between channels are in the
 // workspace.
 struct csp_shifts {
-  index_t* per_channel = nullptr;  // shift of every channel; null if all are equal
+  index_t* per_channel = nullptr;  // shift of every channel; null if all shifts are equal
   index_t uniform = 0;             // shift of all channels, if equal
-  index_t* descending = nullptr;   // [channels], nonzero if descending; null if all agree
-  bool all_descend = false;        // direction of all channels, if they agree
-  bool shifting = false;           // true if some shift is not 0
+  index_t* descending = nullptr;  // [channels], nonzero if descending; null if all directions agree
+  bool all_descend = false;       // direction of all channels, if they agree
+  bool shifting = false;          // true if some shift is not 0
 };
 
-// Numbers in the workspace for `channels` channels.
+// Returns the number of workspace elements for `channels` channels.
 constexpr index_t csp_shift_numbers(index_t channels) { return 2 * channels; }
 
 // Evaluates the policies for every channel, and uploads values that differ to `memory`: the shifts,
-// then the directions. A shift may be any 64-bit number, which leaves no bit for the direction.
+// then the directions. They are separate, because a shift uses all 64 bits.
 template <class Grid>
 csp_shifts upload_shifts(Grid const& grid, csp_config const& config, extents3 extents,
                          index_t* memory) {
@@ -51,12 +51,12 @@ csp_shifts upload_shifts(Grid const& grid, csp_config const& config, extents3 ex
   return shifts;
 }
 
-// Computes the spread of shifts among `width` neighbors; its width is 0 if it exceeds `limit` rows.
-// Shifts are compared modulo the length, unless samples have lengths: then each has its own
-// modulus.
+// Computes the spread of shifts among `width` neighbors; its width is 0 if the spread exceeds
+// `limit` rows. Shifts are compared modulo the length, unless samples have different lengths and
+// thus different moduli.
 inline shift_spread spread_of(csp_config const& config, extents3 extents, bool lengths, int width,
                               index_t limit) {
-  // Differences of smaller numbers cannot overflow.
+  // Differences of values within this limit cannot overflow.
   constexpr index_t large = index_t{1} << 60;
   index_t first = 0, above = 0, below = 0;
   for (index_t c = 0; c < extents.channels; ++c) {

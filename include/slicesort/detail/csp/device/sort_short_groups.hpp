@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts short groups: one thread shifts, sorts and aligns a group in its registers.
+// Sorts short groups. One thread shifts, sorts and aligns a group in its registers.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,8 +16,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows: a power of two, at least the group. Orders, including those of the references, have 8 bits
-// a row.
+// Rows is a power of two, at least the group size. Orders, including those of the references, have
+// 8 bits per row.
 template <class T, int Rows>
 struct sort_short_groups_kernel {
   static constexpr int registers = Rows * static_cast<int>(sizeof(T)) / 2;  // approximate, for keys
@@ -26,7 +26,7 @@ struct sort_short_groups_kernel {
   using tile_type = group_tile<T, pad>;
 
   groups_view<T> view;
-  tile_type tile;  // a unit is a group
+  tile_type tile;  // its units are groups
 
   template <class SharedAllocator>
   SLICESORT_HD T* shared(SharedAllocator& shared_memory) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the order of every sample's reference channel, which the other channels follow.
+// Computes the order of the reference channel of every sample, which the other channels follow.
 #pragma once
 
 #include <slicesort/detail/csp/host/layout.hpp>
@@ -26,8 +26,8 @@ void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destina
   }
 }
 
-// Computes the order of every sample's reference. Padding maps to itself: a length is read again
-// when the other channels follow, and may have changed by then.
+// Computes the order of the reference of every sample. Padding maps to itself, because lengths are
+// reread for the other channels and may have changed by then.
 template <class T>
 void align_groups(host_exec const& exec, csp_forward<T> const& params, csp_layout<T> const& layout,
                   csp_kernels<T> const& kernels) {

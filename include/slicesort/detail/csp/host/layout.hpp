@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workspace of a csp call on the host, per-channel values of its policies, and its tiles: 32
-// channels of one sample each.
+// Workspace of a csp call on the host, the values of its policies for every channel, and its tiles
+// of 32 channels of one sample.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -38,9 +38,9 @@ struct csp_layout {
   bool* descending;       // [channels], true if the channel descends
   bool shifting = false;  // true if some channel is shifted
   bool mixed = false;     // true if only some channels descend
-  bool aligned;           // true if groups take the order of a reference channel
+  bool aligned;           // true if groups follow the order of a reference channel
   // Destinations of sorted rows in their aligned group, [batch][length]. The long ones are used if
-  // row numbers in a group exceed 16 bits.
+  // row numbers in a group do not fit in 16 bits.
   std::uint16_t* destinations;
   std::uint32_t* long_destinations;
   per_thread<csp_task_memory<T>, index_t, index_t, bool> tasks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts groups too long for 16-bit row numbers: radix sort of their channels, contiguous in
-// scratch.
+// Sorts groups that are too long for 16-bit row numbers, by radix sort of their channels, which are
+// contiguous in scratch memory.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -28,8 +28,8 @@ class csp_long_groups {
   }
 
   // Sorts the groups of a tile whose shifted channels are in `scratch.columns`. Sorted row k of the
-  // group that begins at row n goes to row destinations[n + k] of the group, or to row k without
-  // destinations.
+  // group that starts at row n goes to row destinations[n + k] of the group, or to row k if there
+  // are no destinations.
   void run(csp_tile<T> const& tile, std::uint32_t const* destinations) const {
     for (index_t first = 0; first < tile.rows; first += tile.group)
       for (int lane = 0; lane < tile.width; lane += radix_tile<T>::columns)

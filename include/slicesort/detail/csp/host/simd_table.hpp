@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of csp for every instruction set: one for a tile, one for unshifted pairs of rows.
+// SIMD kernels of csp for every instruction set: one for tiles, one for unshifted pairs of rows.
 #pragma once
 
 #include <slicesort/detail/csp/host/tile.hpp>
@@ -17,7 +17,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Unshifted pairs of rows of one sample, in channels that are adjacent in memory.
+// Unshifted row pairs of one sample, in channels that are adjacent in memory.
 template <class T>
 struct pair_rows {
   T const* from;
@@ -35,7 +35,8 @@ struct pair_rows {
   }
 };
 
-// Bit p: set if pair p of the batch at row i is falling in the reference channel.
+// Returns one bit per pair of the batch at row i, set if the pair descends in the reference
+// channel.
 inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int count) {
   unsigned pairs = 0;
   for (int p = 0; destinations != nullptr && p < count / 2; ++p)

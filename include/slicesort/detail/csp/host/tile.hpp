@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile of csp: up to 32 neighboring channels of one sample, and the scratch memory to move it.
+// Tile of csp: up to 32 neighboring channels of one sample, and its scratch memory.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -17,32 +17,32 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Step of a tile: only lay its shifted channels out in scratch, or all of forward or backward.
+// Step of a tile: gather its shifted channels in scratch, or run all of forward or backward.
 enum class csp_step { gather_shifted, forward, backward };
 
 inline constexpr int csp_batch = 16;
 
-// Rows that are sorted at a time: several whole groups if groups are short.
+// Returns the number of rows that are sorted at a time: several whole groups if groups are short.
 constexpr index_t csp_chunk_rows(index_t group, index_t length) {
   index_t const groups = (length + group - 1) / group;
   return group * std::clamp<index_t>(tile_rows_of_groups / group, 1, std::max<index_t>(groups, 1));
 }
 
-// Distances of two channels of a tile in scratch: `min_pitch` elements, or a little more. Channels
-// are written side by side, each from a different row on. If the shifts cancel the pitch, as linear
-// shifts do at many powers of two, those places lie multiples of 4 KB apart, and lines evict each
-// other from one set of the L1 cache while they are being filled.
+// Candidates for the distance of two channels in scratch: `min_pitch` elements, or slightly more.
+// All channels are written at the same time, each starting at a different row. If the shifts cancel
+// the pitch, as linear shifts do at many powers of two, the write positions are multiples of 4 KB
+// apart, and their lines evict each other from one set of the L1 cache while they are being filled.
 inline constexpr index_t csp_pitches = 4, csp_pitch_step = 32;
 constexpr index_t max_csp_pitch(index_t min_pitch) {
   return min_pitch + (csp_pitches - 1) * csp_pitch_step;
 }
-// Returns the first of these pitches at which few channels share a set, or else the one with the
-// least sharing. `row` is the first row to which each channel is written.
+// Returns the first pitch for which few channels share a cache set or, if there is none, the one
+// with the least sharing. `row` is the first row to which each channel is written.
 template <class T>
 index_t best_pitch(index_t min_pitch, index_t const* row, int width) {
   constexpr index_t line = 64 / static_cast<index_t>(sizeof(T));
   constexpr std::size_t sets = 64;
-  constexpr int acceptable_sharing = 4;  // of 8 or more ways
+  constexpr int acceptable_sharing = 4;  // caches have at least 8 ways
   index_t best = min_pitch;
   for (int best_sharing = tile_columns + 1, k = 0;
        k < csp_pitches && best_sharing > acceptable_sharing; ++k) {
@@ -60,9 +60,9 @@ index_t best_pitch(index_t min_pitch, index_t const* row, int width) {
 template <class T>
 struct csp_scratch {
   T* columns;             // shifted channels, each contiguous: [32][pitch]
-  index_t pitch;          // the smallest of csp_pitches
-  T* stage;               // rows of a chunk or a batch: [..][32]
-  std::uint16_t* order;   // permutation of a chunk: [..][32]
+  index_t pitch;          // distance of two channels
+  T* stage;               // rows of a chunk or a batch: [rows][32]
+  std::uint16_t* order;   // permutation of a chunk: [rows][32]
   unsigned char* sorter;  // scratch of the tile sorter
 
   csp_scratch() = default;
@@ -92,13 +92,13 @@ struct csp_tile {
   bool shifted;                  // true if some shift is not 0
   index_t shift[tile_columns];   // 0..rows-1
   bits_t<T> flip[tile_columns];  // all ones where the channel descends
-  // Destination of each sorted row in its aligned group; null: row k goes to k.
+  // Destination of each sorted row in its aligned group; null: row k goes to row k.
   std::uint16_t const* destinations;
   grad_mode mode;
   bool stream;  // true for streaming stores
   csp_scratch<T> scratch;
 
-  // Source of row `row` of a shifted channel.
+  // Returns the source of row `row` of a shifted channel.
   index_t source_row(index_t row, int lane) const {
     index_t const source = row - shift[lane];
     return source < 0 ? source + rows : source;

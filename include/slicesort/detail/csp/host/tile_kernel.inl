@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of csp for one instruction set. A tile is moved forward or backward. Shifted channels
-// pass through a copy of the tile in cache in which each channel is contiguous.
+// Kernels of csp for one instruction set, which run forward or backward on a tile. Shifted channels
+// pass through a copy of the tile that stays in cache, with contiguous channels.
 
 // clang-format off
 #include <slicesort/detail/csp/host/exchange_pairs.inl>
@@ -52,7 +52,8 @@ class csp_tile_kernel {
     E const* data;
     index_t pitch;
   };
-  // Returns rows i .. of a tensor, in place if the tile is dense there, else copied to `stage`.
+  // Returns `count` rows of a tensor from row i on, in place if the tile is dense, else copied to
+  // `stage`.
   template <class E>
   static row_block<E> rows_at(E const* from, tile_operand const& layout, int width, index_t i,
                               int count, E* stage) {
@@ -178,8 +179,8 @@ class csp_tile_kernel {
       if (narrowing) narrow(i, sorted.rows);
     }
   }
-  // Stores rows i .. of the shifted channels: a batch, or only `count` rows, since the stage may
-  // end there.
+  // Stores rows of the shifted channels from row i on: a batch, or only `count` rows if fewer are
+  // left, because the stage may end there.
   void transpose_out_some(index_t i, index_t count, T* to) const {
     if (count >= csp_batch) return columns_.transpose_out(i, to);
     alignas(64) T rows[batch_size];
@@ -210,7 +211,7 @@ class csp_tile_kernel {
     else
       f(static_cast<std::uint32_t const*>(tile_.order));
   }
-  // Scatters every row of dy to its source row, in the shifted channels.
+  // Scatters every row of dy to its source row in the shifted channels.
   template <class Index>
   void scatter_gradient(Index const* order) const {
     alignas(64) Index indices[batch_size] = {};

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile whose channels are contiguous, so that each is shifted separately. Rows are loaded and
-// stored by squares of elements, transposed in registers. Included once per instruction set.
+// Tile with contiguous channels, each of which is shifted separately. Rows are loaded and stored as
+// squares of elements that are transposed in registers. Included once per instruction set.
 
 template <class T>
 class transposed_columns {
  public:
   static constexpr int widest = vector_bytes / static_cast<int>(sizeof(T));
-  static constexpr int side =
-      widest < csp_batch ? widest : csp_batch;  // rows and columns of a square
+  static constexpr int side = widest < csp_batch ? widest : csp_batch;  // extent of a square
 
   transposed_columns(T* data, index_t pitch, index_t rows)
       : data_(data), pitch_(pitch), rows_(rows) {}
@@ -24,7 +23,7 @@ class transposed_columns {
                   std::make_index_sequence<std::size_t{side}>{});
     }
   }
-  // Loads rows i .. i + csp_batch - 1, as rows of 32; rows past the end are undefined.
+  // Loads rows i to i + csp_batch - 1, as rows of 32. Rows past the end are undefined.
   void transpose_out(index_t i, T* to) const {
     for (int k = 0; k < csp_batch; k += side)
       for (int c = 0; c < tile_columns; c += side)

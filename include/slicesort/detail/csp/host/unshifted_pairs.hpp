@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges groups of two rows if no channel is shifted. A row stays or moves to its neighbor, so
-// all channels are passed over row by row, in memory order, instead of tile by tile.
+// Exchanges groups of two rows if no channel is shifted. Rows are only exchanged with their
+// neighbors, so all channels are processed row by row, in memory order, instead of tile by tile.
 #pragma once
 
 #include <slicesort/detail/csp/host/layout.hpp>
@@ -18,8 +18,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Number of leading channels that can be exchanged this way: whole tiles, if channels are adjacent
-// in memory.
+// Returns the number of leading channels that can be exchanged this way: all whole tiles if
+// channels are adjacent in memory, else 0.
 template <class From, class To, class Order, class T>
 index_t unshifted_channels(From from, To to, Order order, bool saving, index_t group,
                            csp_layout<T> const& layout) {
@@ -60,7 +60,7 @@ void for_each_unshifted_piece(host_exec const& exec, tensor3<T const> from, tens
   });
 }
 
-// Exchanges the pairs of such channels and returns their number.
+// Exchanges the pairs of these channels and returns the number of channels.
 template <class T>
 index_t exchange_unshifted_pairs(host_exec const& exec, csp_forward<T> const& params,
                                  csp_layout<T> const& layout, csp_kernels<T> const& kernels) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a file for every instruction set of isa.hpp: includes SLICESORT_TARGET_TEXT once for
-// each, in a namespace of the set's name and, beyond the baseline, in a region in which the
-// compiler may use the set's instructions. Kernels are written in three steps; max_exchange's
-// host/running_maximum.inl and .hpp are the smallest example.
+// Compiles a file for every instruction set of isa.hpp. Includes SLICESORT_TARGET_TEXT once per
+// set, in a namespace with the set's name, where the compiler may use the set's instructions.
+// Kernels are written in three steps; max_exchange's host/running_maximum.inl and .hpp are the
+// smallest example.
 //
 // 1. The text, say rows.inl, without namespace, headers or #pragma once. Its entry functions take
 //    the set's tag `target` first (target.hpp). It can use vec, load_lanes, vector_bytes,

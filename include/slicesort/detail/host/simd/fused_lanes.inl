@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused_lanes(a, b, c): a * b + c in every lane, rounded once. Included by number_lanes.inl for
-// each instruction set.
+// fused_lanes(a, b, c) returns a * b + c in every lane, rounded once. Included by number_lanes.inl
+// for each instruction set.
 
 #if SLICESORT_VECTOR_BYTES == 16
 #  if SLICESORT_NEON && !defined(__clang__)

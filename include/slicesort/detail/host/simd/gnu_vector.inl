@@ -31,17 +31,17 @@ template <class V>
 SLICESORT_INLINE V higher(V const& a, V const& b) {
   return a < b ? b : a;
 }
-// All ones in the lanes where a == b, else zero.
+// Mask of a == b: all ones in lanes where it holds, else zero.
 template <class V>
 SLICESORT_INLINE V equal(V const& a, V const& b) {
   return reinterpret_cast<V>(a == b);
 }
-// All ones in the lanes where a > b, else zero.
+// Mask of a > b: all ones in lanes where it holds, else zero.
 template <class V>
 SLICESORT_INLINE V greater(V const& a, V const& b) {
   return reinterpret_cast<V>(a > b);
 }
-// a in the lanes where the mask is all ones, b where it is zero.
+// Selects a in lanes whose mask is all ones, and b in lanes whose mask is zero.
 template <class V>
 SLICESORT_INLINE V select(V const& mask, V const& a, V const& b) {
   return mask != V{} ? a : b;
@@ -50,7 +50,7 @@ template <class To, class V>
 SLICESORT_INLINE To convert(V const& v) {
   return __builtin_convertvector(v, To);
 }
-// Copies the sign bit of every lane to all bits of the lane.
+// Broadcasts the sign bit of each lane to all bits of the lane.
 template <class Lane, int Count>
 SLICESORT_INLINE vec<Lane, Count> spread_sign(vec<Lane, Count> const& v) {
   using Signed = vec<std::make_signed_t<Lane>, Count>;
@@ -64,7 +64,8 @@ SLICESORT_INLINE bool any_set(V const& v) {
   for (std::uint64_t chunk : chunks) bits |= chunk;
   return bits != 0;
 }
-// Interleaves the first halves of a and b (Second: their second halves): a0 b0 a1 b1 ...
+// Interleaves the first halves of a and b: a0 b0 a1 b1 ... With `Second`, interleaves their second
+// halves.
 template <bool Second, class V, std::size_t... I>
 SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<I...>) {
   constexpr std::size_t count = sizeof...(I), first = Second ? count / 2 : 0;

@@ -15,7 +15,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Granularity of a product's rows and columns.
+// Rows and columns of a product are multiples of these values.
 inline constexpr int product_rows = 8, product_columns = 16;
 
 constexpr index_t padded_columns(index_t columns) {
@@ -25,7 +25,7 @@ constexpr index_t padded_rows(index_t rows) {
   return (rows + product_rows - 1) / product_rows * product_rows;
 }
 
-// A matrix with element (r, k) at data[r * row + k * step]; one of the strides is 1.
+// Matrix with element (r, k) at data[r * row + k * step]. One of the strides is 1.
 template <class A>
 struct strided_rows {
   A const* data;
@@ -38,7 +38,7 @@ struct pitched_rows {
 };
 
 // Arguments of a product: c = scale * (a * b). With `accumulate`, c = scale * (c * factors + a *
-// b), or, with `separate_sum`, c = c * c_scale + (a * b), where the sum a * b starts from 0.
+// b). With `separate_sum`, c = c * c_scale + scale * (a * b), where the sum a * b starts from 0.
 template <class A>
 struct product_params {
   struct extent {
@@ -47,7 +47,7 @@ struct product_params {
   };
   struct epilogue_params {
     bool accumulate = false;
-    A const* factors = nullptr;  // of c's columns; null: 1
+    A const* factors = nullptr;  // per column of c; null means 1
     A scale = A(1);
     bool separate_sum = false;
     A c_scale = A(1);

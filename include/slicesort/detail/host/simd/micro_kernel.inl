@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro kernel: every element is one chain of fused multiply-adds in the order of the depth, so its
-// bits do not depend on tile or vector sizes. Keeps a block of sums in registers and multiplies
+// Micro kernel: each element accumulates fused multiply-adds in ascending order of the depth, so
+// its bits do not depend on tile or vector sizes. Keeps a block of sums in registers and multiplies
 // each element of a by several vectors of b. Included for each instruction set, after rows.inl.
 
 template <class A>
@@ -11,8 +11,8 @@ struct fused_products {
   }
 };
 
-// `Products` defines one step of the depth: fused_products, or products of pairs of elements packed
-// in an A.
+// `Products` defines one step along the depth: fused_products, or products of pairs of elements
+// that are packed in an A.
 template <class A, class Products = fused_products<A>>
 struct micro_kernel {
   using lanes = number_lanes<A>;
@@ -37,16 +37,16 @@ struct micro_kernel {
   }
 
  private:
-  // Multiplies all rows of a by `Across` vectors of b. `RowMajor`: rows of a are contiguous; else
-  // its columns are.
+  // Multiplies all rows of a by `Across` vectors of b. `RowMajor` is true if the rows of a are
+  // contiguous, false if its columns are.
   template <int Across, bool RowMajor>
   static void panel(product_params<A> const& params, int column) {
     constexpr int width = lanes::count;
     index_t const a_row = RowMajor ? params.a.row : 1;
-    bool const deep = params.size.depth > 0;  // otherwise a and b may be null
+    bool const has_depth = params.size.depth > 0;  // otherwise a and b may be null
     for (int row = 0; row < params.size.rows; row += rows) {
-      A const* a = deep ? params.a.data + row * a_row : nullptr;
-      A const* b = deep ? params.b.data + column : nullptr;
+      A const* a = has_depth ? params.a.data + row * a_row : nullptr;
+      A const* b = has_depth ? params.b.data + column : nullptr;
       A* const c = params.c.data + row * params.c.pitch + column;
       V sum[std::size_t{rows}][std::size_t{Across}] = {};
       if (params.epilogue.accumulate && !params.epilogue.separate_sum)

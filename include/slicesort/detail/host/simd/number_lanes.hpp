@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIMD arithmetic on every instruction set. Always uses fused multiply-adds, so that results do not
-// depend on the set; the set must come from fused_isa.
+// SIMD arithmetic on every instruction set. Always uses fused multiply-adds, so results do not
+// depend on the set. The set must come from fused_isa.
 #pragma once
 
 #include <slicesort/detail/host/simd/target.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIMD loads, sums, roundings and stores of elements T in the accumulator's type. Converts 16-bit
-// types by integer arithmetic, with the bits of dtype.hpp, except that every NaN becomes the one of
-// math/rounded.hpp. Included for each instruction set.
+// types by integer arithmetic. Results are bitwise equal to dtype.hpp, except that every NaN
+// becomes the canonical NaN of math/rounded.hpp. Included for each instruction set.
 
 // clang-format off
 #include <slicesort/detail/host/simd/fused_lanes.inl>
@@ -27,7 +27,7 @@ struct number_lanes {
   static SLICESORT_INLINE V splat(A value) {
     return splat_of(value, std::make_index_sequence<std::size_t{count}>{});
   }
-  // a + b, never reassociated, even under -ffast-math.
+  // Returns a + b without reassociation, even under -ffast-math.
   static SLICESORT_INLINE V plus(V const& a, V const& b) {
     SLICESORT_AS_WRITTEN
     V sum = a + b;
@@ -60,8 +60,9 @@ struct number_lanes {
     else
       return reinterpret_cast<V>(widened(narrowed(v)));
   }
-  // Sums lanes l and l ^ Half: of a if bit `Half` of l is clear, else of b. Folding `count` vectors
-  // pairwise with Half = count / 2, .., 2, 1 yields the vector of their sums.
+  // Lane l of the result is the sum of lanes l and l ^ Half of a or, if bit `Half` of l is set, of
+  // b. Folding `count` vectors pairwise with Half = count / 2, .., 2, 1 yields the vector of their
+  // sums.
   template <int Half>
   static SLICESORT_INLINE V fold(V const& a, V const& b) {
     return fold_of<Half>(a, b, std::make_index_sequence<std::size_t{count}>{});
@@ -77,38 +78,43 @@ struct number_lanes {
     return V{(void(I), value)...};
   }
 
-  static SLICESORT_INLINE uint_lanes number(std::uint32_t value) {
+  static SLICESORT_INLINE uint_lanes uint_splat(std::uint32_t value) {
     return broadcast<uint_lanes>(value);
   }
-  static SLICESORT_INLINE uint_lanes widened(uint_lanes const& h) {
+  static SLICESORT_INLINE uint_lanes widened(uint_lanes const& half) {
     if constexpr (is_half) {
-      uint_lanes const sign = (h & number(0x8000u)) << 16, size = h & number(0x7fffu);
-      uint_lanes const special =
-          select(greater(size, number(0x7bffu)), number(0x70000000u), number(0x38000000u));
+      uint_lanes const sign = (half & uint_splat(0x8000u)) << 16,
+                       magnitude = half & uint_splat(0x7fffu);
+      uint_lanes const special = select(greater(magnitude, uint_splat(0x7bffu)),
+                                        uint_splat(0x70000000u), uint_splat(0x38000000u));
       // Subnormals are size * 2^-24, which is exact in float.
-      V const scaled = convert<V>(reinterpret_cast<vec<std::int32_t, count>>(size)) *
+      V const scaled = convert<V>(reinterpret_cast<vec<std::int32_t, count>>(magnitude)) *
                        splat(5.9604644775390625e-8f);
-      return sign | select(greater(number(0x400u), size), reinterpret_cast<uint_lanes>(scaled),
-                           (size << 13) + special);
+      return sign | select(greater(uint_splat(0x400u), magnitude),
+                           reinterpret_cast<uint_lanes>(scaled), (magnitude << 13) + special);
     } else {
-      return h << 16;
+      return half << 16;
     }
   }
   static SLICESORT_INLINE uint_lanes narrowed(V const& v) {
-    uint_lanes const u = reinterpret_cast<uint_lanes>(v), size = u & number(0x7fffffffu);
-    uint_lanes const is_nan = greater(size, number(0x7f800000u));
+    uint_lanes const bits = reinterpret_cast<uint_lanes>(v),
+                     magnitude = bits & uint_splat(0x7fffffffu);
+    uint_lanes const is_nan = greater(magnitude, uint_splat(0x7f800000u));
     if constexpr (is_half) {
-      uint_lanes const sign = (u >> 16) & number(0x8000u), rebiased = size - number(0x38000000u);
-      uint_lanes const normal = (rebiased + number(0xfffu) + ((rebiased >> 13) & number(1u))) >> 13;
+      uint_lanes const sign = (bits >> 16) & uint_splat(0x8000u),
+                       rebiased = magnitude - uint_splat(0x38000000u);
+      uint_lanes const normal =
+          (rebiased + uint_splat(0xfffu) + ((rebiased >> 13) & uint_splat(1u))) >> 13;
       // Adding 1/2 rounds to a multiple of the smallest float16 subnormal.
-      V const shifted = reinterpret_cast<V>(size) + splat(0.5f);
-      uint_lanes const subnormal = reinterpret_cast<uint_lanes>(shifted) - number(0x3f000000u);
-      uint_lanes r = select(greater(number(0x38800000u), size), subnormal, normal);
-      r = select(greater(size, number(0x477fefffu)), number(0x7c00u), r);
-      return select(is_nan, number(detail::nan_bits<T>), sign | r);
+      V const shifted = reinterpret_cast<V>(magnitude) + splat(0.5f);
+      uint_lanes const subnormal = reinterpret_cast<uint_lanes>(shifted) - uint_splat(0x3f000000u);
+      uint_lanes result = select(greater(uint_splat(0x38800000u), magnitude), subnormal, normal);
+      result = select(greater(magnitude, uint_splat(0x477fefffu)), uint_splat(0x7c00u), result);
+      return select(is_nan, uint_splat(detail::nan_bits<T>), sign | result);
     } else {
-      uint_lanes const even = (u + number(0x7fffu) + ((u >> 16) & number(1u))) >> 16;
-      return select(is_nan, number(detail::nan_bits<T>), even);
+      uint_lanes const rounded_bits =
+          (bits + uint_splat(0x7fffu) + ((bits >> 16) & uint_splat(1u))) >> 16;
+      return select(is_nan, uint_splat(detail::nan_bits<T>), rounded_bits);
     }
   }
   static SLICESORT_INLINE V with_canonical_nan(V const& v) {

@@ -53,7 +53,7 @@ struct simd_rows {
   static SLICESORT_INLINE void prefetch_row_after(T const* row, index_t pitch, index_t width) {
 #if SLICESORT_GNU_VECTORS
     constexpr index_t distance = 8, max_bytes = 512;
-    auto const address =  // an integer, since it may be past the tensor
+    auto const address =  // may lie outside the tensor
         reinterpret_cast<std::uintptr_t>(row) +
         static_cast<std::uintptr_t>(distance * pitch) * sizeof(T);
     index_t const bytes = width * static_cast<index_t>(sizeof(T));

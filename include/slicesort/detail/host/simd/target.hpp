@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation of kernels for instruction sets beyond the baseline, and run-time dispatch.
+// Compiles kernels for instruction sets beyond the baseline, and dispatches at run time.
 // foreach_target.inl has an example.
 #pragma once
 
@@ -20,8 +20,8 @@
 #  define SLICESORT_FLATTEN
 #endif
 
-// Compiler flags of the sets in isa.hpp. Only kernels with explicit fused multiply-adds enable FMA:
-// it lets the compiler fuse any product and sum, and skip a rounding.
+// Compiler flags of the instruction sets. Only kernels with explicit fused multiply-adds enable
+// FMA, because FMA lets the compiler fuse any product and sum, which skips a rounding.
 #define SLICESORT_AVX2 "avx2"
 #define SLICESORT_AVX2_FMA "avx2,fma"
 #define SLICESORT_AVX512 "avx512f,avx512bw,avx512dq,avx512vl"
@@ -47,8 +47,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Tags of the instruction sets. Argument-dependent lookup finds functions with a tag argument in
-// the set's namespace.
+// Tags of the instruction sets. A tag argument selects the functions of the set's namespace by
+// argument-dependent lookup.
 namespace portable {
 struct target {};
 }  // namespace portable
@@ -61,8 +61,8 @@ struct target {};
 }  // namespace avx512
 #endif
 
-// Calls f(tag of the set). `f` itself is compiled for the baseline, so it should not loop: nothing
-// compiled for the set can be inlined in it.
+// Calls f with the tag of the set. `f` itself is compiled for the baseline, so code for the set
+// cannot be inlined into it; keep loops out of `f`.
 template <class F>
 void with_isa(isa set, F const& f) {
 #if SLICESORT_X86_DISPATCH

@@ -11,7 +11,7 @@ inline constexpr int vector_bytes = SLICESORT_VECTOR_BYTES,
 #endif
 // clang-format on
 
-// Stores a vector, with `Stream` around the cache.
+// Stores a vector; with `Stream`, by a streaming store.
 template <bool Stream, class V>
 SLICESORT_INLINE void store_vector(void* to, V const& v) {
 #if SLICESORT_X86_DISPATCH
@@ -41,7 +41,7 @@ SLICESORT_INLINE void finish_streaming() {
 #endif
 }
 
-// One of the log2(side) equal steps of a transpose: rotates the bits of (row, lane) by one.
+// One of log2(side) equal steps of a transpose. Rotates the bits of (row, lane) by one.
 template <class V, std::size_t... Pair>
 SLICESORT_INLINE void transpose_step(V* x, std::index_sequence<Pair...>) {
   constexpr std::size_t half = sizeof...(Pair);
@@ -51,7 +51,7 @@ SLICESORT_INLINE void transpose_step(V* x, std::index_sequence<Pair...>) {
    ...);
   ((x[Pair] = t[Pair], x[Pair + half] = t[Pair + half]), ...);
 }
-// Transposes a square of lanes in registers.
+// Transposes a square matrix in registers.
 template <int Side, int Steps = Side, class V>
 SLICESORT_INLINE void transpose(V* x) {
   if constexpr (Steps > 1) {
@@ -59,7 +59,7 @@ SLICESORT_INLINE void transpose(V* x) {
     transpose<Side, Steps / 2>(x);
   }
 }
-// Transposes a square from memory to memory.
+// Transposes a square matrix from memory to memory.
 template <class V, class Lane, std::size_t... I>
 SLICESORT_INLINE void transpose_rows(Lane const* from, std::ptrdiff_t from_pitch, Lane* to,
                                      std::ptrdiff_t to_pitch, std::index_sequence<I...>) {

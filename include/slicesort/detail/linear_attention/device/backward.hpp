@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of queries or keys from those of their features, and dw. Random features take three
-// steps: gradients of the products with w, those times w, and the component along the row.
+// Gradients of queries or keys from the gradients of their features, and dw. Random features take
+// three steps: gradients of the products with w, multiplication by w, and the component along the
+// row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -24,15 +25,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Gradients of the rows of a side, in the workspace.
+// Workspace for the gradients of queries or keys.
 template <class A>
 struct linear_gradients {
-  A* phi;   // [pair][row][features]; random features: the first r become those of <w, z>
-  A* sums;  // [pair][row]; random_exp: their sums
+  A* phi;   // [pair][row][features]; random features: the first r become the gradient of <w, z>
+  A* sums;  // [pair][row]; random_exp: row sums of those gradients
   A* x;     // [pair][row][channels]; random and custom features
 };
 
-// Gradients of <w, z> from those of the features.
+// Computes the gradients of <w, z> from those of the features.
 template <class A>
 struct product_gradients_kernel : row_tiles, with_row_sums<A> {
   static constexpr int max_threads = linear_threads;
@@ -42,9 +43,9 @@ struct product_gradients_kernel : row_tiles, with_row_sums<A> {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     row_sums<A> const sums = this->shared(block);
     tile_position const position = position_of(block.index());
     index_t const first = position.first;
@@ -53,23 +54,23 @@ struct product_gradients_kernel : row_tiles, with_row_sums<A> {
         block, position.rows, config.rows_of_w,
         [&](int row, index_t f, A sum) {
           index_t const n = (first + row) * config.count + f;
-          A h;
+          A gradient;
           if (fourier) {
             index_t const cosine = n + config.rows_of_w;
             A const cosine_gradient = math::product(ops, grads.phi[cosine], features.phi[n]);
-            h = block.fused_multiply_add(grads.phi[n], features.phi[cosine],
-                                         math::negated(ops, cosine_gradient));
+            gradient = block.fused_multiply_add(grads.phi[n], features.phi[cosine],
+                                                math::negated(ops, cosine_gradient));
           } else {
-            h = math::product(ops, grads.phi[n], features.slopes[n]);
+            gradient = math::product(ops, grads.phi[n], features.slopes[n]);
           }
-          grads.phi[n] = h;
-          return math::sum(ops, h, sum);
+          grads.phi[n] = gradient;
+          return math::sum(ops, gradient, sum);
         },
         [&](int row, A sum) { return grads.sums[first + row] = sum; });
   }
 };
 
-// Gradients of z: those of <w, z> times w.
+// Computes the gradients of z: those of <w, z> times w.
 template <class T, products Kind>
 struct times_w_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
@@ -95,10 +96,11 @@ struct times_w_kernel : row_tiles {
     int const rows = position.rows;
     if (rows == 0) return;  // uniform in the block
     index_t const first = position.first;
-    linear_matrix<A> const h = make_tensor_matrix<A>(grads.phi, config.count, 1);
+    linear_matrix<A> const products_with_w = make_tensor_matrix<A>(grads.phi, config.count, 1);
     tile products;
     products.clear();
-    products.add(block, memory, config.rows_of_w, make_operand<true>(h, first, 0, rows),
+    products.add(block, memory, config.rows_of_w,
+                 make_operand<true>(products_with_w, first, 0, rows),
                  make_operand<false>(matrix_of_head(w, position.head), 0, position.column,
                                      config.channels - position.column));
     products.for_each(block.rank(), [&](int row, int c, A sum) {
@@ -108,8 +110,8 @@ struct times_w_kernel : row_tiles {
   }
 };
 
-// Computes and stores the gradients of rows: the last step of random features, the only one of
-// others.
+// Computes and stores the gradients of rows. This is the last step of random features, and the only
+// step of other features.
 template <class Feature, class T>
 struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
@@ -119,7 +121,7 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   Feature custom_feature;
   feature_config config{};
   linear_pairs pairs{};
-  linear_side side{}, other{};  // as in feature_rows_kernel
+  linear_side side{}, other{};  // both as in feature_rows_kernel
   linear_operand<T> x{};
   linear_features<A> features{};
   linear_gradients<A> grads{};
@@ -158,9 +160,9 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   template <class Block>
   SLICESORT_HD void elementwise_gradient(Block& block, tile_position const& position, index_t first,
                                          int rows, index_t length) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     linear_matrix<T> const rows_of_x = x.matrix(position);
     for_each_row(block, rows, [&](int row) {
       A const* const dphi = grads.phi + (first + row) * config.count;
@@ -187,37 +189,37 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   template <class Block>
   SLICESORT_HD void random_gradient(Block& block, row_sums<A> const& sums,
                                     tile_position const& position, index_t first, int rows) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     A const* const z = features.z + first * config.channels;
-    A const* const gz = grads.x + first * config.channels;
+    A const* const z_gradient = grads.x + first * config.channels;
     bool const fourier = config.kind == kind::random_fourier, exp = config.kind == kind::random_exp;
     if (fourier)
       sums.compute(
           block, rows, config.channels,
           [&](int row, index_t c, A sum) {
             index_t const n = row * config.channels + c;
-            return block.fused_multiply_add(gz[n], z[n], sum);
+            return block.fused_multiply_add(z_gradient[n], z[n], sum);
           },
-          [&](int row, A along) {
+          [&](int row, A along_row) {
             A const norm = features.norms[first + row];
             A const ratio =
                 norm > A(0)
                     ? block.divide(fourier_divisor(block, norm, static_cast<A>(config.eps)), norm)
                     : A(0);
-            return math::product(ops, along, ratio);
+            return math::product(ops, along_row, ratio);
           });
     for_each_row(block, rows, [&](int row) {
-      A const along = fourier ? sums.results[row] : exp ? grads.sums[first + row] : A(0);
+      A const along_row = fourier ? sums.results[row] : exp ? grads.sums[first + row] : A(0);
       A const scale =
           fourier ? fourier_scale(block, features.norms[first + row], static_cast<A>(config.eps))
                   : static_cast<A>(config.scale_of_x);
       for_each_column(block, config.channels, [&](index_t c) {
         index_t const n = row * config.channels + c;
-        A dx = gz[n];
+        A dx = z_gradient[n];
         if (fourier || exp) {
-          dx = block.fused_multiply_add(math::negated(ops, along), z[n], dx);
+          dx = block.fused_multiply_add(math::negated(ops, along_row), z[n], dx);
           dx = math::product(ops, dx, scale);
         }
         store(position, row, c, dx);
@@ -239,7 +241,8 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   }
 };
 
-// Adds the partial dw of pairs in order, and stores dw after the last pair. One element per thread.
+// Adds the partial dw of the pairs in order, and stores dw after the last pair. One element per
+// thread.
 template <class T>
 struct w_gradient_kernel {
   static constexpr int max_threads = linear_threads;
@@ -247,9 +250,9 @@ struct w_gradient_kernel {
 
   linear_pairs pairs;
   A const* partial;   // [pair][feature][channel]
-  bool begins, ends;  // true if these are the first, or last, pairs
-  A* sums;            // of earlier pairs, as dw
-  tensor3<T> dw;      // one head: summed over all heads
+  bool begins, ends;  // true if these are the first (last) pairs
+  A* sums;            // sums of the earlier pairs, laid out as dw
+  tensor3<T> dw;      // with one head, summed over all heads
   grad_mode mode;
 
   SLICESORT_HD index_t size() const { return dw.extents().length * dw.extents().channels; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of queries or keys that depend on their row, not only on their element. For random
-// features: z, and the scalars of its rows.
+// Features of queries or keys that depend on the whole row and not only on one element. For random
+// features: z, and the scalars of each row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,12 +17,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Features of the queries or keys in the workspace.
+// Workspace for the features of queries or keys.
 template <class A>
 struct linear_features {
   A* phi;     // [pair][row][features]; null if computed while loading
-  A* slopes;  // likewise; random_exp and random_relu, backward only
-  A* z;       // [pair][row][channels]; z of random features, x of a custom feature map
+  A* slopes;  // [pair][row][features]; random_exp and random_relu, backward only
+  A* z;       // [pair][row][channels]; z of random features, or x of a custom feature map
   A* norms;   // [pair][row]; random_exp: |z|^2 / 2, random_fourier: |x|
   A* maxima;  // [pair][row]; random_exp: m
 };
@@ -35,7 +35,7 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
 
   Feature custom_feature;
   feature_config config{};
-  linear_side other{};  // with `side`, gives the length of a sample
+  linear_side other{};  // the other of queries and keys; the longer one is the length of a sample
   linear_operand<T> x{};
   linear_features<A> features{};
 
@@ -66,18 +66,18 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   }
 
  private:
-  // Computes z: x, or x times a constant, or times a factor of the row.
+  // Computes z: x, x times a constant, or x times a factor per row.
   template <class Block, class Element>
   SLICESORT_HD void scale_rows(Block& block, row_sums<A> const& sums, index_t first, int rows,
                                Element const& element) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
     A* const z = features.z + first * config.channels;
     bool const fourier = config.kind == kind::random_fourier, exp = config.kind == kind::random_exp;
     A const scale = static_cast<A>(config.scale_of_x);
     auto const z_of = [&](int row, index_t c) {
       A const e = element(row, c);
-      return exp ? math::product(numbers{block}, e, scale) : e;
+      return exp ? math::product(arithmetic{block}, e, scale) : e;
     };
     if (fourier || exp) {
       sums.compute(
@@ -89,7 +89,7 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
           [&](int row, A square) {
             A const norm = fourier ? row_norm(block, square, config.channels,
                                               [&](index_t c) { return element(row, c); })
-                                   : math::product(numbers{block}, A(0.5), square);
+                                   : math::product(arithmetic{block}, A(0.5), square);
             features.norms[first + row] = norm;
             return fourier ? fourier_scale(block, norm, static_cast<A>(config.eps)) : norm;
           });
@@ -97,16 +97,16 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     for_each_element(block, rows, config.channels, [&](int row, index_t c) {
       A const e = z_of(row, c);
       z[row * config.channels + c] =
-          fourier ? math::product(numbers{block}, e, sums.results[row]) : e;
+          fourier ? math::product(arithmetic{block}, e, sums.results[row]) : e;
     });
   }
 
   template <class Block, class Element>
   SLICESORT_HD void map_cosine_reweighted(Block& block, A* phi, index_t row, index_t length,
                                           Element const& element) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     auto const angle = angle_of_row<A>(block, row, length);
     for_each_column(block, config.channels, [&](index_t c) {
       A const positive = ops.higher(element(c), A(0));
@@ -115,7 +115,7 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     });
   }
 
-  // Calls the user-defined map, one row per thread. It reads what the same thread has written.
+  // Calls the user-defined map, one row per thread. The thread reads only what it wrote itself.
   template <class Block, class Element>
   SLICESORT_HD void map_custom(Block& block, index_t first, index_t first_row, int rows,
                                index_t length, Element const& element) const {

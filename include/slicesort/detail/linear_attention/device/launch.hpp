@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of linear_attention for some pairs of a sample and a head: those that forward and
-// backward share.
+// Kernel launches of linear_attention that forward and backward share, for some (sample, head)
+// pairs.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -20,7 +20,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// `Params` are those of forward or of backward. `Kind`: exact products, or those of tensor cores.
+// `Params` are the parameters of forward or backward. `Kind` selects exact or tensor core products.
 template <class Grid, class Params, products Kind>
 class linear_launches {
  public:
@@ -39,7 +39,7 @@ class linear_launches {
         layout(grid_layout),
         grid_(grid) {}
 
-  // Computes the features of queries and of keys, and their maxima.
+  // Computes the features of queries and keys, and their maxima.
   void compute_features() const {
     if (params.feature.is_elementwise()) return;
     map(queries, keys, params.in.q, layout.queries);
@@ -74,7 +74,7 @@ class linear_launches {
  protected:
   linear_pairs const pairs;
   linear_side const queries, keys;
-  bool const rescales;  // true if the running maximum of keys rescales sums
+  bool const rescales;  // true if sums are rescaled by the running maximum of keys
   Params const& params;
   linear_attention_shape const& shape;
   linear_grid_layout<A> const& layout;
@@ -90,7 +90,8 @@ class linear_launches {
   }
   feature_operand<T> features_of_keys() const { return features(params.in.k, layout.keys, keys); }
 
-  // Sums the rows of tiles over all tiles; causal, over the tiles before each, or behind.
+  // Sums the rows of each tile. Causal calls compute prefix sums over the tiles (suffix sums from
+  // the last tile); others compute the total.
   void sum_tiles(linear_side const& side, feature_operand<T> const& phi, A const* factors,
                  linear_operand<T> const& rhs, A const* weights, bool from_last) const {
     sum_each_tile(side, phi, factors, rhs, true, weights, layout.sums);
@@ -120,7 +121,7 @@ class linear_launches {
     run(kernel);
   }
 
-  // A step's kernel without the operands, which differ from step to step.
+  // Kernel of a step without its operands, which differ from step to step.
   template <output_step Step>
   linear_output_kernel<T, Step, Kind> step_kernel(linear_side const& side,
                                                   linear_side const& other) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of linear_attention's backward that forward does not share.
+// Kernel launches of linear_attention that only backward needs.
 #pragma once
 
 #include <slicesort/detail/linear_attention/device/backward.hpp>
@@ -39,7 +39,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     base::sum_tiles(queries, base::features_of_queries(), base::since_tile(), g(), layout.d, true);
   }
 
-  // Computes g, c, and the gradients of the features of queries.
+  // Computes g, c, and the gradients of the query features.
   void query_gradients(tensor4<T const> dy) const {
     if (params.causal) {
       running_sums_kernel<T> running_sums{};
@@ -108,7 +108,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
   void key_row_gradients(tensor4<T> dk, grad_mode mode) const {
     row_gradients(keys, queries, params.in.k, layout.keys, layout.key_gradients, dk, mode);
   }
-  // Computes the partial dw of pairs, after both gradients of features.
+  // Computes the partial dw of pairs. Requires the gradients of both features.
   void sum_w_gradients() const {
     sum_w_gradients(queries, layout.queries, layout.query_gradients, false, true);
     sum_w_gradients(keys, layout.keys, layout.key_gradients, params.causal, false);
@@ -147,9 +147,9 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
                        linear_gradients<A> const& gradients, bool from_last, bool begins) const {
     index_t const r = params.feature.rows_of_w, channels = shape.channels;
     tile_sums<A> const partial{layout.sums.data, layout.sums.tiles, r * channels, r, channels};
-    feature_operand<T> const h{{}, gradients.phi, side.rows, params.feature.count, {}};
+    feature_operand<T> const product_grads{{}, gradients.phi, side.rows, params.feature.count, {}};
     linear_operand<T> const z{{}, features.z, side.rows, channels, {}};
-    base::sum_each_tile(side, h, nullptr, z, false, nullptr, partial);
+    base::sum_each_tile(side, product_grads, nullptr, z, false, nullptr, partial);
     scan_kernel<A> scan{};
     scan.sums = partial;
     scan.pairs = pairs.count;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices with a row for each query, key or feature, as kernels read them, and operands of
-// products.
+// Matrices with one row per query, key or feature, as kernels read them, and operands of products.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -24,9 +23,9 @@ struct element_map {
 
   template <class Block, std::size_t Count>
   SLICESORT_HD_INLINE void apply(Block& block, A (&values)[Count]) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     if (kind == feature_kind::elu_plus_one) {
       SLICESORT_UNROLL
       for (A& x : values) x = x > A(0) ? math::sum(ops, x, A(1)) : math::exponential(ops, x);
@@ -37,16 +36,16 @@ struct element_map {
   }
 };
 
-// A matrix in the accumulator's type: elements of a tensor, or of the workspace. `Mapped` matrices
-// apply a map to the elements of tensors. A flag tells the two apart, since a compiler that knows
-// one of two pointers to be null turns the load into a trap, and lanes that may run into a trap
+// Matrix in the accumulator type: elements of a tensor or of the workspace. `Mapped` matrices apply
+// a feature map to tensor elements. A flag distinguishes tensors from the workspace: if the
+// compiler knows that a pointer is null, it turns the load into a trap, and lanes that may trap
 // reconverge only at the next barrier.
 template <class T, bool Mapped = false>
 struct linear_matrix {
   using A = accumulator_t<T>;
 
   void const* data;
-  bool is_tensor;  // else workspace, in the accumulator's type
+  bool is_tensor;  // false for the workspace, which is in the accumulator type
   index_t row_stride, column_stride;
   element_map<A> map{};
 
@@ -56,7 +55,7 @@ struct linear_matrix {
     apply_map(block, x);
     return x[0];
   }
-  // Loads without the map.
+  // Loads an element without applying the map.
   SLICESORT_HD_INLINE A load(index_t row, index_t column) const {
     index_t const offset = row * row_stride + column * column_stride;
     return is_tensor ? static_cast<A>(static_cast<T const*>(data)[offset])
@@ -69,21 +68,21 @@ struct linear_matrix {
       if (is_tensor) map.apply(block, values);
   }
 
-  // True if four neighbors of a row can be loaded at once: columns are contiguous and rows are
-  // aligned.
+  // True if four adjacent elements of a row can be loaded at once, because columns are contiguous
+  // and rows are aligned.
   SLICESORT_HD bool aligned_fours() const {
     return column_stride == 1 && row_stride % 4 == 0 &&
            reinterpret_cast<std::uintptr_t>(data) %
                    (is_tensor ? alignof(four<T>) : alignof(four<A>)) ==
                0;
   }
-  // Loads four neighbors of a row at once, from a multiple of four on, without the map. Requires
-  // aligned_fours().
+  // Loads four adjacent elements of a row at once, without the map. `column` must be a multiple of
+  // 4. Requires aligned_fours().
   SLICESORT_HD_INLINE void load_four(index_t row, index_t column, A (&values)[4]) const {
     index_t const offset = row * row_stride + column;
-    auto const convert = [&](auto const* numbers) {
-      using element = std::remove_cv_t<std::remove_reference_t<decltype(*numbers)>>;
-      auto const loaded = *reinterpret_cast<four<element> const*>(numbers + offset);
+    auto const convert = [&](auto const* elements) {
+      using element = std::remove_cv_t<std::remove_reference_t<decltype(*elements)>>;
+      auto const loaded = *reinterpret_cast<four<element> const*>(elements + offset);
       SLICESORT_UNROLL
       for (int i = 0; i < 4; ++i) values[i] = static_cast<A>(loaded.element[i]);
     };
@@ -107,13 +106,13 @@ SLICESORT_HD linear_matrix<T, Mapped> make_tensor_matrix(
   return {first, true, row_stride, column_stride, map};
 }
 
-// A matrix of every pair.
+// One matrix per (sample, head) pair.
 template <class T, bool Mapped = false>
 struct linear_operand {
   using A = accumulator_t<T>;
 
   tensor4<T const> tensor{};
-  A const* numbers = nullptr;  // [pair][rows][pitch], if there is no tensor
+  A const* numbers = nullptr;  // [pair][rows][pitch]; null if there is a tensor
   index_t rows = 0, pitch = 0;
   element_map<A> map{};
 
@@ -125,12 +124,12 @@ struct linear_operand {
   }
 };
 
-// Features of queries or of keys: in the workspace, or computed while loading.
+// Features of queries or keys, from the workspace or computed while loading.
 template <class T>
 using feature_operand = linear_operand<T, true>;
 
-// One operand of a tile of products: a line for each row or column of the tile, and k, the index
-// that is summed over. `AlongK`: a line is a row of the matrix; else a line is a column.
+// Operand of a product tile. It has one line per row or column of the tile, and k is the index of
+// summation. A line is a row of the matrix if `AlongK`, else a column.
 template <class Matrix, bool AlongK>
 struct product_operand {
   using A = typename Matrix::A;
@@ -138,13 +137,14 @@ struct product_operand {
 
   Matrix matrix;
   index_t row, column;  // first line and first k
-  index_t count;        // lines; those behind are zeros
-  A const* factors;     // one per row of the matrix from `row` on; or null
+  index_t count;        // number of lines; lines past it are zeros
+  A const* factors;     // one per row of the matrix from `row` on; may be null
 
-  // True if fours of lines or of k, from multiples of 4 on, can be loaded at once.
+  // True if four lines, or four k, can be loaded at once from multiples of 4.
   SLICESORT_HD bool aligned_fours() const { return column % 4 == 0 && matrix.aligned_fours(); }
-  // Loads four neighbors of a row of the matrix, from a multiple of 4 on: k .. k + 3 of a line, or
-  // lines .. line + 3. Elements from k = `end` on are zeros. `fours`: aligned_fours().
+  // Loads four adjacent elements of a matrix row, starting at a multiple of 4: k .. k + 3 of a
+  // line, or lines line .. line + 3. Elements with k >= end are zeros. `fours` must be the result
+  // of aligned_fours().
   template <class Block>
   SLICESORT_HD_INLINE void load_four(Block& block, int line, index_t k, index_t end, bool fours,
                                      A (&values)[4]) const {

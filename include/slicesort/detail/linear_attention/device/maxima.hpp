@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maxima that random_exp's features are relative to; causal, also the factors that rescale sums
-// when the maximum grows.
+// Maxima that random_exp's features are relative to. For causal calls, also the factors that
+// rescale sums when the maximum grows.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,7 +13,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The maximum of an empty set. NaN is never a maximum.
+// Maximum of an empty set. NaN is never a maximum.
 template <class A>
 SLICESORT_HD_INLINE A lowest_maximum() {
   return -bit_cast<A>(dtype_traits<A>::infinity);
@@ -25,13 +25,13 @@ struct higher_maximum {
   }
 };
 
-// Row maxima.
+// Computes the maximum of each row.
 template <class A>
 struct row_maxima_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   static constexpr int lanes = 16;
 
-  index_t width;     // of a row
+  index_t width;     // elements per row
   A const* numbers;  // [pair][row][width]
   A* maxima;         // [pair][row]
 
@@ -52,9 +52,9 @@ struct row_maxima_kernel : row_tiles {
   }
 };
 
-// Maxima of keys from their row maxima: the running maximum, which rows behind the last valid key
-// repeat, or the maximum of all valid keys. 0 without keys. A block computes one pair; a thread,
-// some neighboring keys.
+// Computes the maxima of keys from their row maxima: running maxima, which rows past the last valid
+// key repeat, or the maximum of all valid keys. The result is 0 without keys. Each block computes
+// one (sample, head) pair, and each thread some adjacent keys.
 template <class A>
 struct key_maxima_kernel {
   static constexpr int max_threads = linear_threads;
@@ -74,9 +74,9 @@ struct key_maxima_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     A* const partial = shared(block);
     index_t const pair = block.index(), valid = keys.valid(pairs.sample(pair));
-    index_t const thread_rows = divide_up(keys.rows, index_t{linear_threads});
-    index_t const begin = thread_rows * block.rank(),
-                  end = begin + thread_rows < keys.rows ? begin + thread_rows : keys.rows;
+    index_t const rows_per_thread = divide_up(keys.rows, index_t{linear_threads});
+    index_t const begin = rows_per_thread * block.rank(),
+                  end = begin + rows_per_thread < keys.rows ? begin + rows_per_thread : keys.rows;
     A* const rows = maxima + pair * keys.rows;
     higher_maximum const higher;
     A maximum = lowest_maximum<A>();
@@ -84,8 +84,8 @@ struct key_maxima_kernel {
     partial[block.rank()] = maximum;
     block.sync();
     maximum = valid > 0 ? lowest_maximum<A>() : A(0);
-    int const before = running ? block.rank() : linear_threads;
-    for (int i = 0; i < before && valid > 0; ++i) maximum = higher(maximum, partial[i]);
+    int const thread_count = running ? block.rank() : linear_threads;
+    for (int i = 0; i < thread_count && valid > 0; ++i) maximum = higher(maximum, partial[i]);
     for (index_t j = begin; j < end; ++j) {
       if (j < valid) maximum = higher(maximum, rows[j]);
       rows[j] = maximum;
@@ -96,10 +96,10 @@ struct key_maxima_kernel {
 // Factors exp(m - m') that rescale sums when the maximum grows from m to m'.
 template <class A>
 struct linear_factors {
-  A* since_tile;  // [pair][row]: from the maximum before the tile to that of the row
-  A* to_end;      // [pair][row]: from that of the row to that at the end of the tile
-  A* of_step;     // [pair][row]: from that of the row before
-  A* of_tile;     // [pair][tile]: from that before the tile to that at its end
+  A* since_tile;  // [pair][row]: from the maximum before the tile to the maximum at the row
+  A* to_end;      // [pair][row]: from the maximum at the row to the maximum at the end of the tile
+  A* of_step;     // [pair][row]: from the maximum at the previous row to the maximum at the row
+  A* of_tile;     // [pair][tile]: from the maximum before the tile to the maximum at its end
 };
 
 template <class A>
@@ -115,9 +115,9 @@ struct factors_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     auto const factor = [&](A before, A after) {
       return math::exponential(ops, math::sum(ops, before, -after));
     };

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs and gradients of the rows of a tile: from the sums over the tiles before (behind, or
-// all), and, causal, from the pairs within the tile.
+// Outputs and gradients of the rows of a tile. Each is lhs times the sums over the earlier tiles
+// (later tiles for gradients of keys and values, all tiles if not causal). Causal calls add the
+// pairs inside the tile, as products of weights and partner rows. See ../params.hpp for S, U, g and
+// c.
 //
-//   step             row      lhs     sums     weights of pairs      times
+//   step             row      lhs     sums     weights of pairs      partner rows
 //   outputs          query i  phi(q)   S        <phi(q_i), phi(k_j)>  v_j
 //   query_gradients  query i  g        S^T      <g_i, v_j>            phi(k_j)
 //   value_gradients  key j    phi(k)   U        <phi(k_j), phi(q_i)>  g_i
 //   key_gradients    key j    v        U^T      <v_j, g_i> + c_i      phi(q_i)
 //
-// The first two sum pairs with j <= i, the partners pairs with i >= j.
+// Only pairs with j <= i contribute. Partners are the keys j of a query i, or the queries i of a
+// key j.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -41,7 +44,8 @@ struct linear_output_kernel : row_tiles {
   static constexpr int min_blocks = tile::min_blocks;
   using step = output_step;
   // True if the rows of the result are keys.
-  static constexpr bool of_keys = Step == step::value_gradients || Step == step::key_gradients;
+  static constexpr bool rows_are_keys =
+      Step == step::value_gradients || Step == step::key_gradients;
   // True if the columns of the result are rows of S or U.
   static constexpr bool transposed = Step == step::query_gradients || Step == step::key_gradients;
   // True if `lhs` and `rhs` are features.
@@ -51,32 +55,32 @@ struct linear_output_kernel : row_tiles {
   linear_side other;  // partners of the rows
   linear_operand<T, of_features> lhs, rhs;
   linear_operand<T, !of_features> times;
-  index_t depth, width;  // columns of lhs and rhs; of sums and `times`
+  index_t depth, width;  // columns of lhs and rhs; columns of sums and `times`
   tile_sums<A> sums;
-  A const* factors;  // [pair][row]: rescales lhs for the sums; or null
-  A const* maxima;   // [pair][key]: running maxima; or null
+  A const* factors;  // [pair][row]: rescales lhs for the product with the sums; may be null
+  A const* maxima;   // [pair][key]: running maxima; may be null
   A const* c;        // key_gradients: [pair][query]
   divisor_config divisor;
-  tensor4<T> results;  // outputs and value_gradients
+  tensor4<T> results;  // destination of outputs and value_gradients
   grad_mode mode;
-  A* gradients;  // other steps: [pair][row][width]
+  A* gradients;  // destination of the other steps: [pair][row][width]
 
   struct shared_memory {
     typename tile::operands product;
     typename tile::weights weights;  // causal only
-    A* divisors;                     // d of every row, then the inverse of its divisor
+    A* divisors;                     // d of each row, later the reciprocal of its divisor
     A* partial;                      // upper half of the partial sums of d, [sum][row]
   };
   template <class SharedAllocator>
   SLICESORT_HD shared_memory shared(SharedAllocator& allocator) const {
     shared_memory memory;
     memory.product = tile::shared(allocator);
-    memory.weights = memory.product.lhs;  // not null: the compiler may hoist its address
+    memory.weights = memory.product.lhs;  // not null, so that its address may be hoisted
     if (causal) memory.weights = tile::shared_weights(allocator);
     memory.divisors = memory.partial = nullptr;
     if constexpr (Step == step::outputs) {
       memory.divisors = allocator.template allocate<A>(linear_tile);
-      memory.partial = allocator.template allocate<A>(std::size_t{half} * linear_tile);
+      memory.partial = allocator.template allocate<A>(std::size_t{sums_per_thread} * linear_tile);
     }
     return memory;
   }
@@ -93,73 +97,73 @@ struct linear_output_kernel : row_tiles {
     products.clear();
     if (rows > 0) {
       add_sums(block, memory, position, rows, products);
-      if (causal) add_pairs(block, memory, position, products);
-      if constexpr (Step == step::outputs) divide(block, memory, rows);
+      if (causal) add_own_pairs(block, memory, position, products);
+      if constexpr (Step == step::outputs) invert_divisors(block, memory, rows);
     }
     store(block, memory, position, rows, products);
   }
 
  private:
-  static constexpr int half = row_parts / 2;
-  static_assert(half == 8, "for_each_lhs takes 8");
+  static constexpr int sums_per_thread = row_parts / 2;
+  static_assert(sums_per_thread == 8, "for_each_lhs takes 8");
 
-  SLICESORT_HD_INLINE index_t first_of(tile_position const& position,
-                                       linear_side const& valid_rows) const {
-    return position.pair * valid_rows.rows + position.row();
+  SLICESORT_HD_INLINE index_t row_offset(tile_position const& position,
+                                         linear_side const& s) const {
+    return position.pair * s.rows + position.row();
   }
 
   template <class Block>
   SLICESORT_HD_INLINE void add_sums(Block& block, shared_memory const& memory,
                                     tile_position const& position, int rows, tile& products) const {
-    A const* const factor = factors == nullptr ? nullptr : factors + first_of(position, side);
+    A const* const factor = factors == nullptr ? nullptr : factors + row_offset(position, side);
     index_t const tile_of_sums = causal ? position.tile : 0;
     auto const lhs_rows = make_operand<true>(lhs.matrix(position), position.row(), 0, rows, factor);
     auto const rhs_sums = make_operand<transposed>(
         sums.matrix(position.pair, tile_of_sums), transposed ? position.column : 0,
         transposed ? 0 : position.column, width - position.column);
     if constexpr (Step == step::outputs) {
-      // Partial sums of <phi(q), Z>: two threads share a row and compute half of them each.
+      // Partial sums of <phi(q), Z>: two threads per row, each with half of the sums.
       A const* const z = sums.row_sums(position.pair, tile_of_sums);
-      int const row = block.rank() % linear_tile, half_of_thread = block.rank() / linear_tile;
-      A partial[static_cast<std::size_t>(half)] = {};
+      int const row = block.rank() % linear_tile, half_index = block.rank() / linear_tile;
+      A partial[static_cast<std::size_t>(sums_per_thread)] = {};
       products.add(block, memory.product, depth, lhs_rows, rhs_sums, [&](index_t f, int count) {
         SLICESORT_NO_UNROLL
-        for (int group = 0; group < count; group += half)
-          if ((f + group) / half % 2 == half_of_thread)
-            tile::for_each_lhs(memory.product, row, group, count, [&](int i, A number) {
-              partial[i] = block.fused_multiply_add(number, z[f + group + i], partial[i]);
+        for (int group = 0; group < count; group += sums_per_thread)
+          if ((f + group) / sums_per_thread % 2 == half_index)
+            tile::for_each_lhs(memory.product, row, group, count, [&](int i, A value) {
+              partial[i] = block.fused_multiply_add(value, z[f + group + i], partial[i]);
             });
       });
-      reduce(block, memory, row, half_of_thread == 0, partial);
+      reduce(block, memory, row, half_index == 0, partial);
     } else {
       products.add(block, memory.product, depth, lhs_rows, rhs_sums);
     }
   }
   template <class Block>
   SLICESORT_HD_INLINE void reduce(Block& block, shared_memory const& memory, int row, bool lower,
-                                  A (&partial)[static_cast<std::size_t>(half)]) const {
+                                  A (&partial)[static_cast<std::size_t>(sums_per_thread)]) const {
     SLICESORT_UNROLL
-    for (int i = 0; i < half; ++i)
+    for (int i = 0; i < sums_per_thread; ++i)
       if (!lower) memory.partial[i * linear_tile + row] = partial[i];
     block.sync();
     if (!lower) return;
     SLICESORT_UNROLL
-    for (int i = 0; i < half; ++i)
+    for (int i = 0; i < sums_per_thread; ++i)
       partial[i] =
           block.fused_multiply_add(partial[i], A(1), memory.partial[i * linear_tile + row]);
     memory.divisors[row] = fold_in_registers(block, partial);
   }
 
-  // Adds the partners within the tile, by weight.
+  // Adds the weighted partner rows of the tile.
   template <class Block>
-  SLICESORT_HD_INLINE void add_pairs(Block& block, shared_memory const& memory,
-                                     tile_position const& position, tile& products) const {
+  SLICESORT_HD_INLINE void add_own_pairs(Block& block, shared_memory const& memory,
+                                         tile_position const& position, tile& products) const {
     int const partners = other.valid_of_tile(position.sample, position.tile);
-    products.add_triangle(block, memory.product, memory.weights, partners, of_keys,
+    products.add_triangle(block, memory.product, memory.weights, partners, rows_are_keys,
                           make_operand<false>(times.matrix(position), position.row(),
                                               position.column, width - position.column));
   }
-  // Computes the weights of the pairs within the tile.
+  // Computes the weights of the pairs inside the tile.
   template <class Block>
   SLICESORT_HD_INLINE void compute_weights(Block& block, shared_memory const& memory,
                                            tile_position const& position, int rows) const {
@@ -175,26 +179,28 @@ struct linear_output_kernel : row_tiles {
           weight_of(block, position, row, partner, partners, weight));
     });
   }
-  // The weight of a pair; 0 for masked pairs. Features of padding keys are zeros.
+  // Weight of a pair; 0 for masked pairs. Features of padding keys are zeros.
   template <class Block>
   SLICESORT_HD_INLINE A weight_of(Block& block, [[maybe_unused]] tile_position const& position,
                                   int row, int partner, int partners, A weight) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
-    int const query = of_keys ? partner : row, key = of_keys ? row : partner;
-    if (key > query || position.row() + query >= side.rows || (of_keys && partner >= partners))
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
+    int const query = rows_are_keys ? partner : row, key = rows_are_keys ? row : partner;
+    if (key > query || position.row() + query >= side.rows ||
+        (rows_are_keys && partner >= partners))
       return A(0);
     if constexpr (Step == step::key_gradients)
-      weight = math::sum(ops, weight, c[first_of(position, side) + query]);
+      weight = math::sum(ops, weight, c[row_offset(position, side) + query]);
     if (maxima == nullptr) return weight;
-    A const* const m = maxima + first_of(position, side);
+    A const* const m = maxima + row_offset(position, side);
     return math::product(ops, weight, math::exponential(ops, math::sum(ops, m[key], -m[query])));
   }
 
-  // Replaces d of each row by the inverse of its divisor.
+  // Replaces d of each row by the reciprocal of its divisor.
   template <class Block>
-  SLICESORT_HD_INLINE void divide(Block& block, shared_memory const& memory, int rows) const {
+  SLICESORT_HD_INLINE void invert_divisors(Block& block, shared_memory const& memory,
+                                           int rows) const {
     block.sync();
     int const row = block.rank();
     if (row < rows) {
@@ -217,14 +223,14 @@ struct linear_output_kernel : row_tiles {
     return fold_in_registers(block, partial);
   }
 
-  // Stores the tile's sums; padding rows get zeros.
+  // Stores the sums of the tile, and zeros to padding rows.
   template <class Block>
   SLICESORT_HD_INLINE void store(Block& block, shared_memory const& memory,
                                  tile_position const& position, int rows,
                                  tile const& products) const {
     int const height = side.rows_of_tile(position.tile),
               columns = within_tile(width - position.column);
-    index_t const first = first_of(position, side);
+    index_t const first = row_offset(position, side);
     strides4 const s = results.strides();
     [[maybe_unused]] A* const gradient = gradients + first * width + position.column;
     T* const out = results.data() == nullptr

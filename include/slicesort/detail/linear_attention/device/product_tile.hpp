@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of 64 x 64 sums of products in the registers of a block. Every sum is one chain of fused
-// multiply-adds in order, so products may be added in pieces.
+// Tile of 64 x 64 sums of products in the registers of a block. Each sum is a single chain of fused
+// multiply-adds in order of k, so products may be added in several calls.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,13 +12,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The visitor that ignores the operands.
+// Visitor that ignores the operands.
 struct no_visitor {
   SLICESORT_HD_INLINE void operator()(index_t, int) const {}
 };
 
-// Slices of both operands, and weights of the pairs of a tile, in shared memory, with the shared
-// loops over k. `Tile` loads and multiplies a slice.
+// Shared memory for slices of both operands and for the weights of a tile's pairs, and the loops
+// over k that all tiles share. `Tile` loads and multiplies a slice.
 template <class Tile, class Element>
 struct product_slices {
   struct operands {
@@ -73,16 +73,17 @@ struct product_slices {
 template <class A>
 struct product_tile : product_slices<product_tile<A>, A> {
   static constexpr int size = linear_tile;
-  static constexpr int depth = 64 / static_cast<int>(sizeof(A));  // lists per slice
+  static constexpr int depth = 64 / static_cast<int>(sizeof(A));  // values of k per slice
   static constexpr int thread_rows = 8, thread_columns = 4;
   static constexpr int count = thread_rows * thread_columns;
-  static constexpr int min_blocks = sizeof(A) == 8 ? 2 : 4;  // without register spills
+  static constexpr int min_blocks =
+      sizeof(A) == 8 ? 2 : 4;  // most blocks per multiprocessor without register spills
   static_assert(linear_threads * count == size * size, "every sum has a thread");
-  // Lists are loaded in pieces of 16 bytes, and stored transposed with few bank conflicts.
+  // Operands are loaded in pieces of 16 bytes, and stored transposed with few bank conflicts.
   static constexpr int in_piece = 16 / static_cast<int>(sizeof(A));
   static constexpr int stride = size + in_piece;
 
-  // A slice has `depth` lists of 64 numbers, one list per k; weights have one list per partner.
+  // A slice has `depth` lists of 64 elements, one list per k. Weights have one list per partner.
   static constexpr int operand_size = depth * stride, weights_size = size * stride;
   using slices = product_slices<product_tile, A>;
   using typename slices::operands, typename slices::weights;
@@ -94,7 +95,7 @@ struct product_tile : product_slices<product_tile<A>, A> {
     for (A& sum : sums) sum = A(0);
   }
 
-  // Calls f(d, number) with the lhs numbers of a line, for the lists first .. first + 7 below
+  // Calls f(d, value) with the lhs elements of a line, for the lists first .. first + 7 below
   // `count`.
   template <class F>
   static SLICESORT_HD_INLINE void for_each_lhs(operands const& memory, int line, int first,
@@ -107,9 +108,8 @@ struct product_tile : product_slices<product_tile<A>, A> {
   static SLICESORT_HD_INLINE A& weight(weights matrix, int row, int partner) {
     return matrix[partner * stride + row];
   }
-  // Adds the products of weights and `rhs` for the k below `end` up to the row, or from the row
-  // on if `later`. The others are skipped and not multiplied by 0: their NaN or infinity would
-  // show.
+  // Adds the products of weights and `rhs` for k < end with k <= row, or with k >= row if `later`.
+  // Skips the other k instead of multiplying by 0, so their NaN and infinities have no effect.
   template <class Block, class Right>
   SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& memory, weights lhs, int end,
                                         bool later, Right const& rhs) {
@@ -128,7 +128,7 @@ struct product_tile : product_slices<product_tile<A>, A> {
     });
   }
 
-  // Calls f(row, column, sum) for the sums of the thread.
+  // Calls f(row, column, sum) for each sum of the thread.
   template <class F>
   SLICESORT_HD_INLINE void for_each(int rank, F const& f) const {
     SLICESORT_UNROLL
@@ -139,7 +139,7 @@ struct product_tile : product_slices<product_tile<A>, A> {
     }
   }
 
-  // Loads `depth` lists of an operand, from k on; zeros from `end` on.
+  // Loads `depth` lists of an operand from k on. Lists from `end` on are zeros.
   template <class Block, class Operand>
   static SLICESORT_HD_INLINE void load(Block& block, A* to, index_t k, index_t end,
                                        Operand const& from, bool fours) {
@@ -186,8 +186,8 @@ struct product_tile : product_slices<product_tile<A>, A> {
   }
 
   template <int Count>
-  static SLICESORT_HD_INLINE void read(A const* from,
-                                       A (&values)[static_cast<std::size_t>(Count)]) {
+  static SLICESORT_HD_INLINE void load_elements(A const* from,
+                                                A (&values)[static_cast<std::size_t>(Count)]) {
     SLICESORT_UNROLL
     for (int i = 0; i < Count; i += in_piece) {
       piece const loaded = *reinterpret_cast<piece const*>(from + i);
@@ -196,13 +196,13 @@ struct product_tile : product_slices<product_tile<A>, A> {
     }
   }
 
-  // Adds one list's products to the rows i of the thread for which active(i).
+  // Adds the products of one list to each row i of the thread for which active(i) is true.
   template <class Block, class Active>
   SLICESORT_HD_INLINE void multiply(Block& block, A const* lhs, A const* rhs,
                                     Active const& active) {
     A a[static_cast<std::size_t>(thread_rows)], b[static_cast<std::size_t>(thread_columns)];
-    read<thread_rows>(lhs + first_row(block.rank()), a);
-    read<thread_columns>(rhs + first_column(block.rank()), b);
+    load_elements<thread_rows>(lhs + first_row(block.rank()), a);
+    load_elements<thread_columns>(rhs + first_column(block.rank()), b);
     SLICESORT_UNROLL
     for (int i = 0; i < thread_rows; ++i) {
       SLICESORT_UNROLL

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalars of each query in backward: the sum of its weights, its divisor, and the gradient of that
-// sum.
+// Scalars per query in backward: the sum of weights, the divisor, and the gradient of the sum.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,16 +14,16 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Causal Z of every query: the sum before its tile plus the keys of the tile up to the query. One
+// Causal Z of each query: the sum before its tile plus the keys of the tile up to the query. One
 // feature per thread.
 template <class T>
 struct running_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
-  linear_side keys;        // as many as queries, which are `side`
-  feature_operand<T> phi;  // of keys
-  A const* decay;          // [pair][row]: rescales the sum before the row; null: 1
+  linear_side keys;        // same extent as the queries, which are `side`
+  feature_operand<T> phi;  // features of keys
+  A const* decay;          // [pair][row]: rescales the sum before the row; null means 1
   tile_sums<A> before;     // S and Z before each tile
   A* running;              // [pair][query][feature]
 
@@ -59,8 +58,8 @@ struct divisors_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   using A = accumulator_t<T>;
 
   feature_operand<T> phi;
-  A const* running;   // [pair][query][feature]: Z of each query; or null
-  tile_sums<A> sums;  // S and Z of all keys, if `running` is null
+  A const* running;   // [pair][query][feature]: Z of each query; may be null
+  tile_sums<A> sums;  // S and Z of all keys; read if `running` is null
   divisor_config divisor;
   A* slopes;  // [pair][query]
   linear_operand<T> dy;
@@ -105,14 +104,14 @@ struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   feature_operand<T> phi;
   A const* running;  // as in divisors_kernel
   tile_sums<A> sums;
-  A* c;     // [pair][query]: the slope of the divisor, and then c
-  A* dphi;  // [pair][query][feature]: S g, and then the gradient
+  A* c;     // [pair][query]: slope of the divisor, later c
+  A* dphi;  // [pair][query][feature]: S g, later the gradient
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     row_sums<A> const row_dots = this->shared(block);
     tile_position const position = position_of(block.index());
     int const rows = position.rows;

@@ -15,15 +15,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// The matrix of a head.
+// Matrix w of a head.
 template <class T>
 SLICESORT_HD linear_matrix<T> matrix_of_head(tensor3<T const> w, index_t head) {
   T const* const first = w_of_head(w, head);
   return make_tensor_matrix(first, w.strides().length, w.strides().channels);
 }
 
-// Computes random features. For random_exp, stores <w_f, z> to phi: exp_features_kernel completes
-// them when the maxima are known.
+// Computes random features. For random_exp, stores <w_f, z> to phi, and exp_features_kernel applies
+// the exponential when the maxima are known.
 template <class T, products Kind>
 struct random_features_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
@@ -65,9 +65,9 @@ struct random_features_kernel : row_tiles {
  private:
   template <class Block>
   SLICESORT_HD_INLINE void store(Block& block, index_t n, A u) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     A const scale = static_cast<A>(config.scale);
     if (config.kind == kind::random_exp) {
       features.phi[n] = u;
@@ -95,9 +95,9 @@ struct exp_features_kernel : row_tiles {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using numbers = single_numbers<Block, A>;
-    using math = feature_math<numbers>;
-    numbers const ops{block};
+    using arithmetic = single_numbers<Block, A>;
+    using math = feature_math<arithmetic>;
+    arithmetic const ops{block};
     tile_position const position = position_of(block.index(), column_tiles());
     int const rows = position.rows;
     index_t const first = position.first;
@@ -106,8 +106,8 @@ struct exp_features_kernel : row_tiles {
     if (position.column + f >= config.rows_of_w) return;
     for (int row = block.rank() / linear_tile; row < rows; row += linear_threads / linear_tile) {
       index_t const n = (first + row) * config.count + position.column + f;
-      A const above = math::sum(ops, features.phi[n], -features.maxima[first + row]);
-      A const e = math::exponential(ops, math::sum(ops, above, -features.norms[first + row]));
+      A const exponent = math::sum(ops, features.phi[n], -features.maxima[first + row]);
+      A const e = math::exponential(ops, math::sum(ops, exponent, -features.norms[first + row]));
       features.phi[n] = block.fused_multiply_add(e, scale, shift);
       if (features.slopes != nullptr) features.slopes[n] = math::product(ops, e, scale);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows of a tile, in row_parts partial sums.
+// Sums over the rows of a tile, with row_parts partial sums.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,8 +11,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Calls f(row) for each row, on row_parts threads, and f(column) for the columns of a row, on the
-// same threads.
+// for_each_row calls f(row) for each row on row_parts threads; for_each_column calls f(column) for
+// each column of a row on the same threads.
 template <class Block, class F>
 SLICESORT_HD_INLINE void for_each_row(Block& block, int rows, F const& f) {
   SLICESORT_NO_UNROLL
@@ -30,8 +30,8 @@ SLICESORT_HD_INLINE void for_each_element(Block& block, int rows, index_t width,
                [&](int row) { for_each_column(block, width, [&](index_t k) { f(row, k); }); });
 }
 
-// Reduces the partial sums of a row in registers. Recursive, since nvcc does not unroll a loop over
-// the halves.
+// Reduces the partial sums of a row in registers. Recursive, because nvcc does not unroll a loop
+// that halves the count.
 template <std::size_t Count, class Block, class A, std::size_t Size>
 SLICESORT_HD_INLINE A fold_first(Block& block, A (&parts)[Size]) {
   constexpr std::size_t half = Count / 2;
@@ -48,10 +48,10 @@ SLICESORT_HD_INLINE A fold_in_registers(Block& block, A (&parts)[Count]) {
   return fold_first<Count>(block, parts);
 }
 
-// Partial sums of every row, and a result of each.
+// Partial sums of each row, and one result per row.
 template <class A>
 struct row_sums {
-  // Odd: threads that reduce neighboring rows read from different banks.
+  // Odd, so that threads that reduce adjacent rows read from different banks.
   static constexpr int stride = row_parts + 1;
 
   A *partial, *results;
@@ -64,7 +64,7 @@ struct row_sums {
     return sums;
   }
 
-  // Computes finish(row, sum) for each row, where next(row, k, sum) adds element k to the sum.
+  // Computes finish(row, sum) for each row. next(row, k, sum) returns sum plus element k.
   template <class Block, class Next, class Finish>
   SLICESORT_HD_INLINE void compute(Block& block, int rows, index_t width, Next const& next,
                                    Finish const& finish) const {

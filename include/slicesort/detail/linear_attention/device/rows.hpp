@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of a sample and a head, and their queries or keys in tiles.
+// (Sample, head) pairs, and their queries or keys in tiles.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -10,15 +10,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Threads of a block. A block computes one tile of rows, or of rows and columns.
+// Threads per block. Each block computes one tile of rows, or of rows and columns.
 inline constexpr int linear_threads = 128;
 
-// Rows or columns of a tile, given those from its first one on.
+// Number of rows or columns in a tile, given the number of those from its first one to the end.
 SLICESORT_HD constexpr int within_tile(index_t remaining) {
   return remaining < 0 ? 0 : remaining < linear_tile ? static_cast<int>(remaining) : linear_tile;
 }
 
-// Consecutive pairs of a sample and a head that the workspace holds, numbered from 0.
+// Consecutive (sample, head) pairs that the workspace holds, numbered from 0.
 struct linear_pairs {
   index_t first, count, heads;
 
@@ -26,14 +26,14 @@ struct linear_pairs {
   SLICESORT_HD index_t head(index_t pair) const { return (first + pair) % heads; }
 };
 
-// The queries or the keys of every pair.
+// Queries or keys of each pair.
 struct linear_side {
   tensor1<index_t const> lengths;
   index_t rows;
 
   SLICESORT_HD index_t tiles() const { return divide_up(rows, index_t{linear_tile}); }
   SLICESORT_HD index_t valid(index_t sample) const { return valid_rows(lengths, sample, rows); }
-  // Rows of a tile, with and without padding.
+  // Rows of a tile including padding; valid_of_tile excludes padding.
   SLICESORT_HD int rows_of_tile(index_t tile) const {
     return within_tile(rows - tile * linear_tile);
   }
@@ -60,7 +60,7 @@ struct tile_position {
   SLICESORT_HD index_t row() const { return tile * linear_tile; }  // first row
 };
 
-// Base of kernels whose blocks compute a tile of rows each, or a tile of rows and columns.
+// Base of kernels in which each block computes a tile of rows, or of rows and columns.
 struct row_tiles {
   linear_pairs pairs;
   linear_side side;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows of tiles of features times other numbers of the row, and their prefix sums
-// over tiles.
+// Per-tile products lhs^T rhs, such as phi(K)^T V, and their prefix sums over the tiles of a
+// sequence.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,13 +14,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A matrix for every tile of a pair, optionally followed by a number for each of its rows. `tiles`
-// is at least 1.
+// One matrix per tile of each (sample, head) pair, optionally followed by one sum per matrix row.
+// `tiles` is at least 1.
 template <class A>
 struct tile_sums {
   A* data;
-  index_t tiles, size;    // numbers of a tile
-  index_t rows, columns;  // of the matrix
+  index_t tiles, size;    // tiles per pair; elements per tile
+  index_t rows, columns;  // extents of the matrix
 
   SLICESORT_HD A* begin(index_t pair, index_t tile) const {
     return data + (pair * tiles + tile) * size;
@@ -33,8 +33,7 @@ struct tile_sums {
   }
 };
 
-// Multiplies the transposed lhs matrix of a tile by the rhs one, and sums the columns of the
-// lhs one, weighted by rows.
+// Computes lhs^T rhs of each tile, and optionally the column sums of lhs, weighted by `weights`.
 template <class T, products Kind>
 struct tile_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
@@ -43,30 +42,30 @@ struct tile_sums_kernel : row_tiles {
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_operand<T> lhs;
-  A const* factors;  // [pair][row]: of the rows of lhs; or null
+  A const* factors;  // [pair][row]: scales the rows of lhs; null means 1
   linear_operand<T> rhs;
   bool sums_rows;
-  A const* weights;   // [pair][row]: weights of the sums of columns; null: 1
-  tile_sums<A> sums;  // their rows are the columns of lhs
+  A const* weights;   // [pair][row]: weights of the column sums; null means 1
+  tile_sums<A> sums;  // sums.rows is the number of columns of lhs
 
   template <class SharedAllocator>
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t tiles_of_rows() const { return tiles_of_columns(sums.rows); }
-  // At least one, which sums the columns.
+  SLICESORT_HD index_t row_tile_count() const { return tiles_of_columns(sums.rows); }
+  // At least 1, because the first tile also computes the column sums.
   SLICESORT_HD index_t column_tiles() const {
     index_t const tiles = tiles_of_columns(sums.columns);
     return tiles > 0 ? tiles : 1;
   }
-  index_t blocks() const { return row_tiles::blocks() * tiles_of_rows() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * row_tile_count() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const memory = shared(block);
-    index_t const row = block.index() / column_tiles() % tiles_of_rows() * linear_tile;
+    index_t const row = block.index() / column_tiles() % row_tile_count() * linear_tile;
     index_t const column = block.index() % column_tiles() * linear_tile;
-    tile_position const position = position_of(block.index() / (tiles_of_rows() * column_tiles()));
+    tile_position const position = position_of(block.index() / (row_tile_count() * column_tiles()));
     int const rows = position.rows;
     index_t const first = position.first;
     A const* const factor = factors == nullptr ? nullptr : factors + first;
@@ -84,9 +83,9 @@ struct tile_sums_kernel : row_tiles {
           if (!sums_column) return;
           SLICESORT_NO_UNROLL
           for (int group = 0; group < count; group += 8)
-            tile::for_each_lhs(memory, f, group, count, [&](int i, A number) {
+            tile::for_each_lhs(memory, f, group, count, [&](int i, A value) {
               A const row_weight = weight == nullptr ? A(1) : weight[j + group + i];
-              column_sum = block.fused_multiply_add(number, row_weight, column_sum);
+              column_sum = block.fused_multiply_add(value, row_weight, column_sum);
             });
         });
     A* const out = sums.begin(position.pair, position.tile) + row * sums.columns + column;
@@ -98,30 +97,30 @@ struct tile_sums_kernel : row_tiles {
   }
 };
 
-// Replaces the sum of each tile by that of the tiles before it, or computes the total. A thread
-// computes one element of all tiles.
+// Exclusive scan of the tile sums, in place, or their total. Each thread handles one element of all
+// tiles.
 template <class A>
 struct scan_kernel {
   static constexpr int max_threads = linear_threads;
-  static constexpr int batch = 8;  // tiles that are loaded at once
+  static constexpr int batch = 8;  // tiles loaded at once
 
   tile_sums<A> sums;
   index_t pairs, tiles;
   bool from_last;  // scans from the last tile to the first
-  A const* decay;  // [pair][tile]: rescales the sums before the tile; null: 1
-  A* total;        // [pair][total_pitch]: sum of all tiles; null: scans in place
+  A const* decay;  // [pair][tile]: rescales the sums before the tile; null means 1
+  A* total;        // [pair][total_pitch]: sum of all tiles; if null, scans in place
   index_t total_pitch;
-  bool begins;  // the total begins with 0; else with its old value
+  bool begins;  // true if the total starts at 0, false if it adds to the stored value
 
-  SLICESORT_HD index_t number_tiles() const {
+  SLICESORT_HD index_t blocks_per_pair() const {
     return divide_up(sums.size, index_t{linear_threads});
   }
-  index_t blocks() const { return pairs * number_tiles(); }
+  index_t blocks() const { return pairs * blocks_per_pair(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    index_t const pair = block.index() / number_tiles();
-    index_t const n = block.index() % number_tiles() * linear_threads + block.rank();
+    index_t const pair = block.index() / blocks_per_pair();
+    index_t const n = block.index() % blocks_per_pair() * linear_threads + block.rank();
     if (n >= sums.size) return;
     A* const result = total == nullptr ? nullptr : total + pair * total_pitch + n;
     A sum = result == nullptr || begins ? A(0) : *result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile of product_tile.hpp on tensor cores. Operands are rounded to TF32. Sums are floats, in
-// the hardware's order.
+// Tensor core version of product_tile.hpp. Operands are rounded to TF32. Sums are floats, in the
+// order of the hardware.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -18,21 +18,21 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Both operands are tiles of 64 rows of device/warp_mma.hpp, contiguous in k. A warp computes 32 x
-// 32 of the 64 x 64 sums.
+// Both operands are 64-row tiles of device/warp_mma.hpp, contiguous along k. Each warp computes 32
+// x 32 of the 64 x 64 sums.
 struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32>> {
   using A = float;
   using piece = tile_piece<tf32>;
   static constexpr int size = linear_tile;
-  static constexpr int depth = 32;  // of k per slice
+  static constexpr int depth = 32;  // values of k per slice
   static constexpr int pieces = depth / elements_of_piece<tf32>;
   using layout = piece_tile<tf32, depth>;
   static constexpr int warp_rows = 32, warp_columns = 32;
-  static constexpr int min_blocks = 4;  // without register spills
+  static constexpr int min_blocks = 4;  // most blocks per multiprocessor without register spills
   static_assert(linear_threads / warp_threads * warp_rows * warp_columns == size * size,
                 "every sum has a warp");
 
-  // Weights are two tiles, with the first and the last 32 partners of the rows.
+  // Weights are stored as two tiles, for the first and the last 32 partners of the rows.
   static constexpr int operand_size = size * pieces, weights_size = size / depth * operand_size;
 
   register_tile<float, warp_rows / 16, warp_columns / 8> sums;
@@ -75,8 +75,9 @@ struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32
       f(first_row(rank) + sums.row(i, lane), first_column(rank) + sums.column(i, lane), sums[i]);
   }
 
-  // Loads `depth` numbers of 64 lines of an operand, from k on; zeros from `end` on. A thread loads
-  // 4 x 4 of them. Eight neighboring threads store their pieces to different banks.
+  // Loads `depth` elements of each of 64 operand lines, from k on; elements from `end` on are
+  // zeros. A thread loads 4 x 4 of them. Eight adjacent threads store their pieces to different
+  // banks.
   template <class Block, class Operand>
   static SLICESORT_HD_INLINE void load(Block& block, piece* to, index_t k, index_t end,
                                        Operand const& from, bool fours) {

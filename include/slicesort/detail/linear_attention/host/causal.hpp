@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal linear attention of one head on the host. Tile by tile: sums of the tiles before, plus
-// weights within the tile. Backward adds a second pass from the last tile to the first.
+// Causal linear attention of one head on the host. Each tile adds the sums of the tiles before it
+// and the weighted pairs inside it. Backward makes a second pass from the last tile to the first.
 #pragma once
 
 #include <slicesort/detail/linear_attention/host/causal_tile.hpp>
@@ -22,7 +22,7 @@ struct linear_causal : causal_tiles<T> {
   using base::base;
   static constexpr bool causal = true;
 
-  // Sums are accumulated tile by tile.
+  // Empty, because causal calls accumulate the sums tile by tile.
   static void sum_keys(interleaved_heads<linear_causal>&) {}
 
   void compute_outputs(tensor4<T> y, index_t first) {
@@ -110,7 +110,7 @@ struct linear_causal : causal_tiles<T> {
     features.compute_maxima(memory.keys, rows.keys);
     running_.begin_tile(memory.keys.row.maximum, rows.keys);
   }
-  // Computes the maxima of a tile of keys that no query sees.
+  // Computes the key maxima of a tile that no query sees.
   void compute_maxima(index_t first) {
     if (!base::has_maximum()) return;
     causal_rows const rows = base::rows_of(first, head.queries);
@@ -119,7 +119,7 @@ struct linear_causal : causal_tiles<T> {
     save_maxima(rows);
     running_.end_tile();
   }
-  // Saves the maxima for the pass from the last tile to the first.
+  // Saves the maxima for the second pass.
   void save_maxima(causal_rows const& rows) const {
     if (base::has_maximum())
       std::copy(running_.rows, running_.rows + rows.keys, memory.maxima + rows.first);
@@ -149,7 +149,7 @@ struct linear_causal : causal_tiles<T> {
     base::add_scaled_rows({memory.gradients.row, 0}, rows.keys, factors, memory.keys.dphi);
   }
 
-  causal_maxima<A> running_{nullptr};  // in the first pass
+  causal_maxima<A> running_{nullptr};  // running maxima of the first pass
 };
 
 SLICESORT_DETAIL_END

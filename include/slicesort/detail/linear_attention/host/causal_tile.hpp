@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a tile of causal linear attention: weights of its pairs, and the running maximum of
-// random_exp's keys.
+// Steps for one tile of causal linear attention: weights of its pairs, and running maxima of its
+// keys for random_exp.
 #pragma once
 
 #include <slicesort/detail/linear_attention/host/state.hpp>
@@ -11,13 +11,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Valid rows of one tile.
+// Valid rows of a tile.
 struct causal_rows {
   index_t first;
   int queries, keys;
 };
 
-// Running maxima of the keys of a tile, and the one before the tile. Rows behind the last key
+// Running maxima of the keys of a tile, and the maximum before the tile. Rows past the last key
 // repeat its maximum.
 template <class A>
 struct causal_maxima {
@@ -52,7 +52,7 @@ struct causal_tiles : linear_task<T> {
   causal_rows rows_of(index_t first, index_t queries) const {
     return {first, base::rows_of_tile(first, queries), base::rows_of_tile(first, head.keys)};
   }
-  // Running maxima of a tile as the first pass saved them.
+  // Running maxima of a tile, as saved by the first pass.
   causal_maxima<A> maxima_of(causal_rows const& rows) const {
     causal_maxima<A> running{nullptr};
     if (!has_maximum() || head.keys == 0) return running;
@@ -65,7 +65,7 @@ struct causal_tiles : linear_task<T> {
     return running;
   }
 
-  // Factors exp(maxima[j] - end), or exp(before - maxima[j]).
+  // Computes exp(maxima[j] - end), or exp(before - maxima[j]) for factors_from_start.
   void factors_to_end(A const* maxima, A end, A* factors) const {
     for (int j = 0; j < tile; ++j) factors[j] = maxima[j] - end;
     kernels.exponentials(factors, tile);
@@ -97,7 +97,7 @@ struct causal_tiles : linear_task<T> {
     base::scale({memory.g, width.values}, rows.queries, factors, memory.results);
     return memory.results;
   }
-  // Rescales the values by the maximum at the end of the tile. Returns their factors.
+  // Rescales the values to the maximum at the end of the tile. Returns the factors.
   A const* rescaled_values(causal_maxima<A> const& running, causal_rows const& rows,
                            pitched_rows<A const>& values) const {
     if (running.rows == nullptr) return memory.keys.ones;
@@ -107,7 +107,7 @@ struct causal_tiles : linear_task<T> {
     return memory.factors;
   }
 
-  // weights[i][j] = <phi(q_i), phi(k_j)>, in blocks that hold a key j <= i.
+  // weights[i][j] = <phi(q_i), phi(k_j)>, in all blocks that contain a key j <= i.
   void compute_weights(A const* queries, index_t pitch, index_t depth, A* weights,
                        causal_rows const& rows) const {
     A* const phi = memory.keys.phi;
@@ -164,7 +164,7 @@ struct causal_tiles : linear_task<T> {
       base::multiply(product);
     }
   }
-  // Adds the sums of weights to memory.d.
+  // Adds the sum of each query's weights to memory.d.
   void add_sums_of_weights(causal_rows const& rows) const {
     for (int i = 0; i < rows.queries; i += product_columns) {
       int const count = std::min(rows.queries - i, product_columns);
@@ -176,7 +176,7 @@ struct causal_tiles : linear_task<T> {
       for (int l = 0; l < count; ++l) memory.d[i + l] += sums[l];
     }
   }
-  // Computes Z of every query.
+  // Computes Z of each query.
   void compute_running_sums(causal_maxima<A> const& running, causal_rows const& rows) const {
     A decay[linear_tile];
     if (running.rows != nullptr) {
@@ -192,8 +192,8 @@ struct causal_tiles : linear_task<T> {
   }
 
  private:
-  // Pairs task by task: within the blocks of a product a row that is not looked at counts 0 times,
-  // and 0 times infinity is no number.
+  // Adds one row, times a factor. Blocks on the diagonal are added pair by pair, because a product
+  // would multiply masked rows by 0, and 0 times infinity is NaN.
   void add_row(A factor, A const* row, A* sums, index_t columns) const {
     kernels.add_rows_times({{row, 0}, {1, columns}, &factor, {sums, columns}});
   }

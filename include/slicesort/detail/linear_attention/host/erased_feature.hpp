@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user-defined feature map on the host with its type erased, and scalar arithmetic.
+// Type-erased user-defined feature map, and scalar arithmetic on the host.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,7 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Functions of a user-defined feature map, for rows of type A.
+// Type-erased feature map on rows of type A; all members are null for built-in maps.
 template <class A>
 struct erased_feature {
   void const* self = nullptr;
@@ -36,7 +36,7 @@ struct erased_feature {
   }
 };
 
-// Arithmetic of feature_math.hpp on the host.
+// Scalar arithmetic that feature_math.hpp requires.
 template <class A>
 struct single_arithmetic {
   SLICESORT_HD A fused_multiply_add(A a, A b, A c) const {

@@ -55,25 +55,26 @@ class feature_rows {
     }
   }
 
-  // The largest of the first `width` numbers of each row; ignores NaN.
+  // Maximum of the first `width` elements of each row; ignores NaN.
   static void row_maxima(A const* from, index_t pitch, index_t width, int rows, A* maxima) {
-    constexpr A least = -std::numeric_limits<A>::infinity();
-    index_t const whole = width / count * count;
+    constexpr A minus_infinity = -std::numeric_limits<A>::infinity();
+    index_t const full_width = width / count * count;
     for (int i = 0; i < rows; ++i, from += pitch) {
-      V maximum = lanes::splat(least);
-      for (index_t c = 0; c < whole; c += count) maximum = higher(maximum, load_lanes<V>(from + c));
+      V maximum = lanes::splat(minus_infinity);
+      for (index_t c = 0; c < full_width; c += count)
+        maximum = higher(maximum, load_lanes<V>(from + c));
       A lane[std::size_t{count}];
       store_lanes(lane, maximum);
-      for (index_t c = whole; c < width; ++c)
-        lane[c - whole] = lane[c - whole] < from[c] ? from[c] : lane[c - whole];
-      A row_maximum = least;
+      for (index_t c = full_width; c < width; ++c)
+        lane[c - full_width] = lane[c - full_width] < from[c] ? from[c] : lane[c - full_width];
+      A row_maximum = minus_infinity;
       for (A const x : lane) row_maximum = row_maximum < x ? x : row_maximum;
       maxima[i] = row_maximum;
     }
   }
 
  private:
-  // Arguments and results of one row.
+  // Operands and results of one row.
   struct row {
     feature_call<A> const& p;
     int i;
@@ -97,7 +98,7 @@ class feature_rows {
       for (index_t c = p.config->count; c < padded; ++c) r.phi[c] = A(0);
     }
   }
-  // Stores the lanes below `width`, or all of them if width >= count.
+  // Stores the lanes below `width`, or all lanes if width >= count.
   static SLICESORT_INLINE void store_below(A* to, V const& v, index_t width) {
     if (width >= count) return store_lanes(to, v);
     A lane[std::size_t{count}];
@@ -163,7 +164,7 @@ class feature_rows {
     }
   }
 
-  // Calls f(row, dphi, dx) for each row, with the gradients of its features and of x, or u.
+  // Calls f(row, dphi, dx) for each row. dx is the gradient of x or u.
   template <class F>
   static SLICESORT_INLINE void for_each_gradient(feature_gradient_call<A> const& p, F const& f) {
     for (int i = 0; i < p.forward.rows; ++i)
@@ -210,7 +211,7 @@ class feature_rows {
     }
     clear_padding(r, dx);
   }
-  // Clears the padding behind the last row of w, which later sums include.
+  // Clears the padding after the last row of w, because later sums include it.
   static SLICESORT_INLINE void clear_padding(row const& r, A* dx) {
     for (index_t f = r.p.config->rows_of_w; f < r.p.u.pitch; ++f) dx[f] = A(0);
   }

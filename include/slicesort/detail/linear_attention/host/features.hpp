@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feature maps of a tile's rows, forward and backward.
+// Feature maps of the rows of a tile, forward and backward.
 #pragma once
 
 #include <slicesort/detail/attention/head.hpp>
@@ -20,7 +20,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Matrices of a tile of features; those of backward are null in forward.
+// Feature matrices of a tile. Forward leaves those of backward null.
 template <class A>
 struct feature_memory {
   A *x, *u, *phi;  // see feature_call
@@ -32,7 +32,7 @@ struct feature_memory {
     constexpr int rows = linear_tile;
     linear_widths const width(s);
     auto const matrix = [&](index_t columns) {
-      // The last block of a row may start inside it and end behind it.
+      // The last block of a row may extend past its end.
       return allocator.take<A>(amount(rows) * columns + product_columns);
     };
     auto const scalars = [&](bool needed) { return allocator.take<A>(needed ? rows : 0); };
@@ -57,7 +57,7 @@ struct feature_memory {
   }
 };
 
-// A head's random features' matrix, and the gradient of w of one sample and head.
+// w of a head, and the gradient of w for one sample and head.
 template <class A>
 struct w_memory {
   A *rows = nullptr, *columns = nullptr;  // [f][channel], [channel][f]
@@ -88,7 +88,7 @@ class tile_features {
         w_(w),
         head_(head) {}
 
-  // Loads the matrix of the head, and its transpose.
+  // Loads w of the head, and its transpose.
   void load_w(tensor3<T const> w) const {
     index_t const r = config_.rows_of_w;
     if (r == 0 || config_.channels == 0) return;
@@ -115,12 +115,12 @@ class tile_features {
       compute_angles(memory, first, rows);
     }
   }
-  // Row maxima, which random_exp's features are relative to.
+  // Computes the row maxima that random_exp's features are relative to.
   void compute_maxima(feature_memory<A> const& memory, int rows) const {
     kernels_.row_maxima(memory.u, width_.w, config_.rows_of_w, static_cast<int>(padded_rows(rows)),
                         memory.row.maximum);
   }
-  // Computes the features of the loaded rows; with `slopes`, also what backward reads.
+  // Computes the features of the loaded rows. With `slopes`, also stores the operands of backward.
   void map(feature_memory<A> const& memory, index_t first, int rows, bool slopes) const {
     int const padded = static_cast<int>(padded_rows(rows));
     if (config_.kind != feature_kind::custom)
@@ -134,8 +134,8 @@ class tile_features {
       std::fill(phi + written, phi + width_.features, A(0));
     }
   }
-  // Loads and maps rows whose features have no maximum. Built-in features without w take a few rows
-  // at a time, which overlaps the loads of the next rows with the arithmetic.
+  // Loads and maps rows whose features have no maximum. Built-in maps without w process a few rows
+  // at a time, so the next loads overlap with the arithmetic.
   void load_and_map(feature_memory<A> const& memory, tensor4<T const> source, index_t first,
                     int rows, bool slopes) const {
     if (config_.kind == feature_kind::custom || is_random(config_.kind)) {
@@ -157,7 +157,7 @@ class tile_features {
     }
   }
 
-  // Computes the gradient of the rows from memory.dphi and stores it; accumulates the gradient of
+  // Computes the gradient of the rows from memory.dphi and stores it. Accumulates the gradient of
   // w.
   void map_backward(feature_memory<A> const& memory, index_t first, int rows, tensor4<T> dx,
                     grad_mode mode) const {
@@ -205,7 +205,7 @@ class tile_features {
     if (product.size.rows > 0 && product.size.columns > 0) kernels_.multiply(product);
   }
 
-  // Multiplies rows of `channels` numbers by their factors.
+  // Scales each row of `channels` elements by its factor.
   void scale(A* rows, int padded, A const* factors) const {
     index_t const pitch = width_.channels;
     kernels_.scale_rows({{rows, pitch}, {padded, pitch}, factors, {rows, pitch}});
@@ -256,18 +256,18 @@ class tile_features {
               {memory.dx, width_.channels},
               {padded, static_cast<int>(width_.channels), config_.rows_of_w}});
     if (config_.kind == kind::random_relu) return;
-    A along[linear_tile];
+    A along_row[linear_tile];
     if (config_.kind == kind::random_exp) {
-      dots({memory.du, width_.w}, {memory.ones, 0}, padded, along);
+      dots({memory.du, width_.w}, {memory.ones, 0}, padded, along_row);
     } else {
       clear_padding<A>({memory.dx, width_.channels}, config_.channels, padded);
-      dots({memory.dx, width_.channels}, {memory.x, width_.channels}, padded, along);
-      for (int i = 0; i < padded; ++i) along[i] *= memory.row.ratio[i];
+      dots({memory.dx, width_.channels}, {memory.x, width_.channels}, padded, along_row);
+      for (int i = 0; i < padded; ++i) along_row[i] *= memory.row.ratio[i];
     }
-    for (int i = 0; i < padded; ++i) along[i] = -along[i];
+    for (int i = 0; i < padded; ++i) along_row[i] = -along_row[i];
     kernels_.add_rows_times({{memory.x, width_.channels},
                              {padded, width_.channels},
-                             along,
+                             along_row,
                              {memory.dx, width_.channels}});
     scale(memory.dx, padded, memory.row.factor);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `Ops` of feature_math.inl for SIMD lanes. Included once per instruction set, after
+// SIMD lanes as the `Ops` of feature_math.inl. Included once per instruction set, after
 // number_lanes.inl.
 
-// Calls the free function `higher` from a class with a member of that name.
+// Calls the free function `higher` from a class that has a member of that name.
 template <class V>
 SLICESORT_INLINE V higher_lanes(V const& a, V const& b) {
   return higher(a, b);
@@ -27,7 +27,7 @@ struct lane_numbers {
     return higher_lanes(a, b);
   }
   SLICESORT_INLINE bits positive(number const& a) const {
-    // The bits of positive numbers are in 1 .. infinity.
+    // Positive numbers have bits in 1 .. infinity.
     return greater(splat_bits(dtype_traits<A>::infinity), bits_of(a) + splat_bits(~integer{0}));
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Per-thread workspace of linear_attention on the host: matrices of a tile, which interleaved heads
-// share, and the state of each head.
+// Per-thread workspace of linear_attention on the host: the matrices of a tile, which interleaved
+// heads share, and the state of each head.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -18,9 +18,9 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr int max_heads_per_task = 4;
 
-// True if the heads of a task are interleaved tile by tile, or false if computed one after the
-// other. Heads side by side in the rows of a tensor are interleaved: memory is then read in long
-// runs and in order, which suits prefetching, pages and cache sets.
+// True if a task interleaves its heads tile by tile, false if it computes them one after the other.
+// Heads that are adjacent in memory are interleaved, which reads long contiguous runs and suits
+// prefetching, pages and cache sets.
 template <class T>
 bool should_interleave_heads(linear_attention_inputs<T> const& in,
                              linear_attention_shape const& s) {
@@ -32,8 +32,8 @@ bool should_interleave_heads(linear_attention_inputs<T> const& in,
          (side_by_side(in.q) || side_by_side(in.k) || side_by_side(in.v));
 }
 
-// Heads of a sample that one task computes. Their state must stay in the second-level cache, and no
-// thread may get more work than with tasks of one head.
+// Number of heads of a sample per task. Their state must fit in the L2 cache, and no thread may get
+// more work than with one head per task.
 template <class A>
 int heads_per_task(linear_attention_shape const& s, unsigned threads) {
   constexpr std::size_t cache_bytes = std::size_t{320} << 10;
@@ -76,13 +76,13 @@ struct linear_sums {
   }
 };
 
-// State of a head between tiles.
+// State of a head that is kept between tiles.
 template <class A>
 struct linear_head_memory {
   linear_sums<A> sums, gradients;
   w_memory<A> w;
-  A* maxima = nullptr;                             // random_exp: of all keys; causal: of each
-  A *saved_inverse = nullptr, *saved_c = nullptr;  // causal backward: of all queries
+  A* maxima = nullptr;  // random_exp: one maximum for all keys; causal: one per key
+  A *saved_inverse = nullptr, *saved_c = nullptr;  // causal backward: one per query
 
   linear_head_memory() = default;
   linear_head_memory(arena& memory, linear_attention_shape const& s, bool backward)
@@ -100,11 +100,11 @@ template <class A>
 struct linear_tile_memory {
   feature_memory<A> queries, keys;
   A *values, *results;                    // [row][value]: v; y or dv
-  A* g;                                   // [row][value]: g
+  A* g;                                   // [row][value]: dy / divisor
   A *d, *inverse, *c;                     // one per query
   A* factors;                             // one per row
-  A *weights, *weight_gradients;          // causal [query][key]: P, G
-  A *transposed_phi, *transposed_values;  // causal: of keys, a key per lane
+  A *weights, *weight_gradients;          // causal [query][key]: weights, and their gradients
+  A *transposed_phi, *transposed_values;  // causal: transposed, one key per lane
   A* running;                             // causal [query][feature]: Z of each query
   A* weighted;                            // causal [row][feature]: rescaled features
   A* weighted_values;                     // causal [row][value]: rescaled values
@@ -132,7 +132,7 @@ struct linear_tile_memory {
   }
 };
 
-// Workspace of the task of one head.
+// Workspace of a task for one head.
 template <class A>
 struct linear_task_memory : linear_tile_memory<A>, linear_head_memory<A> {
   linear_task_memory(linear_tile_memory<A> const& tile, linear_head_memory<A> const& head)

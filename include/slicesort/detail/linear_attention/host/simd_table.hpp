@@ -33,7 +33,7 @@ struct linear_attention_kernels : row_kernels<T> {
   void (*row_dots)(row_dots_call<A> const&);
   void (*add_column_sums)(add_column_sums_call<A> const&);
   void (*scale_rows)(scale_rows_call<A> const&);
-  // Stores each row times its factor, rounded; `_around` stores bypass the caches.
+  // Store each row times its factor, rounded. The `_around` version bypasses the caches.
   void (*store_scaled)(A const* from, index_t pitch, int rows, index_t width, A const* factors,
                        T* to, index_t to_pitch);
   void (*store_scaled_around)(A const* from, index_t pitch, int rows, index_t width,
@@ -41,8 +41,9 @@ struct linear_attention_kernels : row_kernels<T> {
   void (*add_rows_times)(add_rows_times_call<A> const&);
   void (*running_sums)(running_sums_call<A> const&);
   void (*causal_weights)(causal_weights_call<A> const&);
-  bool (*has_special)(pitched_rows<A const> matrix, tile_extent size);  // infinities or NaN
-  void (*exponentials)(A* x, index_t count);                            // x <= 0
+  bool (*has_special)(pitched_rows<A const> matrix,
+                      tile_extent size);      // true if there is an infinity or NaN
+  void (*exponentials)(A* x, index_t count);  // x <= 0
   void (*angles)(index_t first, index_t length, int rows, A* cosine, A* sine);
   void (*transposed)(A const* from, index_t pitch, index_t rows, index_t columns, A* to,
                      index_t to_pitch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIMD kernels of linear_attention for one instruction set.
+// Kernel table of linear_attention for one instruction set.
 
 #define SLICESORT_FEATURE_INLINE SLICESORT_INLINE
 #define SLICESORT_FEATURE_CONSTANT constexpr

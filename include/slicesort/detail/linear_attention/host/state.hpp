@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of one head of linear_attention on the host, and the steps that both directions share.
+// Per-head state of linear_attention on the host, and the steps that both directions share.
 #pragma once
 
 #include <slicesort/detail/attention/head.hpp>
@@ -19,7 +19,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Shared by all tasks of a call.
+// Data shared by all tasks of a call.
 template <class T>
 struct linear_context {
   linear_attention_kernels<T> const& kernels;
@@ -80,7 +80,7 @@ class linear_task {
     return static_cast<int>(std::clamp<index_t>(valid - first, 0, tile));
   }
   bool has_maximum() const { return shape.feature.has_maximum(); }
-  // Computes the features of a tile; set_maxima() provides the maxima that they are relative to.
+  // Computes the features of a tile. set_maxima() computes the maxima that they are relative to.
   template <class SetMaxima>
   void map_rows(feature_memory<A> const& m, tensor4<T const> x, index_t first, int rows,
                 bool slopes, SetMaxima const& set_maxima) const {
@@ -93,20 +93,20 @@ class linear_task {
     map_rows(memory.queries, in.q, first, rows, slopes,
              [&] { features.compute_maxima(memory.queries, rows); });
   }
-  // Loads values, and fills up with zero rows to `padded`.
+  // Loads values and appends zero rows up to `padded`.
   pitched_rows<A const> load_values(index_t first, int rows, int padded) const {
     io.load(head, in.v, first, rows, memory.values, width.values, padded);
     return {memory.values, width.values};
   }
-  // Multiplies each row by its factor.
+  // Scales each row by its factor.
   void scale(pitched_rows<A const> from, int rows, A const* factors, A* to) const {
     kernels.scale_rows({from, {rows, from.pitch}, factors, {to, from.pitch}});
   }
-  // Adds `factors` times the rows of `other` to rows of features; a pitch of 0 repeats one row.
+  // Adds factors[i] times row i of `other` to row i of `sums`. A pitch of 0 repeats one row.
   void add_scaled_rows(pitched_rows<A const> other, int rows, A const* factors, A* sums) const {
     kernels.add_rows_times({other, {rows, width.features}, factors, {sums, width.features}});
   }
-  // Loads dy and divides it: g of a tile's queries.
+  // Loads dy of a tile's queries and divides it by the divisors: g.
   void load_gradient(tensor4<T const> dy, index_t first, int rows) const {
     int const padded = static_cast<int>(padded_rows(rows));
     io.load(head, dy, first, rows, memory.g, width.values, padded);
@@ -116,7 +116,7 @@ class linear_task {
   void multiply(product_params<A> const& product) const {
     if (product.size.rows > 0 && product.size.columns > 0) kernels.multiply(product);
   }
-  // c = a b, where a and c have the rows of a tile.
+  // c = a b, where a and c have one row per row of the tile.
   void multiply_rows(pitched_rows<A const> a, index_t depth, pitched_rows<A const> b, A* c,
                      index_t columns, int rows) const {
     multiply({{a.data, a.pitch, 1},
@@ -124,7 +124,7 @@ class linear_task {
               {c, columns},
               {static_cast<int>(padded_rows(rows)), static_cast<int>(columns), depth}});
   }
-  // out = phi * sums, [rows, features] -> [rows, values]; or values * sums^T.
+  // out = phi * sums, [rows, features] -> [rows, values].
   void multiply_by_sums(A const* phi, linear_sums<A> const& sums, A* out, int rows) const {
     multiply_rows({phi, width.features}, shape.feature.count, {sums.matrix, width.values}, out,
                   width.values, rows);
@@ -153,16 +153,16 @@ class linear_task {
                        width.features);
   }
 
-  // <phi, Z> of each query; a pitch of 0 gives all queries the same Z.
+  // Computes <phi, Z> of each query. A pitch of 0 uses the same Z for all queries.
   void dot_features(A const* phi, A const* z, index_t z_pitch, int rows, A* dots) const {
     kernels.row_dots({{phi, width.features}, {z, z_pitch}, {rows, width.features}, dots});
   }
-  // <phi, dphi> of each query into memory.d, with dphi = S g.
+  // Computes <phi, dphi> of each query into memory.d, with dphi = S g.
   void dot_gradient(A const* phi, A* gradient, int rows) const {
     clear_padding<A>({gradient, width.features}, shape.feature.count, rows);
     dot_features(phi, gradient, width.features, rows, memory.d);
   }
-  // Evaluates the divisors of memory.d: their inverses, and the inverses times the slopes.
+  // Evaluates the divisors of memory.d: stores the inverses 1 / D(d), and D'(d) / D(d) to `slopes`.
   void divide(int rows, A* slopes) const {
     single_arithmetic<A> const ops;
     for (int i = 0; i < rows; ++i) {
@@ -188,8 +188,8 @@ class linear_task {
   }
 };
 
-// Heads of one sample whose tiles are interleaved: the drivers of both directions. All heads have
-// the same number of rows, since lengths belong to a sample.
+// Heads of one sample whose tiles are interleaved, and the passes of forward and backward over
+// them. All heads have the same number of rows, because lengths are per sample.
 template <class Task>
 class interleaved_heads {
  public:
@@ -225,7 +225,7 @@ class interleaved_heads {
       for_each([](Task& task) { task.transpose(task.memory.gradients); });
       for_each_tile(head.keys, compute_key_gradients);
     }
-    for_each([&](Task& task) {  // padding rows
+    for_each([&](Task& task) {  // clears padding rows
       task.io.clear(task.head, grads.dq, head.queries, task.shape.queries, mode);
       task.io.clear(task.head, grads.dk, head.keys, task.shape.keys, mode);
       task.io.clear(task.head, grads.dv, head.keys, task.shape.keys, mode);
@@ -236,7 +236,7 @@ class interleaved_heads {
   void for_each(F const& f) {
     for (int h = 0; h < count_; ++h) f(*tasks_[h]);
   }
-  // Calls f(task, row) with the first row of every tile, for every head; `_reversed` starts at the
+  // Calls f(task, row) with the first row of every tile, for every head. `_reversed` starts at the
   // last tile.
   template <class F>
   void for_each_tile(index_t rows, F const& f) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of linear_attention's host kernels. A tile's matrix has one row per row of the tile.
-// Zeros pad every row to whole blocks of product_columns numbers, so kernels have no remainder
-// loops.
+// Arguments of linear_attention's host kernels. The matrix of a tile has one row per row of the
+// tile. Each row is padded with zeros to whole blocks of product_columns elements, so kernels have
+// no remainder loops.
 #pragma once
 
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
@@ -25,7 +25,7 @@ struct linear_widths {
         w(padded_columns(s.feature.rows_of_w)) {}
 };
 
-// A feature_config's numbers in the accumulator's type.
+// Constants of a feature_config in the accumulator type.
 template <class A>
 struct feature_constants {
   feature_kind kind;
@@ -43,7 +43,7 @@ struct feature_constants {
         scale_of_x(static_cast<A>(config.scale_of_x)) {}
 };
 
-// Scalars of each row of a tile; those that the feature map does not read are absent.
+// Scalars per row of a tile; null if the feature map does not use them.
 template <class A>
 struct feature_row_scalars {
   A *cosine, *sine;   // cosine_reweighted
@@ -52,7 +52,7 @@ struct feature_row_scalars {
   A *factor, *ratio;  // random_fourier: 1 / (|x| + floor), (|x| + floor) / |x|
 };
 
-// Maps rows to features, and stores the slopes that backward needs.
+// Maps rows to features, and stores the slopes for backward.
 template <class A>
 struct feature_call {
   feature_constants<A> const* config;
@@ -61,26 +61,25 @@ struct feature_call {
   pitched_rows<A const> x;  // [row][channel]; z for random features
   pitched_rows<A const> u;  // [row][r]: <w, z> for random features; else null
   pitched_rows<A> phi;      // [row][feature]
-  A* slope = nullptr;       // as u, for random_exp and random_relu in backward
+  A* slope = nullptr;       // same layout as u; random_exp and random_relu, backward only
 };
 
-// Computes the gradient of the rows from that of the features; for random features, the gradient of
-// u.
+// Computes the gradient of x from that of the features, or the gradient of u for random features.
 template <class A>
 struct feature_gradient_call {
   feature_call<A> const& forward;
-  A const* dphi;       // as phi
-  pitched_rows<A> dx;  // [row][channel], or as u
+  A const* dphi;       // same layout as phi
+  pitched_rows<A> dx;  // [row][channel], or the layout of u
 };
 
-// Extent of a tile's matrix; columns in whole blocks.
+// Extent of a tile's matrix. Columns are padded to whole blocks.
 struct tile_extent {
   int rows;
   index_t columns;
 };
 
-// Clears the padding behind the first `used` numbers of each row. A product of 0 and an infinity
-// leaves a NaN there.
+// Clears the padding after the first `used` elements of each row, where a product of 0 and infinity
+// leaves a NaN.
 template <class A>
 void clear_padding(pitched_rows<A> matrix, index_t used, int rows) {
   if (used == matrix.pitch) return;
@@ -88,7 +87,7 @@ void clear_padding(pitched_rows<A> matrix, index_t used, int rows) {
     std::fill(matrix.data + i * matrix.pitch + used, matrix.data + (i + 1) * matrix.pitch, A(0));
 }
 
-// out[i] = <a[i], b[i]>, summed in row_parts partial sums. A pitch of 0 repeats one row.
+// out[i] = <a[i], b[i]>, with row_parts partial sums. A pitch of 0 repeats one row.
 template <class A>
 struct row_dots_call {
   pitched_rows<A const> a, b;
@@ -115,7 +114,7 @@ struct scale_rows_call {
   pitched_rows<A> to;
 };
 
-// sums[i][c] += factors[i] * other[i][c]; a pitch of 0 repeats one row.
+// sums[i][c] += factors[i] * other[i][c]. A pitch of 0 repeats one row.
 template <class A>
 struct add_rows_times_call {
   pitched_rows<A const> other;
@@ -124,8 +123,8 @@ struct add_rows_times_call {
   pitched_rows<A> sums;
 };
 
-// Running sums: out[i] = out[i - 1] * decay[i] + from[i], with `start` as out[-1]. Rows from
-// `added.count` on repeat the sum before them.
+// Running sums: out[i] = out[i - 1] * decay[i] + from[i], with out[-1] = start. Rows from
+// `added.count` on repeat the previous sum.
 template <class A>
 struct running_sums_call {
   A const* start;
@@ -133,19 +132,19 @@ struct running_sums_call {
   tile_extent size;
   struct added_rows {
     int count;
-    A const* decay;  // null: 1
+    A const* decay;  // null means 1
   } added;
-  A* out;  // as from
+  A* out;  // same layout as `from`
 };
 
-// Masks the weights of a causal tile, [query][key]: those of later keys become 0. The others are
-// multiplied by exp(m_key - m_query) if there are maxima.
+// Masks the weights of a causal tile, [query][key]: sets those of later keys to 0, and multiplies
+// the others by exp(m_key - m_query) if there are maxima.
 template <class A>
 struct causal_weights_call {
   A* weights;
   int rows;
-  A const* addends;  // added first, one per query; null: 0
-  A const* maxima;   // running maxima of the tile's keys; null: none
+  A const* addends;  // one per query, added before the mask; null means 0
+  A const* maxima;   // running maxima of the tile's keys; may be null
 };
 
 SLICESORT_DETAIL_END

@@ -10,7 +10,7 @@ class tile_rows {
   using V = typename lanes::V;
   using bits = typename lane_ops::bits;
   static constexpr int count = lanes::count, parts = detail::row_parts;
-  static constexpr int vectors = parts / count;  // that hold the partial sums of a row
+  static constexpr int vectors = parts / count;  // vectors that hold the partial sums of a row
   static_assert(parts % count == 0 && product_columns % parts == 0);
 
  public:
@@ -46,9 +46,9 @@ class tile_rows {
         number_lanes<T>::template store<Stream>(
             to + c, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
       if (c == width) continue;
-      A rest[std::size_t{count}];
-      store_lanes(rest, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
-      for (index_t l = 0; c + l < width; ++l) to[c + l] = detail::rounded<T>(rest[l]);
+      A last_values[std::size_t{count}];
+      store_lanes(last_values, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
+      for (index_t l = 0; c + l < width; ++l) to[c + l] = detail::rounded<T>(last_values[l]);
     }
   }
 
@@ -118,7 +118,7 @@ class tile_rows {
       store_lanes(x + c, math::exponential(lane_ops{}, load_lanes<V>(x + c)));
   }
 
-  // Cosines and sines of detail::angle_of_row, for the rows from `first` on.
+  // Cosines and sines of detail::angle_of_row for the rows from `first` on.
   static void angles(index_t first, index_t length, int rows, A* cosine, A* sine) {
     using wide_lane_ops = lane_numbers<double>;
     using wide_math = feature_math<wide_lane_ops>;
@@ -140,7 +140,7 @@ class tile_rows {
     }
   }
 
-  // [rows, columns] -> [columns, rows]; both in whole blocks of product_columns.
+  // [rows, columns] -> [columns, rows]; both extents are multiples of product_columns.
   static void transposed(A const* from, index_t pitch, index_t rows, index_t columns, A* to,
                          index_t to_pitch) {
     for (index_t r = 0; r < rows; r += count)
@@ -149,8 +149,8 @@ class tile_rows {
   }
 
  private:
-  // Dot products of rows [first, last), at most `count`. Folding the rows' partial sums pairwise
-  // leaves row first + l in lane l.
+  // Dot products of rows [first, last), at most `count`. Folding the partial sums pairwise puts the
+  // result of row first + l in lane l.
   static SLICESORT_INLINE void row_dots_of(row_dots_call<A> const& p, int first, int last) {
     V folded[std::size_t{count}];
     for (int l = 0; l < count; ++l) {

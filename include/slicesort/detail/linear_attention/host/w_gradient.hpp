@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient of the random features' matrix: one partial sum per sample and head, reduced in order.
+// Gradient of w: one partial sum per sample and head, reduced in order.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -26,7 +26,7 @@ class partial_w_gradients {
     partial_ = memory.take<A>(computed ? size * s.batch * s.heads : amount(0));
   }
 
-  // Clears and returns the partial gradient of a sample and head; null if dw is not computed.
+  // Clears and returns the partial gradient of a sample and head, or null if dw is not computed.
   A* clear(index_t pair) const {
     if (partial_ == nullptr) return nullptr;
     A* const gradient = partial_ + pair * partial_size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running maxima of a chunk of columns, and their scan for every instruction set.
+// Running maxima of a chunk of columns, and the scan that updates them on every instruction set.
 #pragma once
 
 #include <slicesort/detail/host/column_chunk.hpp>
@@ -14,18 +14,18 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows and keys have the same width, so that one vector comparison selects both.
+// Rows and keys have the same width, so one vector comparison selects both.
 template <class T>
 struct running_maximum {
   using lane = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
-  lane key[tile_columns] = {};  // below every key, so that the first row wins
+  lane key[tile_columns] = {};  // below every key, so the first row wins
   lane row[tile_columns];
 
   explicit running_maximum(index_t default_row) {
     std::fill_n(row, tile_columns, static_cast<lane>(default_row));
   }
-  // A tie keeps the earlier row.
+  // Updates the maximum of column c. Ties keep the earlier row.
   SLICESORT_INLINE void update(index_t c, index_t i, T const& element) {
     lane const k = ordered_key(element, true);
     bool const greater = k > key[c];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel of merge_attention. A block takes some rows of a head: its threads compute the weights of
-// one row each, then share the channels of all rows.
+// Kernel of merge_attention. Each block merges some rows of a head: each thread computes the
+// weights of one row, then all threads share the channels of all rows.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -15,13 +15,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Neighboring channels that a thread loads at once.
+// Adjacent channels that a thread loads at once.
 template <class T, int Width>
 struct alignas(sizeof(T) * Width) merge_piece {
   T elements[std::size_t{Width}];
 };
 
-// `Width` channels are contiguous and aligned to their size, or Width is 1.
+// Requires that each group of `Width` channels is contiguous and aligned to its size, or that Width
+// is 1.
 template <class T, int Width>
 struct merge_attention_kernel {
   static constexpr int max_threads = 128;
@@ -30,8 +31,8 @@ struct merge_attention_kernel {
 
   attention_part<T> parts[attention_parts<T>::max_parts];
   int count;
-  tensor4<T> y;      // may be that of part 0
-  tensor4<A> state;  // empty: not saved; may be that of part 0
+  tensor4<T> y;      // may alias y of part 0
+  tensor4<A> state;  // empty if not saved; may alias the state of part 0
   int threads_of_row, rows_of_block;
 
   SLICESORT_HD index_t blocks_of_head() const {
@@ -78,7 +79,7 @@ struct merge_attention_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void merge(Block& block, A const* weights, index_t sample, index_t head,
                                  index_t row, index_t c) const {
-    // -0 is the neutral element of addition: adding 0 would turn -0 into +0.
+    // Starts at -0, the neutral element of addition: adding 0 would turn -0 into +0.
     A sums[std::size_t{Width}];
     SLICESORT_UNROLL
     for (A& sum : sums) sum = A(-0.0F);

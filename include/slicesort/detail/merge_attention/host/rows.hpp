@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sum of rows, on every instruction set.
+// Weighted sum of rows, for every instruction set.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -16,18 +16,18 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A row of y: to[c] = sum of weight[p] * from[p][c], over at least one part.
+// Row of y: to[c] = sum of weight[p] * from[p][c], over at least one part.
 template <class T>
 struct merged_row {
   static constexpr std::size_t max_parts = attention_parts<T>::max_parts;
 
   int parts = 0;
   index_t channels = 0;
-  bool adjacent = false;  // all rows have stride 1
+  bool adjacent = false;  // true if all rows have stride 1
   T* to = nullptr;
   index_t to_step = 0;
   T const* from[max_parts];
-  index_t step[max_parts];  // stride of the channels
+  index_t step[max_parts];  // channel strides
   accumulator_t<T> weight[max_parts];
 };
 

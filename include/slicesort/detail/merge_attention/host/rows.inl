@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weighted sum of rows: fused multiply-adds in the order of the parts, so every instruction set
-// gives the same bits. Included once per set, after number_lanes.inl.
+// gives the same bits. Included once per instruction set, after number_lanes.inl.
 
 template <class T>
 struct merge_row_kernel {
@@ -13,23 +13,23 @@ struct merge_row_kernel {
     if (row.adjacent)
       for (; c + lanes::count <= row.channels; c += lanes::count)
         lanes::template store<false>(
-            row.to + c, sum_of(row, [&](int p) { return lanes::load(row.from[p] + c); }));
+            row.to + c, weighted_sum(row, [&](int p) { return lanes::load(row.from[p] + c); }));
     for (; c < row.channels; c += lanes::count)
-      gather(row, c, std::min<index_t>(lanes::count, row.channels - c));
+      merge_tail(row, c, std::min<index_t>(lanes::count, row.channels - c));
   }
 
  private:
   // Starts at -0, the neutral element of addition: adding 0 would turn -0 into +0.
   template <class Load>
-  static SLICESORT_INLINE V sum_of(merged_row<T> const& row, Load const& load) {
+  static SLICESORT_INLINE V weighted_sum(merged_row<T> const& row, Load const& load) {
     V sum = lanes::splat(A(-0.0F));
     for (int p = 0; p < row.parts; ++p)
       sum = fused_lanes(load(p), lanes::splat(row.weight[p]), sum);
     return sum;
   }
-  // Channels that are strided, or fewer than a vector's lanes.
-  static void gather(merged_row<T> const& row, index_t first, index_t count) {
-    V const sum = sum_of(row, [&](int p) {
+  // Handles strided channels, and the tail that does not fill a vector.
+  static void merge_tail(merged_row<T> const& row, index_t first, index_t count) {
+    V const sum = weighted_sum(row, [&](int p) {
       A values[lanes::count] = {};
       for (index_t c = 0; c < count; ++c)
         values[c] = static_cast<A>(row.from[p][(first + c) * row.step[p]]);

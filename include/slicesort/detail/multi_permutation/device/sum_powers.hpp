@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sums of powers of permutations, and their transpose.
-// A sum visits one chain of rows of its column, so threads need not synchronize while they add.
+// Weighted sums of powers of permutations, and their transpose. Each output row follows its own
+// chain of rows, so threads run without synchronization.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -18,20 +18,22 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Sets the first rows of a thread's next chains and the first summands. Chains past the valid rows
-// repeat the first one and are not stored.
-template <class Column, class Share, class Row, class A>
-SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& work, Row first, A weight,
-                                      Row (&n)[chained_in_flight], A (&sum)[chained_in_flight]) {
+// Starts the thread's next chains: sets their first rows and initial sums. Chains past the valid
+// rows repeat the first chain and are not stored.
+template <class Column, class Work, class Row, class A>
+SLICESORT_HD_INLINE void begin_chains(Column const& column, Work const& work, Row first, A weight,
+                                      Row (&rows)[chained_in_flight],
+                                      A (&sums)[chained_in_flight]) {
   SLICESORT_UNROLL
   for (int k = 0; k < chained_in_flight; ++k) {
-    n[k] = first + k * work.step;
-    if (n[k] >= work.valid) n[k] = first;
-    sum[k] = weight * static_cast<A>(column.value(n[k]));
+    rows[k] = first + k * work.step;
+    if (rows[k] >= work.valid) rows[k] = first;
+    sums[k] = weight * static_cast<A>(column.value(rows[k]));
   }
 }
 
-// y = sum_k a_k P^(k-1) v for the sorted columns v; k rises. Rows past a length are copied.
+// Computes y = sum_k a_k P^(k-1) v for the sorted columns v, in ascending order of k. Copies rows
+// past a length.
 template <class T, bool InShared>
 struct sum_powers_kernel {
   static constexpr int max_threads = 512;
@@ -39,11 +41,11 @@ struct sum_powers_kernel {
 
   chained_columns<T, InShared> sorted;
   component_weights<A> weights;
-  tensor3<T> y;  // with InShared, may be the tensor of the sorted columns
+  tensor3<T> y;  // may alias the sorted columns if InShared
 
   template <class SharedAllocator>
-  SLICESORT_HD auto shared(SharedAllocator& shared_memory) const {
-    return sorted.shared(shared_memory);
+  SLICESORT_HD auto shared(SharedAllocator& allocator) const {
+    return sorted.shared(allocator);
   }
 
   template <class Block>
@@ -77,35 +79,35 @@ struct sum_powers_kernel {
   }
 };
 
-// dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ..)): the sum that starts
-// at row m with a_K d[m] moves from row n to row p[n] at every step.
+// Computes dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ...)). A partial
+// sum starts at row m with a_K d[m] and moves from row n to row p[n] in each step.
 template <class T, bool InShared>
 struct transpose_powers_kernel {
   static constexpr int max_threads = 512;
   using A = accumulator_t<T>;
 
-  chained_columns<T, InShared> gradient;  // with InShared, may be dx
+  chained_columns<T, InShared> gradient;  // may alias dx if InShared
   component_weights<A> weights;
   tensor3<T> dx;
   grad_mode mode;
 
-  struct memory {
+  struct shared_buffers {
     typename chained_columns<T, InShared>::tile tile;
-    A* sums;  // avoids scattered stores to dx
+    A* sums;  // staged results, to avoid scattered stores to dx
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    memory buffers{gradient.shared(shared_memory), nullptr};
+  SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
+    shared_buffers buffers{gradient.shared(allocator), nullptr};
     if constexpr (InShared)
-      buffers.sums = shared_memory.template allocate<A>(
-          static_cast<std::size_t>(dx.extents().length) * static_cast<std::size_t>(gradient.width));
+      buffers.sums = allocator.template allocate<A>(static_cast<std::size_t>(dx.extents().length) *
+                                                    static_cast<std::size_t>(gradient.width));
     return buffers;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     using row = typename chained_columns<T, InShared>::row;
-    memory const buffers = shared(block);
+    shared_buffers const buffers = shared(block);
     auto const work = gradient.thread_work_of(block);
     auto const column = gradient.open(block, buffers.tile, work);
     column_of<T> const output(dx, work.column);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the weights, dweights(k - 1) = sum of dy *
-// (P^k x), in double: summed over the rows of each column, then over the columns, in a fixed order
-// that determines the bits.
+// Gradient of the weights, dweights(k - 1) = sum of dy * (P^k x), in double. Sums over the rows of
+// each column, then over the columns. The order is fixed, so results are deterministic.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -18,7 +17,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Returns sum + v[0] + v[pitch] + .. Batches the loads.
+// Returns sum + v[0] + v[pitch] + ... Batches the loads.
 template <class Pitch>
 SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitch, double sum) {
   constexpr int unrolled = 8;
@@ -34,8 +33,8 @@ SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitc
   return sum;
 }
 
-// Sums each column. All threads multiply, a row each, for a batch of components; then one thread
-// for each column and component adds.
+// Sums each column. All threads multiply, one row each, for a batch of components. Then one thread
+// per column and component adds the products.
 template <class T, bool InShared>
 struct weights_gradient_kernel {
   static constexpr int max_threads = 256;
@@ -44,38 +43,38 @@ struct weights_gradient_kernel {
 
   chained_columns<T, InShared> x;
   tensor3<T const> dy;
-  double* sums;  // [columns, terms]
+  double* sums;  // [columns, components]
   index_t components;
-  int components_at_once;  // times the width of the tile: at most `threads`
+  int components_at_once;  // components_at_once * width <= threads
   int threads;
 
-  struct memory {
+  struct shared_buffers {
     typename chained_columns<T, InShared>::tile tile;
-    double* products;     // [terms_at_once, row threads, width]
+    double* products;     // [components_at_once, row threads, width]
     std::uint32_t* rows;  // valid rows of each column
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    auto const tile = x.shared(shared_memory);
-    double* const products = shared_memory.template allocate<double>(
+  SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
+    auto const tile = x.shared(allocator);
+    double* const products = allocator.template allocate<double>(
         static_cast<std::size_t>(components_at_once) * static_cast<std::size_t>(threads));
     return {tile, products,
-            shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
+            allocator.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const work = x.thread_work_of(block);
-    memory const buffers = shared(block);
+    shared_buffers const buffers = shared(block);
     auto const column = x.open(block, buffers.tile, work);
     column_of<T const> const gradient(dy, work.column);
-    // Rows are numbered in 32 bits: there are at most 2^31.
+    // Row numbers fit in 32 bits, because there are at most 2^31 rows.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
     auto const begin = static_cast<std::uint32_t>(work.first);
     auto const step = static_cast<std::uint32_t>(work.step);
     auto const valid = static_cast<std::uint32_t>(work.valid);
 
-    // The thread adds up column `lane`, but multiplies rows of column `work_column`.
+    // The thread sums column `lane`, but multiplies rows of column `work_column`.
     int const lane = block.rank() % x.width, component = block.rank() / x.width;
     int const work_column = tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
     double* const product = buffers.products + static_cast<int>(begin) * x.width + work_column;
@@ -98,14 +97,14 @@ struct weights_gradient_kernel {
         }
         block.sync();
       }
-      index_t const column_number = block.index() * x.width + lane;
-      if (component < count && column_number < dy.extents().batch * dy.extents().channels)
-        sums[column_number * components + first_component + component] = sum;
+      index_t const flat_column = block.index() * x.width + lane;
+      if (component < count && flat_column < dy.extents().batch * dy.extents().channels)
+        sums[flat_column * components + first_component + component] = sum;
     }
   }
 
  private:
-  // Stores the products of row n, one per component, at a distance of `threads`.
+  // Stores the products of row n, one per component, `threads` elements apart.
   SLICESORT_HD void multiply(chained_column<T, InShared> const& column, column_of<T const> gradient,
                              std::uint32_t n, index_t first_component, int count,
                              double* product) const {
@@ -120,12 +119,12 @@ struct weights_gradient_kernel {
   }
 };
 
-// Adds up the columns, a thread per component.
+// Sums the columns, one thread per component.
 template <class A>
 struct add_columns_kernel {
   static constexpr int max_threads = 32;
 
-  double const* sums;  // [columns, terms]
+  double const* sums;  // [columns, components]
   index_t columns, components;
   tensor1<A> dweights;
   grad_mode mode;

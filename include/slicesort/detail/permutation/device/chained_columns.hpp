@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns whose rows a thread visits along their permutation: n, p[n], p[p[n]], .. Uses shared
-// memory if they fit.
+// Columns whose rows a thread visits along their permutation: n, p[n], p[p[n]], ... Columns are
+// staged in shared memory if they fit.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,7 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Column as one thread sees it. InShared: requires at most 65536 rows.
+// Column as one thread sees it. InShared requires at most 65536 rows.
 template <class T, bool InShared>
 struct chained_column;
 
@@ -64,7 +64,7 @@ struct chained_columns {
     return buffers;
   }
 
-  // Column and rows of a thread; no rows outside the tensor.
+  // Column and rows of a thread. Threads outside the tensor have no rows.
   struct thread_work {
     bool inside;
     column_index column;
@@ -79,7 +79,8 @@ struct chained_columns {
     work.inside = inside;
     work.column = column;
     work.length = inside ? static_cast<row>(extents.length) : row{0};
-    work.valid = inside ? static_cast<row>(valid_rows(lengths, column.batch, extents.length)) : row{0};
+    work.valid =
+        inside ? static_cast<row>(valid_rows(lengths, column.batch, extents.length)) : row{0};
     work.first = static_cast<row>(walk.first_row);
     work.step = static_cast<row>(walk.step);
     return work;

@@ -18,7 +18,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Strides of a workspace tensor in which the columns of all samples form one sample.
+// Returns the strides of a workspace tensor that holds the columns of all samples as one sample.
 inline strides3 merged_strides(extents3 extents, bool rows_adjacent) {
   if (rows_adjacent) return {extents.channels * extents.length, 1, extents.length};
   return {extents.channels, extents.batch * extents.channels, 1};
@@ -47,7 +47,7 @@ int chained_width(Grid const& grid, std::size_t column_bytes, extents3 extents) 
                     extents.batch * extents.channels);
 }
 
-// Runs `kernel`, whose member `columns` needs `column_bytes` of shared memory a column.
+// Runs `kernel`, whose member `columns` needs `column_bytes` of shared memory per column.
 template <class Grid, class Kernel, class T, bool InShared>
 void run_chained(Grid const& grid, Kernel kernel, chained_columns<T, InShared> Kernel::*columns,
                  std::size_t column_bytes) {

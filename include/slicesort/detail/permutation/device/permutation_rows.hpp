@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutation of every column as the permute kernels read it: `open` selects a column, which yields
-// single rows' indices or walks over several.
+// Permutation of every column as the permute kernels read it: `open` selects a column, which
+// returns the index of one row or iterates over several.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,7 +23,7 @@ struct permutation_rows {
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       return static_cast<index_t>(data[row * stride]);
     }
-    // Iterates over the indices of these rows; there must be one.
+    // Iterates over the indices of these rows. `rows` must not be empty.
     SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
       return walk_rows(data, stride, 0, rows);
     }
@@ -33,7 +33,7 @@ struct permutation_rows {
   }
 };
 
-// Calls f(permutation) with the type of its indices.
+// Calls f(permutation) with the permutation's index type.
 template <class F>
 void with_row_numbers(index_rows rows, F const& f) {
   if (rows.narrow)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes the rows of every column of a tensor: through tiles in shared memory, or directly if a
-// column does not fit.
+// Permutes the rows of every column of a tensor: through tiles in shared memory, or in global
+// memory if a column does not fit.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -20,8 +20,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows to move: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; accumulated if `mode` says
-// so.
+// Rows to move: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if `mode` is
+// accumulate.
 template <class T>
 struct column_transfer {
   tensor3<T const> x;
@@ -30,7 +30,7 @@ struct column_transfer {
   grad_mode mode;
 };
 
-// Workspace: a copy of columns that are too long for tiles and permuted in place.
+// Workspace: a copy of the columns if they are too long for tiles and are permuted in place.
 template <class T>
 struct permute_layout {
   T* copy = nullptr;    // null if columns fit in tiles
@@ -91,8 +91,7 @@ void permute_columns(Grid const& grid, column_transfer<T> const& transfer, Rows 
   permute_tuning const tuning = permute_tuning_of<T>(grid);
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(extents.length);
   index_t const columns = extents.batch * extents.channels;
-  // Rows are scattered inside the tile, so the side that is not scattered decides which order is
-  // adjacent.
+  // Rows are scattered inside the tile, so the layout of the side that is not scattered decides.
   bool const adjacent =
       rows_are_adjacent(transfer.gather ? transfer.x.strides() : transfer.y.strides());
   bool const in_place = transfer.x.data() == transfer.y.data();
@@ -109,7 +108,7 @@ void permute_columns(Grid const& grid, column_transfer<T> const& transfer, Rows 
   grid.run(kernel, divide_up(columns, width), tile_threads(tuning, column, extents.length, width));
 }
 
-// Permutes by a tensor of row numbers, whose strides may be 0.
+// Permutes by a tensor of row numbers. Its strides may be 0.
 template <class Grid, class T>
 void permute_columns(Grid const& grid, column_transfer<T> const& transfer, index_rows rows,
                      permute_layout<T> const& layout) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns that do not fit in shared memory: every element goes straight to its
+// Permutes columns that do not fit in shared memory: every element is stored directly to its
 // destination. The L2 cache combines elements of neighboring columns into whole lines, so
-// concurrent blocks work on the same columns.
+// concurrent blocks process the same columns.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,7 +13,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns [first, first + count) of a tensor, and their division among blocks of `threads` threads.
+// Columns [first, first + count) of a tensor, and how blocks of `threads` threads divide them.
 struct column_slab {
   static constexpr int in_flight = 4;  // elements that a thread has in flight
 
@@ -21,24 +21,24 @@ struct column_slab {
   int width;
   bool rows_adjacent;
 
-  SLICESORT_HD index_t rows_of_block(int threads) const { return threads / width * in_flight; }
-  SLICESORT_HD index_t blocks_of_column(int threads) const {
-    return divide_up(length, rows_of_block(threads));
+  SLICESORT_HD index_t rows_per_block(int threads) const { return threads / width * in_flight; }
+  SLICESORT_HD index_t blocks_per_column(int threads) const {
+    return divide_up(length, rows_per_block(threads));
   }
-  index_t blocks(int threads) const { return divide_up(count, width) * blocks_of_column(threads); }
+  index_t blocks(int threads) const { return divide_up(count, width) * blocks_per_column(threads); }
 
   // Calls f(column of the slab, first row, row step) for the `in_flight` rows of a thread.
   template <class Block, class F>
   SLICESORT_HD void walk(Block& block, F const& f) const {
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    index_t const tile = block.index() / blocks_of_column(block.size());
-    index_t const part = block.index() - tile * blocks_of_column(block.size());
+    index_t const tile = block.index() / blocks_per_column(block.size());
+    index_t const part = block.index() - tile * blocks_per_column(block.size());
     index_t const column = tile * width + walk.column;
-    if (column < count) f(column, part * rows_of_block(block.size()) + walk.first_row, walk.step);
+    if (column < count) f(column, part * rows_per_block(block.size()) + walk.first_row, walk.step);
   }
 };
 
-// Copies a slab of a tensor to `to`, a tensor of one sample.
+// Copies a slab of a tensor to `to`, a tensor with one sample.
 template <class T>
 struct copy_columns_kernel {
   static constexpr int max_threads = 256;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns that fit in shared memory. A tile is loaded and stored row by row; rows change
-// places only inside it. Every element is moved once.
+// Permutes columns that fit in shared memory. A tile is loaded and stored row by row, and permuted
+// only inside shared memory. Every element is moved once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -62,14 +62,14 @@ struct permute_tile_kernel {
 
  private:
   struct thread_column {
-    T* tile;  // row n lies at tile[n * pitch]
+    T* tile;  // row n is tile[n * pitch]
     int pitch;
     row_range rows;
 
     SLICESORT_HD_INLINE T& operator[](int row) const { return tile[row * pitch]; }
   };
 
-  // Issues all loads of a batch first, so that none waits for another.
+  // Issues all loads of a batch first, so that their latencies overlap.
   template <bool Permuted>
   SLICESORT_HD void load(thread_column const& rows_of_thread, column_of<T const> from,
                          typename Rows::column const& indices) const {
@@ -98,7 +98,8 @@ struct permute_tile_kernel {
     for_row_batches<in_flight>(rows, [&](auto batch) {
       constexpr auto count = static_cast<std::size_t>(in_flight);
       T old[count] = {}, value[count];
-      if (mode == grad_mode::accumulate) batch.for_each([&](int k, int) { old[k] = source.next(); });
+      if (mode == grad_mode::accumulate)
+        batch.for_each([&](int k, int) { old[k] = source.next(); });
       batch.for_each([&](int k, int row) {
         value[k] = rows_of_thread[Permuted ? static_cast<int>(index.next()) : row];
       });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns on the host, in tiles of 32 shared among threads.
+// Permutes columns on the host, in tiles of 32 that are distributed to threads.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns to permute: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; accumulated if `mode`
-// says so.
+// Columns to permute: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if `mode` is
+// accumulate.
 template <class T>
 struct columns_to_permute {
   tensor3<T const> x;
@@ -23,10 +23,11 @@ struct columns_to_permute {
   const_index_tensor3 perm;
   bool gather = false;
   grad_mode mode = grad_mode::overwrite;
-  tensor1<index_t const> lengths{};  // [batch], or none; rows past them are copied through
+  tensor1<index_t const> lengths{};  // [batch], or empty; rows past a length are copied unchanged
 };
 
-// Columns of a task: two tiles if both fit a second-level cache of 1 MB, or have 16-bit elements.
+// Columns of a task: two tiles if both fit in an L2 cache of 1 MB or have 16-bit elements, else
+// one.
 template <class T>
 struct permute_task {
   int tiles;
@@ -66,7 +67,7 @@ void open_tile(columns_to_permute<T> const& params, column_range const& columns,
   tile.stream = worth_streaming<T>(extents) && tile.y_layout.on_lines(tile.y, sizeof(T));
 }
 
-// Permutes all columns; scratch_of(thread) is the scratch of a thread of the call.
+// Permutes all columns; scratch_of(thread) returns the scratch memory of a thread.
 template <class T, class ScratchOf>
 void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {

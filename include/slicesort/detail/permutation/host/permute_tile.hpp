@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns tile by tile. Rows change places only inside a tile that stays in cache; it is
-// read and written row by row. Every element is moved once.
+// Permutes columns tile by tile. A tile stays in cache while it is permuted, and is read and
+// written row by row. Every element is moved once.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -26,7 +26,7 @@ struct permuted_tile {
   tile_operand x_layout, y_layout, perm_layout;
   int width;
   index_t rows;                 // rows of the tensor
-  index_t valid[tile_columns];  // later rows are copied through, whatever perm says
+  index_t valid[tile_columns];  // later rows are copied unchanged and ignore perm
   bool ragged;                  // true if some valid[c] < rows
   bool gather;
   grad_mode mode;
@@ -34,7 +34,7 @@ struct permuted_tile {
   T* scratch;   // [rows][tile_columns]
 };
 
-// Rows of 32 elements, in a tensor or copied to a stage.
+// Rows of 32 elements, either in a tensor or copied to a stage.
 template <class Element>
 struct whole_rows {
   Element const* data;
@@ -50,8 +50,8 @@ whole_rows<T> input_rows(permuted_tile<T> const& tile, index_t i, int count, T* 
   gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, stage, tile_columns);
   return {stage, tile_columns};
 }
-// Returns rows i .. of the permutation. Unused lanes of the stage must hold valid rows, such as the
-// zeros of a new stage.
+// Returns `count` rows of the permutation from row i on. Unused lanes of the stage must hold valid
+// rows, such as the zeros of a new stage.
 template <class Index, class T>
 whole_rows<Index> permutation_rows_of(permuted_tile<T> const& tile, index_t i, int count,
                                       Index* stage) {
@@ -92,7 +92,7 @@ void prefetch_copied_rows(permuted_tile<T> const& tile, index_t i, int count) {
   }
 }
 
-// Loads the tile in the order of y, or with Gather in that of x.
+// Loads the tile in the row order of y, or with Gather in the row order of x.
 template <bool Gather, class Index, class T>
 void load_tile(permuted_tile<T> const& tile) {
   constexpr int batch = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of sinkhorn_csp. A block processes one group of a tile of channels; a thread, every
-// `step`-th row and column of one channel's matrix.
+// Kernels of sinkhorn_csp. A block processes one group of a tile of channels. A thread processes
+// every `step`-th row and column of one channel's matrix.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,7 +23,7 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr int max_mixing_threads = 256;
 
-// The worker of sinkhorn_csp/sinkhorn.hpp: one thread of a block.
+// Worker of sinkhorn_csp/sinkhorn.hpp for one thread of a block.
 template <class Block>
 struct mixing_thread {
   static constexpr int lanes = 1;
@@ -45,7 +45,7 @@ struct mixing_thread {
   }
 };
 
-// Allocates a block's memory in the workspace, with the interface of a SharedAllocator.
+// Allocates a block's memory in the workspace. Has the interface of a SharedAllocator.
 struct scratch_allocator {
   unsigned char* next;
 
@@ -57,7 +57,7 @@ struct scratch_allocator {
   }
 };
 
-// Arguments and memory of a block, forward or backward.
+// Arguments and memory layout of a block, for forward and backward.
 template <class T>
 struct grouped_tiles {
   using A = accumulator_t<T>;
@@ -67,42 +67,43 @@ struct grouped_tiles {
   index_t const* shifts;  // per channel
   double tau;
   index_t iterations, reference, group;
-  index_t first_sample, first_block;  // first ones of this launch
-  int width;                          // channels of a tile, a power of two
+  index_t first_sample, first_block;  // first sample and block of this launch
+  int width;                          // channels per tile, a power of two
   unsigned char* scratch;
   std::size_t scratch_bytes;  // per block
 
   // Allocates the arrays that are read for every element of a matrix.
   template <class SharedAllocator>
-  SLICESORT_HD void hot(SharedAllocator& shared_memory, sinkhorn_group<A>& arrays,
+  SLICESORT_HD void hot(SharedAllocator& allocator, sinkhorn_group<A>& arrays,
                         bool backward) const {
     auto const rows = static_cast<std::size_t>(group);
     auto const elements = rows * static_cast<std::size_t>(width);
-    arrays.u = shared_memory.template allocate<A>(rows);
-    arrays.values = shared_memory.template allocate<A>(elements);
-    arrays.w = shared_memory.template allocate<A>(elements);
-    arrays.f = shared_memory.template allocate<A>(elements);
-    arrays.h = shared_memory.template allocate<A>(elements);
+    arrays.u = allocator.template allocate<A>(rows);
+    arrays.values = allocator.template allocate<A>(elements);
+    arrays.w = allocator.template allocate<A>(elements);
+    arrays.f = allocator.template allocate<A>(elements);
+    arrays.h = allocator.template allocate<A>(elements);
     if (!backward) return;
-    arrays.a = shared_memory.template allocate<A>(elements);
-    arrays.b = shared_memory.template allocate<A>(elements);
+    arrays.a = allocator.template allocate<A>(elements);
+    arrays.b = allocator.template allocate<A>(elements);
   }
   // Allocates the arrays that are read once per row.
   template <class SharedAllocator>
-  SLICESORT_HD void cold(SharedAllocator& shared_memory, sinkhorn_group<A>& arrays) const {
+  SLICESORT_HD void cold(SharedAllocator& allocator, sinkhorn_group<A>& arrays) const {
     auto const elements = static_cast<std::size_t>(group) * static_cast<std::size_t>(width);
-    arrays.du = shared_memory.template allocate<A>(elements);
-    arrays.dw = shared_memory.template allocate<A>(elements);
+    arrays.du = allocator.template allocate<A>(elements);
+    arrays.dw = allocator.template allocate<A>(elements);
     arrays.history =
-        shared_memory.template allocate<A>(4 * static_cast<std::size_t>(iterations) * elements);
+        allocator.template allocate<A>(4 * static_cast<std::size_t>(iterations) * elements);
   }
 
-  // Threads past the last channel process zeros, because they must reach every barrier.
+  // Work of a thread. Threads past the last channel process zeros, because they must reach every
+  // barrier.
   struct thread_work {
     bool inside;
     index_t sample, batch, channel, shift;
-    index_t begin, rows, end;  // first row of the group, its valid rows, its last row + 1
-    index_t valid;             // rows of the sample
+    index_t begin, rows, end;  // first row, number of valid rows and end of the group
+    index_t valid;             // valid rows of the sample
     int column;
     index_t first, step;
 
@@ -117,11 +118,11 @@ struct grouped_tiles {
     index_t const tiles = (e.channels + width - 1) / width;
     index_t const groups = (e.length + group - 1) / group;
     index_t const index = first_block + block.index();
-    index_t const tile = index % tiles, rest = index / tiles;
+    index_t const tile = index % tiles, group_index = index / tiles;
     thread_work work;
-    work.sample = rest / groups;
+    work.sample = group_index / groups;
     work.batch = first_sample + work.sample;
-    work.begin = rest % groups * group;
+    work.begin = group_index % groups * group;
     work.end = e.length - work.begin < group ? e.length : work.begin + group;
     work.valid = valid_rows(lengths, work.batch, e.length);
     work.rows =
@@ -135,15 +136,16 @@ struct grouped_tiles {
     return work;
   }
 
-  // Moves the group's arrays to this thread's column.
-  SLICESORT_HD void enter(sinkhorn_group<A>& arrays, thread_work const& work) const {
+  // Advances the pointers of the group's arrays to this thread's column.
+  SLICESORT_HD void select_column(sinkhorn_group<A>& arrays, thread_work const& work) const {
     arrays.rows = work.rows;
     arrays.pitch = width;
     arrays.values += work.column, arrays.w += work.column, arrays.f += work.column,
         arrays.h += work.column;
   }
-  SLICESORT_HD void enter_backward(sinkhorn_group<A>& arrays, thread_work const& work) const {
-    enter(arrays, work);
+  SLICESORT_HD void select_column_backward(sinkhorn_group<A>& arrays,
+                                           thread_work const& work) const {
+    select_column(arrays, work);
     arrays.a += work.column, arrays.b += work.column, arrays.du += work.column,
         arrays.dw += work.column, arrays.history += work.column;
   }
@@ -152,8 +154,8 @@ struct grouped_tiles {
   SLICESORT_HD void load(Block const& block, thread_work const& work,
                          sinkhorn_group<A> const& arrays) const {
     for (index_t i = block.rank(); i < work.rows; i += block.size()) {
-      auto const of_reference = static_cast<A>(x(work.batch, work.begin + i, reference));
-      arrays.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
+      auto const reference_value = static_cast<A>(x(work.batch, work.begin + i, reference));
+      arrays.u[i] = logit_factor<A>(static_cast<double>(reference_value) / tau);
     }
     for (index_t i = work.first; i < work.rows; i += work.step) {
       A const value =
@@ -164,7 +166,7 @@ struct grouped_tiles {
   }
 };
 
-// y = T w. InShared: true if the hot arrays are in shared memory.
+// Computes y = T w. With InShared, the hot arrays are in shared memory.
 template <class T, bool InShared>
 struct mix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
@@ -174,9 +176,9 @@ struct mix_groups_kernel {
   tensor3<T> y;
 
   template <class SharedAllocator>
-  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& allocator) const {
     sinkhorn_group<A> arrays{};
-    if constexpr (InShared) tiles.hot(shared_memory, arrays, false);
+    if constexpr (InShared) tiles.hot(allocator, arrays, false);
     return arrays;
   }
 
@@ -185,11 +187,11 @@ struct mix_groups_kernel {
     auto const work = tiles.thread_work_of(block);
     auto arrays = shared(block);
     if constexpr (!InShared) {
-      scratch_allocator shared_memory{tiles.scratch + static_cast<std::size_t>(block.index()) *
-                                                          tiles.scratch_bytes};
-      tiles.hot(shared_memory, arrays, false);
+      scratch_allocator allocator{tiles.scratch +
+                                  static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+      tiles.hot(allocator, arrays, false);
     }
-    tiles.enter(arrays, work);
+    tiles.select_column(arrays, work);
     tiles.load(block, work, arrays);
     mixing_thread<Block> worker{block, work.first, work.step};
     scale_group<false>(worker, arrays, tiles.iterations);
@@ -207,7 +209,8 @@ struct mix_groups_kernel {
   }
 };
 
-// The gradients of all channels but the reference, and of the reference through each of them.
+// Computes the gradients of all channels except the reference, and the gradient of the reference
+// through each of these channels.
 template <class T, bool InShared>
 struct unmix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
@@ -221,10 +224,10 @@ struct unmix_groups_kernel {
   grad_mode mode;
 
   template <class SharedAllocator>
-  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD sinkhorn_group<A> shared(SharedAllocator& allocator) const {
     sinkhorn_group<A> arrays{};
-    if constexpr (InShared) tiles.hot(shared_memory, arrays, true);
-    if (cold_in_shared) tiles.cold(shared_memory, arrays);
+    if constexpr (InShared) tiles.hot(allocator, arrays, true);
+    if (cold_in_shared) tiles.cold(allocator, arrays);
     return arrays;
   }
 
@@ -232,11 +235,11 @@ struct unmix_groups_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     auto const work = tiles.thread_work_of(block);
     auto arrays = shared(block);
-    scratch_allocator shared_memory{tiles.scratch +
-                                    static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
-    if constexpr (!InShared) tiles.hot(shared_memory, arrays, true);
-    if (!cold_in_shared) tiles.cold(shared_memory, arrays);
-    tiles.enter_backward(arrays, work);
+    scratch_allocator allocator{tiles.scratch +
+                                static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+    if constexpr (!InShared) tiles.hot(allocator, arrays, true);
+    if (!cold_in_shared) tiles.cold(allocator, arrays);
+    tiles.select_column_backward(arrays, work);
     tiles.load(block, work, arrays);
     for (index_t i = work.first; i < work.rows; i += work.step)
       arrays.a[i * arrays.pitch] =
@@ -259,7 +262,7 @@ struct unmix_groups_kernel {
   }
 };
 
-// The gradient of the reference: dy, then the sum of du over the other channels, in order.
+// Computes the gradient of the reference: dy plus the sum of du over the other channels, in order.
 template <class T>
 struct sum_reference_kernel {
   static constexpr int max_threads = max_mixing_threads;

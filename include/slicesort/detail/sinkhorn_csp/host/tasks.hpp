@@ -9,10 +9,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int sinkhorn_lanes = 16;  // maximum of channels per task
+inline constexpr int sinkhorn_lanes = 16;  // maximum number of channels per task
 
-// One group of some channels: rows [first_row, first_row + rows) are valid, the others up to `end`
-// are past the sample's length.
+// One group of up to sinkhorn_lanes channels. Rows [first_row, first_row + rows) are valid. The
+// remaining rows, up to `end`, are past the sample's length.
 struct sinkhorn_task {
   index_t batch, channel, channels;
   index_t first_row, rows, end;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward pass for a bias that is relative, or that samples or heads share. A block adds up the
-// tiles of dS that contribute to the same numbers, in registers:
+// Backward pass for a bias that is relative, or that samples or heads share. Each block
+// accumulates, in registers, the dS tiles that contribute to the same elements of dbias:
 //
 //   shared      the same tile of all samples and heads of a group
-//   relative    tiles of a head along a diagonal, in which a distance j - i is at the same place;
-//               then the diagonals of their sum, which device/bias_sums.hpp adds up
+//   relative    the tiles of a head along a diagonal, which have each distance j - i at the same
+//               place; device/bias_sums.hpp then adds up the diagonals of the sum
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -36,7 +36,7 @@ struct attention_backward_bias_kernel {
   tensor4<T> dbias{};
   grad_mode mode{};
   bias_sums reduction{};
-  A* distances{};  // [batch * heads, bands, distances of a band]; null: dbias is per pair
+  A* distances{};  // [batch * heads, bands, distances of a band]; null if dbias is per pair
 
   template <class SharedAllocator>
   SLICESORT_HD typename dscores::memory shared(SharedAllocator& shared_memory) const {
@@ -51,7 +51,7 @@ struct attention_backward_bias_kernel {
     return bands_of(tile.in.q.extents().length, tile.in.v.extents().length,
                     tile.queries_of_block());
   }
-  // Upper bound of a head's partial sums for a relative bias, whatever the number of warps.
+  // Upper bound on the partial sums of a head for a relative bias, for any number of warps.
   static index_t max_partial_sums(index_t queries, index_t keys) {
     index_t max_sums = 0;
     for (int warps = 1; warps <= dscores::max_warps; warps *= 2)
@@ -83,36 +83,36 @@ struct attention_backward_bias_kernel {
   }
 
  private:
-  // Tiles to add up, from the first in equal steps.
+  // Tiles to accumulate, at equal steps from the first.
   struct tile_sequence {
     index_t pair, query, key;
     index_t pair_step, query_step, key_step;
     index_t count;
   };
-  SLICESORT_HD_INLINE tile_sequence first_tiles(index_t number) const {
+  SLICESORT_HD_INLINE tile_sequence first_tiles(index_t block_index) const {
     diagonal_bands const tiles = bands();
     tile_sequence sequence{};
     if (!relative()) {
       extents4 const e = tile.in.q.extents();
       index_t const tile_count = tiles.row_tiles * tiles.column_tiles;
-      auto const group = reduction.group_of(number / tile_count, e.batch, e.heads);
+      auto const group = reduction.group_of(block_index / tile_count, e.batch, e.heads);
       sequence.pair = group.first, sequence.pair_step = group.step, sequence.count = group.count;
-      sequence.query = number % tile_count / tiles.column_tiles * tiles.rows;
-      sequence.key = number % tiles.column_tiles * tiles.columns;
+      sequence.query = block_index % tile_count / tiles.column_tiles * tiles.rows;
+      sequence.key = block_index % tiles.column_tiles * tiles.columns;
       return sequence;
     }
-    index_t const band = tiles.first() + number % tiles.count();
+    index_t const band = tiles.first() + block_index % tiles.count();
     index_t const row = band < 0 ? divide_up(-band, tiles.step()) : 0,
                   column = row * tiles.step() + band;
     index_t const columns_left = divide_up(tiles.column_tiles - column, tiles.step());
-    sequence.pair = number / tiles.count();
+    sequence.pair = block_index / tiles.count();
     sequence.query = row * tiles.rows, sequence.key = column * tiles.columns;
     sequence.query_step = sequence.key_step = tiles.rows;
     sequence.count = columns_left < tiles.row_tiles - row ? columns_left : tiles.row_tiles - row;
     return sequence;
   }
 
-  // Adds dS of tile n. Skips rows past the sample's queries, which belong to other samples.
+  // Accumulates dS of tile n. Skips rows past the sample's valid queries.
   template <class Block>
   SLICESORT_HD_INLINE void add_dscores(Block& block, typename dscores::memory const& smem,
                                        tile_sequence const& sequence, index_t n,
@@ -142,7 +142,7 @@ struct attention_backward_bias_kernel {
                           {dbias, {group / reduction.heads, group % reduction.heads}, 0, mode},
                           sequence.query, sequence.key);
   }
-  // Number n stands for the distance n - (rows - 1) from row to column.
+  // Element n is the sum over the pairs with column - row = n - (rows - 1).
   template <class Block>
   SLICESORT_HD_INLINE void store_diagonals(Block& block, A const* staging) const {
     diagonal_bands const tiles = bands();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward pass for keys and values. A block takes some keys of a head and walks over the queries
-// that see any of them. Scores are computed transposed, a row per key: the weights are then in the
-// registers where the next product needs them, and no two blocks add to the same gradient.
+// Backward pass for keys and values. A block owns some keys of a head and walks over the query
+// tiles that see any of them. Scores are computed transposed, one row per key: the weights are then
+// in the registers that the next product reads, and each gradient is written by a single block.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -42,13 +42,14 @@ struct attention_backward_kv_kernel {
   attention_inputs<T> in{};
   tensor4<T const> dy{};          // [batch, heads, queries, channels]
   query_stats<A> const* stats{};  // [batch, heads, queries]
-  range_bounds const* bounds{};   // [batch, tiles of queries], or of each head where masks differ
-  tensor4<T> dk{}, dv{};          // [batch, heads, keys, channels]
+  range_bounds const*
+      bounds{};  // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
+  tensor4<T> dk{}, dv{};  // [batch, heads, keys, channels]
   grad_mode mode{};
   attention_lengths lengths{};
   dropout_config drop{};
   int warps{};
-  int buffers{};  // of q and dy: 1 or 2
+  int buffers{};  // shared buffers of q and dy: 1 or 2
 
   struct memory {
     piece* rows;   // [k, v][keys of the block, Width]
@@ -77,10 +78,10 @@ struct attention_backward_kv_kernel {
   }
 
   SLICESORT_HD int keys_of_block() const { return warps * 16; }
-  // Wide tiles have no registers for dropout, so calls with dropout take narrow ones.
+  // Dropout needs registers that wide tiles do not have, so calls with dropout use narrow tiles.
   static constexpr bool can_drop = Width == narrow_tile;
   SLICESORT_HD bool dropping() const { return can_drop && drop.drops(); }
-  // Chunks of the wider of dk and dv, which are also the passes over the products q k^T and dy v^T.
+  // Chunks of the wider of dk and dv. Each chunk is one pass over the products q k^T and dy v^T.
   SLICESORT_HD int chunks() const {
     index_t const c = in.q.extents().channels, v = in.v.extents().channels;
     return chunks_of<Width>(c > v ? c : v);
@@ -91,7 +92,7 @@ struct attention_backward_kv_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
-    // Passed down, because recomputing these in the steps costs registers.
+    // Passed as arguments, because recomputing them in each step costs registers.
     int const rows = keys_of_block(), warp_row = block.rank() / 32 * 16, depths = chunks();
     begin(block, smem, rows, depths);
     attention_task const& task = *smem.task;
@@ -123,25 +124,25 @@ struct attention_backward_kv_kernel {
   }
 
  private:
-  // Position in the walk over the tiles of queries. With two buffers the next tile is copied during
-  // the work on this one, and the first round only copies.
+  // Position in the walk over the query tiles. With two buffers, the next tile is copied while this
+  // one is processed; the first iteration only copies.
   struct walk_state {
     int rows;      // keys of the block
-    int warp_row;  // first key of the warp, from the block's first
-    int depths;    // chunks of the channels
+    int warp_row;  // first key of the warp, relative to the block
+    int depths;    // number of channel chunks
     int count;
-    int tile, next;  // tile in work (-1: none yet), and the next one
+    int tile, next;  // current tile (-1 if none yet), and the next one
     int buffer;      // buffer of `tile`
     bool double_buffered;
-    bool rows_loaded;          // k and v have been copied
-    bool masked, next_masked;  // `tile` (`next`) has masked or biased scores
+    bool rows_loaded;          // true if k and v have been copied
+    bool masked, next_masked;  // true if the scores of `tile` (`next`) are masked or biased
   };
 
   template <class Block>
   SLICESORT_HD_INLINE void begin(Block& block, memory const& smem, int rows, int depths) const {
     attention_shape const s(in);
-    index_t const chunk = block.index() % depths, number = block.index() / depths;
-    index_t const first_key = number % tiles() * rows, pair = number / tiles();
+    index_t const chunk = block.index() % depths, tile_index = block.index() / depths;
+    index_t const first_key = tile_index % tiles() * rows, pair = tile_index / tiles();
     head_index const head{pair / s.heads, pair % s.heads};
     index_t const queries = valid_rows(lengths.queries, head.sample, s.queries);
     index_t const keys = valid_rows(lengths.keys, head.sample, s.keys);
@@ -184,7 +185,7 @@ struct attention_backward_kv_kernel {
     walk.masked = walk.next_masked;
     find_next(smem, walk);
   }
-  // Moves `next` to the next tile with a query that sees any of the keys.
+  // Advances `next` to the next tile with a query that sees any of the keys.
   SLICESORT_HD_INLINE void find_next(memory const& smem, walk_state& walk) const {
     index_t const first = smem.task->first, end = end_of_keys(smem, walk);
     range_bounds const* const head_bounds =
@@ -207,7 +208,8 @@ struct attention_backward_kv_kernel {
     }
   }
 
-  // Starts to copy chunk `depth` of a tile's q and dy, and of k and v unless they are loaded.
+  // Starts to copy channel chunk `depth` of a tile's q and dy, and of k and v unless they are
+  // loaded.
   template <class Block>
   SLICESORT_HD_INLINE void load_async(Block& block, memory const& smem, walk_state const& walk,
                                       int tile, int buffer, int depth) const {
@@ -236,8 +238,8 @@ struct attention_backward_kv_kernel {
                                      : key_range{0, 0};
   }
 
-  // S^T += K Q^T and dP^T += V dO^T, by chunks of channels, ending with the chunk whose gradients
-  // the block computes. Starts to copy the next tile.
+  // S^T += K Q^T and dP^T += V dO^T, chunk by chunk. The last chunk is the one whose gradients the
+  // block computes. Starts to copy the next tile.
   template <class Block>
   SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
                                     scores& dw, piece const* q, piece const* dy_rows) const {
@@ -261,7 +263,7 @@ struct attention_backward_kv_kernel {
     }
   }
 
-  // S -> P, and dP -> dS = P * (dP - D). Then drops weights of P.
+  // Turns S into P and dP into dS = P * (dP - D), then applies dropout to P.
   template <class Block>
   SLICESORT_HD_INLINE void weights_and_dscores(Block& block, memory const& smem,
                                                walk_state const& walk, scores& s,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward pass for queries and a bias per pair. A block takes some queries of a head, walks over
-// its keys, and recomputes scores and weights.
+// Backward pass for queries and for a bias per pair. A block owns some queries of a head, walks
+// over its keys, and recomputes scores and weights.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -48,10 +48,11 @@ struct attention_backward_q_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
-    index_t const number = block.index() / chunks();
-    // Blocks of the last queries start first: with a causal mask they have the most keys.
-    tile.stage(block, smem, number / tile.tiles(),
-               (tile.tiles() - 1 - number % tile.tiles()) * tile.queries_of_block(),
+    index_t const tile_index = block.index() / chunks();
+    // Starts the blocks of the last queries first, because they have the most keys under a causal
+    // mask.
+    tile.stage(block, smem, tile_index / tile.tiles(),
+               (tile.tiles() - 1 - tile_index % tile.tiles()) * tile.queries_of_block(),
                block.index() % chunks() * Width);
     attention_task const& task = *smem.task;
     gradients sums;
@@ -68,7 +69,7 @@ struct attention_backward_q_kernel {
       tile.weights_to_dscores(block, smem, walk, s, dw);
       if (walk.writes_dbias) {
         A* const staging = reinterpret_cast<A*>(smem.terms);
-        // Each thread overwrites only the terms that it has read, unless sums are wider than terms.
+        // Each thread overwrites only the terms that it has read, unless A is wider than T.
         if (sizeof(A) != sizeof(T)) block.sync();
         tile.stage_tile(block, staging, dw);
         tile.store_staged(block, staging, {dbias, task.head, task.queries, mode}, task.first,
@@ -93,7 +94,7 @@ struct attention_backward_q_kernel {
     walk.depths = chunks_of<Width>(channels > values ? channels : values);
     walk.writes_dbias = dbias.data() != nullptr && smem.task->channel == 0;
     walk.double_buffered = walk.depths == 1 && tile.buffers > 1;
-    // dbias is written for every key.
+    // dbias is written for every key, even masked ones.
     walk.key = walk.writes_dbias ? 0 : smem.bounds->first / keys_of_tile * keys_of_tile;
     walk.end = walk.writes_dbias ? tile.in.v.extents().length : smem.bounds->last;
     if constexpr (is_sparse<Mask>) {
@@ -120,8 +121,8 @@ struct attention_backward_q_kernel {
       (void)block, (void)smem, walk.key += keys_of_tile;
     }
   }
-  // Moves `next` to the first tile from `key` on that any of the queries sees. Clears dbias of the
-  // tiles before it.
+  // Advances `next` to the first tile from `key` on that is visible to any of the queries. Clears
+  // dbias of the skipped tiles.
   template <class Block>
   SLICESORT_HD_INLINE void find_next(Block& block, memory const& smem, walk_state& walk,
                                      index_t key) const {

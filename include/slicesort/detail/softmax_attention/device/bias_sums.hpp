@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up partial sums of the gradient of a relative bias.
+// Sums up the partial gradients of a relative bias.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,9 +12,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Diagonal bands of tiles [rows, columns] of dS: tile (i, j) of a head is in band j - i * (rows /
-// columns), counted from `first`. All tiles of a band have a distance j - i at the same places, so
-// they can be added up.
+// Diagonal bands of dS tiles [rows, columns]. Tile (i, j) of a head is in band j - i * (rows /
+// columns), counted from `first`. All tiles of a band have each distance j - i at the same place,
+// so they can be added up.
 struct diagonal_bands {
   index_t rows, columns;
   index_t row_tiles, column_tiles;
@@ -24,12 +24,12 @@ struct diagonal_bands {
   SLICESORT_HD index_t count() const {
     return row_tiles > 0 && column_tiles > 0 ? column_tiles - first() : 0;
   }
-  // Number n of a band is for the distance band * columns + n - (rows - 1).
+  // Element n of a band is for the distance band * columns + n - (rows - 1).
   SLICESORT_HD index_t distances() const { return rows + columns - 1; }
   SLICESORT_HD index_t partial_sums() const { return count() * distances(); }
 };
 
-// Each thread sums a distance over a group of samples and heads.
+// Each thread sums one distance over a group of samples and heads.
 template <class T>
 struct distance_sums_kernel {
   static constexpr int max_threads = 128;
@@ -45,20 +45,21 @@ struct distance_sums_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    index_t const number = block.index() * block.size() + block.rank();
+    index_t const element = block.index() * block.size() + block.rank();
     index_t const distances = dbias.extents().channels;
-    if (number >= dbias.extents().size()) return;
-    index_t const group = number / distances, column = number % distances;
+    if (element >= dbias.extents().size()) return;
+    index_t const group = element / distances, column = element % distances;
     index_t const distance = column - (shape.queries - 1);
-    // Bands with band * columns - (rows - 1) <= distance < (band + 1) * columns, from `first`.
+    // Bands that contain the distance: band * columns - (rows - 1) <= distance < (band + 1) *
+    // columns.
     index_t const from_first = distance - bands.first() * bands.columns;
     index_t const begin = from_first < 0 ? 0 : from_first / bands.columns,
                   end = (from_first + bands.rows - 1) / bands.columns + 1;
-    auto const pairs = shape.dbias.group_of(group, shape.batch, shape.heads);
+    auto const heads = shape.dbias.group_of(group, shape.batch, shape.heads);
     A sum(0);
-    for (index_t n = 0; n < pairs.count; ++n) {
+    for (index_t n = 0; n < heads.count; ++n) {
       A const* const head_sums =
-          partial_sums + (pairs.first + n * pairs.step) * bands.partial_sums();
+          partial_sums + (heads.first + n * heads.step) * bands.partial_sums();
       for (index_t band = begin; band < end && band < bands.count(); ++band)
         sum += head_sums[band * bands.distances() + from_first - band * bands.columns + bands.rows -
                          1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of a tile's weights.
+// Dropout of the weights of a tile.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,13 +13,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Query and key of a tile's first row and column, in a head of `keys` keys.
+// Query and key indices of a tile's first row and column, in a head with `keys` keys.
 struct tile_origin {
   head_index head;
   index_t keys, query, key;
 };
 
-// Keep mask of a lane's weights. Rows of the tile are queries; if Transposed, keys.
+// Dropout mask of the weights that a lane holds. Rows of the tile are queries, or keys if
+// Transposed.
 template <bool Transposed, int Rows, int Columns>
 class keep_mask {
   using tile = register_tile<float, Rows, Columns>;
@@ -31,7 +32,7 @@ class keep_mask {
   SLICESORT_HD_INLINE void compute(Block& block, dropout_config const& drop,
                                    tile_origin const& origin) {
     tile_lane const lane(Block::opaque(block.rank()));
-    // The hash input grows by one step per key, and by another per query.
+    // The hash input increases by one step per key, and by `keys` steps per query.
     std::uint64_t const key_step = counter_step,
                         query_step = key_step * static_cast<std::uint64_t>(origin.keys),
                         first = drop.seed_of(origin.head.sample, origin.head.head) +
@@ -40,7 +41,7 @@ class keep_mask {
     SLICESORT_UNROLL
     for (int word = 0; word < words; ++word) {
       std::uint32_t bits = 0;
-      // One hash at a time: the registers hold sums.
+      // Computes one hash at a time, because the sums occupy the registers.
       SLICESORT_NO_UNROLL
       for (int n = 0; n < bits_of_word; ++n) {
         auto const row = static_cast<std::uint64_t>(tile::row(32 * word + n, lane)),

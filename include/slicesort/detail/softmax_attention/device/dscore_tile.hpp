@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's tile of score gradients dS, some queries of a head against some keys: shared by the
+// Tile of score gradients dS of a block: some queries of a head by some keys. Shared by the
 // backward passes for queries and for a bias.
 #pragma once
 
@@ -30,7 +30,7 @@ struct dscore_tile {
   static constexpr int max_warps = 4;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
-  static constexpr int tiles_of_warp = sizeof(A) == 8 ? 1 : 2;  // of 16 queries
+  static constexpr int tiles_of_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_of_tile = sizeof(A) == 8 ? 16 : 32;
   static constexpr int columns = keys_of_tile / 8, pieces = Width / elements_of_piece<T>;
 
@@ -44,8 +44,8 @@ struct dscore_tile {
   attention_lengths lengths{};
   dropout_config drop{};
   int warps{};
-  int buffers{};          // of k and v: 1 or 2
-  bool computes_dbias{};  // dS is staged in shared memory
+  int buffers{};          // shared buffers of k and v: 1 or 2
+  bool computes_dbias{};  // true if dS is staged in shared memory
 
   struct memory {
     piece* rows;   // [q, dy][queries of the block, Width]
@@ -55,14 +55,14 @@ struct dscore_tile {
     query_stats<A>* stats;  // [queries of the block]
     key_range* ranges;      // [queries of the block]
     range_bounds* bounds;   // [warps]
-    T* terms;               // [queries of the block, keys_of_tile]: bias or -infinity; then A, dS
+    T* terms;  // [queries of the block, keys_of_tile]: bias or -infinity; later dS, in A
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const count = static_cast<std::size_t>(queries_of_block());
     constexpr auto row = static_cast<std::size_t>(pieces);
     constexpr auto keys = static_cast<std::size_t>(keys_of_tile);
-    std::size_t const numbers = computes_dbias ? sizeof(A) / sizeof(T) : 1;
+    std::size_t const terms_per_sum = computes_dbias ? sizeof(A) / sizeof(T) : 1;
     memory smem{};
     smem.rows = shared_memory.template allocate<piece>(2 * count * row);
     smem.tiles =
@@ -72,7 +72,7 @@ struct dscore_tile {
     smem.stats = shared_memory.template allocate<query_stats<A>>(count);
     smem.ranges = shared_memory.template allocate<key_range>(count);
     smem.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
-    smem.terms = shared_memory.template allocate<T>(count * keys * numbers);
+    smem.terms = shared_memory.template allocate<T>(count * keys * terms_per_sum);
     return smem;
   }
 
@@ -82,19 +82,19 @@ struct dscore_tile {
   }
   SLICESORT_HD index_t pairs() const { return attention_shape(in).pairs(); }
 
-  // Position in the walk over the tiles of keys. With two buffers the next tile is copied during
-  // the work on this one, and the first round only copies.
+  // Position in the walk over the key tiles. With two buffers, the next tile is copied while this
+  // one is processed; the first iteration only copies.
   struct walk_state {
-    int warp_row;  // first query of the warp, from the block's first
+    int warp_row;  // first query of the warp, relative to the block
     int chunk;     // chunk of dq that the block computes
-    int depths;    // chunks of the channels
+    int depths;    // number of channel chunks
     index_t key;   // first key of the tile
-    index_t next;  // first key of the next tile; sparse masks only
+    index_t next;  // first key of the next tile; used by sparse masks only
     index_t end;
     int buffer;
-    bool writes_dbias;  // dbias is stored in this pass
+    bool writes_dbias;  // true if this pass stores dbias
     bool double_buffered;
-    bool rows_loaded;  // q and dy have been copied
+    bool rows_loaded;  // true if q and dy have been copied
 
     SLICESORT_HD bool idle() const { return double_buffered && !rows_loaded; }
   };
@@ -120,7 +120,7 @@ struct dscore_tile {
     stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_of_block(),
                  queries, keys);
   }
-  // State for a single tile.
+  // Walk state for a single tile.
   template <class Block>
   SLICESORT_HD_INLINE walk_state only_tile(Block& block, index_t key) const {
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
@@ -131,7 +131,7 @@ struct dscore_tile {
     walk.end = in.v.extents().length;
     return walk;
   }
-  // True if any of the queries sees any of the tile's keys.
+  // True if any of the queries sees any key of the tile.
   SLICESORT_HD_INLINE bool is_visible(memory const& smem, index_t key) const {
     if constexpr (is_sparse<Mask>)
       return tile_meets(mask_of(mask, smem.task->head), *smem.task, *smem.bounds,
@@ -140,8 +140,8 @@ struct dscore_tile {
       return smem.bounds->meets(key, key + keys_of_tile);
   }
 
-  // S += Q K^T and dP += dO V^T, by chunks of channels, ending with the block's chunk of dq. Starts
-  // to copy the next tile.
+  // S += Q K^T and dP += dO V^T, chunk by chunk. The last chunk is the chunk of dq that the block
+  // computes. Starts to copy the next tile.
   template <class Block>
   SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
                                     scores& dw, piece const* k) const {
@@ -173,7 +173,7 @@ struct dscore_tile {
     }
   }
 
-  // dP -> dS = P * (dP - D), with P = exp(S - m) / l.
+  // Turns dP into dS = P * (dP - D), with P = exp(S - m) / l.
   template <class Block>
   SLICESORT_HD_INLINE void weights_to_dscores(Block& block, memory const& smem,
                                               walk_state const& walk, scores& s, scores& dw) const {
@@ -206,16 +206,15 @@ struct dscore_tile {
 
   // Stages the block's scores: [queries of the block, keys_of_tile].
   template <class Block>
-  static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& numbers) {
+  static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& dscores) {
     tile_lane const lane(block.rank());
     A* const warp_staging = staging + block.rank() / 32 * (16 * tiles_of_warp * keys_of_tile);
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      warp_staging[scores::row(i, lane) * keys_of_tile + scores::column(i, lane)] = numbers[i];
+      warp_staging[scores::row(i, lane) * keys_of_tile + scores::column(i, lane)] = dscores[i];
     block.sync();
   }
-  // Stores staged gradients. Skips zeros, such as those of masked pairs, where gradients
-  // accumulate.
+  // Stores staged gradients. When accumulating, skips zeros, such as those of masked pairs.
   template <class Block>
   static SLICESORT_HD_INLINE void store_staged(Block& block, A const* staging,
                                                head_results<T> const& results, index_t row,

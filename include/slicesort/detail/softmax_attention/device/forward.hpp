@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward pass with an online softmax (FlashAttention-2). A block takes some queries of a head and
+// Forward pass with an online softmax (FlashAttention-2). A block owns some queries of a head and
 // walks over its keys tile by tile. A warp holds the scores and outputs of 16 or 32 queries in
-// registers. Values are copied during the product of scores, the next keys during the product with
-// values.
+// registers. Values are copied while the scores are computed, and the next keys while the weights
+// are multiplied by the values.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -32,7 +32,7 @@ struct attention_forward_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
-  static constexpr int tiles_of_warp = sizeof(A) == 8 ? 1 : 2;  // of 16 queries
+  static constexpr int tiles_of_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_of_tile = sizeof(A) == 8 ? 32 : 64;
   static constexpr int columns = keys_of_tile / 8, pieces = Width / elements_of_piece<T>;
 
@@ -44,14 +44,14 @@ struct attention_forward_kernel {
   A scale{};
   attention_inputs<T> in{};
   tensor4<T> y{};      // [batch, heads, queries, channels]
-  tensor4<A> state{};  // [batch, heads, queries, 2]; empty: not saved
+  tensor4<A> state{};  // [batch, heads, queries, 2]; empty if not saved
   attention_lengths lengths{};
   dropout_config drop{};
   int warps{};
 
   struct memory {
     piece* q;  // [queries of the block, Width]
-    piece* k;  // [keys_of_tile, Width]; then T, bias or -infinity
+    piece* k;  // [keys_of_tile, Width]; later bias or -infinity, in T
     piece* v;  // [keys_of_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // q, k, v, bias
@@ -92,7 +92,7 @@ struct attention_forward_kernel {
     row_stats max, sum;
     out.clear(), max.fill(least_score<A>), sum.fill(A(0));
 
-    // Without a bias the scale is applied in the exponential.
+    // Without a bias, the exponential applies the scale.
     bool const direct = in.bias.data() == nullptr && scale > A(0);
     A const factor = factor_of<T>(direct ? scale : A(1));
 
@@ -126,9 +126,10 @@ struct attention_forward_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void begin(Block& block, memory const& smem) const {
     index_t const heads = in.q.extents().heads;
-    index_t const number = block.index() / chunks(), pair = number / tiles();
-    // Blocks of the last queries start first: with a causal mask they have the most keys.
-    index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
+    index_t const tile_index = block.index() / chunks(), pair = tile_index / tiles();
+    // Starts the blocks of the last queries first, because they have the most keys under a causal
+    // mask.
+    index_t const first = (tiles() - 1 - tile_index % tiles()) * queries_of_block();
     head_index const head{pair / heads, pair % heads};
     index_t const queries = valid_rows(lengths.queries, head.sample, in.q.extents().length);
     index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
@@ -148,7 +149,7 @@ struct attention_forward_kernel {
     else
       return smem.bounds->covers(key, key + keys_of_tile);
   }
-  // First tile from `key` on in which any of the queries sees a key.
+  // First tile from `key` on with a key that any of the queries sees.
   SLICESORT_HD_INLINE index_t next_visible_tile(memory const& smem, index_t key,
                                                 index_t end) const {
     auto const& head_mask = mask_of(mask, smem.task->head);
@@ -166,7 +167,7 @@ struct attention_forward_kernel {
     return block.rank() / 32 * (16 * tiles_of_warp);
   }
 
-  // Starts to copy chunk `depth` of the keys from `key` on, and of the queries.
+  // Starts to copy channel chunk `depth` of the keys from `key` on, and of the queries.
   template <class Block>
   SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& smem, bool queries_too,
                                          index_t key, index_t end, int depth) const {
@@ -177,8 +178,7 @@ struct attention_forward_kernel {
       load_tile_async<Width>(block, smem.k, smem.sources[1], key, keys_of_tile, depth * Width);
   }
 
-  // S += Q K^T, by chunks of channels, the first of which is already being copied. Starts to copy
-  // the values.
+  // S += Q K^T, chunk by chunk. The first chunk is already being copied. Starts to copy the values.
   template <class Block>
   SLICESORT_HD_INLINE void multiply_qk(Block& block, memory const& smem, scores& s, index_t key,
                                        index_t end, int depths) const {
@@ -211,11 +211,13 @@ struct attention_forward_kernel {
     mask_scores(block, s, score_scale, terms + first_query_of_warp(block) * keys_of_tile);
   }
 
-  // S -> P = exp(S - m) with the running maximum m, which rescales the outputs and the sum.
+  // Turns S into P = exp(S - m) with the running maximum m, and rescales the outputs and the sum.
   template <class Block>
   static SLICESORT_HD_INLINE void update_softmax(Block& block, scores& s, outputs& out,
                                                  row_stats& max, row_stats& sum, A factor) {
-    auto const larger = [](A a, A b) { return std::fmax(a, b); };  // a NaN reaches the sums
+    auto const larger = [](A a, A b) {
+      return std::fmax(a, b);
+    };  // a NaN score still reaches the sums
     SLICESORT_UNROLL
     for (int row = 0; row < scores::lane_rows; ++row) {
       A const new_max = row_max(block, s, row, max[row], larger);
@@ -237,7 +239,7 @@ struct attention_forward_kernel {
     drop_weights(weights, keep);
   }
 
-  // O = O / l. Saves the state.
+  // Computes O = O / l and saves the state.
   template <class Block>
   SLICESORT_HD_INLINE void finish(Block& block, memory const& smem, outputs& out,
                                   row_stats const& max, row_stats const& sum, bool direct) const {
@@ -247,7 +249,8 @@ struct attention_forward_kernel {
     SLICESORT_UNROLL
     for (int i = 0; i < scores::lane_rows; ++i) {
       A const row_sum = block.template reduce<4>(sum[i], [](A a, A b) { return a + b; });
-      A const inv_sum = row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // 0, or NaN
+      A const inv_sum =
+          row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // 0, or NaN if row_sum is NaN
       scale_row(out, i, drop.drops() ? inv_sum * static_cast<A>(drop.scale) : inv_sum);
       index_t const row = task.first + first_query_of_warp(block) + lane.g + 8 * i;
       if (state.data() != nullptr && task.channel == 0 && lane.t == 0 && row < queries) {

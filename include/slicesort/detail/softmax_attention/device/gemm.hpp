@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of materialized attention, for heads of a sample.
+// Matrix products of materialized attention for several heads of a sample.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -37,22 +37,22 @@ struct head_matrices {
   }
 };
 
-// Axis of a matrix, which says if lengths apply to it.
+// Kind of a matrix axis, which determines whether lengths limit it.
 enum class axis_kind { channels, queries, keys };
 struct matrix_side {
   axis_kind kind;
   index_t size;
 };
 
-// c = alpha * a * b, or c += alpha * a * b. Elements past a sample's length are not read and count
-// as 0.
+// c = alpha * a * b, or c += alpha * a * b. Elements past a sample's length are treated as 0 and
+// not read.
 template <class T, class Out>
 struct multiply_heads_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
   static constexpr int rows_of_block = 64, columns_of_block = 64;
-  static constexpr int width = sizeof(T) == 8 ? 32 : 64;  // depth of a step
+  static constexpr int width = sizeof(T) == 8 ? 32 : 64;  // extent of a step along k
   static constexpr int pieces = width / elements_of_piece<T>;
 
   A alpha;
@@ -78,8 +78,8 @@ struct multiply_heads_kernel {
     piece* const a_tile = shared(block);
     piece* const b_tile = a_tile + rows_of_block * pieces;
     index_t const column = block.index() % column_tiles() * columns_of_block;
-    index_t const number = block.index() / column_tiles();
-    index_t const row = number % row_tiles() * rows_of_block, head = number / row_tiles();
+    index_t const tile_index = block.index() / column_tiles();
+    index_t const row = tile_index % row_tiles() * rows_of_block, head = tile_index / row_tiles();
     index_t const valid = valid_of(depth);
     head_rows<T> const a_rows = rows_of_matrix(a, head, valid_of(rows), valid),
                        b_rows = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
@@ -97,10 +97,10 @@ struct multiply_heads_kernel {
     }
     SLICESORT_UNROLL
     for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
-    tensor4<Out> const whole(c.data, {1, heads, rows.size, columns.size},
-                             {0, c.head_stride, c.row_stride, c.column_stride});
+    tensor4<Out> const output(c.data, {1, heads, rows.size, columns.size},
+                              {0, c.head_stride, c.row_stride, c.column_stride});
     store_tile<columns_of_block>(block, reinterpret_cast<A*>(a_tile), sums, 0,
-                                 head_results<Out>(whole, {0, head}, valid_of(rows), mode), row, 1,
+                                 head_results<Out>(output, {0, head}, valid_of(rows), mode), row, 1,
                                  column);
   }
 
@@ -108,7 +108,7 @@ struct multiply_heads_kernel {
   SLICESORT_HD index_t valid_of(matrix_side const& side) const {
     if (side.kind == axis_kind::channels) return side.size;
     return valid_rows(side.kind == axis_kind::queries ? lengths.queries : lengths.keys, sample,
-                   side.size);
+                      side.size);
   }
   static SLICESORT_HD head_rows<T> rows_of_matrix(head_matrices<T const> const& matrices,
                                                   index_t head, index_t valid, index_t channels) {
@@ -133,8 +133,8 @@ gemm_operand operand_of(head_matrices<T> const& matrices) {
           matrices.column_stride, matrices.head_stride};
 }
 
-// Multiplies by the caller's BLAS, or by the kernel above where samples have lengths or the BLAS
-// declines.
+// Multiplies by the caller's BLAS. Falls back to the kernel above if samples have lengths or the
+// BLAS rejects the call.
 template <class Grid, class T, class Out>
 void multiply_heads(Grid const& grid, gemm_callback const& gemm,
                     multiply_heads_kernel<T, Out> const& kernel) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient of a bias that is relative or shared, summed over the maps of some heads before it is
-// rounded.
+// Gradient of a relative or shared bias, summed over the maps of several heads before rounding.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,8 +13,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Sums over heads that share their bias; a warp takes a row of a group. Partial sums wait in memory
-// for the last heads of their group.
+// Sums over the heads that share a bias. Each warp computes one row of a group. Partial sums stay
+// in memory until the last heads of their group.
 template <class T>
 struct shared_map_sums_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
@@ -24,12 +23,12 @@ struct shared_map_sums_kernel {
 
   dscore_map<T> map{};
   index_t first_group{}, groups{}, heads_of_group{};
-  bool is_first{}, is_last{};  // this chunk has the first (last) heads of its groups
+  bool is_first{}, is_last{};  // true if this chunk has the first (last) heads of its groups
   A* sums{};                   // [all groups, queries, keys]
   tensor4<T> dbias{};
   grad_mode mode{};
 
-  // Selects the groups of this chunk, or stores zeros for a call without heads.
+  // Selects the groups of this chunk, or stores zeros if the call has no heads.
   SLICESORT_HD void select(attention_shape const& s) {
     bool const shares_samples = s.dbias.batch != s.batch, shares_heads = s.dbias.heads != s.heads;
     map_rows const& rows = map.rows;
@@ -66,7 +65,8 @@ struct shared_map_sums_kernel {
   }
 };
 
-// Sums each head over the pairs of a distance. Neighboring threads walk down neighboring diagonals.
+// Sums each head over all pairs with the same distance. Adjacent threads walk down adjacent
+// diagonals.
 template <class T>
 struct diagonal_sums_kernel {
   static constexpr int max_threads = 128;

@@ -14,11 +14,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Minus infinity as a variable, because device code may not call numeric_limits.
+// Minus infinity as a variable, because device code cannot call numeric_limits.
 template <class A>
 inline constexpr A least_score = -std::numeric_limits<A>::infinity();
 
-// Mask of a head: a reference where all heads have the same.
+// Mask of a head; a reference if all heads have the same mask.
 template <class Mask>
 SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& head) {
   if constexpr (has_for_head<Mask>)
@@ -26,18 +26,19 @@ SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& h
   else
     return (void)head, (mask);
 }
-// True if every tile tests each of its keys. Sparse masks can skip that.
+// True if the keys of every tile must be tested. Sparse masks can skip the test.
 template <class Mask>
 inline constexpr bool tests_each_key = has_allows<head_mask_t<Mask>> && !is_sparse<Mask>;
 
-// Queries [first, first + count) and keys [key, key + keys_of_tile), cut off at the ends.
+// Queries [first, first + count) and keys [key, key + keys_of_tile), clipped to the head.
 SLICESORT_HD_INLINE pair_range pairs_of_tile(index_t first, int count, index_t queries, index_t key,
                                              int keys_of_tile, index_t keys) {
   return {first, first + count < queries ? first + count : queries, key,
           key + keys_of_tile < keys ? key + keys_of_tile : keys};
 }
 
-// Union [first, last) and intersection [common_first, common_last) of some queries' key ranges.
+// Union [first, last) and intersection [common_first, common_last) of the key ranges of some
+// queries.
 struct range_bounds {
   index_t first, last, common_first, common_last;
 
@@ -48,7 +49,7 @@ struct range_bounds {
     if (other.common_first > common_first) common_first = other.common_first;
     if (other.common_last < common_last) common_last = other.common_last;
   }
-  // An empty range empties the intersection.
+  // An empty range makes the intersection empty.
   SLICESORT_HD void add(key_range r, index_t keys) {
     if (r.first < r.last)
       add({r.first, r.last, r.first, r.last});
@@ -61,7 +62,7 @@ struct range_bounds {
   }
 };
 
-// True if any of a block's queries sees any key of a tile, by a sparse mask.
+// True if any query of a block sees any key of a tile. Tests the bounds, then the mask itself.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const& task,
                                     range_bounds const& bounds, int queries_of_block, index_t key,
@@ -70,7 +71,8 @@ SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const&
          meets_pairs(head_mask, pairs_of_tile(task.first, queries_of_block, task.queries, key,
                                               keys_of_tile, task.keys));
 }
-// True if all of them see all of its keys, by a sparse mask or the ranges of another mask.
+// True if all queries of a block see all keys of a tile. A sparse mask decides itself; other masks
+// use the ranges.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const& task,
                                          range_bounds const& bounds, int queries_of_block,
@@ -84,7 +86,8 @@ SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const&
     return bounds.covers(key, key + keys_of_tile);
 }
 
-// Row of a head in bounds [rows, tiles]. Heads of a sample share theirs unless their masks differ.
+// Row of a head in `bounds` [samples or samples * heads, tiles]. Heads share a row unless the mask
+// depends on the head.
 template <class Mask>
 SLICESORT_HD_INLINE index_t row_of_bounds(head_index head, index_t heads) {
   if constexpr (has_for_head<Mask>)
@@ -93,8 +96,8 @@ SLICESORT_HD_INLINE index_t row_of_bounds(head_index head, index_t heads) {
     return (void)heads, head.sample;
 }
 
-// Stages the ranges of `count` queries, empty from query `queries` on. bounds[0] becomes the bounds
-// of the valid queries; `bounds` has room for one per warp.
+// Stages the key ranges of `count` queries; queries from `queries` on get empty ranges. Writes the
+// bounds of the valid queries to bounds[0]. `bounds` must have one element per warp.
 template <class Block, class Mask>
 SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range* ranges,
                                       range_bounds* bounds, index_t first, int count,
@@ -119,12 +122,13 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
   block.sync();
 }
 
-// Layout of a tile with one number per score.
+// Layout of a tile with one element per score.
 template <int Columns>
 using score_tile = swizzled_tile<Columns, 8, Columns / 8>;
 
-// Stages the bias of each score of a tile, or -infinity for a masked pair, whose bias is not read.
-// Rows of the tile are queries; if Transposed, keys. Requires a sync() before mask_scores.
+// Stages the bias of each score of a tile, or -infinity if the pair is masked; the bias of masked
+// pairs is not read. Rows of the tile are queries, or keys if Transposed. Requires a sync() before
+// mask_scores.
 template <bool Transposed, int Columns, class Block, class Mask, class T>
 SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const& mask,
                                     key_range const* ranges, index_t first_query, index_t first_key,
@@ -144,7 +148,7 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const
     terms[score_tile<Columns>::offset(row, column)] = term;
   }
 }
-// Turns products into scores by the staged terms, which begin at the warp's first row.
+// Turns products into scores with the staged terms, which begin at the first row of the warp.
 template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
                                      T const* terms) {

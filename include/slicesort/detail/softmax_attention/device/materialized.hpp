@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention with its map in memory: a matrix product (of the caller's choice), a softmax of rows,
-// and another product, for as many heads of a sample at a time as the workspace holds maps for.
+// Attention that materializes the score matrix: matrix product (user-supplied or built in), row
+// softmax, matrix product. Processes as many heads of a sample at a time as the workspace holds.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -29,7 +29,7 @@ template <class Mask>
 struct device_implementation<materialized_attention_op<Mask>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, attention_shape const& shape, arena& memory) {
-    (void)map_layout<T>(memory, grid, shape);
+    (void)materialized_layout<T>(memory, grid, shape);
   }
 
   template <class Grid, class T, class State>
@@ -39,27 +39,27 @@ struct device_implementation<materialized_attention_op<Mask>> {
     attention_shape const shape(params.in);
     if (shape.queries == 0) return;
     arena memory(w);
-    map_layout<T> const layout(memory, grid, shape);
+    materialized_layout<T> const layout(memory, grid, shape);
     auto const drop = dropout_config::make(params.drop, shape.heads);
-    for_each_head_chunk(shape, layout.heads, [&](map_rows const& rows) {
-      products<T> const gemm{params.lengths, rows, params.in, params.gemm};
-      head_matrices<T> const dropped = map_of(layout.rounded_map, rows),
-                             weights = params.saving ? matrices(params.state, rows) : dropped;
-      gemm.multiply(grid, A(1), matrices(params.in.q, rows),
-                    matrices(params.in.k, rows).transposed(), map_of(layout.map, rows),
+    for_each_head_chunk(shape, layout.heads, [&](map_rows const& chunk) {
+      head_products<T> const gemm{params.lengths, chunk, params.in, params.gemm};
+      head_matrices<T> const dropped = view_of_map(layout.rounded_map, chunk),
+                             weights = params.saving ? matrices(params.state, chunk) : dropped;
+      gemm.multiply(grid, A(1), matrices(params.in.q, chunk),
+                    matrices(params.in.k, chunk).transposed(), view_of_map(layout.map, chunk),
                     gemm.queries(), gemm.keys(), gemm.channels(), grad_mode::overwrite);
       softmax_rows_kernel<Mask, T> kernel{params.mask};
       kernel.scale = static_cast<A>(params.scale);
-      kernel.rows = rows;
+      kernel.rows = chunk;
       kernel.products = layout.map;
       kernel.weights = weights;
       kernel.dropped = layout.rounded_map;
       kernel.drop = drop;
       kernel.bias = params.in.bias;
       kernel.lengths = params.lengths;
-      grid.run(kernel, rows.blocks(), kernel.max_threads);
+      grid.run(kernel, chunk.blocks(), kernel.max_threads);
       gemm.multiply(grid, static_cast<A>(drop.scale), drop.drops() ? dropped : weights,
-                    matrices(params.in.v, rows), matrices(params.y, rows), gemm.queries(),
+                    matrices(params.in.v, chunk), matrices(params.y, chunk), gemm.queries(),
                     gemm.values(), gemm.keys(), grad_mode::overwrite);
     });
   }
@@ -71,49 +71,50 @@ struct device_implementation<materialized_attention_op<Mask>> {
     auto const shape = params.shape();
     auto const& grads = params.grads;
     arena memory(w);
-    map_layout<T> const layout(memory, grid, shape);
+    materialized_layout<T> const layout(memory, grid, shape);
     auto const scale = static_cast<A>(params.scale);
     auto const drop = dropout_config::make(params.drop, shape.heads);
     bool const has_dbias = grads.dbias.data() != nullptr,
-               stores_dbias = has_dbias && shape.dbias.form == bias_gradient::per_pair,
-               stores_dscores =
-                   grads.dq.data() != nullptr || grads.dk.data() != nullptr || stores_dbias;
-    if (stores_dscores || has_dbias)
+               writes_dbias_per_pair = has_dbias && shape.dbias.form == bias_gradient::per_pair,
+               needs_dscores = grads.dq.data() != nullptr || grads.dk.data() != nullptr ||
+                               writes_dbias_per_pair;
+    if (needs_dscores || has_dbias)
       launch(grid, query_stats_kernel<T>{params.dy, params.y, {}, params.lengths, layout.stats});
-    for_each_head_chunk(shape, layout.heads, [&](map_rows const& rows) {
-      products<T> const gemm{params.lengths, rows, params.in, params.gemm};
-      auto const weights = matrices(params.state, rows), dy = matrices(params.dy, rows);
+    for_each_head_chunk(shape, layout.heads, [&](map_rows const& chunk) {
+      head_products<T> const gemm{params.lengths, chunk, params.in, params.gemm};
+      auto const weights = matrices(params.state, chunk), dy = matrices(params.dy, chunk);
       if (grads.dv.data() != nullptr) {
         head_matrices<T const> kept_weights = weights;
         if (drop.drops() && shape.queries > 0) {
-          grid.run(drop_rows_kernel<T>{rows, weights, layout.rounded_map, drop}, rows.blocks(),
+          grid.run(drop_rows_kernel<T>{chunk, weights, layout.rounded_map, drop}, chunk.blocks(),
                    drop_rows_kernel<T>::max_threads);
-          kept_weights = map_of(layout.rounded_map, rows);
+          kept_weights = view_of_map(layout.rounded_map, chunk);
         }
         gemm.multiply(grid, static_cast<A>(drop.scale), kept_weights.transposed(), dy,
-                      matrices(grads.dv, rows), gemm.keys(), gemm.values(), gemm.queries(),
+                      matrices(grads.dv, chunk), gemm.keys(), gemm.values(), gemm.queries(),
                       params.mode);
       }
-      if (!stores_dscores && !has_dbias) return;
+      if (!needs_dscores && !has_dbias) return;
       if (shape.queries > 0) {
-        gemm.multiply(grid, A(1), dy, matrices(params.in.v, rows).transposed(),
-                      map_of(layout.map, rows), gemm.queries(), gemm.keys(), gemm.values(),
+        gemm.multiply(grid, A(1), dy, matrices(params.in.v, chunk).transposed(),
+                      view_of_map(layout.map, chunk), gemm.queries(), gemm.keys(), gemm.values(),
                       grad_mode::overwrite);
-        dscore_map<T> const map{rows, weights, layout.map,
-                                layout.stats + rows.pair(0) * shape.queries, drop};
+        dscore_map<T> const map{chunk, weights, layout.map,
+                                layout.stats + chunk.pair(0) * shape.queries, drop};
         if (shape.dbias.form != bias_gradient::per_pair)
           add_dscores(grid, params, shape, layout, map);
         dscore_rows_kernel<T> const kernel{map, layout.rounded_map,
-                                           stores_dbias ? grads.dbias : tensor4<T>(), params.mode};
-        if (stores_dscores) grid.run(kernel, rows.blocks(), kernel.max_threads);
+                                           writes_dbias_per_pair ? grads.dbias : tensor4<T>(),
+                                           params.mode};
+        if (needs_dscores) grid.run(kernel, chunk.blocks(), kernel.max_threads);
       }
-      head_matrices<T const> const dscores = map_of(layout.rounded_map, rows);
+      head_matrices<T const> const dscores = view_of_map(layout.rounded_map, chunk);
       if (grads.dq.data() != nullptr)
-        gemm.multiply(grid, scale, dscores, matrices(params.in.k, rows), matrices(grads.dq, rows),
+        gemm.multiply(grid, scale, dscores, matrices(params.in.k, chunk), matrices(grads.dq, chunk),
                       gemm.queries(), gemm.channels(), gemm.keys(), params.mode);
       if (grads.dk.data() != nullptr)
-        gemm.multiply(grid, scale, dscores.transposed(), matrices(params.in.q, rows),
-                      matrices(grads.dk, rows), gemm.keys(), gemm.channels(), gemm.queries(),
+        gemm.multiply(grid, scale, dscores.transposed(), matrices(params.in.q, chunk),
+                      matrices(grads.dk, chunk), gemm.keys(), gemm.channels(), gemm.queries(),
                       params.mode);
     });
     if (shape.dbias.form == bias_gradient::relative)
@@ -121,24 +122,24 @@ struct device_implementation<materialized_attention_op<Mask>> {
              distance_sums_kernel<T>{
                  shape, {1, 1, shape.queries, shape.keys}, layout.sums, grads.dbias, params.mode});
     else if (shape.dbias.form == bias_gradient::shared && shape.pairs() == 0)
-      add_dscores(grid, params, shape, layout, {no_heads(shape)});
+      add_dscores(grid, params, shape, layout, {empty_chunk(shape)});
   }
 
  private:
   template <class T>
-  struct map_layout {
+  struct materialized_layout {
     using A = accumulator_t<T>;
-    index_t heads;   // of a chunk
+    index_t heads;   // heads per chunk
     A* map;          // [heads, queries, keys]
-    T* rounded_map;  // the same memory if A is T
+    T* rounded_map;  // aliases `map` if A is T
     query_stats<A>* stats;
-    A* sums;  // shape of a shared dbias; for a relative one [batch * heads, distances]
+    A* sums;  // shape of dbias if shared; [batch * heads, distances] if relative
 
     template <class Grid>
-    map_layout(arena& memory, Grid const& grid, attention_shape const& shape) {
+    materialized_layout(arena& memory, Grid const& grid, attention_shape const& shape) {
       index_t const map_size = std::max<index_t>(shape.queries * shape.keys, 1);
-      index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
-      heads = std::clamp<index_t>(chunk / map_size, 1, std::max<index_t>(shape.heads, 1));
+      index_t const chunk_elements = grid_tuning_of<T>(grid).chunk_elements;
+      heads = std::clamp<index_t>(chunk_elements / map_size, 1, std::max<index_t>(shape.heads, 1));
       index_t const elements =
           shape.batch == 0 || shape.heads == 0 ? 0 : heads * shape.queries * shape.keys;
       map = memory.take<A>(elements);
@@ -147,19 +148,19 @@ struct device_implementation<materialized_attention_op<Mask>> {
       else
         rounded_map = memory.take<T>(elements);
       stats = memory.take<query_stats<A>>(amount(shape.batch) * shape.heads * shape.queries);
-      amount count = 0;
+      amount sum_elements = 0;
       if (shape.dbias.form == bias_gradient::shared)
-        count = amount(shape.dbias.groups()) * shape.queries * shape.keys;
+        sum_elements = amount(shape.dbias.groups()) * shape.queries * shape.keys;
       if (shape.dbias.form == bias_gradient::relative)
-        count = amount(shape.batch) * shape.heads * shape.distances();
-      sums = memory.take<A>(count);
+        sum_elements = amount(shape.batch) * shape.heads * shape.distances();
+      sums = memory.take<A>(sum_elements);
     }
   };
 
-  // Adds the score gradients of some heads to a dbias that is relative or shared.
+  // Accumulates the score gradients of a chunk of heads into a relative or shared dbias.
   template <class Grid, class T, class State>
   static void add_dscores(Grid const& grid, attention_backward<Mask, T, State> const& params,
-                          attention_shape const& shape, map_layout<T> const& layout,
+                          attention_shape const& shape, materialized_layout<T> const& layout,
                           dscore_map<T> const& map) {
     if (shape.dbias.form == bias_gradient::relative) {
       diagonal_sums_kernel<T> const sums{map, layout.sums};
@@ -174,36 +175,36 @@ struct device_implementation<materialized_attention_op<Mask>> {
     launch(grid, sums);
   }
 
-  static map_rows no_heads(attention_shape const& shape) {
-    map_rows rows{};
-    rows.queries = shape.queries, rows.keys = shape.keys, rows.heads_of_sample = shape.heads;
-    return rows;
+  static map_rows empty_chunk(attention_shape const& shape) {
+    map_rows chunk{};
+    chunk.queries = shape.queries, chunk.keys = shape.keys, chunk.heads_of_sample = shape.heads;
+    return chunk;
   }
-  // Calls f(rows) for at most `heads` heads of a sample at a time.
+  // Calls f(chunk) for chunks of at most `heads` heads of one sample.
   template <class F>
   static void for_each_head_chunk(attention_shape const& shape, index_t heads, F const& f) {
     for (index_t b = 0; b < shape.batch; ++b)
       for (index_t h = 0; h < shape.heads; h += heads) {
-        map_rows rows = no_heads(shape);
-        rows.sample = b, rows.first_head = h;
-        rows.heads = std::min(heads, shape.heads - h);
-        f(rows);
+        map_rows chunk = empty_chunk(shape);
+        chunk.sample = b, chunk.first_head = h;
+        chunk.heads = std::min(heads, shape.heads - h);
+        f(chunk);
       }
   }
 
   template <class T>
-  static head_matrices<T> matrices(tensor4<T> t, map_rows const& rows) {
+  static head_matrices<T> matrices(tensor4<T> t, map_rows const& chunk) {
     strides4 const d = t.strides();
-    T* const data = t.data() == nullptr ? nullptr : first_of(t, {rows.sample, rows.first_head});
+    T* const data = t.data() == nullptr ? nullptr : first_of(t, {chunk.sample, chunk.first_head});
     return {data, d.length, d.channels, d.heads};
   }
   template <class T>
-  static head_matrices<T> map_of(T* data, map_rows const& rows) {
-    return {data, rows.keys, 1, rows.queries * rows.keys};
+  static head_matrices<T> view_of_map(T* data, map_rows const& chunk) {
+    return {data, chunk.keys, 1, chunk.queries * chunk.keys};
   }
 
   template <class T>
-  struct products {
+  struct head_products {
     attention_lengths lengths;
     map_rows heads;
     attention_inputs<T> in;

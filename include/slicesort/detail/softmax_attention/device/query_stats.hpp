@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First kernels of backward: statistics of the queries, and key ranges of the tiles of queries.
+// Preparation kernels of backward: statistics per query, and key ranges per query tile.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,7 +15,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Each query takes four threads. Without a state (materialized) only `delta` is computed.
+// Uses four threads per query. Computes only `delta` if there is no saved state (materialized).
 template <class T>
 struct query_stats_kernel {
   static constexpr int max_threads = 128;
@@ -33,9 +33,9 @@ struct query_stats_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents4 const e = y.extents();
-    index_t const pair = block.index() / tiles();
+    index_t const head_number = block.index() / tiles();
     index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
-    head_index const head{pair / e.heads, pair % e.heads};
+    head_index const head{head_number / e.heads, head_number % e.heads};
     bool const valid = row < valid_rows(lengths.queries, head.sample, e.length);
     A delta(0);
     if (valid)
@@ -49,12 +49,12 @@ struct query_stats_kernel {
       row_statistics<A> const saved = saved_statistics(state, head, row);
       if (saved.max != least_score<A>) result.max = saved.max, result.inv_sum = A(1) / saved.sum;
     }
-    stats[pair * e.length + row] = result;
+    stats[head_number * e.length + row] = result;
   }
 };
 
-// Key ranges of tiles of queries, one per thread. Heads of a sample share theirs unless their masks
-// differ.
+// Computes the key ranges of query tiles, one tile per thread. Heads share ranges unless the mask
+// depends on the head.
 template <class Mask>
 struct query_bounds_kernel {
   static constexpr int max_threads = 128;
@@ -63,7 +63,7 @@ struct query_bounds_kernel {
   attention_lengths lengths{};
   index_t samples{}, heads{}, queries{}, keys{};
   int queries_of_tile{};
-  range_bounds* bounds{};  // [rows, tiles]
+  range_bounds* bounds{};  // [samples or samples * heads, tiles]
 
   SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_of_tile); }
   SLICESORT_HD index_t rows() const { return has_for_head<Mask> ? samples * heads : samples; }
@@ -71,11 +71,11 @@ struct query_bounds_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    index_t const number = block.index() * block.size() + block.rank();
-    if (number >= rows() * tiles()) return;
-    index_t const row = number / tiles(), first = number % tiles() * queries_of_tile;
-    index_t const sample = has_for_head<Mask> ? row / heads : row;
-    head_index const head{sample, has_for_head<Mask> ? row % heads : 0};
+    index_t const index = block.index() * block.size() + block.rank();
+    if (index >= rows() * tiles()) return;
+    index_t const mask_row = index / tiles(), first = index % tiles() * queries_of_tile;
+    index_t const sample = has_for_head<Mask> ? mask_row / heads : mask_row;
+    head_index const head{sample, has_for_head<Mask> ? mask_row % heads : 0};
     auto const& head_mask = mask_of(mask, head);
     index_t const valid_keys = valid_rows(lengths.keys, sample, keys);
     index_t end = valid_rows(lengths.queries, sample, queries);
@@ -83,7 +83,7 @@ struct query_bounds_kernel {
     range_bounds tile_bounds = range_bounds::empty(valid_keys);
     for (index_t i = first; i < end; ++i)
       tile_bounds.add(range_of_keys(head_mask, i, valid_keys), valid_keys);
-    bounds[number] = tile_bounds;
+    bounds[index] = tile_bounds;
   }
 };
 

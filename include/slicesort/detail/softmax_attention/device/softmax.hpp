@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic from scores to weights.
+// Conversion of scores to weights.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -9,8 +9,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Tile widths in channels. The wide one, for 16-bit types, has no registers for a second chunk of
-// channels, so longer heads take narrow tiles.
+// Tile widths in channels. The wide tile, for 16-bit types, has no registers for a second chunk of
+// channels, so heads with more channels use narrow tiles.
 inline constexpr int narrow_tile = 64, wide_tile = 128;
 template <int Width>
 SLICESORT_HD constexpr int chunks_of(index_t channels) {
@@ -35,15 +35,15 @@ SLICESORT_HD_INLINE A exp_of(Block& block, A x, A factor) {
     return exp_at_most_one(block, x * factor);
 }
 
-// Statistics of a query: maximum score, inverse sum of exponentials (0 for a query without keys or
-// past the length), and delta = <dy, y>.
+// Statistics of a query: maximum score, inverse sum of exponentials, and delta = <dy, y>. The
+// inverse sum is 0 for queries without keys or past the length.
 template <class A>
 struct alignas(16) query_stats {
   A max, inv_sum, delta, unused;
 };
 
-// Weight and gradient of a score, product * score_scale. Clamps the score to the saved maximum,
-// which rounding might exceed.
+// Weight and gradient of the score product * score_scale. Clamps the score to the saved maximum,
+// which it may exceed due to rounding.
 template <class T>
 struct weight_and_dscore {
   using A = accumulator_t<T>;

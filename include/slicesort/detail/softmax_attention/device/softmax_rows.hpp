@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of materialized attention's map: softmax, dropout, and their gradients. A warp takes a row.
+// Row kernels of materialized attention: softmax, dropout, and their gradients. Each warp computes
+// one row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -21,7 +22,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows of the maps of some heads of a sample, and their division among warps.
+// Rows of the maps of several heads of a sample, and their distribution among warps.
 struct map_rows {
   index_t sample, first_head, heads, queries, keys, heads_of_sample;
 
@@ -42,7 +43,7 @@ struct map_rows {
   }
 };
 
-// Keep mask of a row.
+// Dropout mask of a row.
 class keep_row {
  public:
   SLICESORT_HD keep_row(dropout_config const& drop, map_rows const& rows, index_t head, index_t row)
@@ -66,9 +67,9 @@ struct softmax_rows_kernel {
   Mask mask;
   A scale{};
   map_rows rows{};
-  A const* products{};  // [heads, queries, keys]; may be the memory of the weights
+  A const* products{};  // [heads, queries, keys]; may alias the weights
   head_matrices<T> weights{};
-  T* dropped{};  // [heads, queries, keys]: weights after dropout, if any; may be `products`
+  T* dropped{};  // [heads, queries, keys]: weights after dropout, if any; may alias `products`
   dropout_config drop{};
   tensor4<T const> bias{};
   attention_lengths lengths{};
@@ -78,7 +79,8 @@ struct softmax_rows_kernel {
     map_rows::position const pos = rows.position_of(block.index(), block.rank());
     int const lane = block.rank() % 32;
     constexpr A masked = least_score<A>;
-    bool const valid = pos.inside && pos.row < valid_rows(lengths.queries, rows.sample, rows.queries);
+    bool const valid =
+        pos.inside && pos.row < valid_rows(lengths.queries, rows.sample, rows.queries);
     index_t const keys = valid_rows(lengths.keys, rows.sample, rows.keys);
     auto const& head_mask = mask_of(mask, head_index{rows.sample, rows.first_head + pos.head});
     key_range const range = valid ? range_of_keys(head_mask, pos.row, keys) : key_range{0, 0};
@@ -109,7 +111,7 @@ struct softmax_rows_kernel {
     sum = block.template reduce<32>(sum * exp_of<T>(block, max - base, factor),
                                     [](A a, A b) { return a + b; });
     if (!pos.inside) return;
-    A const inv_sum = sum > A(0) ? A(1) / sum : sum - sum;  // 0, or NaN
+    A const inv_sum = sum > A(0) ? A(1) / sum : sum - sum;  // 0, or NaN if the sum is NaN
     keep_row const keep(drop, rows, pos.head, pos.row);
     for (index_t key = lane; key < rows.keys; key += 32) {
       A const score = score_of(key);
@@ -144,7 +146,7 @@ struct drop_rows_kernel {
   }
 };
 
-// Score gradients, computed from those of weights.
+// Computes the gradients of scores from those of the weights.
 template <class T>
 struct dscore_map {
   using A = accumulator_t<T>;
@@ -152,7 +154,7 @@ struct dscore_map {
   map_rows rows{};
   head_matrices<T const> weights{};
   A const* dweights{};            // [heads, queries, keys]
-  query_stats<A> const* stats{};  // from the first of the heads on
+  query_stats<A> const* stats{};  // from the first head of the chunk on
   dropout_config drop{};
 
   class row_view {
@@ -164,7 +166,7 @@ struct dscore_map {
           delta_(map.stats[head * map.rows.queries + row].delta),
           head_(head),
           row_(row) {}
-    // Elements of weight 0 may be past a length and hold garbage.
+    // A key of weight 0 may be past a length, with an uninitialized gradient.
     SLICESORT_HD A operator()(index_t key) const {
       A const weight = static_cast<A>(weights_[key * map_.weights.column_stride]);
       if (weight == A(0)) return A(0);
@@ -191,7 +193,7 @@ struct dscore_rows_kernel {
   using A = accumulator_t<T>;
 
   dscore_map<T> map{};
-  T* dscores{};  // [heads, queries, keys]; may be the memory of dweights
+  T* dscores{};  // [heads, queries, keys]; may alias dweights
   tensor4<T> dbias{};
   grad_mode mode{};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads rows of a head into tiles in shared memory (device/warp_mma.hpp), and stores sums from
+// Loads rows of a head to tiles in shared memory (device/warp_mma.hpp), and stores sums from
 // registers to tensors.
 #pragma once
 
@@ -18,25 +18,25 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Launches a kernel, unless it has no work.
+// Launches a kernel unless it has no work.
 template <class Grid, class Kernel>
 void launch(Grid const& grid, Kernel const& kernel, int threads = Kernel::max_threads) {
   if (kernel.blocks() > 0) grid.run(kernel, kernel.blocks(), threads);
 }
 
-// Rows and channels of a block, from `first` and `channel` on, with the sample's valid queries and
-// keys. In shared memory, because registers hold sums.
+// Rows from `first` and channels from `channel` on that a block computes, and the valid queries and
+// keys of its sample. Kept in shared memory, because the sums occupy the registers.
 struct attention_task {
   head_index head;
   index_t first, channel, queries, keys;
 };
 
-// Rows of a head. Those from `rows` on count as 0 and are not read.
+// Rows of a head. Rows from `rows` on are treated as 0 and not read.
 template <class T>
 struct head_rows {
   T const* data;
   index_t stride, channel_stride, rows, channels;
-  bool in_pieces;  // rows are 16-byte aligned and contiguous
+  bool in_pieces;  // true if rows are 16-byte aligned and contiguous
 
   SLICESORT_HD head_rows(tensor4<T const> t, head_index head, index_t valid)
       : data(t.data()),
@@ -51,8 +51,8 @@ struct head_rows {
   }
 };
 
-// Starts to load `count` rows from `row` on, `Width` channels from `channel` on. They arrive by
-// await_copies() and sync().
+// Starts to load `count` rows from `row` on, `Width` channels each from `channel` on. They are
+// complete after await_copies() and sync().
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
                                          head_rows<T> const& source, index_t row, int count,
@@ -61,7 +61,8 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
   using tile = piece_tile<T, Width>;
   constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
   static_assert(pieces <= 32, "a thread stays with a piece's place in its row");
-  int const rank = Block::opaque(block.rank());  // keeps nothing in registers from call to call
+  int const rank =
+      Block::opaque(block.rank());  // opaque, so that no addresses stay in registers between calls
   int const k = rank % pieces, step = block.size() / pieces;
   index_t const first = channel + k * elements;
   index_t const remaining = from.channels - first;
@@ -95,7 +96,7 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
   }
 }
 
-// Starts to load a tile of each of several tensors.
+// Starts to load one tile from each of several tensors.
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_rows<T> const* from,
                                           int tensors, index_t row, int count, index_t channel) {
@@ -105,8 +106,8 @@ SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_
                            count, channel);
 }
 
-// Destination of result rows. Rows from `valid` to `total` become 0, or stay unchanged if gradients
-// accumulate.
+// Destination of result rows. Rows from `valid` to `total` are set to 0, or left unchanged when
+// accumulating.
 template <class T>
 struct head_results {
   T* data;
@@ -127,7 +128,7 @@ struct head_results {
 };
 
 // Stores 16 rows of each warp's sums, sums(i, ..), at rows row + 16 * spread * warp. Requires
-// `staging` for 16 x Width numbers per warp, which no thread reads any more.
+// `staging` for 16 x Width elements per warp, which no thread reads any more.
 template <int Width, class Block, class A, class T, int Rows>
 SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
                                     register_tile<A, Rows, Width / 8> const& sums, int i,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention backward on host threads. A task is a head: its tiles of queries pass over
-// all keys and recompute the weights. Key gradients are summed in order of the queries, so they do
-// not depend on the tiling. With a sparse mask, some tiles of queries share gathered keys.
+// Streaming attention backward on host threads. A task computes one head: each query tile passes
+// over all keys and recomputes the weights. Key gradients are summed in query order, so they do not
+// depend on the tiling. With a sparse mask, several query tiles share gathered keys.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -28,9 +28,9 @@ SLICESORT_DETAIL_BEGIN
 template <class A>
 struct attention_backward_workspace {
   attention_backward_scratch<A> scratch;
-  attention_query_tile<A> tiles[gathering_tiles];  // only one without gathering
-  attention_kv_rows<A> kv;                         // sums of the head
-  A *dkeys, *dvalues;                              // of the head
+  attention_query_tile<A> tiles[gathering_tiles];  // without gathering, only the first is used
+  attention_kv_rows<A> kv;  // key and value rows of the head, with their gradient sums
+  A *dkeys, *dvalues;       // gradient sums of the head
   gathered_keys* gathered;
 
   attention_backward_workspace(arena& memory, attention_shape s, bool sparse)
@@ -84,7 +84,7 @@ class attention_backward_task {
   void process_tile(attention_kv_rows<A> const& kv, index_t query, int count) const {
     attention_query_tile<A> const& tile = memory_.tiles[0];
     steps_.begin(tile, query, count);
-    index_t done = 0;  // dbias of earlier keys is written
+    index_t dbias_end = 0;  // dbias is complete up to this key
     for (index_t key = tile.ranges->hull.first / attention_keys * attention_keys;
          key < tile.ranges->hull.last; key += attention_keys) {
       key_range const visible =
@@ -94,12 +94,12 @@ class attention_backward_task {
       steps_.compute_scores(tile, kv, query, count, visible);
       steps_.compute_dscores(tile, kv, {}, visible.first, keys,
                              steps_.keep_mask(query, visible.first, keys));
-      steps_.clear_dbias(query, count, done, visible.first);
+      steps_.clear_dbias(query, count, dbias_end, visible.first);
       steps_.store_dbias(query, {0, count}, 0, visible.first, keys);
       steps_.add_gradients(tile, kv, {}, count, visible.first, keys);
-      done = visible.last;
+      dbias_end = visible.last;
     }
-    steps_.clear_dbias(query, count, done, steps_.shape().keys);
+    steps_.clear_dbias(query, count, dbias_end, steps_.shape().keys);
     steps_.store_dq(tile, query, count);
   }
 
@@ -109,7 +109,7 @@ class attention_backward_task {
     for (index_t query = 0; query < steps_.head().queries; query += step)
       process_tiles(query, std::min(query + step, steps_.head().queries));
   }
-  // Passes tiles of queries over the keys that they gather together.
+  // Processes query tiles against the keys gathered for them.
   void process_tiles(index_t first, index_t last) const {
     attention_head const& head = steps_.head();
     key_range hull{head.keys, 0};
@@ -156,16 +156,16 @@ class attention_backward_task {
     steps_.load_keys(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
       load_gathered(steps_.io(), steps_.head(), from, gathered, to, pitch);
     });
-    // Resumes the sums of these keys.
+    // Restores the gradient sums of these keys.
     index_t const q = steps_.key_pitch(), v = steps_.value_pitch();
     gathered.for_each_interval([&](int first, int rows) {
       index_t const key = gathered.keys[first];
       std::copy_n(memory_.dkeys + key * q, rows * q, kv.dkeys + first * q);
       std::copy_n(memory_.dvalues + key * v, rows * v, kv.dvalues + first * v);
     });
-    index_t const beyond = kv.rows - gathered.count;
-    std::fill_n(kv.dkeys + gathered.count * q, beyond * q, A(0));
-    std::fill_n(kv.dvalues + gathered.count * v, beyond * v, A(0));
+    index_t const padding_rows = kv.rows - gathered.count;
+    std::fill_n(kv.dkeys + gathered.count * q, padding_rows * q, A(0));
+    std::fill_n(kv.dvalues + gathered.count * v, padding_rows * v, A(0));
   }
   void store_sums(attention_kv_rows<A> const& kv, gathered_keys const& gathered) const {
     index_t const q = steps_.key_pitch(), v = steps_.value_pitch();
@@ -179,7 +179,7 @@ class attention_backward_task {
     std::fill_n(memory_.dkeys, rows * steps_.key_pitch(), A(0));
     std::fill_n(memory_.dvalues, rows * steps_.value_pitch(), A(0));
   }
-  // Calls f(tile, first_query, count) for the tiles of a range of queries.
+  // Calls f(tile, first_query, count) for each tile of a range of queries.
   template <class F>
   void for_each_tile(index_t first, index_t last, F const& f) const {
     for (index_t query = first, t = 0; query < last; query += attention_queries, ++t)
@@ -192,7 +192,7 @@ class attention_backward_task {
   attention_backward_steps<T> const steps_;
 };
 
-// Workspace of the pass over the heads.
+// Workspace of the first pass, over the heads.
 template <class T>
 struct streaming_backward_layout {
   using A = accumulator_t<T>;
@@ -204,7 +204,7 @@ struct streaming_backward_layout {
       : distance_sums(take_distance_sums<A>(memory, s)),
         workspaces(memory, exec.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
 };
-// Workspace of the second pass, for a bias that heads or samples share.
+// Workspace of the second pass, for a bias that samples or heads share.
 template <class T>
 struct shared_bias_layout {
   index_t tasks;
@@ -223,7 +223,7 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
   bool const sparse = config.mask.sparse();
   if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const kernels(exec.instructions, config.multiply);
-  arena memory(w), after(w);
+  arena memory(w), second_pass_memory(w);
   streaming_backward_layout<T> const layout(memory, exec, s, sparse);
   auto task_out = out;
   if (s.dbias.form != bias_gradient::per_pair) task_out.grads.dbias = {};
@@ -236,7 +236,7 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
     });
   if (s.dbias.form == bias_gradient::relative)
     add_up_distances(exec, row_access<T>(kernels), s, layout.distance_sums, dbias, out.mode);
-  shared_bias_layout<T> const shared(after, exec, s, sparse);
+  shared_bias_layout<T> const shared(second_pass_memory, exec, s, sparse);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
     index_t const tiles = tiles_of_queries(s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of backward on a tile of queries and some keys: recompute the weights, add to gradients.
+// Steps of backward for a query tile and a block of keys: recompute the weights, accumulate the
+// gradients.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -20,13 +21,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Tensors that only backward has.
+// Tensors that only backward uses.
 template <class T>
 struct attention_backward_tensors {
   tensor4<T const> dy, y;
   attention_gradients<T> grads;
   grad_mode mode;
-  // [batch, heads, queries + keys - 1]: sums of dscores by query - key + keys - 1; null: unused.
+  // [batch, heads, queries + keys - 1]: sums of dS, indexed by query - key + keys - 1. May be null.
   accumulator_t<T>* distance_sums = nullptr;
 
   bool needs_dscores() const {
@@ -36,7 +37,7 @@ struct attention_backward_tensors {
   bool needs_heads() const { return needs_dscores() || grads.dv.data() != nullptr; }
 };
 
-// Operands and sums of a tile of queries.
+// Operands and gradient sums of a query tile.
 template <class A>
 struct attention_query_tile {
   A *queries, *dy;                        // [lane][channel]
@@ -57,12 +58,12 @@ struct attention_query_tile {
   }
 };
 
-// Packed keys and values, and sums of their gradients: [key][channel].
+// Packed keys and values, and the sums of their gradients: [key][channel].
 template <class A>
 struct attention_kv_rows {
   A *keys, *values, *dkeys, *dvalues;
   index_t rows;       // a multiple of product_rows
-  index_t first = 0;  // key of row 0, if keys are consecutive
+  index_t first = 0;  // key index of row 0, if the keys are consecutive
 
   attention_kv_rows() = default;
   attention_kv_rows(arena& memory, attention_shape shape, index_t max_rows) {
@@ -124,11 +125,11 @@ class attention_backward_steps {
   template <class Load>
   void load_keys(kv_rows const& kv, Load const& load) const {
     index_t const q = key_pitch(), v = value_pitch();
-    A* const numbers = kernels_.native() ? kv.dkeys : kv.keys;
-    load(in_.k, numbers, q);
+    A* const unpacked_keys = kernels_.native() ? kv.dkeys : kv.keys;
+    load(in_.k, unpacked_keys, q);
     if (kernels_.native()) {
-      kernels_.pair_columns(numbers, kv.rows * q, kv.keys);
-      kernels_.pair_rows(numbers, q, kv.rows, keys_for_sums(kv));
+      kernels_.pair_columns(unpacked_keys, kv.rows * q, kv.keys);
+      kernels_.pair_rows(unpacked_keys, q, kv.rows, keys_for_sums(kv));
     }
     load(in_.v, kv.values, v);
     kernels_.pack_columns(kv.values, kv.rows * v);
@@ -158,7 +159,7 @@ class attention_backward_steps {
     tile.ranges->evaluate(config_.mask, head_, query, count);
   }
 
-  // Computes scores against consecutive keys, or a segment of gathered keys.
+  // Computes the scores for consecutive keys or for a segment of gathered keys.
   void compute_scores(query_tile const& tile, kv_rows const& kv, index_t query, int count,
                       key_range visible) const {
     index_t const q = kernels_.words(key_pitch());
@@ -187,7 +188,7 @@ class attention_backward_steps {
                                      gathered.keys + segment.first, segment.keys);
   }
 
-  // Turns scores into P, and computes dS = P * (dP - D). Dropped weights of P become 0.
+  // Turns scores into P and computes dS = P * (dP - D). Sets dropped weights of P to 0.
   void compute_dscores(query_tile const& tile, kv_rows const& kv, lane_range lanes, index_t first,
                        int keys, std::uint64_t const* keep) const {
     index_t const v = kernels_.words(value_pitch());
@@ -220,7 +221,7 @@ class attention_backward_steps {
     A *const weights = scratch_.scores.scores, *dscores_for_sums = scratch_.products;
     if (kernels_.native()) {  // segments span all lanes
       kernels_.pair_columns(weights, index_t{rows} * pitch, weights);
-      dscores_for_sums = weights + rows * words;  // in the free second half of the tile
+      dscores_for_sums = weights + rows * words;  // second half of the tile, which is free
       kernels_.pair_rows(scratch_.products, pitch, keys, dscores_for_sums);
       kernels_.pair_columns(scratch_.products, index_t{rows} * pitch, scratch_.products);
     }
@@ -255,25 +256,25 @@ class attention_backward_steps {
                            key_pitch());
     io_.store(scratch_.rows, key_pitch(), head_, out_.grads.dq, query, count, out_.mode);
   }
-  // Stores or sums dS for keys first, first + 1, ..: rows of dS from `row` on.
+  // Stores or accumulates dS for `keys` keys from `first` on. Its rows in the tile begin at `row`.
   void store_dbias(index_t query, lane_range lanes, int row, index_t first, index_t keys) const {
     if (out_.distance_sums != nullptr)
       add_dscores(lanes, row, static_cast<int>(keys),
                   distance_sums() + query - first + shape_.keys - 1, -1);
     if (out_.grads.dbias.data() == nullptr) return;
-    A of_query[attention_keys];
+    A query_dscores[attention_keys];
     index_t const step = out_.grads.dbias.strides().channels;
     A const* const dscores = scratch_.products + row * attention_queries;
     for (int i = lanes.first; i < lanes.last; ++i) {
-      for (index_t j = 0; j < keys; ++j) of_query[j] = dscores[j * attention_queries + i];
-      io_.store(of_query, 0, 1, keys, head_.at(out_.grads.dbias, query + i) + first * step, 0, step,
-                out_.mode);
+      for (index_t j = 0; j < keys; ++j) query_dscores[j] = dscores[j * attention_queries + i];
+      io_.store(query_dscores, 0, 1, keys, head_.at(out_.grads.dbias, query + i) + first * step, 0,
+                step, out_.mode);
     }
   }
   void clear_distance_sums() const {
     if (out_.distance_sums != nullptr) std::fill_n(distance_sums(), shape_.distances(), A(0));
   }
-  // Adds rows of dS to rows (or diagonals, with pitch -1) of `out`.
+  // Adds rows of dS to rows of `out`, or to its diagonals if pitch is -1.
   void add_dscores(lane_range lanes, int row, int rows, A* out, index_t pitch) const {
     kernels_.add_rows({scratch_.products + row * attention_queries, rows, out, pitch, lanes});
   }
@@ -284,18 +285,18 @@ class attention_backward_steps {
       for (index_t j = first; j < last; ++j)
         head_.at(dbias, query + i)[j * dbias.strides().channels] = T(0.0F);
   }
-  // Stores the sums of key gradients, and zeros past the lengths.
+  // Stores the key gradients, and zeros past the lengths.
   void finish(A* dkeys, A* dvalues) const {
     if (out_.grads.dk.data() != nullptr) {
-      index_t const numbers = padded_rows(head_.keys) * key_pitch();
-      for (index_t i = 0; i < numbers; ++i) dkeys[i] *= scratch_.scale[0];
+      index_t const elements = padded_rows(head_.keys) * key_pitch();
+      for (index_t i = 0; i < elements; ++i) dkeys[i] *= scratch_.scale[0];
       io_.store(dkeys, key_pitch(), head_, out_.grads.dk, 0, head_.keys, out_.mode);
     }
     if (out_.grads.dv.data() != nullptr) {
       if (config_.drop.drops()) {
         auto const scale = static_cast<A>(config_.drop.scale);
-        index_t const numbers = padded_rows(head_.keys) * value_pitch();
-        for (index_t i = 0; i < numbers; ++i) dvalues[i] *= scale;
+        index_t const elements = padded_rows(head_.keys) * value_pitch();
+        for (index_t i = 0; i < elements; ++i) dvalues[i] *= scale;
       }
       io_.store(dvalues, value_pitch(), head_, out_.grads.dv, 0, head_.keys, out_.mode);
     }
@@ -308,7 +309,7 @@ class attention_backward_steps {
  private:
   A* distance_sums() const { return out_.distance_sums + head_.pair * shape_.distances(); }
   // Keys packed for products over keys; kv.keys are packed for products over channels. Exact
-  // products share one buffer, pairs of bfloat16 take half of it each.
+  // products use the same buffer for both; bfloat16 pairs use half of it for each.
   A* keys_for_sums(kv_rows const& kv) const {
     return kernels_.native() ? kv.keys + kv.rows * kernels_.words(key_pitch()) : kv.keys;
   }

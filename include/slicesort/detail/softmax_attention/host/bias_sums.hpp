@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums for the gradient of a bias that is relative or shared, in the accumulator's type: by sample,
-// then head, then query, rounded once. No map of all pairs is stored.
+// Gradient sums of a relative or shared bias. They are accumulated in the accumulator type in the
+// order sample, head, query, and rounded once. The score gradients of all pairs are never stored at
+// once.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -16,7 +17,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Calls f(sample * heads + head) for the pairs that group `group` of dbias sums, in order.
+// Calls f(sample * heads + head), in order, for each head that contributes to group `group` of
+// dbias.
 template <class F>
 void for_each_pair_of_group(attention_shape const& shape, index_t group, F const& f) {
   auto const pairs = shape.dbias.group_of(group, shape.batch, shape.heads);
@@ -29,14 +31,14 @@ T* row_of_group(tensor4<T> dbias, attention_shape const& shape, index_t group, i
          group % shape.dbias.heads * strides.heads + row * strides.length;
 }
 
-// [batch * heads][query - key + keys - 1], if dbias is relative.
+// [batch * heads][query - key + keys - 1]; used if dbias is relative.
 template <class A>
 A* take_distance_sums(arena& memory, attention_shape const& shape) {
   bool const unused = shape.dbias.form != bias_gradient::relative || shape.empty();
   return memory.take<A>(unused ? amount(0) : amount(shape.batch) * shape.heads * shape.distances());
 }
 
-// Adds the sums of heads to a relative dbias.
+// Adds the per-head sums to a relative dbias.
 template <class T, class A>
 void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_shape const& shape,
                       A const* sums, tensor4<T> dbias, grad_mode mode) {
@@ -49,7 +51,7 @@ void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_
     A total[chunk] = {};
     for_each_pair_of_group(shape, group, [&](index_t pair) {
       A const* const last =
-          sums + pair * distances + distances - 1 - first;  // in order of falling distance
+          sums + pair * distances + distances - 1 - first;  // by descending distance
       for (index_t n = 0; n < count; ++n) total[n] += last[-n];
     });
     io.store(total, 0, 1, count, row_of_group(dbias, shape, group, 0) + first * step, 0, step,
@@ -57,7 +59,7 @@ void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_
   });
 }
 
-// Stores the sums of a call without pairs.
+// Stores dbias for a call without samples or heads.
 template <class T>
 void clear_sums(tensor4<T> dbias, grad_mode mode) {
   extents4 const e = dbias.extents();
@@ -68,11 +70,11 @@ void clear_sums(tensor4<T> dbias, grad_mode mode) {
         for (index_t c = 0; c < e.channels; ++c) dbias(b, h, i, c) = T(0.0F);
 }
 
-// Sums of a tile of queries over a group, [key][lane].
+// Sums of a query tile over a group, [key][lane].
 template <class A>
 struct shared_sums {
   A* sums;
-  int queries = 0;  // maxima over the heads so far
+  int queries = 0;  // largest number of valid queries of the heads so far
   index_t keys = 0;
 
   shared_sums(arena& memory, attention_shape const& shape)
@@ -85,7 +87,7 @@ struct shared_sums {
   void extend(int valid_queries, index_t valid_keys) {
     queries = std::max(queries, valid_queries), keys = std::max(keys, valid_keys);
   }
-  // Stores the sums in rows from `query` on, with 0 for pairs outside every head's lengths.
+  // Stores the sums from row `query` on, and 0 for pairs past the lengths of every head.
   template <class T>
   void store(row_access<T> const& io, attention_shape const& shape, index_t group, index_t query,
              tensor4<T> dbias, grad_mode mode) const {
@@ -106,7 +108,7 @@ struct shared_sums {
   }
 };
 
-// A task of the pass over shared biases is a tile of queries.
+// Number of query tiles. Each is one task of the pass over a shared bias.
 constexpr index_t tiles_of_queries(attention_shape const& shape) {
   return (shape.queries + attention_queries - 1) / attention_queries;
 }

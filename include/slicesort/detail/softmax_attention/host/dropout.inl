@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keep mask of dropout (../dropout.hpp) for a tile. Included once per instruction set.
+// Dropout keep mask of a tile (see ../dropout.hpp). Included once per instruction set.
 
 struct keep_mask {
   static constexpr int count = vector_bytes / 8, vectors = attention_queries / count;
@@ -17,8 +17,8 @@ struct keep_mask {
       }
       counters[g] = load_lanes<V>(first), bit[g] = load_lanes<V>(lane_bit);
     }
-    // Values have 32 bits, so a signed comparison is exact; it is also cheaper.
-    signed_lanes const below =
+    // Hashes have 32 bits, so a signed comparison is exact. It is also cheaper.
+    signed_lanes const last_dropped =
         broadcast<signed_lanes>(static_cast<std::int64_t>(call.threshold) - 1);
     for (int j = 0; j < call.rows; ++j) {
       index_t const key = call.keys != nullptr ? call.keys[j] : call.key + j;
@@ -26,8 +26,8 @@ struct keep_mask {
       V keep{};
       for (int g = 0; g < vectors; ++g) {
         V const hash = hash_of(counters[g] + row);
-        signed_lanes const above = greater(load_lanes<signed_lanes>(&hash), below);
-        keep = keep | (load_lanes<V>(&above) & bit[g]);
+        signed_lanes const kept_lanes = greater(load_lanes<signed_lanes>(&hash), last_dropped);
+        keep = keep | (load_lanes<V>(&kept_lanes) & bit[g]);
       }
       std::uint64_t lane_bits[count], bits = 0;
       store_lanes(lane_bits, keep);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention forward on host threads. A task is some tiles of queries of a head, which
-// pass over the keys tile by tile with an online softmax. With a sparse mask they gather the keys.
+// Streaming attention forward on host threads. A task computes several query tiles of a head, which
+// pass over the keys tile by tile with an online softmax. With a sparse mask, the tiles share
+// gathered keys.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -26,8 +27,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Division of a head's queries into tasks, which changes no result. The tiles of a task share
-// loaded keys.
+// Division of a head's queries into tasks; does not affect the results. The query tiles of a task
+// share loaded keys.
 struct attention_tasks {
   index_t tiles_per_head, tiles_per_task, tasks_per_head;
 
@@ -44,23 +45,23 @@ struct attention_tasks {
       tasks_per_head = (tiles_per_head + tiles_per_task - 1) / tiles_per_task;
       return;
     }
-    // Queries and sums of a task's tiles stay in a cache of two megabytes.
+    // The queries and sums of a task must fit in a 2 MB cache.
     amount const bytes =
         (amount(shape.channels) + padded_columns(shape.values) + 1) * attention_queries * element;
     std::size_t const limit =
         std::clamp<std::size_t>((std::size_t{1} << 20) / bytes.number(), 1, 24);
-    // At least two tasks per thread, if there are enough tiles.
-    std::size_t const fair =
+    // Creates at least two tasks per thread if there are enough tiles.
+    std::size_t const tiles_for_balance =
         threads > 1
             ? (amount(shape.batch) * shape.heads * head_tiles).number() / (2 * std::size_t{threads})
             : head_tiles;
-    tiles_per_task =
-        static_cast<index_t>(std::clamp<std::size_t>(std::min(fair, head_tiles), 1, limit));
+    tiles_per_task = static_cast<index_t>(
+        std::clamp<std::size_t>(std::min(tiles_for_balance, head_tiles), 1, limit));
     tasks_per_head = (tiles_per_head + tiles_per_task - 1) / tiles_per_task;
   }
 };
 
-// Workspace of a thread: the tiles of queries of a task, and one tile of keys.
+// Per-thread workspace: the query tiles of a task, and one key tile.
 template <class A>
 struct attention_forward_workspace {
   attention_ranges* ranges;
@@ -102,7 +103,7 @@ class attention_forward_task {
         head_(config.lengths, shape_, pair),
         io_(kernels) {}
 
-  // Computes y and the state of tiles [first_tile, first_tile + tiles).
+  // Computes y and the state of query tiles [first_tile, first_tile + tiles).
   void run(attention_forward_workspace<A> const& memory, index_t first_tile, index_t tiles,
            tensor4<T> y, tensor4<A> state) const {
     key_range hull{head_.keys, 0};
@@ -144,7 +145,7 @@ class attention_forward_task {
   }
 
  private:
-  // Passes over the visible keys of a sparse mask, gathered once for all tiles.
+  // Passes over the visible keys of a sparse mask, which are gathered once for all tiles.
   void add_gathered(attention_forward_workspace<A> const& memory, index_t first_tile, index_t tiles,
                     key_range hull) const {
     gathered_keys& gathered = *memory.gathered;
@@ -204,7 +205,7 @@ class attention_forward_task {
     kernels_.pack_columns(memory.keys, padded_rows(keys) * key_pitch());
     kernels_.pack_rows(memory.values, value_pitch(), keys);
   }
-  // Turns scores into weights, and adds the values from row `first` on, weighted.
+  // Turns scores into weights and adds the weighted values from row `first` on.
   void add_values(attention_forward_workspace<A> const& memory, index_t tile, lane_range lanes,
                   index_t first, int keys, std::uint64_t const* keep) const {
     online_softmax_call<A> step{memory.scores.scores, keys,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys gathered for a sparse mask. Several tiles of queries share a tile of gathered keys; each
-// then computes only the segments (groups of lanes, blocks of rows) in which it sees any. The mask
-// alone decides the segments, so results depend on no thread count or instruction set.
+// Keys gathered for a sparse mask. Several query tiles share a tile of gathered keys. Each query
+// tile computes only the segments (groups of lanes, blocks of rows) that contain visible pairs. The
+// segments depend only on the mask, so results do not depend on the thread count or the instruction
+// set.
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
@@ -14,11 +15,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Tiles of queries that share gathered keys: 384 queries, whole blocks of 64 and 128. More tiles
-// amortize the gather.
+// Query tiles that share gathered keys: 384 queries, a multiple of 64 and 128. More tiles amortize
+// the gather.
 inline constexpr int gathering_tiles = 8;
 
-// Rows [first, first + keys) of the gathered keys, for some lanes.
+// Rows [first, first + keys) of the gathered keys, for a range of lanes.
 struct gathered_segment {
   lane_range lanes;
   int first, keys;
@@ -26,7 +27,7 @@ struct gathered_segment {
 
 struct gathered_keys {
   int count;
-  pair_range rest;               // not searched yet
+  pair_range rest;               // pairs not searched yet
   index_t keys[attention_keys];  // ascending
   std::uint64_t
       pairs[attention_keys];  // bit i of pairs[j]: query i of the current tile sees keys[j]
@@ -46,7 +47,7 @@ struct gathered_keys {
       f(first, last - first);
     }
   }
-  // Calls f(first_row, rows) for the runs within a segment.
+  // Calls f(first_row, rows) for the consecutive runs within a segment.
   template <class F>
   void for_each_interval_in(gathered_segment const& segment, F const& f) const {
     for_each_interval([&](int first, int rows) {
@@ -115,7 +116,7 @@ struct gathered_keys {
     for (; blocks != 0; blocks &= blocks - 1) ++n;
     return n;
   }
-  // True if one wide product is faster than two. The threshold was measured.
+  // True if one wide product is faster than two; the threshold is measured.
   static bool worth_joining(block_set blocks, int groups, block_set next) {
     constexpr int block_cost = 2;
     return size(closed(blocks | next)) * (groups + 1) <=

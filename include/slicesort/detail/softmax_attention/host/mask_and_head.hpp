@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mask and parameters of a call, as host tasks see them. Function pointers stand for the mask, so
-// tasks are compiled once per element type.
+// Mask and parameters of a call for host tasks. The mask is type-erased, so tasks are compiled once
+// per element type.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -20,7 +20,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Queries [query, query + queries) of a head against keys [key, key + keys).
+// Queries [query, query + queries) and keys [key, key + keys) of a head.
 struct attention_pairs {
   index_t query;
   int queries;
@@ -30,18 +30,19 @@ struct attention_pairs {
   pair_range range() const { return {query, query + queries, key, key + keys}; }
 };
 
-// A mask behind function pointers, evaluated for many pairs at once.
+// Type-erased mask. Each function evaluates many pairs at once.
 struct attention_mask {
   void const* self;
-  // Writes the key ranges of queries query, query + 1, ..
-  void (*range)(void const* self, attention_head const&, index_t query, int queries,
+  // Writes the key ranges of `queries` queries from `query` on.
+  void (*range)(void const* mask, attention_head const&, index_t query, int queries,
                 key_range* ranges);
-  // Sets bit i of bits[j] if query + i may see key + j. Null: the ranges decide. Results of sparse
-  // masks include the ranges, those of others do not.
-  void (*allowed)(void const* self, attention_head const&, attention_pairs, std::uint64_t* bits);
-  // Writes up to `max_keys` keys, ascending, that any of the queries sees. Returns their count and
-  // moves rest.first_key past the searched keys. Null: the mask is not sparse.
-  int (*find_keys)(void const* self, attention_head const&, pair_range& rest, int max_keys,
+  // Sets bit i of bits[j] if query + i may see key + j. Null if the key ranges alone decide. Sparse
+  // masks already apply the ranges here; other masks do not.
+  void (*allowed)(void const* mask, attention_head const&, attention_pairs, std::uint64_t* bits);
+  // Writes, in ascending order, up to `max_keys` keys that are visible to any of the queries.
+  // Returns their count and advances rest.first_key past the searched keys. Null if the mask is not
+  // sparse.
+  int (*find_keys)(void const* mask, attention_head const&, pair_range& rest, int max_keys,
                    index_t* keys);
 
   bool sparse() const { return find_keys != nullptr; }
@@ -51,37 +52,37 @@ struct attention_mask {
     static_assert(attention_queries <= 64);
     using HeadMask = head_mask_t<Mask>;
     attention_mask m{&mask, nullptr, nullptr, nullptr};
-    m.range = [](void const* object, attention_head const& head, index_t query, int queries,
+    m.range = [](void const* erased_mask, attention_head const& head, index_t query, int queries,
                  key_range* ranges) {
-      auto const& head_mask = mask_of<Mask>(object, head);
+      auto const& head_mask = mask_of<Mask>(erased_mask, head);
       for (int i = 0; i < queries; ++i) ranges[i] = range_of_keys(head_mask, query + i, head.keys);
     };
     if constexpr (is_sparse<Mask>) {
-      m.allowed = [](void const* object, attention_head const& head, attention_pairs pairs,
+      m.allowed = [](void const* erased_mask, attention_head const& head, attention_pairs pairs,
                      std::uint64_t* bits) {
-        auto const& head_mask = mask_of<Mask>(object, head);
+        auto const& head_mask = mask_of<Mask>(erased_mask, head);
         if constexpr (has_query_bits<HeadMask>) {
-          std::uint64_t const queries = ~bits_from(pairs.queries);
+          std::uint64_t const valid_bits = ~bits_from(pairs.queries);
           for (int j = 0; j < pairs.keys; ++j)
-            bits[j] = head_mask.query_bits(pairs.query, pairs.key + j) & queries;
+            bits[j] = head_mask.query_bits(pairs.query, pairs.key + j) & valid_bits;
         } else {
           std::fill_n(bits, pairs.keys, std::uint64_t{0});
           sparse_pairs<HeadMask>(head_mask, head.keys, pairs, bits).add(pairs.range());
         }
       };
-      m.find_keys = [](void const* object, attention_head const& head, pair_range& rest,
+      m.find_keys = [](void const* erased_mask, attention_head const& head, pair_range& rest,
                        int max_keys, index_t* keys) {
-        return sparse_keys<HeadMask>(mask_of<Mask>(object, head), max_keys, keys).find(rest);
+        return sparse_keys<HeadMask>(mask_of<Mask>(erased_mask, head), max_keys, keys).find(rest);
       };
     } else if constexpr (has_allows<HeadMask>) {
-      m.allowed = [](void const* object, attention_head const& head, attention_pairs pairs,
+      m.allowed = [](void const* erased_mask, attention_head const& head, attention_pairs pairs,
                      std::uint64_t* bits) {
-        auto const& head_mask = mask_of<Mask>(object, head);
+        auto const& head_mask = mask_of<Mask>(erased_mask, head);
         for (int j = 0; j < pairs.keys; ++j) {
-          std::uint64_t row = 0;
+          std::uint64_t query_bits = 0;
           for (int i = 0; i < pairs.queries; ++i)
-            row |= std::uint64_t{allows_key(head_mask, pairs.query + i, pairs.key + j)} << i;
-          bits[j] = row;
+            query_bits |= std::uint64_t{allows_key(head_mask, pairs.query + i, pairs.key + j)} << i;
+          bits[j] = query_bits;
         }
       };
     }
@@ -90,11 +91,11 @@ struct attention_mask {
 
  private:
   template <class Mask>
-  static decltype(auto) mask_of(void const* object, attention_head const& head) {
+  static decltype(auto) mask_of(void const* erased_mask, attention_head const& head) {
     if constexpr (has_for_head<Mask>)
-      return static_cast<Mask const*>(object)->for_head(head.head);
+      return static_cast<Mask const*>(erased_mask)->for_head(head.head);
     else
-      return (void)head, *static_cast<Mask const*>(object);
+      return (void)head, *static_cast<Mask const*>(erased_mask);
   }
 };
 
@@ -120,26 +121,26 @@ struct attention_config {
   }
 };
 
-// Arguments of `compute_keep_mask` for some keys and the tile of queries from `query` on.
+// Arguments of `compute_keep_mask` for a block of keys and the query tile that begins at `query`.
 inline keep_mask_call make_keep_mask_call(attention_config const& config,
                                           attention_head const& head, index_t query, index_t key,
                                           index_t const* keys, int rows, std::uint64_t* bits) {
-  auto const keys_of_head = static_cast<std::uint64_t>(head.all_keys),
-             first = static_cast<std::uint64_t>(query) * keys_of_head + 1;
+  auto const keys_per_head = static_cast<std::uint64_t>(head.all_keys),
+             first = static_cast<std::uint64_t>(query) * keys_per_head + 1;
   keep_mask_call call{};
   call.keep = bits, call.threshold = config.drop.threshold;
   call.keys = keys, call.key = key, call.rows = rows;
   call.counter = {config.drop.seed_of(head.sample, head.head) + counter_step * first,
-                  counter_step * keys_of_head};
+                  counter_step * keys_per_head};
   return call;
 }
 
-// Key ranges of the queries of a tile.
+// Key ranges of the queries in a tile.
 struct attention_ranges {
   key_range query_ranges[attention_queries];
   key_range hull, common;  // union (without gaps) and intersection of the ranges
 
-  // Unused lanes get the full range, so a tile can still count as unmasked.
+  // Gives unused lanes the full range, so that a partial tile can still be unmasked.
   void evaluate(attention_mask const& mask, attention_head const& head, index_t query,
                 int queries) {
     index_t const keys = head.keys;
@@ -154,7 +155,7 @@ struct attention_ranges {
       hull.last = std::max(hull.last, query_ranges[i].last);
     }
   }
-  // Visible keys in [first, last), widened to whole blocks of product_rows counted from `first`.
+  // Visible keys in [first, last), rounded outwards to multiples of product_rows from `first`.
   key_range within(index_t first, index_t last) const {
     index_t const begin = std::max(first, hull.first), end = std::min(last, hull.last);
     if (begin >= end) return {first, first};

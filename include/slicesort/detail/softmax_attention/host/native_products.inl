@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native products of bfloat16: an A holds two neighbors along the depth, and one instruction
-// multiplies and adds both. Only AVX-512 has it. Included once per instruction set, after
-// micro_kernel.inl. The instructions are inline assembly, because their builtins have types that
-// differ between compilers and need a further target.
+// Native bfloat16 products. An A holds two neighbors along k, and one instruction multiplies and
+// accumulates both. Requires AVX-512-BF16. Included once per instruction set, after
+// micro_kernel.inl. Uses inline assembly, because the types of the builtins differ between
+// compilers and the builtins need a further target.
 
 #if SLICESORT_BFLOAT16_PAIRS && SLICESORT_VECTOR_BYTES == 64
-// sum + a * b of both halves, the upper one first. Every sum rounds to nearest and denormals count
-// as 0, whatever the processor's modes.
+// Adds the products of both halves to `sum`, the upper half first. Each addition rounds to nearest
+// and treats denormals as 0, whatever the floating-point modes of the processor.
 struct pair_products {
   using V = vec<float, 16>;
   static SLICESORT_INLINE V add(V const& a, V const& b, V const& sum) {
@@ -20,8 +20,8 @@ struct bfloat16_pairs {
   using V = vec<float, 16>;
   using halves = vec<std::uint16_t, 32>;
 
-  // to[r][c] = (from[2 r][c], from[2 r + 1][c]). A last single row is paired with zeros. `pitch` is
-  // a multiple of 16; `to` may be `from`.
+  // to[r][c] = (from[2 r][c], from[2 r + 1][c]). Pairs an unpaired last row with zeros. `pitch` is
+  // a multiple of 16; `to` may equal `from`.
   static void pack_rows(float const* from, index_t pitch, index_t rows, float* to) {
     for (; rows > 0; rows -= 2, from += 2 * pitch, to += pitch)
       for (index_t c = 0; c < pitch; c += 16) {
@@ -30,7 +30,7 @@ struct bfloat16_pairs {
         store_lanes(to + c, interleaved(rounded(first, second), std::make_index_sequence<32>{}));
       }
   }
-  // to[c] = (from[2 c], from[2 c + 1]). `count` is a multiple of 32; `to` may be `from`.
+  // to[c] = (from[2 c], from[2 c + 1]). `count` is a multiple of 32; `to` may equal `from`.
   static void pack_columns(float const* from, index_t count, float* to) {
     for (; count > 0; count -= 32, from += 32, to += 16)
       store_lanes(to, rounded(load_lanes<V>(from), load_lanes<V>(from + 16)));

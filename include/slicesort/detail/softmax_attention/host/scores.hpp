@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores of a tile, S = scale * Q K^T + bias, masked. Forward and backward share these operations,
-// so the scores from which backward subtracts the saved maximum have the same bits.
+// Masked scores of a tile, S = scale * Q K^T + bias. Forward and backward share this code, so the
+// recomputed scores match the saved maximum bit for bit.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -18,7 +18,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Normalization factor of weights; 0 for a query without keys.
+// Reciprocal of the sum of exponentials; 0 for a query without keys.
 template <class A>
 A inverse_sum(A row_sum) {
   return row_sum == A(0) ? A(0) : A(1) / row_sum;
@@ -32,18 +32,18 @@ class attention_scratch {
   explicit attention_scratch(arena& memory) {
     constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
     scores = memory.take<A>(tile);
-    bias_ = memory.take<A>(tile);  // a relative bias takes lanes + rows of it
+    bias_ = memory.take<A>(tile);  // a relative bias uses lanes + rows elements
     first_ = memory.take<lane_uint<A>>(lanes);
     last_ = memory.take<lane_uint<A>>(lanes);
     allowed_ = memory.take<std::uint64_t>(attention_keys);
   }
 
-  // Arguments of the product of keys [key][channel] and queries [channel][lane], both packed. With
+  // Arguments of the product of packed keys [key][channel] and packed queries [channel][lane]. With
   // a bias, `mask_scores` applies the scale.
   template <class T>
-  product_params<A> product(attention_kernels<T> const& kernels, double scale, tensor4<T const> bias,
-                          lane_range lanes, int rows, A const* keys, index_t pitch,
-                          A const* queries, index_t channels) const {
+  product_params<A> product(attention_kernels<T> const& kernels, double scale,
+                            tensor4<T const> bias, lane_range lanes, int rows, A const* keys,
+                            index_t pitch, A const* queries, index_t channels) const {
     return {{keys, pitch, 1},
             {queries + lanes.first, attention_queries},
             {scores + lanes.first, attention_queries},
@@ -56,11 +56,11 @@ class attention_scratch {
   void mask(attention_kernels<T> const& kernels, attention_config const& config,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
             attention_pairs pairs) const {
-    bool const biased = bias.data() != nullptr;
+    bool const has_bias = bias.data() != nullptr;
     bool const unmasked =
         config.mask.allowed == nullptr && ranges.covers(pairs.key, pairs.key + pairs.keys);
-    if (unmasked && !biased) return;
-    index_t const bias_pitch = biased ? load_bias(head, bias, pairs) : 0;
+    if (unmasked && !has_bias) return;
+    index_t const bias_pitch = has_bias ? load_bias(head, bias, pairs) : 0;
     if (unmasked) return mask_scores(kernels, config, bias_pitch, {}, pairs.keys, nullptr, true);
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
@@ -74,23 +74,24 @@ class attention_scratch {
     mask_scores(kernels, config, bias_pitch, {}, pairs.keys,
                 config.mask.allowed != nullptr ? allowed_ : nullptr);
   }
-  // The same for a segment of gathered keys.
+  // Masks a segment of gathered keys likewise.
   template <class T>
   void mask(attention_kernels<T> const& kernels, attention_config const& config,
             gathered_keys const& gathered, gathered_segment segment, attention_head const& head,
             tensor4<T const> bias, index_t query, int queries) const {
-    bool const biased = bias.data() != nullptr, unmasked = gathered.all_visible(segment, queries);
-    if (unmasked && !biased) return;
-    if (biased)
+    bool const has_bias = bias.data() != nullptr, unmasked = gathered.all_visible(segment, queries);
+    if (unmasked && !has_bias) return;
+    if (has_bias)
       load_bias(head, bias, segment.lanes, query, queries, segment.keys,
                 [&](int j) { return gathered.keys[segment.first + j]; });
     std::fill_n(first_, attention_queries, lane_uint<A>(0));
     std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(segment.keys));
-    mask_scores(kernels, config, biased ? attention_queries : 0, segment.lanes, segment.keys,
+    mask_scores(kernels, config, has_bias ? attention_queries : 0, segment.lanes, segment.keys,
                 gathered.pairs + segment.first, unmasked);
   }
 
-  // Keep mask of dropout for the keys `key`, `key + 1`, .., or `keys`; null if nothing is dropped.
+  // Dropout mask of the keys `keys`, or of consecutive keys from `key` on if `keys` is null.
+  // Returns null without dropout.
   template <class T>
   std::uint64_t const* keep_mask(attention_kernels<T> const& kernels,
                                  attention_config const& config, attention_head const& head,
@@ -127,14 +128,14 @@ class attention_scratch {
                 [&](int j) { return pairs.key + j; });
       return attention_queries;
     }
-    // Numbers from the last key of the first query to the first key of the last query.
+    // Spans the last key of the first query to the first key of the last query.
     T const* const last = head.at(bias, pairs.query) + (pairs.key + pairs.keys - 1) * s.channels;
-    int const numbers = pairs.keys + pairs.queries - 1;
-    for (int n = 0; n < numbers; ++n) bias_[n] = static_cast<A>(last[-n * s.channels]);
-    std::fill(bias_ + numbers, bias_ + pairs.keys + attention_queries - 1, A(0));
+    int const count = pairs.keys + pairs.queries - 1;
+    for (int n = 0; n < count; ++n) bias_[n] = static_cast<A>(last[-n * s.channels]);
+    std::fill(bias_ + count, bias_ + pairs.keys + attention_queries - 1, A(0));
     return -1;
   }
-  // Row j belongs to key key_of(j).
+  // Row j of the tile belongs to key key_of(j).
   template <class T, class F>
   void load_bias(attention_head const& head, tensor4<T const> bias, lane_range lanes, index_t query,
                  int queries, int rows, F const& key_of) const {

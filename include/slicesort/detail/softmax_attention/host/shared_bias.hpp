@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient of a bias that samples or heads share, in a pass of its own. A task is a tile of
-// queries: it recomputes the score gradients head by head and adds them up.
+// Gradient of a bias that samples or heads share, computed in a second pass. A task is a query
+// tile: it recomputes the score gradients head by head and accumulates them.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

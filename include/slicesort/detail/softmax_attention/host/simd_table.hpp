@@ -21,7 +21,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Kernels for one instruction set, chosen once per call.
+// Kernels of one instruction set, chosen once per call.
 template <class T>
 struct attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
@@ -34,14 +34,15 @@ struct attention_kernels : row_kernels<T> {
   void (*drop)(A* scores, int rows, std::uint64_t const* keep, lane_range lanes);
   void (*add_rows)(add_rows_call<A> const&);
   void (*row_dots)(A const*, A const*, index_t depth, A*);
-  // [query][channel] -> [channel][query]; and back, with every query multiplied by its factor.
+  // [query][channel] -> [channel][query]; `lanes_to_rows` is the inverse and scales each query by
+  // its factor.
   void (*rows_to_lanes)(A const* rows, index_t pitch, index_t channels, A* lanes);
   void (*lanes_to_rows)(A const* lanes, index_t channels, A const* factors, A* rows, index_t pitch);
   A (*softmax_row)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);
   void (*dscore_row)(A const* weights, A* products, index_t count, A delta);
-  // Round numbers to pairs of bfloat16, for native products: two neighbors along the depth share an
-  // A, the first in its lower half. Null: products are exact.
+  // Round to bfloat16 and pack two neighbors along k into one A, the first in the low half. Null if
+  // products are exact.
   void (*pair_rows)(A const* from, index_t pitch, index_t rows, A* to) = nullptr;
   void (*pair_columns)(A const* from, index_t count, A* to) = nullptr;
 
@@ -52,9 +53,9 @@ struct attention_kernels : row_kernels<T> {
     });
   }
   bool native() const { return pair_rows != nullptr; }
-  // Width, in A, of operands with so many elements along the depth.
+  // Number of A elements that hold `elements` operand elements along k.
   index_t words(index_t elements) const { return native() ? (elements + 1) / 2 : elements; }
-  // Convert numbers to operands of `multiply`, in place.
+  // Pack x in place as an operand of `multiply`.
   void pack_rows(A* x, index_t pitch, index_t rows) const {
     if (native()) pair_rows(x, pitch, rows, x);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the kernel table for one instruction set.
+// Kernel table of one instruction set.
 
 // clang-format off
 #include <slicesort/detail/softmax_attention/host/dropout.inl>

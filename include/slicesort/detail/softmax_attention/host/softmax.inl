@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused
-// multiply-adds, so every instruction set gives the same bits. Included once per set, after
-// number_lanes.inl.
+// Softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic uses fused
+// multiply-adds, so every instruction set gives the same bits. Included once per instruction set,
+// after number_lanes.inl.
 
 template <class A>
 struct attention_rows {
@@ -44,7 +44,7 @@ struct attention_rows {
     for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
       A* const s = call.scores + column;
       V const before = load_lanes<V>(call.row_max + column);
-      V const max = greatest(before, s, call.keys);
+      V const max = row_maximum(before, s, call.keys);
       store_lanes(call.row_max + column, max);
       V const minus = minus_finite(max);
       V const rescale = exponential(sum(before, minus));
@@ -74,12 +74,12 @@ struct attention_rows {
       dscore_rows<true>(call);
   }
   static void add_rows(add_rows_call<A> const& call) {
-    int const whole = call.lanes.first + call.lanes.count() / lanes::count * lanes::count;
+    int const full = call.lanes.first + call.lanes.count() / lanes::count * lanes::count;
     for (int j = 0; j < call.rows; ++j) {
       A const* const from = call.from + j * pitch;
       A* const to = call.to + j * call.pitch;
       int column = call.lanes.first;
-      for (; column < whole; column += lanes::count)
+      for (; column < full; column += lanes::count)
         store_lanes(to + column,
                     lanes::plus(load_lanes<V>(to + column), load_lanes<V>(from + column)));
       for (; column < call.lanes.last; ++column) to[column] += from[column];
@@ -120,23 +120,24 @@ struct attention_rows {
     }
   }
 
-  // Replaces scores by exp(score - maximum) and returns their sum.
+  // Replaces scores by exp(score - maximum) and returns the sum of the results.
   static A softmax_row(A* row, index_t count) {
     V max = as<V>(every_uint(minus_infinity_bits));
-    A rest[row_lanes];
-    index_t const whole = count / row_lanes * row_lanes;
+    A last_scores[row_lanes];
+    index_t const full = count / row_lanes * row_lanes;
     for (int i = 0; i < row_lanes; ++i)
-      rest[i] = whole + i < count ? row[whole + i] : lowest_score();
-    for (index_t j = 0; j < whole; j += lanes::count) max = higher(max, load_lanes<V>(row + j));
-    for (int j = 0; j < row_lanes; j += lanes::count) max = higher(max, load_lanes<V>(rest + j));
+      last_scores[i] = full + i < count ? row[full + i] : lowest_score();
+    for (index_t j = 0; j < full; j += lanes::count) max = higher(max, load_lanes<V>(row + j));
+    for (int j = 0; j < row_lanes; j += lanes::count)
+      max = higher(max, load_lanes<V>(last_scores + j));
     A values[lanes::count];
     store_lanes(values, max);
     for (A const value : values) max = higher(max, lanes::splat(value));
     V const minus = minus_finite(max);
     A sums[row_lanes] = {};
-    for (index_t j = 0; j < whole; j += row_lanes) exponentials(row + j, minus, sums);
-    exponentials(rest, minus, sums);
-    for (index_t j = whole; j < count; ++j) row[j] = rest[j - whole];
+    for (index_t j = 0; j < full; j += row_lanes) exponentials(row + j, minus, sums);
+    exponentials(last_scores, minus, sums);
+    for (index_t j = full; j < count; ++j) row[j] = last_scores[j - full];
     V row_sum = lanes::splat(sums[0]);
     for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::splat(sums[i]));
     store_lanes(values, row_sum);
@@ -154,19 +155,21 @@ struct attention_rows {
   // products[j] = weights[j] * (products[j] - delta)
   static void dscore_row(A const* weights, A* products, index_t count, A delta) {
     index_t j = 0;
-    V const m = lanes::splat(delta);
+    V const deltas = lanes::splat(delta);
     for (; j + lanes::count <= count; j += lanes::count)
       store_lanes(products + j,
-                  dscore_of(load_lanes<V>(weights + j), load_lanes<V>(products + j), m));
-    A w[lanes::count] = {}, d[lanes::count] = {};
-    for (index_t i = j; i < count; ++i) w[i - j] = weights[i], d[i - j] = products[i];
-    store_lanes(d, dscore_of(load_lanes<V>(w), load_lanes<V>(d), m));
-    for (index_t i = j; i < count; ++i) products[i] = d[i - j];
+                  dscore_of(load_lanes<V>(weights + j), load_lanes<V>(products + j), deltas));
+    A last_weights[lanes::count] = {}, last_products[lanes::count] = {};
+    for (index_t i = j; i < count; ++i)
+      last_weights[i - j] = weights[i], last_products[i - j] = products[i];
+    store_lanes(last_products,
+                dscore_of(load_lanes<V>(last_weights), load_lanes<V>(last_products), deltas));
+    for (index_t i = j; i < count; ++i) products[i] = last_products[i - j];
   }
 
  private:
   using format = detail::binary_format<A>;
-  static constexpr int row_lanes = 16;  // partial sums of a row, on every instruction set
+  static constexpr int row_lanes = 16;  // partial sums of a row, the same for every instruction set
   static constexpr lane_uint<A> minus_infinity_bits = (~lane_uint<A>{0} << format::fraction_bits);
 
   template <class To, class From>
@@ -182,8 +185,8 @@ struct attention_rows {
   }
   static SLICESORT_INLINE V product(V const& a, V const& b) { return fused_lanes(a, b, V{}); }
 
-  // Maximum of `start` and some rows, in four independent dependency chains.
-  static SLICESORT_INLINE V greatest(V const& start, A const* s, int rows) {
+  // Maximum of `start` and `rows` rows, in four independent dependency chains.
+  static SLICESORT_INLINE V row_maximum(V const& start, A const* s, int rows) {
     V a = start, b = start, c = start, d = start;
     int j = 0;
     for (; j + 4 <= rows; j += 4, s += 4 * pitch) {
@@ -194,44 +197,44 @@ struct attention_rows {
     return higher(higher(a, b), higher(c, d));
   }
 
-  // All ones in lanes whose bit is set.
+  // Sets all bits of the lanes whose bit is set in `bits`.
   static SLICESORT_INLINE uint_lanes lane_mask(std::uint64_t bits) {
     lane_uint<A> bit[lanes::count];
     for (int i = 0; i < lanes::count; ++i) bit[i] = lane_uint<A>{1} << i;
     return ~equal(every_uint(static_cast<lane_uint<A>>(bits)) & load_lanes<uint_lanes>(bit),
                   uint_lanes{});
   }
-  // -m, or 0 if m is -infinity: -infinity minus itself would be NaN.
+  // Returns -m, or 0 if m is -infinity, because -infinity minus itself is NaN.
   static SLICESORT_INLINE V minus_finite(V const& m) {
     uint_lanes const bits = as<uint_lanes>(m),
                      sign = every_uint(lane_uint<A>{1} << (8 * sizeof(A) - 1));
     return as<V>((bits ^ sign) & ~equal(bits, every_uint(minus_infinity_bits)));
   }
-  // A key of weight 0 has gradient 0, whatever its value.
+  // Forces the gradient to 0 if the weight is 0, even if `dot` is NaN or infinite.
   static SLICESORT_INLINE V dscore_of(V const& weight, V const& dot, V const& delta) {
     V const difference = fused_lanes(delta, lanes::splat(A(-1)), dot);
-    uint_lanes const none = equal(as<uint_lanes>(weight), uint_lanes{});
-    return as<V>(as<uint_lanes>(product(weight, difference)) & ~none);
+    uint_lanes const zero_weight = equal(as<uint_lanes>(weight), uint_lanes{});
+    return as<V>(as<uint_lanes>(product(weight, difference)) & ~zero_weight);
   }
 
   template <int K>
-  static SLICESORT_INLINE V horner(V const& r, V const& so_far) {
+  static SLICESORT_INLINE V horner(V const& r, V const& partial) {
     if constexpr (K < 0)
-      return so_far;
+      return partial;
     else
       return horner<K - 1>(
-          r, fused_lanes(so_far, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
+          r, fused_lanes(partial, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
   }
-  // exp(x) for x <= 0, to two units in the last place. Subnormal results flush to 0; NaN
-  // propagates. Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the
-  // lower clamp of x yields a power of two that is 0.
+  // exp(x) for x <= 0, with an error of up to 2 ulp. Subnormal results flush to 0; NaN propagates.
+  // Unlike detail::exp_at_most_one, the rounded exponent includes the bias, so the lower clamp of x
+  // yields a power of two that is 0.
   static SLICESORT_INLINE V exponential(V const& unclamped) {
-    constexpr A whole = format::integer_shift + static_cast<A>(format::bias);
-    constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
-    V const x = higher(unclamped, lanes::splat(least));
+    constexpr A shift = format::integer_shift + static_cast<A>(format::bias);
+    constexpr A lowest = static_cast<A>(-format::bias * 0.6931471805599453);
+    V const x = higher(unclamped, lanes::splat(lowest));
     V const biased =
-        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(whole));
-    V const power = sum(biased, lanes::splat(-whole));
+        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(shift));
+    V const power = sum(biased, lanes::splat(-shift));
     V r = fused_lanes(power, lanes::splat(-format::log2_high), x);
     r = fused_lanes(power, lanes::splat(-format::log2_low), r);
     V const near_one = horner<format::exp_terms - 2>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visible pairs and keys of a sparse mask, by recursive bisection: ranges that are partly visible
-// are cut in two, so the cost follows the outline of the pattern.
+// Finds the visible pairs and keys of a sparse mask by recursive bisection. Only partly visible
+// ranges are split, so the cost is proportional to the outline of the pattern.
 #pragma once
 
 #include <slicesort/policies/mask_protocol.hpp>
@@ -10,8 +10,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Cuts a range of at least two numbers at a multiple of the greatest power of two, where blocks of
-// masks begin.
+// Split point of a range of at least two indices: its multiple of the largest power of two, which
+// is where mask blocks begin.
 constexpr index_t cut_of(index_t first, index_t last) {
   index_t cut = last - 1;
   while ((cut & (cut - 1)) > first) cut &= cut - 1;
@@ -41,10 +41,10 @@ class sparse_pairs {
   }
 
  private:
-  // Ranges of so few pairs are tested one by one.
+  // Ranges of up to this many pairs are tested pair by pair.
   static constexpr index_t few_pairs = 16;
 
-  // True if the first query sees all keys or none. Then the queries differ.
+  // True if the first query sees all keys or none; then splitting by queries separates the pairs.
   bool is_uniform(pair_range r) const {
     r.last_query = r.first_query + 1;
     return !meets_pairs(mask_, r) || covers_pairs(mask_, r);
@@ -69,18 +69,18 @@ class sparse_pairs {
   std::uint64_t* bits_;
 };
 
-// Finds keys that any of some queries sees.
+// Finds the keys that are visible to any query of a range.
 template <class Mask>
 class sparse_keys {
  public:
   sparse_keys(Mask const& mask, int max_keys, index_t* keys)
       : mask_(mask), max_keys_(max_keys), keys_(keys) {}
 
-  // Returns the count; `rest` then begins after the searched keys.
-  int find(pair_range& rest) {
-    next_ = rest.last_key;
-    if (rest.first_key < rest.last_key) (void)add(rest);
-    rest.first_key = next_;
+  // Returns the number of keys and advances `unsearched` past the searched keys.
+  int find(pair_range& unsearched) {
+    next_ = unsearched.last_key;
+    if (unsearched.first_key < unsearched.last_key) (void)add(unsearched);
+    unsearched.first_key = next_;
     return count_;
   }
 
@@ -101,9 +101,9 @@ class sparse_keys {
     return add(low) && add(high);
   }
 
-  // True if a subset of the queries sees all keys, as with mask blocks smaller than the range of
-  // queries: the keys need no further cut. Tested only for ranges of 32 to 64 keys whose ends are
-  // both visible, where the test is likely to succeed.
+  // True if a subset of the queries sees all keys, as with mask blocks smaller than the query
+  // range; the keys need no further split. Tests only ranges of 32 to 64 keys whose first and last
+  // key are visible, where success is likely.
   bool all_visible(pair_range r) const {
     if constexpr (has_covers<Mask>) {
       index_t const keys = r.last_key - r.first_key;

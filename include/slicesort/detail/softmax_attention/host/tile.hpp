@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of scores on the host, and the arguments of its SIMD kernels. Rows are keys and lanes are
-// queries, so a query's maximum and sum stay in one lane.
+// Score tile of the host, and the arguments of its SIMD kernels. Rows are keys and lanes are
+// queries, so the maximum and sum of a query stay in one lane.
 #pragma once
 
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int attention_queries = 48;  // lanes of a tile: three vectors of 16
-inline constexpr int attention_keys = 128;    // rows of a tile, at most
+inline constexpr int attention_queries = 48;  // lanes per tile: three vectors of 16
+inline constexpr int attention_keys = 128;    // maximum number of rows per tile
 
 template <class A>
 using lane_uint = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
@@ -25,21 +25,21 @@ struct lane_range {
   int count() const { return last - first; }
 };
 
-// Adds the bias and applies the mask. Lane c may see rows [first[c], last[c]), among these the ones
-// whose bit c of `allowed` is set.
+// Adds the bias and applies the mask. Lane c sees row r if first[c] <= r < last[c] and, with
+// `allowed`, bit c of allowed[r] is set.
 template <class A>
 struct mask_scores_call {
   A* scores;
   int keys;
   struct bias_rows {
-    A const* data;  // added to scale * scores; null: no bias
+    A const* data;  // added to scale * scores; null without a bias
     index_t pitch;
   } bias;
   A scale;
   struct visibility {
     lane_uint<A> const *first, *last;
-    std::uint64_t const* allowed;  // null: no restriction
-    bool unmasked = false;         // every lane sees every row; there is a bias
+    std::uint64_t const* allowed;  // null if only the ranges apply
+    bool unmasked = false;         // true if every lane sees every row; requires a bias
   } mask;
   lane_range lanes{};
 };
@@ -50,45 +50,45 @@ struct online_softmax_call {
   A* scores;
   int keys;
   A *row_max, *row_sum;  // running statistics, [lane]
-  A* rescale;            // factor of sums that used the previous maximum
+  A* rescale;            // factor for sums that used the previous maximum
   lane_range lanes{};
 };
 
-// Turns scores into weights, and products dy v into score gradients.
+// Turns scores into weights, and the products <dy, v> into score gradients.
 template <class A>
 struct dscore_call {
   A *scores, *products;
   int keys;
   struct statistics {
-    A const *row_max, *inv_sum;  // 1 / row_sum; 0 without keys
+    A const *row_max, *inv_sum;  // row_max; 1 / row_sum, 0 without keys
     A const* delta;              // <dy, y>
   } stats;
   struct dropout {
-    std::uint64_t const* keep = nullptr;  // bit c of keep[j]: row j of lane c; null: no dropout
-    A scale = A(1);                       // of kept products
+    std::uint64_t const* keep = nullptr;  // bit c of keep[j]: row j, lane c; or null
+    A scale = A(1);                       // factor of kept products
   } drop{};
   lane_range lanes{};
 };
 
-// Computes the keep mask of dropout: bit c of keep[j] for row j of lane c.
+// Computes the dropout mask: bit c of keep[j] is set if the weight of row j, lane c is kept.
 struct keep_mask_call {
   std::uint64_t *keep, threshold;
-  index_t const* keys;  // [rows]; null: key, key + 1, ..
+  index_t const* keys;  // [rows]; null for consecutive keys from `key` on
   index_t key;
   int rows;
-  struct counters {  // hash input of query c and key j: first + c * query + j * counter_step
+  struct counters {  // hash input of query c, key j: first + c * query + j * counter_step
     std::uint64_t first, query;
   } counter;
 };
 
-// Adds rows of lanes to rows that are `pitch` apart. A pitch of -1 adds to diagonals.
+// Adds rows of lanes to destination rows that are `pitch` apart. A pitch of -1 adds to diagonals.
 template <class A>
 struct add_rows_call {
   A const* from;
   int rows;
   A* to;
   index_t pitch;
-  lane_range lanes{};  // need not be whole vectors
+  lane_range lanes{};  // need not be a multiple of the vector width
 };
 
 SLICESORT_DETAIL_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes a tile of queries, [query][channel] <-> [channel][query], by squares in registers.
+// Transposes a query tile, [query][channel] <-> [channel][query], in square blocks in registers.
 // Included once per instruction set, after number_lanes.inl.
 
 template <class A>
@@ -13,21 +13,21 @@ class tile_transpose {
 
  public:
   static void rows_to_lanes(A const* rows, index_t pitch, index_t channels, A* lanes_out) {
-    index_t const whole = channels / side * side;
+    index_t const full_channels = channels / side * side;
     for (int i = 0; i < queries; i += side)
-      for (index_t c = 0; c < whole; c += side)
+      for (index_t c = 0; c < full_channels; c += side)
         transpose_square<bits>(rows + i * pitch + c, pitch, lanes_out + c * queries + i, queries);
-    for (index_t c = whole; c < channels; ++c)
+    for (index_t c = full_channels; c < channels; ++c)
       for (int i = 0; i < queries; ++i) lanes_out[c * queries + i] = rows[i * pitch + c];
   }
   static void lanes_to_rows(A const* lanes_in, index_t channels, A const* factors, A* rows,
                             index_t pitch) {
-    index_t const whole = channels / side * side;
+    index_t const full_channels = channels / side * side;
     for (int i = 0; i < queries; i += side)
-      for (index_t c = 0; c < whole; c += side)
+      for (index_t c = 0; c < full_channels; c += side)
         scaled_square(lanes_in + c * queries + i, factors + i, rows + i * pitch + c, pitch,
                       places{});
-    for (index_t c = whole; c < channels; ++c)
+    for (index_t c = full_channels; c < channels; ++c)
       for (int i = 0; i < queries; ++i)
         rows[i * pitch + c] = lanes_in[c * queries + i] * factors[i];
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns of a tensor as the sort kernels see them. Kernels are templates of a *view*:
-// columns_view, or another class with the same members (csp's groups_view). `locate` finds a column
-// by its number; the other members read and write it.
+// columns_view, or another class with the same members (csp's groups_view). `locate` converts a
+// column number to a column index; the other members access that column.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,8 +20,8 @@ struct columns_view {
 
   Order order;
   tensor3<T const> x;
-  tensor3<T> y;     // may be x; not written if null
-  index_rows perm;  // not written if null
+  tensor3<T> y;     // may be x; null: not written
+  index_rows perm;  // null: not written
   tensor1<index_t const> lengths;
 
   SLICESORT_HD index_t columns() const { return x.extents().batch * x.extents().channels; }
@@ -41,8 +41,8 @@ struct columns_view {
   SLICESORT_HD bool ascending(column_index column) const {
     return ascends(order, column.channel, x.extents().channels);
   }
-  // Input of a column, output in sorted order, and source row of each output. Rows past the valid
-  // ones are copied through.
+  // Input of a column, its sorted output, and the source row of each output. Rows past the valid
+  // ones are copied unchanged.
   SLICESORT_HD column_of<T const> values(column_index column) const { return {x, column}; }
   SLICESORT_HD column_of<T> results(column_index column) const { return {y, column}; }
   SLICESORT_HD index_column source_rows(column_index column) const { return {perm, column}; }
@@ -52,7 +52,7 @@ struct columns_view {
 template <class T>
 struct sorted_runs {
   T* values = nullptr;
-  std::uint32_t* rows = nullptr;  // null if no permutation is saved
+  std::uint32_t* rows = nullptr;  // null if the permutation is not saved
   index_t length = 0;
 
   SLICESORT_HD index_t offset(index_t column) const { return column * length; }

@@ -10,8 +10,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Neighboring threads read rows that are a multiple of 2^Levels apart. One free row after every
-// 2^Levels rows avoids bank conflicts.
+// Inserts one free row after every 2^Levels rows, because neighboring threads read rows at
+// multiples of 2^Levels, which would cause bank conflicts.
 template <int Levels>
 SLICESORT_HD constexpr int padded_row(int row) {
   return row + (row >> Levels);
@@ -20,8 +20,8 @@ SLICESORT_HD constexpr int padded_row(int row) {
 // Columns are padded to a multiple of the rows that one thread holds, 32 or 16.
 inline constexpr int tile_unit = 32;
 
-// Distance of two columns in a tile of `width` columns of `padded` rows, of `bytes` bytes a row.
-// Avoids bank conflicts between threads that read neighboring rows of all columns.
+// Computes the distance of two columns in a tile of `width` columns of `padded` rows with `bytes`
+// bytes each. It avoids bank conflicts between threads that read neighboring rows of all columns.
 SLICESORT_HD constexpr int column_pitch(int padded, int width, int bytes) {
   if (width == 1) return padded;
   int const banks = 128 / bytes, target_bank = banks / width;
@@ -62,7 +62,7 @@ struct key_tile {
     if constexpr (Keys::has_low) low[position] = Keys::low(w);
   }
 
-  // Replaces a packed key by a value's bits and its row, once the network is done.
+  // Replaces a packed key by the bits of a value and its row. Call only after the network has run.
   template <class Bits>
   SLICESORT_HD void store_value(int position, Bits value, std::uint32_t row) const {
     if constexpr (Keys::has_low) {

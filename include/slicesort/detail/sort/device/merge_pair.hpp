@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the two sorted halves of a column that the two blocks of a cluster hold. Every thread
-// finds its part of the output by merge path and reads both halves in place.
+// Merges the two sorted halves of a column. Each of the two blocks of a cluster holds one half.
+// Every thread finds its part of the output by merge path and reads both halves in place.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>

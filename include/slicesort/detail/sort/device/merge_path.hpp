@@ -9,8 +9,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Number of elements of a among the first `diagonal` elements of the merge. a(i) and b(i) are keys;
-// ties take a first.
+// Returns the number of elements of a among the first `diagonal` elements of the merge. a(i) and
+// b(i) return keys; in a tie, a comes first.
 template <class Run>
 SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, index_t b_size,
                                 index_t diagonal) {
@@ -26,7 +26,8 @@ SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, inde
   return low;
 }
 
-// Iterates over the merge of a and b from element `diagonal` on. A Run maps a row to its key.
+// Iterates over the merge of a and b from element `diagonal` on. A Run is a function that returns
+// the key of a row.
 template <class Run>
 class merge_steps {
   using key = decltype(std::declval<Run const&>()(index_t{}));
@@ -42,7 +43,7 @@ class merge_steps {
         a_key_(i_ < a_size ? a(i_) : key{0}),
         b_key_(j_ < b_size ? b(j_) : key{0}) {}
 
-  // True if the next element comes from a; also true past the end of both.
+  // True if the next element comes from a; also true past the end of both runs.
   SLICESORT_HD_INLINE bool from_a() const {
     return j_ >= b_size_ || (i_ < a_size_ && a_key_ <= b_key_);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges sorted runs of a column pairwise. Every thread finds the start of its part of the output
-// in both runs by bisection (merge path), so the work is even for all values. Ties take the first
-// run, whose rows come first: the merge is stable without comparing rows.
+// in both runs by bisection (merge path), so the work is balanced for any values. Ties take the
+// first run, whose rows come first, so the merge is stable without comparing rows.
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
@@ -25,7 +25,7 @@ struct merge_runs_kernel {
   using T = typename View::element;
 
   View view;
-  index_t first_column, columns;  // those of this launch, as in sort_tile
+  index_t first_column, columns;  // columns of this launch, as in sort_tile
   index_t run_rows = 0;           // rows of an input run
   sorted_runs<T> input{}, output{};
   bool last = false;  // true if the merge writes the view's tensors instead of `output`
@@ -63,10 +63,10 @@ struct merge_runs_kernel {
     index_t const b_size = remaining - a_size < run_rows ? remaining - a_size : run_rows;
     index_t const total = a_size + b_size;
     index_t const from = part % parts() * part_rows();
-    if (from >= total) return;  // uniform in the block
+    if (from >= total) return;  // the same for all threads of the block
     index_t const to = from + part_rows() < total ? from + part_rows() : total;
 
-    // Parts of both runs that make up [from, to).
+    // Ranges of both runs that form the output [from, to).
     index_t const a_start = input.offset(number) + start, b_start = a_start + a_size;
     key_at const a_keys{input.values + a_start, ascending},
         b_keys{input.values + b_start, ascending};
@@ -106,7 +106,7 @@ struct merge_runs_kernel {
     SLICESORT_HD bits operator()(index_t i) const { return ordered_key(values[i], ascending); }
   };
 
-  // Computes elements begin .. begin + items of the merge of [0, a_count) and [a_count, count).
+  // Computes elements [begin, begin + items) of the merge of [0, a_count) and [a_count, count).
   SLICESORT_HD static void merge(memory const& buffers, bool ascending, int a_count, int count,
                                  int begin, T (&value)[items], std::uint32_t (&row)[items]) {
     key_at const a{buffers.values, ascending}, b{buffers.values + a_count, ascending};

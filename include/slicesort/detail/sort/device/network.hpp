@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting networks over the packed keys v[0 .. Rows) of one thread, with the comparator of
-// math/packed_key.hpp, and loops over its rows. Everything is unrolled, since an array with
-// run-time indices would live in memory.
+// math/packed_key.hpp, and loops over its rows. All loops are unrolled, because an array with
+// run-time indices would be placed in local memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,8 +12,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Batcher's odd-even merge of every Step-th element of v[Low .. High], ends included, whose two
-// halves are sorted.
+// Batcher's odd-even merge of every Step-th element of v[Low .. High], ends included. Requires
+// sorted halves.
 template <class Comparator, int Low, int High, int Step, class Key>
 SLICESORT_HD_INLINE void odd_even_merge(Key* v) {
   if constexpr (2 * Step < High - Low) {
@@ -26,7 +26,8 @@ SLICESORT_HD_INLINE void odd_even_merge(Key* v) {
     Comparator::compare_exchange(v[Low], v[Low + Step]);
   }
 }
-// Batcher's odd-even merge sort of v[Low .. High], a power of two of elements.
+// Batcher's odd-even merge sort of v[Low .. High], ends included; the number of elements is a power
+// of two.
 template <class Comparator, int Low, int High, class Key>
 SLICESORT_HD_INLINE void odd_even_sort(Key* v) {
   if constexpr (Low < High) {
@@ -41,7 +42,7 @@ SLICESORT_HD_INLINE void sort_keys(Key* v) {
   odd_even_sort<Comparator, 0, Rows - 1>(v);
 }
 
-// Half-cleaners of a bitonic merge at distances Distance, Distance / 2, .. 1.
+// Half-cleaners of a bitonic merge at distances Distance, Distance / 2, ..., 1.
 template <class Comparator, int Rows, int Distance, class Key>
 SLICESORT_HD_INLINE void half_clean(Key* v) {
   if constexpr (Distance >= 1) {
@@ -52,8 +53,8 @@ SLICESORT_HD_INLINE void half_clean(Key* v) {
   }
 }
 
-// Rows that a thread has in flight. Without the branch between such groups the compiler would keep
-// the addresses of all rows in registers.
+// Rows that a thread has in flight. The branch between groups of rows keeps the compiler from
+// holding the addresses of all rows in registers.
 template <int Rows>
 inline constexpr int register_group = Rows < 16 ? Rows : 16;
 
@@ -80,7 +81,7 @@ SLICESORT_HD_INLINE void read_register_rows(int first, int length, Bits (&value)
   for (int k = 0; k < static_cast<int>(Count); ++k)
     value[k] = first + k < length ? bit_cast<Bits>(load(first + k)) : Bits{0};
 }
-// Stores value(0), value(1), .. to target[0], target[stride], ..
+// Stores value(0), value(1), ... to target[0], target[stride], ...
 template <int Rows, class Element, class Value>
 SLICESORT_HD_INLINE void store_register_rows(Element* target, index_t stride, int length,
                                              Value const& value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of one run in one column: loaded into a tile of packed keys, and stored from it once sorted.
+// One run of one column. Loads its rows into a tile of packed keys and stores the sorted rows.
 #pragma once
 
 #include <slicesort/detail/device/columns.hpp>
@@ -14,9 +14,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows of a thread within a tile, all in one column, among those that its block loads and stores.
+// Rows that a thread loads and stores. They are in one column of the tile, and among the rows of
+// its block.
 struct thread_rows {
-  int column;       // number in the tile, which the blocks of a cluster may share
+  int column;       // column number in the tile, which the blocks of a cluster may share
   int first, step;  // rows of the thread
   int from, to;     // rows of the block
 
@@ -29,10 +30,10 @@ template <class View>
 struct run_column {
   using T = typename View::element;
   using bits = bits_t<T>;
-  // Rows that a thread has in flight. With more, 16-bit types would take over 64 registers.
+  // Rows that a thread has in flight. More would push 16-bit types over 64 registers.
   static constexpr int in_flight = 4;
 
-  index_t number, first_row;  // number of the column in the launch
+  index_t number, first_row;  // column number in the launch; first row of the run
   typename View::column_index column{};
   int rows = 0, valid = 0;
   bool ascending = true;
@@ -40,13 +41,17 @@ struct run_column {
   template <class Tiles>
   SLICESORT_HD_INLINE run_column(Tiles const& tiles, index_t column_number, index_t row)
       : number(column_number), first_row(row) {
-    if (column_number >= tiles.columns) return;  // a tile may be wider than the columns that remain
+    if (column_number >= tiles.columns) return;  // the last tile may have unused columns
     column = tiles.view.locate(tiles.first_column + column_number);
     ascending = tiles.view.ascending(column);
-    index_t const below = tiles.view.rows(column) - row,
-                  valid_below = tiles.view.valid(column) - row;
-    rows = static_cast<int>(below < 0 ? 0 : below < tiles.run_rows ? below : tiles.run_rows);
-    valid = static_cast<int>(valid_below < 0 ? 0 : valid_below < rows ? valid_below : rows);
+    index_t const remaining = tiles.view.rows(column) - row,
+                  remaining_valid = tiles.view.valid(column) - row;
+    rows = static_cast<int>(remaining < 0                ? 0
+                            : remaining < tiles.run_rows ? remaining
+                                                         : tiles.run_rows);
+    valid = static_cast<int>(remaining_valid < 0      ? 0
+                             : remaining_valid < rows ? remaining_valid
+                                                      : rows);
   }
 
   // Returns true if some value cannot be decoded from its key.
@@ -67,7 +72,8 @@ struct run_column {
     return lossy;
   }
 
-  // Replaces keys by values, so that writing y never changes an x that is still to be read.
+  // Replaces keys by values. It runs before any store, because y may alias x, which must be read
+  // first.
   template <class Tiles, class Tile>
   SLICESORT_HD_INLINE void restore(Tiles const& tiles, Tile tile,
                                    thread_rows rows_of_thread) const {
@@ -133,7 +139,7 @@ struct run_column {
   }
 
  private:
-  // Keys of 16 bits are built in the block's own faster way.
+  // 16-bit keys are built by row_words, which is faster.
   template <class Block, class Tile>
   static SLICESORT_HD_INLINE auto key_of(bits value, bool ascends, std::uint32_t row) {
     if constexpr (sizeof(T) == 2)

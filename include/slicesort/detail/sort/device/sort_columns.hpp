@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts every column of a tensor on a grid. The length selects the algorithm:
+// Sorts every column of a tensor on the device. The length selects the algorithm:
 //
-//   rows                                     kernels
-//   up to 64 (16-bit types 128, 64-bit 32)   a column in the registers of one thread
-//   up to what shared memory holds           a network over a tile of columns in shared memory
-//   up to twice that, with clusters          the same in two blocks, which then merge their halves
-//   beyond                                   the same on runs, then merges of two runs at a time
+//   rows                                     algorithm
+//   up to 64 (16-bit types 128, 64-bit 32)   one column per thread, in registers
+//   up to the capacity of shared memory      a network over a tile of columns in shared memory
+//   up to twice that, with clusters          one half per block of a cluster, then one merge
+//   beyond                                   runs sorted in shared memory, then pairwise merges
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -28,13 +28,13 @@ SLICESORT_DETAIL_BEGIN
 
 // Algorithm and tile shape of one call.
 struct sort_shape {
-  int register_rows = 0;  // size of the networks in registers, if columns are sorted there, else 0
+  int register_rows = 0;  // rows of the register network; 0 if not used
   int register_threads = 0;
   int width = 0, threads = 0, merge_threads = 0;
   index_t run_rows = 0, runs = 0;
   bool cluster = false;       // true if the two blocks of a cluster sort the two runs of a column
   int sharing = 1;            // blocks of a cluster that share a tile
-  index_t chunk_columns = 0;  // columns whose runs the workspace holds, or 0
+  index_t chunk_columns = 0;  // columns whose runs the workspace holds; 0 without runs
 };
 
 template <class T>
@@ -44,15 +44,15 @@ std::size_t sort_tile_bytes(index_t rows, int width) {
   return counter.bytes();
 }
 
-// Longest run of one column that fits in shared memory and that the network can sort.
+// Returns the length of the longest run that fits in shared memory and that the network can sort.
 template <class T>
 index_t longest_run(std::size_t shared) {
-  index_t fits = tile_unit, large = (index_t{1} << max_tile_levels) + tile_unit;
-  while (large - fits > tile_unit) {
-    index_t const middle = (fits + large) / 2 / tile_unit * tile_unit;
-    (sort_tile_bytes<T>(middle, 1) <= shared ? fits : large) = middle;
+  index_t fitting = tile_unit, too_large = (index_t{1} << max_tile_levels) + tile_unit;
+  while (too_large - fitting > tile_unit) {
+    index_t const middle = (fitting + too_large) / 2 / tile_unit * tile_unit;
+    (sort_tile_bytes<T>(middle, 1) <= shared ? fitting : too_large) = middle;
   }
-  return fits;
+  return fitting;
 }
 
 inline constexpr int smallest_network = 16;
@@ -61,11 +61,11 @@ inline constexpr int max_register_rows = sizeof(T) == 2   ? 128
                                          : sizeof(T) == 4 ? 64
                                                           : 32;
 
-// Number of blocks that share a tile to make its rows longer: up to 4 if rows are shorter than half
-// a sector of memory. Larger clusters would idle more multiprocessors, and longer rows would save
-// less than the blocks exchange.
+// Chooses how many blocks of a cluster share a tile, so that its rows cover at least half a 32-byte
+// sector; at most 4. Larger clusters would leave multiprocessors idle, and wider rows would save
+// less than the exchange between blocks costs.
 template <class T>
-int sharing_of_tile(sort_shape const& shape, index_t columns, std::size_t shared_bytes) {
+int choose_sharing(sort_shape const& shape, index_t columns, std::size_t shared_bytes) {
   constexpr int half_sector = 16 / static_cast<int>(sizeof(T)), max_sharing = 4;
   if (sort_tile_bytes<T>(shape.run_rows, shape.width) + shared_slice(max_sharing * sizeof(int)) >
       shared_bytes)
@@ -99,8 +99,8 @@ sort_shape shape_of_sort(Grid const& grid, extents3 extents) {
 
   shape.cluster = shape.runs == 2 && tuning.clusters && grid.clusters();
 
-  // Takes as many columns as the tuning asks for and as fit. Short columns take more, so that four
-  // warps have work.
+  // Doubles the width up to the tuned number of columns, while the tile fits. Short columns use
+  // wider tiles, so that four warps have work.
   auto const fits = [&](int width) {
     return width <= (shape.cluster ? 1 : 32) &&
            sort_tile_bytes<T>(shape.run_rows, width) <= tuning.tile_bytes;
@@ -113,12 +113,13 @@ sort_shape shape_of_sort(Grid const& grid, extents3 extents) {
   shape.threads = static_cast<int>(
       std::clamp<index_t>(power_of_two_above(shape.width * groups), 32, tuning.tile_threads));
   if (shape.runs == 1 && tuning.clusters && grid.clusters())
-    shape.sharing =
-        sharing_of_tile<T>(shape, extents.batch * extents.channels, device.shared_bytes);
+    shape.sharing = choose_sharing<T>(shape, extents.batch * extents.channels, device.shared_bytes);
   if (shape.runs == 1 || shape.cluster) return shape;
-  // Matters only to small devices and tests, since any kernel may have 48 KiB.
-  index_t const merged = static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
-  shape.merge_threads = power_of_two_in(std::min<index_t>(tuning.merge_threads, merged), 32, 512);
+  // Limits only small devices and tests, because every GPU has 48 KiB.
+  index_t const max_threads =
+      static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
+  shape.merge_threads =
+      power_of_two_in(std::min<index_t>(tuning.merge_threads, max_threads), 32, 512);
   shape.chunk_columns = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / extents.length,
                                             1, extents.batch * extents.channels);
   return shape;
@@ -137,15 +138,15 @@ struct sort_layout {
     if (extents.empty()) return;
     shape = shape_of_sort<T>(grid, extents);
     auto const elements = static_cast<std::size_t>(shape.chunk_columns * extents.length);
-    int const copies = shape.chunk_columns == 0 ? 0 : shape.runs > 2 ? 2 : 1;
-    for (int i = 0; i < copies; ++i) {
+    int const buffers = shape.chunk_columns == 0 ? 0 : shape.runs > 2 ? 2 : 1;
+    for (int i = 0; i < buffers; ++i) {
       values[i] = memory.take<T>(elements);
       rows[i] = memory.take<std::uint32_t>(elements);
     }
   }
   template <class View>
-  sorted_runs<T> runs(View const& view, int copy) const {
-    return {values[copy], view.needs_rows() ? rows[copy] : nullptr, view.length()};
+  sorted_runs<T> runs(View const& view, int buffer) const {
+    return {values[buffer], view.needs_rows() ? rows[buffer] : nullptr, view.length()};
   }
 };
 
@@ -179,12 +180,12 @@ void merge_columns(Grid const& grid, View const& view,
                    sort_layout<typename View::element> const& layout, index_t first_column,
                    index_t columns) {
   sort_shape const& shape = layout.shape;
-  int source = 0;
-  for (index_t run = shape.run_rows; run < view.length(); run *= 2, source = 1 - source) {
+  int input = 0;
+  for (index_t run = shape.run_rows; run < view.length(); run *= 2, input = 1 - input) {
     merge_runs_kernel<View> merge{view, first_column, columns};
     merge.run_rows = run;
-    merge.input = layout.runs(view, source);
-    merge.output = layout.runs(view, 1 - source);
+    merge.input = layout.runs(view, input);
+    merge.output = layout.runs(view, 1 - input);
     merge.last = 2 * run >= view.length();
     merge.threads = shape.merge_threads;
     grid.run(merge, merge.blocks(), shape.merge_threads);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts the rows of a group in the registers of one thread, as packed keys that are decoded to
-// values. Used by csp, whose shared memory is full; sort_row_words.hpp needs half the instructions
-// but fetches values from shared memory.
+// values. Used by csp, which has no free shared memory. sort_row_words.hpp needs half the
+// instructions, but keeps the values in shared memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -38,7 +38,7 @@ struct placed_value<std::uint16_t> {
     return static_cast<std::uint16_t>(packed_ >> 16);
   }
   SLICESORT_HD_INLINE std::uint32_t row() const { return packed_ & 0xffffu; }
-  // Keeps the compiler from splitting the register, which would hold both halves of every row.
+  // Keeps the compiler from splitting the register into two.
   template <class Block>
   SLICESORT_HD_INLINE void keep_together() {
     packed_ = static_cast<std::uint32_t>(Block::opaque(static_cast<int>(packed_)));
@@ -48,16 +48,16 @@ struct placed_value<std::uint16_t> {
 };
 
 // Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
-// `rows` provides the values by read(first, bits) and rows[i], and takes the results:
-// store_sources<Rows>(f) with f(i) the source of row i and, if needs_values(),
-// store_values<Rows>(f) with its bits. All reads come before store_values.
+// `rows` loads values by read(first, bits) and rows[i]. It receives the results by
+// store_sources<Rows>(f), where f(i) is the source of row i, and, if needs_values(), by
+// store_values<Rows>(f), where f(i) are the bits of row i. All reads precede store_values.
 template <class Block, class T, int Rows, class Column>
 SLICESORT_HD_INLINE void sort_packed_rows(Column const& rows, int length, int valid,
                                           bool ascending) {
   using keys = packed_key<T, Block::fast_double>;
   using bits = bits_t<T>;
 
-  // Rows past `valid` are read, too: one condition for all threads is cheap.
+  // Rows past `valid` are read as well, because a condition that all threads share is cheap.
   typename keys::type keys_of_rows[static_cast<std::size_t>(Rows)];
   bool lossy = false;
   SLICESORT_UNROLL
@@ -78,7 +78,7 @@ SLICESORT_HD_INLINE void sort_packed_rows(Column const& rows, int length, int va
     }
   sort_keys<comparator<Block, keys>, Rows>(keys_of_rows);
 
-  // Rows past the valid ones stay in place.
+  // Rows past `valid` stay in place.
   int const opaque_valid = Block::opaque(valid);
   placed_value<bits> sorted[static_cast<std::size_t>(Rows)];
   SLICESORT_UNROLL

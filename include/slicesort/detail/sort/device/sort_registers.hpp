@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts a short column in the registers of one thread. Neighboring threads take neighboring
-// columns, so every load and store is a row of the tensor. Threads use separate shared memory and
-// need no barrier.
+// Sorts a short column in the registers of one thread. Neighboring threads process neighboring
+// columns, so loads and stores follow the rows of the tensor. Threads use separate shared memory
+// and need no barrier.
 #pragma once
 
 #include <slicesort/detail/device/columns.hpp>
@@ -27,7 +27,7 @@ struct sort_registers_kernel {
   // [Rows, max_threads]
   struct memory {
     T* values;
-    std::uint8_t* order;  // if keys are cut
+    std::uint8_t* order;  // null if keys are not truncated
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
@@ -63,7 +63,7 @@ struct sort_registers_kernel {
     column_index column;
     int length;
     column_of<T const> x;
-    T* staged;  // [Rows], max_threads apart
+    T* staged;  // [Rows], with stride max_threads
 
     template <std::size_t Count>
     SLICESORT_HD_INLINE void read(int first, bits_t<T> (&value)[Count]) const {

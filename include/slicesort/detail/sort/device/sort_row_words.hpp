@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts the rows of a short column in the registers of one thread, as 32-bit words that two
-// instructions put in order: the upper bits of the key above the row's number. Values are read once
-// and staged by row; only words move. The results are fetched by the row number in each word, so no
-// value is decoded and none loses a bit.
+// Sorts the rows of a short column in the registers of one thread, as 32-bit words (high key bits,
+// then row number) that take two instructions per compare-exchange. Values stay in staging memory,
+// and the network moves only words. Results are gathered by row number, so every value keeps all of
+// its bits.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,16 +17,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Words hold a 16-bit key as a whole. A longer key is cut off; words whose keys were cut alike are
-// in row order, which an insertion sort repairs. Few columns of random numbers need it.
-
-// Upper 32 bits of a key, or all 16 bits of a short key above zeros or ones.
+// Returns the upper 32 bits of a key. A 16-bit key is padded below with zeros or ones.
 template <class Block, class T>
 SLICESORT_HD_INLINE std::uint32_t upper_key(bits_t<T> value) {
   if constexpr (is_upper_part_of_float<T>) {
     float const canonical = Block::canonicalize(upper_part_of_float<T>(value));
-    auto const number = bit_cast<std::uint32_t>(canonical);
-    return number ^ (sign_mask(number) | 0x80000000u);
+    auto const float_bits = bit_cast<std::uint32_t>(canonical);
+    return float_bits ^ (sign_mask(float_bits) | 0x80000000u);
   } else if constexpr (sizeof(T) == 2) {
     return static_cast<std::uint32_t>(sortable_key<T>(value)) << 16;
   } else if constexpr (sizeof(T) == 4) {
@@ -36,7 +33,9 @@ SLICESORT_HD_INLINE std::uint32_t upper_key(bits_t<T> value) {
   }
 }
 
-// Words of at most Rows rows, a power of two. They compare as unsigned integers.
+// Words of at most Rows rows (a power of two), which compare as unsigned integers. Keys longer than
+// 16 bits are truncated. If truncated keys tie, an insertion sort by the full keys follows; random
+// data rarely needs it.
 template <class T, int Rows>
 struct row_words {
   using type = std::uint32_t;
@@ -49,12 +48,11 @@ struct row_words {
   static SLICESORT_HD_INLINE type make(bits value, std::uint32_t flip, std::uint32_t row) {
     return ((upper_key<Block, T>(value) ^ flip) & ~rows_mask) | row;
   }
-  // Padding, which sorts after all words of smaller row numbers.
-  static SLICESORT_HD_INLINE type behind(std::uint32_t row) { return ~rows_mask | row; }
-  static SLICESORT_HD_INLINE std::uint32_t row(type w) { return w & rows_mask; }
-  // True if two keys may differ only in bits that were cut off; `difference` is the XOR of their
-  // words.
-  static SLICESORT_HD_INLINE bool cut_alike(type difference) { return difference <= rows_mask; }
+  // Padding word, which sorts after all words with smaller row numbers.
+  static SLICESORT_HD_INLINE type padding(std::uint32_t row) { return ~rows_mask | row; }
+  static SLICESORT_HD_INLINE std::uint32_t row(type word) { return word & rows_mask; }
+  // True if two truncated keys are equal; `difference` is the XOR of their words.
+  static SLICESORT_HD_INLINE bool may_tie(type difference) { return difference <= rows_mask; }
 };
 
 // Row numbers of a column in shared memory, one byte each.
@@ -65,9 +63,10 @@ struct row_bytes {
   SLICESORT_HD_INLINE std::uint8_t& operator[](int i) const { return rows[i * step]; }
 };
 
-// Orders rows whose cut keys are sorted by their whole keys, key(row): a stable insertion sort.
+// Stable insertion sort of row numbers by full key, key(row). Fast because the truncated keys are
+// sorted already.
 template <class Key>
-SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key) {
+SLICESORT_HD_INLINE void insertion_sort_rows(row_bytes order, int count, Key const& key) {
   SLICESORT_NO_UNROLL
   for (int i = 1; i < count; ++i) {
     std::uint8_t const row = order[i];
@@ -75,17 +74,17 @@ SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key)
     int position = i;
     SLICESORT_NO_UNROLL
     for (; position > 0; --position) {
-      std::uint8_t const before = order[position - 1];
-      if (!(row_key < key(before))) break;
-      order[position] = before;
+      std::uint8_t const previous_row = order[position - 1];
+      if (!(row_key < key(previous_row))) break;
+      order[position] = previous_row;
     }
     order[position] = row;
   }
 }
 
-// Smallest XOR of two neighbors among the first `count` words.
+// Returns the smallest XOR of two neighbors among the first `count` words.
 template <std::size_t Rows>
-SLICESORT_HD_INLINE std::uint32_t least_difference(std::uint32_t const (&v)[Rows], int count) {
+SLICESORT_HD_INLINE std::uint32_t min_difference(std::uint32_t const (&v)[Rows], int count) {
   std::uint32_t smallest = ~0u;
   for_register_rows<static_cast<int>(Rows)>(count, [&](int i) {
     if (i == 0) return;
@@ -96,11 +95,12 @@ SLICESORT_HD_INLINE std::uint32_t least_difference(std::uint32_t const (&v)[Rows
 }
 
 // Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
-// `rows` provides the values by read(first, bits) and then cheaply by rows[i]. It takes the results
-// by store<Rows>(source) with source(i) the source of row i. `order` is scratch of `valid` rows.
+// `column.read(first, bits)` loads values, and `column[i]` rereads them. `column.put<Rows>(source)`
+// receives the result, where source(i) is the input row of output row i. `order` is scratch memory
+// for `Rows` row numbers.
 template <class Block, class T, int Rows, class Column>
-SLICESORT_HD_INLINE void sort_row_words(Column const& rows, row_bytes order, int length, int valid,
-                                        bool ascending) {
+SLICESORT_HD_INLINE void sort_row_words(Column const& column, row_bytes order, int length,
+                                        int valid, bool ascending) {
   using words = row_words<T, Rows>;
   using bits = bits_t<T>;
   std::uint32_t const flip = ascending ? 0u : ~0u;
@@ -109,7 +109,7 @@ SLICESORT_HD_INLINE void sort_row_words(Column const& rows, row_bytes order, int
   for (int first = 0; first < Rows; first += register_group<Rows>) {
     if (first < length) {
       bits value[static_cast<std::size_t>(register_group<Rows>)];
-      rows.read(first, value);
+      column.read(first, value);
       SLICESORT_UNROLL
       for (int k = 0; k < register_group<Rows>; ++k)
         v[first + k] =
@@ -118,21 +118,22 @@ SLICESORT_HD_INLINE void sort_row_words(Column const& rows, row_bytes order, int
     if (valid < first + register_group<Rows>) {
       SLICESORT_UNROLL
       for (int i = first; i < first + register_group<Rows>; ++i)
-        v[i] = i < valid ? v[i] : words::behind(static_cast<std::uint32_t>(i));
+        v[i] = i < valid ? v[i] : words::padding(static_cast<std::uint32_t>(i));
     }
   }
   sort_keys<comparator<Block, words>, Rows>(v);
   if constexpr (words::cuts_keys) {
-    if (words::cut_alike(least_difference(v, valid))) {
+    if (words::may_tie(min_difference(v, valid))) {
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) order[i] = static_cast<std::uint8_t>(words::row(v[i]));
-      insert_rows(order, valid,
-                  [&](int row) { return column_key<T>(bit_cast<bits>(rows[row]), ascending); });
+      insertion_sort_rows(order, valid, [&](int row) {
+        return column_key<T>(bit_cast<bits>(column[row]), ascending);
+      });
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) v[i] = order[i];
     }
   }
-  rows.template put<Rows>([&](int i) { return words::row(v[i]); });
+  column.template put<Rows>([&](int i) { return words::row(v[i]); });
 }
 
 SLICESORT_DETAIL_END

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts columns that fit in shared memory: a block loads a tile of neighboring columns, sorts and
-// stores it. A launch has one of four modes:
+// Sorts columns that fit in shared memory. A block loads a tile of neighboring columns, sorts it
+// and stores it. A launch has one of four modes:
 //
-//   plain    one block sorts a column, which is one run
-//   runs     longer columns are cut into runs, which are sorted into the workspace
-//   paired   the two blocks of a cluster sort a run each of a column, and merge their halves
+//   plain    one block sorts a column, which is a single run
+//   runs     longer columns are split into runs, which are sorted into the workspace
+//   paired   each of the two blocks of a cluster sorts one run of a column; then they merge
 //   sharing  the blocks of a cluster share a tile, so that its rows are whole sectors of memory:
 //            each loads and stores some rows of all columns, and sorts some columns
 #pragma once
@@ -24,7 +24,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A thread holds 2^5 packed keys in registers, or 2^4 if that would be too many.
+// log2 of the packed keys that a thread holds in registers: 5, or 4 if 32 keys need too many
+// registers.
 template <class Block, class T>
 inline constexpr int tile_levels = sizeof(T) == 2 || (sizeof(T) == 4 && Block::big_register_file &&
                                                       !std::is_same_v<T, raw_key32>)
@@ -37,17 +38,18 @@ struct sort_tile_kernel {
   using T = typename View::element;
 
   View view;
-  index_t first_column, columns;  // those that this launch sorts, of all samples' columns
-  int width = 1;                  // columns of a block, a power of two
-  int run_rows = 0;               // rows of a run: a multiple of 32 if runs > 1
-  int runs = 1;                   // runs of a column
+  index_t first_column, columns;  // columns of this launch, among those of all samples
+  int width = 1;                  // columns per block, a power of two
+  int run_rows = 0;               // rows per run: a multiple of 32 if runs > 1
+  int runs = 1;                   // runs per column
   bool paired = false;            // requires runs == 2, width == 1
   int sharing = 1;                // blocks of a cluster that share a tile of `sharing * width`
                                   // columns: a power of two, 1 if runs > 1
-  index_t tiles = 1;              // tiles of all columns
+  index_t tiles = 1;              // number of tiles
   sorted_runs<T> out{};           // output if runs > 1 and not paired
 
-  // All packed keys take the same memory; 4 levels leave the largest number of rows free.
+  // All packed keys have the same size; 4 levels insert the most free rows, so this tile has room
+  // for any choice.
   using tile_type = key_tile<packed_key<T, false>, 4>;
   struct memory {
     tile_type tile;
@@ -61,7 +63,7 @@ struct sort_tile_kernel {
           shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(sharing));
     return buffers;
   }
-  // Columns of a block, or of a cluster that shares.
+  // Columns per block, or per cluster if its blocks share a tile.
   SLICESORT_HD_INLINE int tile_columns() const { return width * sharing; }
   index_t blocks() const { return tiles * runs * sharing; }
   SLICESORT_HD_INLINE int cluster() const { return paired ? 2 : sharing; }
@@ -75,7 +77,7 @@ struct sort_tile_kernel {
     bool lossy = sharing > 1 ? load_shared(block, tile, buffers.lossy)
                              : load(block, tile, rows_of_thread(block));
 
-    // Columns in the shared memory of this block.
+    // Sorts the columns in the shared memory of this block.
     int const first = sharing > 1 ? block.cluster_rank() * width : 0;
     column const sorted = column_of_tile(block, first + (block.rank() & (width - 1)));
     tile_network<keys, tile_levels<Block, T>, Block>(block, tile, width, sorted.valid)
@@ -85,7 +87,7 @@ struct sort_tile_kernel {
       block.sync_cluster();
       for (int i = 0; i < sharing; ++i) lossy |= buffers.lossy[i] != 0;
     }
-    // Recomputed after the network, which needs all registers.
+    // Recomputed here, because the network needs all registers.
     thread_rows const rows = rows_of_thread(block);
     column const stored = column_of_tile(block, rows.column);
     if (lossy || paired) {
@@ -111,7 +113,7 @@ struct sort_tile_kernel {
  private:
   using column = run_column<View>;
 
-  // Rows that the thread loads and stores, in the order of memory.
+  // Rows that the thread loads and stores, in memory order.
   template <class Block>
   SLICESORT_HD_INLINE thread_rows rows_of_thread(Block& block) const {
     tile_walk const walk(Block::opaque(block.rank()), block.size(), tile_columns(),
@@ -126,7 +128,7 @@ struct sort_tile_kernel {
   }
   template <class Block>
   SLICESORT_HD_INLINE column column_of_tile(Block& block, int number) const {
-    // Neighboring blocks form a cluster, or else take neighboring tiles.
+    // Neighboring blocks form a cluster or, without clusters, process neighboring tiles.
     index_t tile = block.index() >> log2_of(cluster()), run = paired ? block.index() & 1 : 0;
     if (runs > 1 && !paired) {
       run = tile / tiles;
@@ -136,8 +138,8 @@ struct sort_tile_kernel {
   }
   // Rows of the run, regardless of each column's valid rows.
   SLICESORT_HD_INLINE int rows_from(index_t first_row) const {
-    index_t const below = view.length() - first_row;
-    return static_cast<int>(below < run_rows ? below : run_rows);
+    index_t const remaining = view.length() - first_row;
+    return static_cast<int>(remaining < run_rows ? remaining : run_rows);
   }
   // Tile in the shared memory of the block that owns the column of this thread.
   template <class Block, class Tile>
@@ -150,7 +152,7 @@ struct sort_tile_kernel {
   }
 
   // Both functions end with a barrier. They return true if some value that the block loads cannot
-  // be decoded from its key; blocks that share exchange this.
+  // be decoded from its key. Blocks that share a tile exchange these flags.
   template <class Block, class Tile>
   SLICESORT_HD_INLINE bool load_shared(Block& block, Tile tile, std::uint32_t* lossy) const {
     block.sync_cluster();  // other blocks may not have started yet

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts the columns of a tile in shared memory by bitonic merges. The first level of a merge is
-// mirrored, so all comparators point one way, and those with rows past the end are left out.
-// Between two barriers every thread takes 2^Levels rows into registers and applies up to Levels
-// levels.
+// mirrored, so all comparators have the same direction, and comparators with rows past the end are
+// skipped. Between two barriers every thread loads 2^Levels rows into registers and applies up to
+// Levels levels.
 //
-// A merge into groups of 2^k rows has k levels. The mirrored pass does the first 1 to Levels of
-// them, and passes of Levels levels do the rest. The smallest distance in a pass is a power of
-// 2^Levels, so there are few kinds of passes. Each kind is compiled with the offsets of its rows as
-// constants.
+// A merge into groups of 2^k rows has k levels. The mirrored pass applies the first 1 to Levels of
+// them, and passes of Levels levels apply the rest. The smallest distance in a pass is a power of
+// 2^Levels, so there are few kinds of passes. Each kind is compiled separately, with constant row
+// offsets.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -22,7 +22,7 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr int max_tile_levels = 15;
 
-// Rows of a pass, 2^Distance apart. `position` is the place of the first in the tile.
+// Rows of a pass, 2^Distance apart. `position` is the position of the first row in the tile.
 template <int Levels, int Distance>
 struct spaced_rows {
   static_assert(Distance % Levels == 0);
@@ -34,19 +34,19 @@ struct spaced_rows {
     return position + i * padded_row<Levels>(1 << Distance);
   }
   SLICESORT_HD_INLINE int last() const { return row(count - 1); }
-  // True if row i exists in every column that has the first.
+  // True if row i exists in every column that has the first row.
   static SLICESORT_HD_INLINE constexpr bool inside(int i) { return i == 0; }
 };
 
-// Rows of a mirrored pass that does the first First levels of the merge into groups of 2^K rows:
-// one group of 2^First, or several groups that make up `count` rows, since fewer would not be worth
-// a thread's while. Half of a group counts up from `low`, the other half down from `high`.
+// Rows of a mirrored pass, which applies the first `first` levels of the merge into groups of 2^K
+// rows: one group of 2^first rows, or several small groups with `count` rows in total to give the
+// thread enough work. One half of a group counts up from `low`, the other half down from `high`.
 template <int Levels, int K>
 struct mirrored_rows {
   static constexpr int first = (K - 1) % Levels + 1, group = 1 << first;
   static constexpr int count = first < 3 ? 8 : group;
-  // Rows of a group lie 2^distance apart, groups 2^between. Groups closer together than the free
-  // rows lie between the same two free rows.
+  // Rows of a group are 2^distance apart, and groups are 2^between apart. Groups that are closer
+  // than the free rows lie between the same two free rows.
   static constexpr int distance = K - first, between = distance - (first < 3 ? 3 - first : 0);
   int low, high, low_position, high_position;
 
@@ -78,8 +78,8 @@ class tile_network {
   using compare = comparator<Block, Keys>;
 
  public:
-  // Sorts `limit` rows of the thread's column, the number `column` of the tile. A thread stays in
-  // one column: the block's size is a multiple of the tile's width.
+  // Sorts `limit` rows of the thread's column. A thread stays in one column, because the block size
+  // is a multiple of the tile's width.
   SLICESORT_HD_INLINE tile_network(Block& block, tile_type tile, int width, int limit)
       : block_(block),
         tile_(tile),
@@ -143,7 +143,7 @@ class tile_network {
     block_.sync();
   }
 
-  // Applies the first levels of the merge into groups of 2^k rows; k >= K.
+  // Applies the first levels of the merge into groups of 2^k rows. Requires k >= K.
   template <int K>
   SLICESORT_HD_INLINE void mirror(int k, int rows) {
     if (k != K) {
@@ -172,8 +172,8 @@ class tile_network {
     block_.sync();
   }
 
-  // Applies Levels levels, the last at distance 2^distance, in groups of 2^k rows; distance >=
-  // Distance.
+  // Applies Levels levels in groups of 2^k rows, the last one at distance 2^distance. Requires
+  // distance >= Distance.
   template <int Distance>
   SLICESORT_HD_INLINE void clean(int distance, int k, int rows) {
     if (distance != Distance) {
@@ -181,7 +181,7 @@ class tile_network {
         clean<Distance + Levels>(distance, k, rows);
       return;
     }
-    constexpr int span = Distance + Levels;  // these levels stay within 2^span rows
+    constexpr int span = Distance + Levels;  // each of these levels stays within 2^span rows
     int const work = (((rows - 1) >> span) + 1) << Distance;
     for (int g = first_group_; g < work; g += groups_) {
       int const row = ((g >> Distance) << span) + (g & ((1 << Distance) - 1));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merge sort over the rows of a tile, by bitonic merges. The first level of a merge is mirrored, so
 // every comparator puts the smaller row first. Comparators with a row past the end would never
-// exchange and are left out: the cost follows the length, not the next power of two. One pass over
-// memory does up to `Row::fused` levels in registers. Row i lies at row_at(i). Included once per
-// instruction set, after rows.inl.
+// exchange and are skipped, so the cost follows the length, not the next power of two. One pass
+// over memory applies up to `Row::fused` levels in registers. Row i is stored at row_at(i).
+// Included once per instruction set, after rows.inl.
 
 template <class Row>
 struct bitonic {
   static constexpr int fused = Row::fused;
   static constexpr std::size_t pass_rows = std::size_t{1} << fused;
 
-  // Sorts n rows whose runs of `sorted_rows` rows are already in order: 1, or a power of two of at
+  // Sorts n rows that consist of sorted runs of `sorted_rows` rows: 1, or a power of two of at
   // least `pass_rows`.
   static void sort(Row* rows, std::size_t n, std::size_t sorted_rows = 1) {
     if (n <= sorted_rows) return;
@@ -33,8 +33,8 @@ struct bitonic {
 
  private:
   static constexpr std::size_t at(std::size_t i) { return row_at<Row>(i); }
-  // End of the rows from r on that lie without a gap, at most `last`. A mirrored pass over more
-  // rows begins and ends at a gap.
+  // End of the rows from r on that are stored without a gap, at most `last`. A mirrored pass over
+  // more rows begins and ends at a gap.
   static constexpr std::size_t contiguous_end(std::size_t r, std::size_t last) {
     std::size_t const end = (r | (contiguous_rows<Row> - 1)) + 1;
     return end < last ? end : last;
@@ -43,7 +43,8 @@ struct bitonic {
   template <int Q>
   using indices = std::make_index_sequence<std::size_t{1} << Q>;
 
-  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): fewer comparators than bitonic.
+  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): needs fewer comparators than a
+  // bitonic sort.
   template <std::size_t Low, std::size_t Count>
   static SLICESORT_INLINE void odd_even_sort(Row* x) {
     if constexpr (Count > 1) {
@@ -87,14 +88,14 @@ struct bitonic {
     ((At < n ? void(rows[At] = x[At]) : void()), ...);
   }
 
-  // Applies Q levels of half-cleaners to 2^Q rows that lie `s` apart.
+  // Applies Q levels of half-cleaners to 2^Q rows at distance `s`.
   template <int Q, std::size_t... At>
   static SLICESORT_INLINE void clean_rows(Row* rows, std::size_t s, std::index_sequence<At...>) {
     Row x[sizeof...(At)] = {rows[At * s]...};
     half_clean<Q>(x);
     ((rows[At * s] = x[At]), ...);
   }
-  // Equals clean_rows for a sequence with only `valid` rows.
+  // Like clean_rows, for a sequence with only `valid` rows.
   template <int Q, std::size_t... At>
   static void clean_partial_rows(Row* rows, std::size_t s, std::size_t valid,
                                  std::index_sequence<At...>) {
@@ -142,8 +143,8 @@ struct bitonic {
     for (std::size_t b = 0; b < n; b += s) clean(rows + at(b), n - b < s ? n - b : s, s);
   }
 
-  // Applies the first Q levels of a merge to 2^Q rows: `low` and the rows s, 2s, .. after it are
-  // compared with their mirror images, `high` and the rows after it.
+  // Applies the first Q levels of a merge to 2^Q rows: `low` and the rows at distances s, 2s, ...
+  // after it are compared with their mirror images, `high` and the rows after it.
   template <int Q, std::size_t... At>
   static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t s,
                                            std::index_sequence<At...>) {
@@ -155,7 +156,7 @@ struct bitonic {
     ((low[At * s] = x[At]), ...);
     ((high[At * s] = x[half + At]), ...);
   }
-  // Equals mirror_rows with only `valid` rows in the upper half.
+  // Like mirror_rows, with only `valid` rows in the upper half.
   template <int Q, std::size_t... At>
   static void mirror_partial_rows(Row* low, Row* high, std::size_t s, std::size_t valid,
                                   std::index_sequence<At...>) {
@@ -168,7 +169,7 @@ struct bitonic {
     ((At < valid ? void(high[At * s] = x[half + At]) : void()), ...);
   }
   // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them. The
-  // first pass does Q levels.
+  // first pass applies Q levels.
   template <int Q>
   static void merge(Row* rows, std::size_t n, std::size_t half) {
     std::size_t const s = 2 * half >> Q, missing = 2 * half - n,
@@ -190,6 +191,6 @@ struct bitonic {
     while (size > 1) size >>= 1, ++levels;
     return levels;
   }
-  // Levels of the first pass; every later pass does `fused`.
+  // Levels of the first pass; every later pass applies `fused` levels.
   static int first_levels(int levels) { return levels % fused == 0 ? fused : levels % fused; }
 };

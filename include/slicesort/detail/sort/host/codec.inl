@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs turn values into rows of sortable keys and back, for `row::lanes` columns at a time.
-// `load` makes keys, and sets in `changed` every bit that `decode` could not restore. `decode`
-// turns keys into the bits of the values, `store_decoded` decodes while storing. Included once per
+// Codecs convert values to rows of sortable keys and back, for `row::lanes` columns at a time.
+// `load` computes keys, and sets in `changed` every bit that `decode` cannot restore. `decode`
+// converts keys to the bits of the values; `store_decoded` decodes while storing. Included once per
 // instruction set, after rows.inl.
 
 template <class T, int Count>
@@ -13,7 +13,7 @@ SLICESORT_INLINE vec<bits_t<T>, Count> canonical_keys(vec<bits_t<T>, Count> cons
   V const raw = bits ^ (spread_sign<Bits, Count>(bits) | top);
   V const nan = greater(bits & ~top, broadcast<V>(Bits{dtype_traits<T>::infinity}));
   V key = select(nan, ones, raw);
-  key = select(equal(bits, top), top, key);  // -0 joins +0
+  key = select(equal(bits, top), top, key);  // -0 becomes +0
   changed = changed | (key ^ raw);
   return key;
 }
@@ -55,8 +55,8 @@ struct values_codec {
   }
 };
 
-// Codec of 16-bit values: key above a 16-bit index in one 32-bit lane, which makes the sort stable
-// at no cost.
+// Codec of 16-bit values: a 32-bit lane holds the key above a 16-bit index, which makes the sort
+// stable at no cost.
 template <class T>
 struct packed_codec {
   using bits = std::uint16_t;
@@ -190,7 +190,8 @@ struct wide_codec {
     else
       r.key_high[lane - 16] = key;
   }
-  // Indices of 16 columns, widened. Read through memory, where half of a vector has an address.
+  // Indices of 16 columns, widened. They are read through memory, which can address half of a
+  // vector.
   static SLICESORT_INLINE flags index_half(row const& r, int half) {
     return convert<flags>(
         load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&r.index) + 32 * half));
@@ -203,7 +204,7 @@ template <class T>
 using codec_of_32_bits = pairs_codec<T>;
 #endif
 
-// Codec with indices, which the permutation and the repair of NaN and zeros need.
+// Codec with indices, which are needed for the permutation and to restore NaN and zeros.
 template <class T>
 using indexed_codec =
     std::conditional_t<sizeof(T) == 2, packed_codec<T>,

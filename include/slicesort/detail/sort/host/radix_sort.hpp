@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stable radix sort, column by column, for columns too long for 16-bit indices. A tile is as many
-// columns as fill a cache line, so every line of the tensor is read and written once.
+// Stable radix sort, column by column, for columns too long for 16-bit indices. The columns of a
+// tile fill a cache line, so every line of the tensor is read and written once.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -53,7 +53,7 @@ class radix_tile {
     return static_cast<std::size_t>(key >> (key_bits - high_bits));
   }
 
-  // Output of one column: sorted values overwrite its keys.
+  // Output of one column. The sorted values overwrite its keys.
   struct column {
     bits* keys;
     std::uint32_t* rows;
@@ -79,8 +79,9 @@ class radix_tile {
     }
   };
 
-  // Turns a column of keys into sorted values and source rows. One pass over memory distributes the
-  // keys by their highest digit; the other passes stay within one bucket, in cache.
+  // Sorts a column of keys, and stores the sorted values and their source rows. One pass over
+  // memory distributes the keys by their highest digit; the other passes stay within one bucket, in
+  // cache.
   void sort_column(column_tile<T> const& tile, int c, bool lossy) {
     column out;
     out.keys = keys_ + pitch_ * c, out.rows = rows_ + pitch_ * c;
@@ -92,11 +93,11 @@ class radix_tile {
 
     std::uint32_t starts[buckets + 1] = {};
     bool sorted = true;
-    bits before = 0;
+    bits previous = 0;
     for (std::size_t i = 0; i < n; ++i) {
       ++starts[high_digit(out.keys[i]) + 1];
-      sorted &= before <= out.keys[i];
-      before = out.keys[i];
+      sorted &= previous <= out.keys[i];
+      previous = out.keys[i];
     }
     if (sorted) {
       for (std::size_t i = 0; i < n; ++i) out.put(i, {out.keys[i], static_cast<std::uint32_t>(i)});
@@ -106,14 +107,14 @@ class radix_tile {
     for (std::size_t i = 0; i < n; ++i)
       entries_[starts[high_digit(out.keys[i])]++] = {out.keys[i], static_cast<std::uint32_t>(i)};
     std::size_t first = 0;
-    for (std::size_t b = 0; b < buckets; ++b) {  // each start has moved to its bucket's end
+    for (std::size_t b = 0; b < buckets; ++b) {  // starts[b] is now the end of bucket b
       sort_bucket(first, starts[b], out);
       first = starts[b];
     }
   }
 
-  // Sorts few entries by insertion, more by their low digits. Below 8192 entries the digits are
-  // short: counting long ones would cost more than moving the entries.
+  // Sorts a bucket by insertion if it is small, else by its low digits. Below 8192 entries the
+  // digits are short, because counting long digits would cost more than moving the entries.
   void sort_bucket(std::size_t first, std::size_t last, column const& out) {
     std::size_t const n = last - first;
     if (n <= 24) {
@@ -128,13 +129,13 @@ class radix_tile {
     }
   }
 
-  // Makes stable passes from the lowest digit to the highest and skips a digit that all keys share.
+  // Runs stable passes from the lowest digit to the highest and skips digits that all keys share.
   // The last pass writes the column.
   template <int Width>
   void sort_low_digits(std::size_t first, std::size_t n, column const& out) {
     constexpr int low_bits = key_bits - high_bits, digits = (low_bits + Width - 1) / Width;
     constexpr std::size_t values = std::size_t{1} << Width;
-    // The topmost digit may reach into the high one, which all keys of a bucket share.
+    // The topmost digit may include bits of the high digit, which all keys of a bucket share.
     auto const digit = [](bits key, int d) {
       return static_cast<std::size_t>(key >> (d * Width)) & (values - 1);
     };
@@ -163,9 +164,9 @@ class radix_tile {
   }
 
   index_t pitch_ = 0;
-  bits* keys_ = nullptr;                                 // [columns][pitch], then the sorted values
-  std::uint32_t* rows_ = nullptr;                        // [columns][pitch]
-  entry *entries_ = nullptr, *spare_entries_ = nullptr;  // [rows] each: input and output of a pass
+  bits* keys_ = nullptr;           // [columns][pitch]; later the sorted values
+  std::uint32_t* rows_ = nullptr;  // [columns][pitch]
+  entry *entries_ = nullptr, *spare_entries_ = nullptr;  // [rows] each; input and output of a pass
 };
 
 SLICESORT_DETAIL_END

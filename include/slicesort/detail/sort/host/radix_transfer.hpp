@@ -18,7 +18,7 @@ inline constexpr int radix_columns = 64 / static_cast<int>(sizeof(T));
 
 inline constexpr int radix_batch = 16;
 
-// Distance of two columns: has room for the last batch and is not a power of two.
+// Returns the distance of two columns, which has room for the last batch and is not a power of two.
 template <class T>
 constexpr index_t radix_pitch(index_t rows) {
   return (rows + radix_batch - 1) / radix_batch * radix_batch +
@@ -35,7 +35,7 @@ SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane
                                                             to + c * to_pitch + r, to_pitch);
 }
 
-// Loads the tile as keys. Sets bits of changed[c] if some key of column c has lost them.
+// Loads the tile as keys. Sets the bits in changed[c] that some key of column c has lost.
 template <class T>
 void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch, bits_t<T>* changed) {
   using bits = bits_t<T>;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of a tile: an element of each of `lanes` neighboring columns, in one to three vectors.
-// Comparing whole rows sorts all columns at once without a transpose. Included once per instruction
-// set, after vectors.inl.
+// One row of a tile: one element from each of `lanes` neighboring columns, in one to three vectors.
+// Comparing whole rows sorts all columns at once, without a transpose. Included once per
+// instruction set, after vectors.inl.
 
-// Row of keys alone, or of composites with the index in the low bits.
+// Row of keys, or of composites with the index in the low bits.
 template <class Lane>
 struct keys {
   using lane = Lane;
   static constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Lane));
-  // Levels of the network per pass: 2^fused rows are in registers.
+  // Levels of the network per pass, with 2^fused rows in registers.
   static constexpr int fused = register_count >= 32 ? 4 : 3;
   using vector = vec<Lane, lanes>;
 
@@ -59,9 +59,9 @@ struct pairs {
   }
 };
 
-// Memory position of row i, in rows. A gap of one row follows each group of contiguous rows, since
-// rows a power of two apart would share a few cache sets. The distance of two rows is constant
-// within one group and across whole groups, which is all that a pass of the network needs.
+// Memory position of row i, in rows. A gap of one row follows each group of contiguous rows,
+// because rows at distances of a power of two would share a few cache sets. The distance of two
+// rows is constant within one group and across whole groups, as the passes of the network require.
 template <class Row>
 inline constexpr std::size_t contiguous_rows = Row::fused == 3 ? 512 : 256;
 template <class Row>
@@ -69,7 +69,7 @@ constexpr std::size_t row_at(std::size_t i) {
   return i + i / contiguous_rows<Row>;
 }
 
-// Detects whether keys ever decrease in some column. If not, the rows are sorted already and a
+// Detects decreasing keys in any column. If there are none, the rows are sorted already and a
 // stable sort changes nothing. `broken` reports a decrease among the rows passed to `see` since the
 // last call.
 template <class Row>
@@ -99,7 +99,8 @@ template <class V>
 SLICESORT_INLINE int32_lanes signed_lanes(V const& v) {
   return reinterpret_cast<int32_lanes>(v);
 }
-// Bit per column: set where a compares to b as Code says (0 equal, 1 less, 6 greater).
+// One bit per column, set where the comparison `Code` of a and b holds (0 equal, 1 less, 6
+// greater).
 template <int Code>
 SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
                                      vec<std::uint32_t, 16> const& a1,
@@ -124,8 +125,8 @@ SLICESORT_INLINE vec<std::uint16_t, 32> blend(mask32 m, vec<std::uint16_t, 32> c
 
 // Row of 32-bit keys on AVX-512: 32 columns in two vectors of keys and one vector of 16-bit source
 // rows. It takes a quarter less memory than two rows of `pairs`, and one blend moves the indices of
-// 32 columns. Builtins join the masks of two comparisons to steer a blend of narrower lanes, which
-// no vector operator does.
+// 32 columns. Builtins combine the masks of two comparisons to control a blend of narrower lanes,
+// which vector operators cannot express.
 struct wide_pairs {
   using lane = std::uint32_t;
   static constexpr int lanes = 32;
@@ -149,7 +150,7 @@ struct wide_pairs {
     swap_indices(swap, a, b);
   }
 
-  // Bit per column: set where the keys are equal and the indices inverted.
+  // One bit per column, set where the keys are equal and the indices inverted.
   static SLICESORT_INLINE mask32 inverted(wide_pairs const& a, wide_pairs const& b) {
     return compare_keys<0>(a.key, a.key_high, b.key, b.key_high) &
            static_cast<mask32>(__builtin_ia32_ucmpw512_mask(reinterpret_cast<int16_lanes>(a.index),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts columns on the host, in tiles of 32 shared among threads. Up to 65536 rows a tile is sorted
-// by SIMD networks, one column per lane; longer columns by radix sort.
+// Sorts columns on the host, in tiles of 32 that are distributed to threads. Tiles of up to 65536
+// rows are sorted by SIMD networks, one column per lane; longer columns by radix sort.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -19,15 +19,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr index_t longest_network = 65536;  // rows that a 16-bit index can number
+inline constexpr index_t longest_network = 65536;  // number of rows that 16-bit indices can address
 
 template <class T, class Order>
 struct columns_to_sort {
   Order const& order;
   tensor3<T const> x;              // [batch, length, channels]
   tensor3<T> y;                    // [batch, length, channels]
-  index_tensor3 perm;              // [batch, length, channels]; not written if null
-  tensor1<index_t const> lengths;  // [batch], or none
+  index_tensor3 perm;              // [batch, length, channels]; null: not written
+  tensor1<index_t const> lengths;  // [batch]; empty: all rows are valid
 };
 
 // Columns of a task. Pairs of tiles pay off for 16-bit elements only.
@@ -85,7 +85,8 @@ void open_tile(columns_to_sort<T, Order> const& params, column_range const& colu
   tile.stream_perm = tile.stream;
 }
 
-// Copies the rows past the longest column of the tile through; the permutation maps each to itself.
+// Copies the rows past the longest column of the tile unchanged; the permutation maps each to
+// itself.
 template <class T>
 void copy_rows_past_tile(column_tile<T> const& tile, index_t length) {
   for (int c = 0; c < tile.width; ++c)
@@ -101,7 +102,7 @@ void copy_rows_past_tile(column_tile<T> const& tile, index_t length) {
     }
 }
 
-// Sorts all columns; scratch_of(thread) is the scratch of a thread of the call.
+// Sorts all columns; scratch_of(thread) returns the scratch memory of a thread.
 template <class T, class Order, class ScratchOf>
 void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params,
                   ScratchOf const& scratch_of) {

@@ -25,7 +25,7 @@ template <class T>
 struct column_tile {
   T const* x;
   T* y;
-  void* perm;  // null when not saved
+  void* perm;  // null if not saved
   index_width perm_width;
   tile_operand x_layout, y_layout, perm_layout;
   int width;                     // columns in use
@@ -35,18 +35,18 @@ struct column_tile {
   bits_t<T> flip[tile_columns];  // all ones where the column descends
   bool stream;                   // store y with streaming stores
   bool stream_perm;              // store perm with streaming stores
-  index_t group;                 // rows that are sorted together; perm numbers them from 0
-  // Destination of each sorted row within its group; null: row k goes to k.
+  index_t group;                 // rows that are sorted together; perm counts them from 0
+  // Destination of each sorted row within its group; null: row k goes to row k.
   std::uint16_t const* destinations;
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };
 
-// Distance of the parts of a tile, in rows of scratch. A gap follows every 256 rows or more, so
-// that at a power-of-two length neither parts nor rows fall on the same cache sets.
+// Distance of the parts of a tile, in rows of scratch. A gap follows every 256 or more rows, so
+// that parts and rows of power-of-two lengths do not map to the same cache sets.
 constexpr std::size_t tile_pitch(std::size_t rows) { return rows + rows / 256 + 4; }
 
-// Scratch bytes per row of a tile, the maximum over instruction sets: keys and indices of 32
-// columns, and the composites of one part for ordering ties.
+// Scratch bytes per row of a tile, as the maximum over instruction sets: keys and indices of 32
+// columns, and the composites of one part to order ties.
 template <class T>
 inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
                                                              : 2 * sizeof(T) * tile_columns +

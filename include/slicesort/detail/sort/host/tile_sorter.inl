@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tile sorter for one instruction set. For each group of a tile's rows it loads keys, sorts every
-// part, orders ties, restores the bits that keys have lost, and stores. A part is the `row::lanes`
-// columns that one row of keys holds.
+// part, orders ties, restores the bits that keys have lost, and stores the rows. A part is the
+// `row::lanes` columns that one row of keys holds.
 
 // clang-format off
 #include <slicesort/detail/sort/host/rows.inl>
@@ -17,7 +17,7 @@ class tile_sorter {
   using bits = detail::bits_t<T>;
   using row = typename Codec::row;
   static constexpr int lanes = row::lanes, parts = tile_columns / lanes;
-  // Rows loaded or stored at a time: they stay in cache at any pitch.
+  // Rows loaded or stored at a time; few enough to stay in cache at any pitch.
   static constexpr int batch = 8;
 
   using codec = Codec;
@@ -31,12 +31,11 @@ class tile_sorter {
     if (!tile_.x_layout.dense) std::memset(stage_, 0, sizeof stage_);  // lanes without a column
   }
 
-  // Returns false if some value cannot be restored without its index, which this codec does not
-  // keep.
+  // Returns false if some value cannot be restored without its index and the codec has no indices.
   bool sort() {
     if (!Codec::has_index && tile_.ragged) return false;
     for (std::size_t first = 0; first < row_count_; first += run_rows) {
-      std::size_t const rows = least(run_rows, row_count_ - first);
+      std::size_t const rows = smaller(run_rows, row_count_ - first);
       for (int p = 0; p < used_parts(); ++p) load_rows(p, first, rows);
       if constexpr (Codec::has_index)
         if (tile_.ragged) pad_columns(first, rows);
@@ -51,8 +50,8 @@ class tile_sorter {
         }
         std::size_t const group = static_cast<std::size_t>(tile_.group);
         for (std::size_t i = 0; i < rows; i += group) {
-          bitonic<row>::sort(w + i, least(group, rows - i));
-          repair(w + i, least(group, rows - i));
+          bitonic<row>::sort(w + i, smaller(group, rows - i));
+          repair(w + i, smaller(group, rows - i));
         }
       }
     }
@@ -64,7 +63,7 @@ class tile_sorter {
     return true;
   }
 
-  // True if some key has lost bits of its value: then `restore` must precede reading rows.
+  // True if some key has lost bits of its value. If so, call `restore` before reading rows.
   bool lossy() const {
     bool any_part = false;
     for (int p = 0; p < used_parts(); ++p) any_part |= changed_[p];
@@ -81,10 +80,11 @@ class tile_sorter {
   std::size_t pitch() const { return pitch_; }
 
  private:
-  // Rows that are loaded and sorted while in the L1 cache; the maximum of a tile of several groups.
+  // Rows that are loaded and sorted while in the L1 cache; also the maximum rows of a tile with
+  // several groups.
   static constexpr std::size_t run_rows = tile_rows_of_groups;
 
-  static std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
+  static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
   int used_lanes(int p) const {
     return tile_.width - p * lanes < lanes ? tile_.width - p * lanes : lanes;
   }
@@ -97,7 +97,7 @@ class tile_sorter {
     int const first = p * lanes;
     bits const* const flip = tile_.flip + first;
     for (std::size_t done = 0; done < rows; done += batch) {
-      int const count = static_cast<int>(least(rows - done, batch));
+      int const count = static_cast<int>(smaller(rows - done, batch));
       index_t const i = static_cast<index_t>(first_row + done);
       bits const* source = stage_;
       index_t pitch = lanes;
@@ -120,8 +120,8 @@ class tile_sorter {
     order_[p] = order;
   }
 
-  // Gives padding past a column's end the last key. A NaN may tie with padding, but its smaller
-  // index puts it first.
+  // Sets the keys of padding past a column's end to the last key. A NaN may tie with padding, but
+  // its smaller index puts it first.
   void pad_columns(std::size_t first, std::size_t rows) {
     for (int c = 0; c < tile_.width; ++c)
       for (std::size_t i = first; i < first + rows; ++i)
@@ -136,7 +136,7 @@ class tile_sorter {
     (void)w, (void)rows;
   }
 
-  // Reads NaN, zeros and padding, whose keys have lost bits, again from their source rows.
+  // Rereads NaN, zeros and padding from their source rows, because their keys have lost bits.
   void restore_part(int p) {
     int const first = p * lanes;
     bits const* const flip = tile_.flip + first;
@@ -166,7 +166,7 @@ class tile_sorter {
   }
 
   column_tile<T> const& tile_;
-  std::size_t row_count_, pitch_;  // distance of parts
+  std::size_t row_count_, pitch_;  // pitch: distance of two parts
   row* rows_;
   unsigned char* tie_scratch_;
   alignas(64) bits stage_[static_cast<std::size_t>(batch * lanes)];  // rows gathered from memory
@@ -175,8 +175,8 @@ class tile_sorter {
        unsorted_[static_cast<std::size_t>(parts)] = {};
 };
 
-// Sorts one or two tiles. A codec without indices stores nothing if values must be restored by
-// them; the indexed codec then sorts again.
+// Sorts one or two tiles. If values must be restored by index, a codec without indices stores
+// nothing, and the indexed codec sorts again.
 template <class T, class Codec>
 void sort_tiles(column_tile<T> const* tiles, int count) {
   using sorter = tile_sorter<T, Codec>;

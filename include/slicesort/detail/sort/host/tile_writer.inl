@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores sorted tiles. Rows of two adjacent tiles are interleaved: writing two neighboring lines
-// costs the same as one. Included once per instruction set.
+// Stores sorted tiles. Rows of two adjacent tiles are interleaved, because writing two neighboring
+// lines costs the same as one. Included once per instruction set.
 
 template <class T>
 SLICESORT_INLINE index_t destination(column_tile<T> const& tile, std::size_t i) {
@@ -48,7 +48,8 @@ struct tile_store {
     constexpr std::size_t stage_size = static_cast<std::size_t>(batch * tile_columns);
     auto const& tile = sorter.tile();
     index* const perm = saving ? static_cast<index*>(tile.perm) : nullptr;
-    // Copied to locals: to the compiler, vector stores may change any object that has an address.
+    // Copied to local variables, because the compiler assumes that vector stores change any object
+    // whose address is taken.
     std::size_t const pitch = sorter.pitch();
     int const parts = sorter.used_parts();
     bool const dense = tile.y_layout.dense, dense_perm = saving && tile.perm_layout.dense,
@@ -90,7 +91,7 @@ struct tile_store {
   }
 };
 
-// Stores tiles of one call. `Restored`: their rows are values, not keys.
+// Stores the tiles of one call. `Restored`: rows are values, not keys.
 template <bool Restored, class Sorter>
 void store_tiles(Sorter const* sorters, int count) {
   using index16 = std::conditional_t<Sorter::codec::has_index, std::uint16_t, void>;

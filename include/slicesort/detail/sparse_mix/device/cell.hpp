@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared-memory representation of sparse_mix elements. Each value is read several times, so
-// widening must be cheap: two bfloat16 share a 32-bit cell, from which a shift or a mask extracts
-// either one. A float16 is stored as a float.
+// widening must be cheap. Two bfloat16 values share a 32-bit cell; a shift or a mask extracts one
+// of them. A float16 is stored as a float.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,7 +20,7 @@ struct mix_cell {
   static constexpr int channels = pairs ? 2 : 1;
   using type = std::conditional_t<pairs, std::uint32_t, A>;
 
-  // Packs `channels` neighboring channels.
+  // Packs the values of `channels` neighboring channels.
   static SLICESORT_HD_INLINE type pack(T const (&values)[static_cast<std::size_t>(channels)]) {
     if constexpr (pairs)
       return bit_cast<std::uint16_t>(values[0]) |
@@ -36,7 +36,7 @@ struct mix_cell {
   }
 };
 
-// Neighboring channels of a row that one load reads: up to 16 bytes of cells.
+// Piece: neighboring channels of a row that one load reads, up to 16 bytes of cells.
 template <class T, int Channels>
 inline constexpr int cells_of_piece =
     Channels / mix_cell<T>::channels < 16 / static_cast<int>(sizeof(typename mix_cell<T>::type))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies a whole chain of factors in shared memory: a block loads all rows of some channels of one
-// sample. Each thread computes its rows' outputs in registers; after a barrier they overwrite the
-// inputs, so one copy of the tile is enough. A weight serves all channels of a thread.
+// Applies a whole chain of factors in shared memory. A block loads all rows of some channels of one
+// sample. Each thread computes the outputs of its rows in registers. After a barrier, the outputs
+// overwrite the inputs, so one copy of the tile is enough. A thread uses each weight for all of its
+// channels.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,10 +21,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Each thread computes Rows rows of Channels channels.
+// Each thread computes `Rows` rows of `Channels` channels.
 template <class T, int Rows, int Channels>
 struct mix_tile_kernel {
-  // With 1024 threads each has 64 registers, too few for eight rows.
+  // With 1024 threads, each thread has 64 registers, which are too few for eight rows.
   static constexpr int max_threads = Rows > 4 ? 768 : 1024;
   static constexpr int rows = Rows, channels = Channels;
   using A = accumulator_t<T>;
@@ -41,23 +42,23 @@ struct mix_tile_kernel {
   bool backward;  // true to apply the last factor first
   grad_mode mode;
   int row_threads;  // threads for the rows of one group of channels: a multiple of 8
-  int groups;       // groups of Channels channels
+  int groups;       // number of groups of `Channels` channels
   bool rows_adjacent;
 
   using piece = mix_piece<T, Channels>;
   using cell_type = typename cell::type;
   static constexpr int cells = piece::cells, pieces = Channels / piece::channels;
-  // Distance between two pieces of a row; padded against bank conflicts.
+  // Distance between two pieces of a row, padded to avoid bank conflicts.
   SLICESORT_HD int pitch() const {
     return (static_cast<int>(input.extents().length) + 7) / 8 * 8 + 4;
   }
   SLICESORT_HD int size() const { return groups * pieces * pitch(); }
   template <class SharedAllocator>
-  SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
-    // A copy of the chain's first input follows the tile if every sum begins with it.
+  SLICESORT_HD piece* shared(SharedAllocator& allocator) const {
+    // If every sum starts from the chain's first input, a copy of this input follows the tile.
     int const copies = start == mix_start::first ? 2 : 1;
-    return shared_memory.template allocate<piece>(static_cast<std::size_t>(copies) *
-                                                  static_cast<std::size_t>(size()));
+    return allocator.template allocate<piece>(static_cast<std::size_t>(copies) *
+                                              static_cast<std::size_t>(size()));
   }
 
   SLICESORT_HD int width() const { return groups * Channels; }
@@ -78,9 +79,9 @@ struct mix_tile_kernel {
     piece* const group = tile + block.rank() / row_threads * pieces * pitch();
     A values[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)] = {};
     if (n > 0) load_rows(group, work, values);
-    int next_state = 0, until_state = state_interval;  // factors until the next saved state
+    int next_state = 0, factors_until_state = state_interval;
     for (int step = 0; step < count; ++step) {
-      // Opaque, so that row numbers are recomputed and registers are left to values.
+      // Opaque to force recomputation of row numbers, which leaves registers to values.
       work.first_row = Block::opaque(work.first_row);
       if (n > 0)
         apply_factor(block, group, work, first_factor + (backward ? count - 1 - step : step),
@@ -89,10 +90,10 @@ struct mix_tile_kernel {
       work.first_row = Block::opaque(work.first_row);
       store_rows(group, work, values);
       block.sync();
-      if (next_state < saved_states && --until_state == 0) {
+      if (next_state < saved_states && --factors_until_state == 0) {
         store(block, tile, states[next_state++], grad_mode::overwrite,
               cell_of(block, sample, channel), n);
-        until_state = state_interval;
+        factors_until_state = state_interval;
       }
     }
     store(block, tile, output, mode, cell_of(block, sample, channel), n);
@@ -102,27 +103,28 @@ struct mix_tile_kernel {
   // Position of a cell. Neighboring threads load and store neighboring cells.
   struct cell_index {
     tile_walk walk;
-    index_t sample, channel;  // the first channel of the cell
+    index_t sample, channel;  // first channel of the cell
     int channels;             // number of the cell's channels inside the tensor
   };
   template <class Block>
   SLICESORT_HD_INLINE cell_index cell_of(Block& block, index_t sample, index_t channel) const {
-    // Opaque, because these values would otherwise occupy registers from factor to factor.
+    // Opaque, because the compiler would otherwise keep these values in registers from factor to
+    // factor.
     tile_walk const position(Block::opaque(block.rank()), block.size(), width() / cell::channels,
                              rows_adjacent);
     index_t const c = channel + position.column * cell::channels,
-                  left = input.extents().channels - c;
-    int const inside = left < 0                ? 0
-                       : left < cell::channels ? static_cast<int>(left)
-                                               : cell::channels;
-    return {position, sample, c, inside};
+                  remaining = input.extents().channels - c;
+    int const cell_channels = remaining < 0                ? 0
+                              : remaining < cell::channels ? static_cast<int>(remaining)
+                                                           : cell::channels;
+    return {position, sample, c, cell_channels};
   }
   SLICESORT_HD_INLINE row_walk<cell_type> walk_tile(piece* tile, int column,
                                                     row_range range) const {
     piece* const first = tile + column / cells * pitch() + range.first;
     return {first->value + column % cells, range.step * cells};
   }
-  // The same rows of a tensor. The range must not be empty.
+  // Iterates over the cell's rows in a tensor. The range must not be empty.
   template <class Element>
   SLICESORT_HD_INLINE row_walk<Element> walk_tensor(tensor3<Element> const& t,
                                                     cell_index const& position,
@@ -131,14 +133,14 @@ struct mix_tile_kernel {
     return column_of<Element>(t, {position.sample, channel}).walk(0, range);
   }
 
-  // Loads the valid rows into the tile, and copies the others to the outputs.
+  // Loads the valid rows into the tile. Copies all other rows to the outputs.
   template <class Block>
   SLICESORT_HD_INLINE void load(Block&, piece* tile, cell_index const& position, int n) const {
     row_range const range = position.walk.rows(n);
     if (range.first < range.end) {
       auto source = walk_tensor(input, position, range);
       auto target = walk_tile(tile, position.walk.column, range);
-      int const copy = start == mix_start::first ? size() * cells : 0;  // offset of the copy
+      int const copy_offset = start == mix_start::first ? size() * cells : 0;
       copy_rows<4>(
           range,
           [&](int) {
@@ -153,7 +155,7 @@ struct mix_tile_kernel {
           [&](int, cell_type value) {
             cell_type* const cell_address = &target.next();
             *cell_address = value;
-            if (copy != 0) cell_address[copy] = value;
+            if (copy_offset != 0) cell_address[copy_offset] = value;
           });
     }
     auto const length = static_cast<int>(input.extents().length);
@@ -187,8 +189,8 @@ struct mix_tile_kernel {
     }
   }
 
-  // Rows first_row, first_row + row_threads, .. of n, and the channels from `channel` on. A row
-  // past the end reads the last row and stores nothing.
+  // Work of a thread: rows first_row, first_row + row_threads, ... of n, and the channels from
+  // `channel` on. Rows past the end read the last row and store nothing.
   struct thread_work {
     int first_row, n;
     index_t sample, channel;
@@ -218,8 +220,8 @@ struct mix_tile_kernel {
   SLICESORT_HD_INLINE void apply_factor(Block& block, piece const* group, thread_work work,
                                         index_t factor, values_of_rows& values) const {
     std::uint32_t const* const jumps = factors.jumps_of(work.sample, factor);
-    A const* weights = factors.weights_of(work.sample, factor);  // of one link after the other
-    // Most topologies link a row to itself first, whose values are in registers already.
+    A const* weights = factors.weights_of(work.sample, factor);  // advances link by link
+    // The first link of most topologies is the row itself, whose values are in registers already.
     auto const links = static_cast<std::uint32_t>(factors.links);
     bool const self_link_first = links > 0 && jumps[0] == 0 && start != mix_start::first;
     work.first_row = Block::opaque(work.first_row);
@@ -253,7 +255,7 @@ struct mix_tile_kernel {
     }
   }
 
-  // Initializes the sums with zeros or with `first`, the rows of the chain's first input.
+  // Initializes the sums with zeros or with the rows of the chain's first input, `first`.
   SLICESORT_HD_INLINE void begin_sums(piece const* first, thread_work work,
                                       values_of_rows& values) const {
     if (start == mix_start::first) return load_rows(first, work, values);
@@ -263,7 +265,7 @@ struct mix_tile_kernel {
       for (int c = 0; c < Channels; ++c) values[r][c] = A(0);
     }
   }
-  // Applies the link of a row to itself, for residuals that do not need the chain's first input.
+  // Applies the link of a row to itself. For residuals that do not use the chain's first input.
   template <class Block>
   SLICESORT_HD_INLINE void begin_with_self_link(Block& block, A const* weights, thread_work work,
                                                 values_of_rows& values) const {

@@ -19,9 +19,9 @@ SLICESORT_DETAIL_BEGIN
 // Initial value of a sum of products.
 enum class mix_start {
   zero,   // +0
-  self,   // the row's input
-  first,  // the row of another tensor
-  total   // the sum of the row's inputs over all factors so far
+  self,   // input of the row
+  first,  // same row of another tensor
+  total   // sum of the row's inputs over all factors so far
 };
 
 template <class T>
@@ -37,7 +37,7 @@ struct mix_rows_kernel {
   tensor3<T> output;
   mix_start start;
   tensor3<T const> initial;  // initial sums, for mix_start::first
-  A* inputs;                 // sums of the inputs, [samples, length, channels], or null
+  A* inputs;                 // [samples, length, channels]: sums of inputs; may be null
   bool accumulates_inputs;   // true if `inputs` holds a sum already
   grad_mode mode;
   int width;  // threads along the channels: a power of two
@@ -54,16 +54,16 @@ struct mix_rows_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const extents = input.extents();
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    // Blocks that run at the same time work on the same channels and share cache lines.
+    // Blocks that run concurrently work on the same channels, so they share cache lines.
     index_t const row_blocks = divide_up(extents.length, walk.step);
-    index_t const row_block = block.index() % row_blocks, block_rest = block.index() / row_blocks;
-    index_t const sample = block_rest / tiles(), row = row_block * walk.step + walk.first_row;
-    index_t const channel = block_rest % tiles() * (thread_channels * width) + walk.column;
+    index_t const row_block = block.index() % row_blocks, tile_index = block.index() / row_blocks;
+    index_t const sample = tile_index / tiles(), row = row_block * walk.step + walk.first_row;
+    index_t const channel = tile_index % tiles() * (thread_channels * width) + walk.column;
     if (row >= extents.length) return;
-    // Rows past a length are copied, as are all rows of a chain without factors.
+    // Rows past a length are copied. A chain without factors copies all rows.
     index_t const n = factors.factors == 0 ? 0 : valid_rows(lengths, sample, extents.length);
 
-    // A channel past the end reads the last one and stores nothing.
+    // Channels past the end read the last channel and store nothing.
     T const* source[thread_channels];
     SLICESORT_UNROLL
     for (int j = 0; j < thread_channels; ++j) {
@@ -108,13 +108,13 @@ struct mix_rows_kernel {
     SLICESORT_UNROLL
     for (int j = 0; j < thread_channels; ++j) {
       index_t const c = channel + j * width;
-      A const row_itself = static_cast<A>(source[j][row * input.strides().length]);
-      sum[j] = start == mix_start::self ? row_itself : A(0);
+      A const row_value = static_cast<A>(source[j][row * input.strides().length]);
+      sum[j] = start == mix_start::self ? row_value : A(0);
       if (c >= extents.channels) continue;
       if (start == mix_start::first) sum[j] = static_cast<A>(initial(sample, row, c));
       if (inputs == nullptr && start != mix_start::total) continue;
       index_t const offset = (sample * extents.length + row) * extents.channels + c;
-      A const total = (accumulates_inputs ? inputs[offset] : A(0)) + row_itself;
+      A const total = (accumulates_inputs ? inputs[offset] : A(0)) + row_value;
       if (start == mix_start::total)
         sum[j] = total;
       else

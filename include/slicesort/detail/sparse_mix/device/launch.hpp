@@ -21,7 +21,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A chain of some samples: forward from x to y, or backward from dy to dx.
+// Chain of factors for a chunk of samples: forward from x to y, or backward from dy to dx.
 template <class T>
 struct chain_args {
   packed_weights<accumulator_t<T>> factors;
@@ -31,13 +31,13 @@ struct chain_args {
   mix_start start = mix_start::zero;
   bool backward = false;
   grad_mode mode = grad_mode::overwrite;
-  index_t state_interval = 0;  // factors from one saved state to the next; 0: no states
+  index_t state_interval = 0;  // factors from one saved state to the next; 0 means no states
   tensor3<T const> input{};
   tensor3<T> output{};
   tensor_stack<T> states{};
-  tensor3<T> between[2]{};             // outputs of factors that are not saved
+  tensor3<T> between[2]{};             // buffers for outputs that are not saved
   tensor3<T const> initial{};          // initial sums, for mix_start::first
-  accumulator_t<T>* inputs = nullptr;  // the sum of all inputs so far, for mix_start::total
+  accumulator_t<T>* inputs = nullptr;  // sum of all inputs so far, for mix_start::total
   bool accumulates_inputs = false;     // true if `inputs` holds a sum already
 };
 
@@ -69,7 +69,7 @@ void run_factor(Grid const& grid, chain_args<T> const& chain, index_t factor,
   mix_tuning const tuning = mix_tuning_of<T>(grid);
   int width = power_of_two_in(divide_up(extents.channels, Kernel::thread_channels), 1,
                               tuning.channel_threads);
-  // Blocks that run together read the same channels, which should stay in the L2 cache.
+  // Blocks that run concurrently read the same channels, which should stay in the L2 cache.
   std::size_t const channel_bytes = static_cast<std::size_t>(extents.length) * sizeof(T) *
                                     static_cast<std::size_t>(Kernel::thread_channels);
   while (width > tuning.min_channel_threads &&
@@ -131,7 +131,8 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
   kernel.rows_adjacent = rows_are_adjacent(chain.input.strides());
   kernel.row_threads = static_cast<int>(divide_up(divide_up(extents.length, Kernel::rows), 8) * 8);
   if (shared_bytes(kernel) > tuning.tile_bytes) return false;
-  // Widens small tiles. Past `tile_threads` threads, every processor must keep two blocks.
+  // Widens small tiles. Beyond `tile_threads` threads, every multiprocessor must still get two
+  // blocks.
   for (Kernel wider = kernel; kernel.width() < extents.channels; kernel = wider) {
     wider.groups *= 2;
     if (wider.threads() > Kernel::max_threads / 2 || shared_bytes(wider) > tuning.tile_bytes / 2)
@@ -151,7 +152,7 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
          run_in_tile<mix_tile_kernel<T, 8, channels / 2>>(grid, chain, begin, end);
 }
 
-// Applies factors [begin, end), at least one. Only the last may accumulate.
+// Applies factors [begin, end), at least one. Only the last factor may accumulate.
 template <class Grid, class T>
 void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
   index_t const count = end - begin;
@@ -161,7 +162,8 @@ void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, in
                ? chain.states[step / chain.state_interval - 1]
                : chain.between[step % 2];
   };
-  // A tile holds rounded values, so a last factor that accumulates to 16 bits runs separately.
+  // A tile holds rounded values, so a last factor that accumulates 16-bit gradients runs
+  // separately.
   index_t const fused_factors =
       sizeof(T) == 2 && chain.mode == grad_mode::accumulate ? count - 1 : count;
   chain_args<T> stage = chain;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights and links of sparse_mix, packed for its kernels: the weights of neighboring rows are
-// adjacent, in the accumulator's type, and a link is a distance of 0..n-1 rows. Kernels need no
-// division, and backward, which follows links from their other end, runs the forward kernels.
+// Weights and links of sparse_mix, packed for its kernels. The weights of neighboring rows are
+// adjacent and have the accumulator's type. A link is a distance of 0..n-1 rows, so kernels need no
+// division. Packing for backward reverses the links, so backward runs the forward kernels.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,8 +16,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Packed weights in the workspace. Row p of factor f is mixed from rows (p + jumps[k]) mod n, by
-// weights[k * length + p]. Weights past the valid rows are undefined.
+// Packed weights in the workspace. Row p of a factor's output is the sum of rows (p + jumps[k]) mod
+// n, weighted by weights[k * length + p]. Weights past the valid rows are undefined.
 template <class A>
 struct packed_weights {
   A* weights = nullptr;            // [samples, factors, links, length]
@@ -36,10 +36,10 @@ struct packed_weights {
 SLICESORT_HD_INLINE std::uint32_t wrapped_row(std::uint32_t row, std::uint32_t jump,
                                               std::uint32_t n) {
   std::uint32_t const sum = row + jump, wrapped = sum - n;
-  return wrapped < sum ? wrapped : sum;  // unsigned: if sum < n, sum - n is huge
+  return wrapped < sum ? wrapped : sum;  // sum - n wraps to a large value if sum < n
 }
 
-// [length, links] -> [links, length], a tile per block.
+// Packs weights: [length, links] -> [links, length], one tile per block.
 template <class T>
 struct pack_weights_kernel {
   static constexpr int max_threads = 256;
@@ -49,21 +49,21 @@ struct pack_weights_kernel {
   tensor_stack<T const> source;  // [factors, samples, length, links]
   index_t const* offsets;        // [factors, links]
   tensor1<index_t const> lengths;
-  index_t first_factor, count;  // the factors to pack
+  index_t first_factor, count;  // factors to pack
   bool backward;                // true to pack for backward
   int lanes;                    // threads along the links: a power of two up to 32
   packed_weights<A> packed;
 
-  struct memory {
-    A* tile;  // [links, rows], padded by a row against bank conflicts
+  struct shared_buffers {
+    A* tile;  // [links, rows], padded by a row to avoid bank conflicts
     std::uint32_t* distances;
   };
   static constexpr int pitch = block_rows + 1;
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
     constexpr auto links = static_cast<std::size_t>(block_links);
-    A* const tile = shared_memory.template allocate<A>(links * static_cast<std::size_t>(pitch));
-    return {tile, shared_memory.template allocate<std::uint32_t>(links)};
+    A* const tile = allocator.template allocate<A>(links * static_cast<std::size_t>(pitch));
+    return {tile, allocator.template allocate<std::uint32_t>(links)};
   }
 
   index_t blocks() const {
@@ -73,7 +73,7 @@ struct pack_weights_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const staged = shared(block);
+    shared_buffers const staged = shared(block);
     index_t const row_blocks = divide_up(packed.length, block_rows);
     index_t const tiles = divide_up(packed.links, block_links);
     index_t index = block.index();
@@ -83,19 +83,21 @@ struct pack_weights_kernel {
     index /= tiles;
     index_t const factor = first_factor + index % count, sample = index / count;
 
-    index_t const n = valid_rows(lengths, sample, packed.length), first_row = row_block * block_rows;
+    index_t const n = valid_rows(lengths, sample, packed.length),
+                  first_row = row_block * block_rows;
     auto const rows = static_cast<int>(
         n - first_row < block_rows ? (n < first_row ? 0 : n - first_row) : block_rows);
-    index_t const links_left = packed.links - first_link;
-    int const links = links_left < block_links ? static_cast<int>(links_left) : block_links;
+    index_t const remaining_links = packed.links - first_link;
+    int const links =
+        remaining_links < block_links ? static_cast<int>(remaining_links) : block_links;
 
     if (block.rank() < links) {
       index_t const k = first_link + block.rank();
-      index_t const distances = wrapped(offsets[factor * packed.links + k], n);
-      staged.distances[block.rank()] = static_cast<std::uint32_t>(distances);
+      index_t const distance = wrapped(offsets[factor * packed.links + k], n);
+      staged.distances[block.rank()] = static_cast<std::uint32_t>(distance);
       if (row_block == 0)
         packed.jumps_of(sample, factor)[k] =
-            static_cast<std::uint32_t>(backward && distances != 0 ? n - distances : distances);
+            static_cast<std::uint32_t>(backward && distance != 0 ? n - distance : distance);
     }
     int const k = block.rank() % lanes;
     if (k < links)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of one factor's weights: for every row and link a sum over channels, in the order
-// that sparse_mix/params.hpp defines. One thread computes a sum; its block stages 32 channels at a
-// time in shared memory.
+// Gradient of one factor's weights: one sum over channels per row and link, in the order that
+// sparse_mix/params.hpp defines. Each sum is computed by one thread. The block stages 32 channels
+// at a time in shared memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,29 +23,28 @@ template <class T>
 struct link_gradient_kernel {
   static constexpr int max_threads = 128;
   static constexpr int block_rows = 32;
-  static constexpr int block_links = max_threads / block_rows;  // staged at once
+  static constexpr int block_links = max_threads / block_rows;  // links staged at once
   static constexpr int thread_sums = 4;  // sums of one row that share a load of dz
   using A = accumulator_t<T>;
 
-  packed_weights<A> factors;  // packed for backward; only the jumps are read
+  packed_weights<A> factors;  // packed for backward; reads only the jumps
   index_t factor;
   tensor1<index_t const> lengths;
-  tensor3<T const> input;  // the factor's input
-  tensor3<T const> dz;     // the gradient of its output
+  tensor3<T const> input;  // input of the factor
+  tensor3<T const> dz;     // gradient of the factor's output
   tensor3<T> dw;           // [samples, length, links]
   grad_mode mode;
 
-  // A row of 32 channels in pieces of 16 bytes, padded against bank conflicts.
+  // Row of 32 channels in pieces of 16 bytes, padded to avoid bank conflicts.
   static constexpr int piece = 16 / static_cast<int>(sizeof(A));
   static constexpr int pitch = channel_block + piece;
   struct alignas(16) channels {
     A value[static_cast<std::size_t>(piece)];
   };
   template <class SharedAllocator>
-  SLICESORT_HD channels* shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD channels* shared(SharedAllocator& allocator) const {
     constexpr int rows = block_rows * (1 + block_links);
-    return shared_memory.template allocate<channels>(
-        static_cast<std::size_t>(rows * pitch / piece));
+    return allocator.template allocate<channels>(static_cast<std::size_t>(rows * pitch / piece));
   }
 
   index_t blocks() const { return dw.extents().batch * divide_up(dw.extents().length, block_rows); }
@@ -100,7 +99,8 @@ struct link_gradient_kernel {
 
  private:
   // Stages 32 channels of the rows at distance `jump` from the block's rows. Channels past the end
-  // are -0 in one operand and +0 in the other: their product changes no sum, not even -0.
+  // are padded with -0 in one operand and +0 in the other. Their product changes no sum, not even
+  // -0.
   template <class Block>
   SLICESORT_HD_INLINE static void stage_rows(Block const& block, tensor3<T const> const& from,
                                              std::uint32_t jump, A* values, index_t sample,
@@ -117,7 +117,7 @@ struct link_gradient_kernel {
                          static_cast<std::uint32_t>(n));
     };
     constexpr index_t last = block_rows - 1;
-    if (first_row + last < n && linked_row(0) + last < n) {  // no row wraps
+    if (first_row + last < n && linked_row(0) + last < n) {  // no link wraps
       auto source = column.walk(linked_row(0), {first, step, block_rows});
       A value[static_cast<std::size_t>(block_rows / step)];
       SLICESORT_UNROLL
@@ -132,7 +132,7 @@ struct link_gradient_kernel {
       to[(i - first) * pitch] = inside ? static_cast<A>(column[linked_row(i)]) : padding;
   }
 
-  // Adds up the lanes pairwise. Recursive: an array in registers needs constant indices.
+  // Sums the lanes pairwise. Recursive, because arrays in registers need constant indices.
   template <int Half>
   static SLICESORT_HD_INLINE void fold(A (&lanes)[channel_lanes]) {
     SLICESORT_UNROLL
@@ -148,8 +148,8 @@ struct link_gradient_kernel {
       SLICESORT_UNROLL
       for (int j = 0; j < piece; ++j) {
         int const l = (i * piece + j) % channel_lanes;
-        A const before = i * piece < channel_lanes ? A(0) : lanes[l];
-        lanes[l] = block.fused_multiply_add(a_piece.value[j], b_piece.value[j], before);
+        A const previous = i * piece < channel_lanes ? A(0) : lanes[l];
+        lanes[l] = block.fused_multiply_add(a_piece.value[j], b_piece.value[j], previous);
       }
     }
     fold<channel_lanes / 2>(lanes);

@@ -68,18 +68,19 @@ class mix_chain {
     });
   }
 
-  // Sets `distances[k]` to the rows between a row and its link first + k, 0..rows-1.
+  // Sets `distances[k]` to the number of rows from a row to its link first + k, in 0..rows-1.
   void wrapped_offsets(index_t factor, index_t first, int links, index_t* distances) const {
     index_t const* const offset = call_.offsets + factor * call_.config.links + first;
     for (int k = 0; k < links; ++k)
       distances[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrapped(offset[k], rows_);
   }
 
-  // True if mix can store its sums to a tensor: kernels compute whole tiles.
+  // True if `mix` can store its sums directly to the tensor. Kernels compute whole tiles only.
   bool mixes_into(tensor3<T> to) const { return chunk_.channels == mix_columns && streams_to(to); }
 
-  // Applies one factor, or its transpose. Sums begin with `start` (null: 0; may be `to`). Rows are
-  // also stored to `stream`, if given, which requires mixes_into(*stream); with `last`, only there.
+  // Applies one factor or its transpose. Sums start from `start`, which may be `to`; null means 0.
+  // If `stream` is given, also stores the rows there; this requires mixes_into(*stream). With
+  // `last`, stores them only there.
   void mix(mix_direction direction, index_t factor, A const* start, A const* from, A* to,
            bool round, tensor3<T> const* stream = nullptr, bool last = false) const {
     row_span<T> span{};
@@ -117,11 +118,11 @@ class mix_chain {
  private:
   static constexpr int max_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
 
-  // Loads or converts the weights of some links. Returns the distance between links.
+  // Loads or converts the weights of the span's links. Returns the distance between links.
   index_t load_weights(index_t factor, index_t first, row_span<T>& span) const {
-    tensor3<T const> const w = call_.weights[factor];
-    T const* const from = w.data() + w.offset(chunk_.batch, 0, first);
-    strides3 const strides = w.strides();
+    tensor3<T const> const weights = call_.weights[factor];
+    T const* const from = weights.data() + weights.offset(chunk_.batch, 0, first);
+    strides3 const strides = weights.strides();
     if constexpr (std::is_same_v<T, A>) {
       span.weights = from, span.weight_pitch = strides.length;
       return strides.channels;
@@ -139,7 +140,7 @@ class mix_chain {
       return 1;
     }
   }
-  // True for streaming stores: the tensor is large and its rows are whole cache lines.
+  // True if stores to the tensor should stream: it is large, and its rows are whole cache lines.
   bool streams_to(tensor3<T> to) const {
     constexpr index_t size = sizeof(T);
     return to.strides().channels == 1 && worth_streaming<T>(to.extents()) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders the additions of tasks to shared sums, so that results do not depend on threads. Tasks
-// start in this order, and a task waits for earlier ones only, so there is no deadlock.
+// Orders the additions of tasks to shared sums, so results do not depend on threads. Tasks start in
+// this order, and a task waits only for earlier tasks, so there is no deadlock.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -13,13 +13,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Number of additions to each of rows * columns sums.
+// Number of finished additions to each of rows * columns sums.
 class ordered_sum {
  public:
-  ordered_sum(arena& a, index_t rows, index_t columns)
-      : count_((amount(rows) * columns).number()), done_(a.take<std::atomic<index_t>>(count_)) {}
+  ordered_sum(arena& memory, index_t rows, index_t columns)
+      : count_((amount(rows) * columns).number()),
+        done_(memory.take<std::atomic<index_t>>(count_)) {}
 
-  // Resets the counts. Call it before the tasks start.
+  // Resets the counts. Must be called before the tasks start.
   void begin() const {
     for (std::size_t i = 0; i < count_; ++i)
       ::new (static_cast<void*>(done_ + i)) std::atomic<index_t>(0);

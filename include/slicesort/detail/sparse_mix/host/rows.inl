@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of sparse_mix over the rows of a tile. Included once per instruction set.
+// Loops of sparse_mix over the rows of a tile. Included once per instruction set.
 
 // Applies one factor: every output row is a weighted sum of rows. The sums of `rows` rows and
 // `across` vectors stay in registers, so a weight is loaded once for `across` vectors. If the first
-// links are those of CHORD, a row is also loaded once for all of these sums: loads are the
-// bottleneck.
+// links follow the CHORD pattern, a row is also loaded only once for all of these sums, because
+// loads are the bottleneck.
 template <class T>
 struct mix_sums {
   using lanes = number_lanes<T>;
@@ -28,7 +28,7 @@ struct mix_sums {
   }
 
  private:
-  // Links that rows share: 0, 1, 2, 4 and 8 rows ahead (1) or behind (-1).
+  // Near links of CHORD: 0, 1, 2, 4 and 8 rows ahead (1) or behind (-1).
   static constexpr int near_links = 5;
   static constexpr int near_row(int k) { return k == 0 ? 0 : 1 << (k - 1); }
   static constexpr int near_rows = rows + near_row(near_links - 1);
@@ -46,8 +46,8 @@ struct mix_sums {
     for (; i + rows <= s.last; i += rows) sums_of<rows, Across, Ahead>(s, i, column);
     for (; i < s.last; ++i) sums_of<1, Across, 0>(s, i, column);
   }
-  // Computes `Rows` rows of `Across` vectors. `Ahead` is a template parameter, because a choice at
-  // run time costs 7 %.
+  // Computes `Rows` rows of `Across` vectors. `Ahead` is a template parameter, because a run-time
+  // choice costs 7 %.
   template <int Rows, int Across, int Ahead>
   static SLICESORT_INLINE void sums_of(row_span<T> const& s, index_t i, int column) {
     constexpr int width = lanes::count;
@@ -87,18 +87,19 @@ struct mix_sums {
       store_lanes(s.to + first + r * mix_columns + v * width, sum[r][v]);
     });
   }
-  // Adds the near links of all rows. Loads each linked row once, nearest first: the order of sums.
+  // Adds the near links of all rows. Loads each linked row once, nearest first, which is the order
+  // of summation.
   template <int Ahead>
   static SLICESORT_INLINE void add_near(row_span<T> const& s, A const* weights, A const* source,
                                         V (&sum)[std::size_t{rows}][std::size_t{across}]) {
     unrolled<near_rows>([&](auto step) {
-      constexpr int reached = Ahead == 1 ? step : rows - 1 - step;
+      constexpr int row_offset = Ahead == 1 ? step : rows - 1 - step;
       V row[std::size_t{across}];
       unrolled<across>([&](auto v) {
-        row[v] = load_lanes<V>(source + reached * mix_columns + v * lanes::count);
+        row[v] = load_lanes<V>(source + row_offset * mix_columns + v * lanes::count);
       });
       unrolled<near_links>([&](auto k) {
-        constexpr int row_index = reached - Ahead * near_row(k);
+        constexpr int row_index = row_offset - Ahead * near_row(k);
         if constexpr (0 <= row_index && row_index < rows) {
           V const weight = lanes::splat(weights[s.weight[k] + row_index * s.weight_pitch]);
           unrolled<across>(
@@ -109,8 +110,8 @@ struct mix_sums {
   }
 };
 
-// Dot products of rows of two tiles. A round computes one per lane of a vector: a lane is a channel
-// first, and a product after the folds.
+// Dot products of rows of two tiles. A round computes one product per lane. Lanes hold channels
+// before the folds, and products after them.
 template <class T>
 struct mix_dots {
   using lanes = number_lanes<T>;
@@ -118,7 +119,7 @@ struct mix_dots {
   using V = typename lanes::V;
 
   // Product s of a round multiplies the rows at a + pairs.a[s] and b + pairs.b[s]. The next round
-  // begins `pairs.step` rows later and overwrites the products from number `pairs.used` on.
+  // starts `pairs.step` rows later and overwrites products `pairs.used` and later of this round.
   static void run(A const* a, A const* b, mix_pairs const& pairs, int rounds, A* products) {
     if (pairs.same_row)
       run_rounds<true>(a, b, pairs, rounds, products);
@@ -136,35 +137,38 @@ struct mix_dots {
     }
   }
 
-  // Vectors of half a row: the channel_lanes of sparse_mix/params.hpp, which defines the order.
-  static constexpr int parts = detail::channel_lanes / lanes::count;
-  static_assert(parts >= 1, "the lanes of a channel block fill vectors");
+  // Number of vectors that hold channel_lanes elements. sparse_mix/params.hpp defines the order of
+  // summation.
+  static constexpr int row_vectors = detail::channel_lanes / lanes::count;
+  static_assert(row_vectors >= 1, "the lanes of a channel block fill vectors");
 
-  // Lane l is the partial sum of product Pair + l - l % Half over the lanes congruent to l modulo
-  // Half.
+  // Lane l of the result is a partial sum of product Pair + l - l % Half, over the lanes congruent
+  // to l modulo Half.
   template <bool OneRow, int Half, int Pair>
   static SLICESORT_INLINE V folded(A const* a, A const* b, mix_pairs const& pairs) {
     if constexpr (Half == lanes::count)
-      return added<1, 0>(OneRow ? a : a + pairs.a[Pair], b + pairs.b[Pair]);
+      return reduced<1, 0>(OneRow ? a : a + pairs.a[Pair], b + pairs.b[Pair]);
     else
       return lanes::template fold<Half>(folded<OneRow, 2 * Half, Pair>(a, b, pairs),
                                         folded<OneRow, 2 * Half, Pair + Half>(a, b, pairs));
   }
-  // Vector `Part` of a row's products, added up to `Count` vectors.
-  template <int Count, int Part>
-  static SLICESORT_INLINE V added(A const* a, A const* b) {
-    if constexpr (Count == parts) {
-      constexpr int near_half = Part * lanes::count, far_half = (parts + Part) * lanes::count;
+  // Returns vector `Vector` of a row's products, reduced to `Count` vectors.
+  template <int Count, int Vector>
+  static SLICESORT_INLINE V reduced(A const* a, A const* b) {
+    if constexpr (Count == row_vectors) {
+      constexpr int near_half = Vector * lanes::count,
+                    far_half = (row_vectors + Vector) * lanes::count;
       return fused_lanes(
           load_lanes<V>(a + far_half), load_lanes<V>(b + far_half),
           fused_lanes(load_lanes<V>(a + near_half), load_lanes<V>(b + near_half), V{}));
     } else {
-      return lanes::plus(added<2 * Count, Part>(a, b), added<2 * Count, Part + Count>(a, b));
+      return lanes::plus(reduced<2 * Count, Vector>(a, b),
+                         reduced<2 * Count, Vector + Count>(a, b));
     }
   }
 };
 
-// Adds `count` numbers to sums; with `anew`, to 0.
+// Adds `count` values to sums. With `anew`, the sums start at 0.
 template <class T>
 struct mix_add {
   using lanes = number_lanes<detail::accumulator_t<T>>;

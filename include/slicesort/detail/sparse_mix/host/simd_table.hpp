@@ -16,7 +16,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Kernels of one instruction set, chosen once a call.
+// Kernels of one instruction set. Chosen once per call.
 template <class T>
 struct mix_kernels {
   using A = accumulator_t<T>;

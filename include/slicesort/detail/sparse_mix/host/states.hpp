@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of sparse_mix's factors, from the last to the first. Loads those that are saved, and
+// Provides the inputs of sparse_mix's factors from the last to the first. Loads saved states and
 // recomputes the others.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Applies a factor forward. See mix_chain::mix.
+// Applies one factor forward. See mix_chain::mix.
 template <class T, class A>
 void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* source,
                  A* target, tensor3<T> const* stream = nullptr, bool last = false) {
@@ -24,15 +24,15 @@ void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A con
   chain.mix(mix_direction::forward, f, start, source, target, true, stream, last);
 }
 
-// With a third tile, keeps one of the recomputed states: a chain of 12 factors is then recomputed
-// in 29 steps instead of 66. If all states are saved, every other one is loaded and the next one is
-// recomputed: the rows of a tile are on many pages, so loading them takes longer than a factor.
+// With a third tile, keeps one of the recomputed states. This recomputes a chain of 12 factors in
+// 29 steps instead of 66. If all states are saved, loads every other state and recomputes the next
+// one: the rows of a tile are on many pages, so loading a tile takes longer than applying a factor.
 template <class T>
 class mix_states {
  public:
   using A = accumulator_t<T>;
 
-  // The tiles are memory for states. `kept_tile` may be null.
+  // The tiles provide memory for states. `kept_tile` may be null.
   mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor_stack<T const> saved_states,
              A* tile, A* spare, A* kept_tile)
       : chain_(chain),
@@ -42,7 +42,7 @@ class mix_states {
         spare_(spare),
         kept_tile_(kept_tile) {}
 
-  // Returns the input of a factor, valid until the next call.
+  // Returns the input of a factor. The result is valid until the next call.
   A* input_of(index_t factor) {
     if (factor == tile_factor_) return hand_out(tile_);
     tile_factor_ = -1;
@@ -77,8 +77,8 @@ class mix_states {
     return hand_out(current);
   }
 
-  // Exchanges `replacement` for the tile of the last input, which is in cache and no longer needed.
-  // The next call of input_of may overwrite the replacement.
+  // Returns the tile of the last input, which is in cache and no longer needed, and takes
+  // `replacement` instead. The next call of input_of may overwrite the replacement.
   A* exchange(A* replacement) {
     A*& reused = last_input_ == tile_                                 ? tile_
                  : last_input_ == kept_tile_ && kept_tile_ != nullptr ? kept_tile_
@@ -91,8 +91,8 @@ class mix_states {
 
  private:
   A* hand_out(A* tile) { return last_input_ = tile; }
-  // Number of states, out of `states`, to recompute from the kept one: as many as take no more
-  // steps than starting from the first.
+  // Number of states, out of `states`, to recompute from the kept state. Chosen so that this takes
+  // no more steps than reaching the kept state from the first one.
   static index_t steps_after(index_t states) {
     index_t count = 1;
     while ((count + 1) * (count + 2) / 2 <= states) ++count;
@@ -103,7 +103,7 @@ class mix_states {
   tensor3<T const> const x_;
   tensor_stack<T const> const saved_states_;
   A *tile_, *spare_, *kept_tile_, *last_input_ = nullptr;
-  index_t kept_factor_ = -1, tile_factor_ = -1;  // factors whose inputs the tiles hold; -1: none
+  index_t kept_factor_ = -1, tile_factor_ = -1;  // factors whose inputs the tiles hold, or -1
 };
 
 SLICESORT_DETAIL_END

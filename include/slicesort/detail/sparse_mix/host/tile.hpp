@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of sparse_mix: rows of up to 32 channels of one sample, in the accumulator's type, and the
-// arguments of the kernels.
+// Tiles of sparse_mix and the arguments of its SIMD kernels. A tile holds rows of up to 32 channels
+// of one sample in the accumulator's type.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -14,18 +14,19 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int mix_columns = channel_block;  // the pitch of a tile
-inline constexpr int mix_dots_at_once = 16;        // maximum of products in a round
-inline constexpr int mix_links = 64;               // maximum of links in a pass
-inline constexpr int mix_staged_links = 16;        // the same if weights are converted
+inline constexpr int mix_columns = channel_block;  // pitch of a tile
+inline constexpr int mix_dots_at_once = 16;        // maximum number of products per round
+inline constexpr int mix_links = 64;               // maximum number of links per pass
+inline constexpr int mix_staged_links = 16;        // maximum if weights are converted
 
-// Rows [first, last) of a factor in which no link wraps around the end of the sample. Link k of row
-// i is at distance `row[k]` in the tile; its weight is `weights[i * weight_pitch + weight[k]]`.
+// Span of rows [first, last) of a factor in which no link wraps around the end of the sample. Link
+// k of row i is at distance `row[k]` in the tile. Its weight is `weights[i * weight_pitch +
+// weight[k]]`.
 template <class T>
 struct row_span {
   using A = accumulator_t<T>;
 
-  A const* start;  // initial sums; null: 0
+  A const* start;  // initial sums; null means 0
   A const* from;
   A* to;      // rows of a tile, or null
   T* stream;  // rows of a tensor for streaming stores, or null
@@ -38,7 +39,7 @@ struct row_span {
   index_t row[mix_links], weight[mix_links];
 };
 
-// Pairs of rows that a round multiplies: offsets a[s] and b[s] in two tiles.
+// Pairs of rows that a round multiplies, as offsets a[s] and b[s] in two tiles.
 struct mix_pairs {
   index_t a[mix_dots_at_once], b[mix_dots_at_once];
   index_t step;   // rows from round to round
@@ -46,8 +47,8 @@ struct mix_pairs {
   bool same_row;  // true if every a[s] is 0
 };
 
-// Calls f(first, last) for the spans of rows [0, rows) in which no link wraps, after storing the
-// offsets of the links to `offsets`. Requires distances in 0..rows-1.
+// Splits rows [0, rows) into spans in which no link wraps. Stores each span's link offsets to
+// `offsets`, then calls f(first, last). Requires distances in 0..rows-1.
 template <class F>
 void for_each_row_span(index_t const* distances, int links, index_t rows, index_t* offsets,
                        F const& f) {
@@ -62,7 +63,8 @@ void for_each_row_span(index_t const* distances, int links, index_t rows, index_
   }
 }
 
-// Per-thread workspace. A tile has extra rows, because the last round of products may pass its end.
+// Per-thread workspace. Tiles have extra rows, because the last round of products may read past the
+// end.
 template <class T>
 struct mix_scratch {
   using A = accumulator_t<T>;
@@ -70,13 +72,13 @@ struct mix_scratch {
   A *third, *fourth;  // backward: states, or the sum for residual::initial
   A* staged;          // converted weights
 
-  mix_scratch(arena& a, index_t length, index_t links) {
+  mix_scratch(arena& memory, index_t length, index_t links) {
     auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);
-    first = a.take<A>(tile);
-    second = a.take<A>(tile);
-    third = a.take<A>(tile);
-    fourth = a.take<A>(tile);
-    staged = a.take<A>(static_cast<std::size_t>(
+    first = memory.take<A>(tile);
+    second = memory.take<A>(tile);
+    third = memory.take<A>(tile);
+    fourth = memory.take<A>(tile);
+    staged = memory.take<A>(static_cast<std::size_t>(
         std::is_same_v<T, A> ? 0 : length * std::min<index_t>(links, mix_staged_links)));
   }
 };

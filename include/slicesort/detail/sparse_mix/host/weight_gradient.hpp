@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight gradients of sparse_mix on the host: products of rows of two tiles, added up tile by tile.
+// Weight gradients of sparse_mix on the host: products of rows of two tiles, accumulated tile by
+// tile.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -20,20 +21,21 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Every tile of a sample adds its products to those of the tiles before it: in dweights if it has
-// the accumulator's type, otherwise in sums per concurrent sample, which the last tile rounds.
+// Accumulates products over the tiles of a sample. The sums are in dweights if it has the
+// accumulator's type. Otherwise each concurrent sample has its own sums, which the last tile
+// rounds.
 template <class T>
 class mix_products {
  public:
   using A = accumulator_t<T>;
 
-  mix_products(arena& a, mix_shape const& shape, unsigned threads)
+  mix_products(arena& memory, mix_shape const& shape, unsigned threads)
       : tiles_((shape.extents.channels + mix_columns - 1) / mix_columns),
-        concurrent_(std::min(shape.extents.batch, static_cast<index_t>(threads))),
+        concurrent_samples_(std::min(shape.extents.batch, static_cast<index_t>(threads))),
         shape_(shape),
-        order_(a, tiles_ > 1 && threads > 1 ? shape.extents.batch : 0, shape.factors),
-        sums_(a.take<A>(amount(tiles_ > 1 && !in_place ? concurrent_ : 0) * shape.factors *
-                        shape.extents.length * shape.links)) {}
+        order_(memory, tiles_ > 1 && threads > 1 ? shape.extents.batch : 0, shape.factors),
+        sums_(memory.take<A>(amount(tiles_ > 1 && !in_place ? concurrent_samples_ : 0) *
+                             shape.factors * shape.extents.length * shape.links)) {}
 
   index_t tiles() const { return tiles_; }
   void begin(tensor_stack<T> dweights, grad_mode mode) {
@@ -42,14 +44,14 @@ class mix_products {
     order_.begin();
   }
 
-  // Adds products of `dz`, the gradient of a factor's output, and its input. Overwrites both tiles
-  // past the valid rows and columns.
+  // Adds the products of `dz`, the gradient of a factor's output, and `input`, the factor's input.
+  // Overwrites both tiles past the valid rows and columns.
   void add(mix_chain<T> const& chain, index_t factor, A* dz, A* input) const {
     index_t const sample = chain.chunk().batch, tile = chain.chunk().channel / mix_columns;
     index_t const rows = chain.rows();
     pad_tiles(chain, dz, input);
     wait_for_order(sample, factor, tile);
-    // A round processes as many links as fit, and as many rows.
+    // A round processes as many links as fit, then as many rows as fit.
     int const round_dots = chain.call().kernels.dots_of_round;
     for (index_t first = 0, links; first < shape_.links; first += links) {
       links = std::min<index_t>(shape_.links - first, round_dots);
@@ -89,7 +91,8 @@ class mix_products {
  private:
   static constexpr bool in_place = std::is_same_v<T, A>;
 
-  // Pads a tile's channels with values whose products change no sum, not even the sign of a zero.
+  // Pads the channels of both tiles with values whose products change no sum, not even the sign of
+  // a zero.
   static void pad_tiles(mix_chain<T> const& chain, A* dz, A* input) {
     index_t const rows = chain.rows(), width = chain.chunk().channels;
     if (width == mix_columns) return;
@@ -102,11 +105,12 @@ class mix_products {
   void wait_for_order(index_t sample, index_t factor, index_t tile) const {
     if (tile > 0)
       order_.wait_for(sample * shape_.factors + factor, tile);
-    else if (!in_place && sample >= concurrent_)  // shared with an earlier sample
-      order_.wait_for((sample - concurrent_) * shape_.factors + factor, tiles_);
+    else if (!in_place && sample >= concurrent_samples_)  // an earlier sample uses the same sums
+      order_.wait_for((sample - concurrent_samples_) * shape_.factors + factor, tiles_);
   }
 
-  // Adds products to the sums; `products[q * links + k]` belongs to row row + q and link first + k.
+  // Adds products to the sums. `products[r * links + k]` belongs to row `row + r` and link `first +
+  // k`.
   void add_rows(mix_chain<T> const& chain, index_t factor, index_t row, index_t count,
                 index_t first, index_t links, A const* products) const {
     index_t const sample = chain.chunk().batch, tile = chain.chunk().channel / mix_columns;
@@ -122,19 +126,19 @@ class mix_products {
     }
     auto const add = chain.call().kernels.add_numbers;
     if (sums != nullptr && pitch == links) return add(products, count * links, sums, initial);
-    for (index_t q = 0; q < count; ++q, products += links) {
+    for (index_t r = 0; r < count; ++r, products += links) {
       if (sums != nullptr) {
-        add(products, links, sums + q * pitch, initial);
+        add(products, links, sums + r * pitch, initial);
         continue;
       }
-      T* const target = &dweights_(factor, sample, row + q, first);
+      T* const target = &dweights_(factor, sample, row + r, first);
       A* const sums_of_row =
-          in_place || tiles_ == 1 ? nullptr : sums_of(sample, factor, row + q) + first;
+          in_place || tiles_ == 1 ? nullptr : sums_of(sample, factor, row + r) + first;
       for (index_t k = 0; k < links; ++k) {
-        A const before = initial                 ? A(0)
-                         : in_place || tile == 0 ? static_cast<A>(target[k * step])
-                                                 : sums_of_row[k];
-        A const sum = before + products[k];
+        A const previous = initial                 ? A(0)
+                           : in_place || tile == 0 ? static_cast<A>(target[k * step])
+                                                   : sums_of_row[k];
+        A const sum = previous + products[k];
         if (in_place || last)
           target[k * step] = rounded<T>(sum);
         else
@@ -143,11 +147,11 @@ class mix_products {
     }
   }
   A* sums_of(index_t sample, index_t factor, index_t row) const {
-    index_t const sum = sample % concurrent_ * shape_.factors + factor;
-    return sums_ + (sum * shape_.extents.length + row) * shape_.links;
+    index_t const matrix_index = sample % concurrent_samples_ * shape_.factors + factor;
+    return sums_ + (matrix_index * shape_.extents.length + row) * shape_.links;
   }
 
-  index_t tiles_, concurrent_;
+  index_t tiles_, concurrent_samples_;
   mix_shape shape_;
   ordered_sum order_;
   A* sums_;

@@ -22,7 +22,7 @@ struct attention_map_workspace {
   using A = accumulator_t<T>;
   A* map;                                          // [query][key]
   A* row;                                          // [key]
-  A *rows, *dy_transposed, *y_transposed, *delta;  // of a tile of queries
+  A *rows, *dy_transposed, *y_transposed, *delta;  // operands of a query tile
   std::uint64_t* allowed;
   attention_ranges* ranges;
   matrix_product<T> product;
@@ -51,7 +51,7 @@ struct attention_map_layout {
                    shape, shape.queries) {}
 };
 
-// Workspace of the second pass, for a shared bias: a map of one tile of queries.
+// Workspace of the second pass, for a shared bias: the map of one query tile.
 template <class T>
 struct shared_bias_map_workspace {
   attention_map_workspace<T> map;

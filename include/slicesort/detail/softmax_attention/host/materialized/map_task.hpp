@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention of a head: Q K^T into the map, softmax row by row, product with V. Forward
-// works on some megabytes of the map at a time.
+// Materialized attention of one head: writes Q K^T to the map, applies softmax to each row,
+// multiplies by V. Forward processes the map in slabs of a few megabytes.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -44,7 +44,7 @@ class attention_map_task : attention_map_products<T> {
       io_.clear(head_, state, head_.queries, shape_.queries, grad_mode::overwrite);
   }
 
-  // Adds the score gradients of a tile of queries to `total`.
+  // Adds the score gradients of a query tile to `total`.
   void add_dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
                    shared_sums<A>& total) const {
     index_t const keys = head_.keys,
@@ -97,13 +97,14 @@ class attention_map_task : attention_map_products<T> {
     drop(0, head_.queries, memory_.map);
     return matrix::from_sums(memory_.map, shape_.keys, 1);
   }
-  // Rows of the map per pass: about four megabytes, which a shared cache holds, in slabs of equal
-  // size and whole tiles. Fewer rows do not pay for loading k and v again.
+  // Rows of the map per pass: about 4 MB, which fits in a shared cache. Slabs have equal sizes and
+  // consist of whole tiles. Smaller slabs would load k and v too often.
   index_t slab_rows() const {
-    constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, fewest = 6 * tile;
+    constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, min_rows = 6 * tile;
     auto const parts = [](index_t n, index_t max_size) { return (n + max_size - 1) / max_size; };
     index_t const row = std::max<index_t>(head_.keys, 1) * static_cast<index_t>(sizeof(A)),
-                  slabs = std::max<index_t>(parts(head_.queries, std::max(bytes / row, fewest)), 1);
+                  slabs =
+                      std::max<index_t>(parts(head_.queries, std::max(bytes / row, min_rows)), 1);
     return parts(parts(head_.queries, slabs), tile) * tile;
   }
   // Computes rows [query, query + queries) of the map and of y.
@@ -142,7 +143,7 @@ class attention_map_task : attention_map_products<T> {
               matrix::from_sums(map, pitch, 1), valid_rows(in_.v));
   }
 
-  // Adds the bias and masks the scores of a tile of queries.
+  // Adds the bias to the scores of a query tile and masks them.
   void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
     int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
@@ -170,7 +171,7 @@ class attention_map_task : attention_map_products<T> {
     for (index_t j = range.first; j < range.last; ++j) row[j] += static_cast<A>(bias[j * step]);
   }
 
-  // Turns dP = dO V^T of a tile of queries into dS = P * (dP - D).
+  // Turns dP = dO V^T of a query tile into dS = P * (dP - D).
   void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
                A* map) const {
     constexpr int lanes = attention_queries;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of a head in materialized attention, by the caller's BLAS where it can, and
-// dropout of the map.
+// Matrix products of a head in materialized attention, and dropout of the map. Uses the caller's
+// BLAS if it accepts the call.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -76,7 +76,7 @@ class attention_map_products {
                              });
   }
 
-  // Sets dropped weights of the queries from `query` on to 0.
+  // Sets the dropped weights of queries from `query` on to 0.
   void drop(index_t query, index_t queries, A* map) const {
     if (!config_.drop.drops()) return;
     for (index_t i = 0; i < queries; i += attention_queries)
@@ -101,7 +101,7 @@ class attention_map_products {
   row_access<T> const io_;
 
  private:
-  // Calls the caller's BLAS, if elements need no conversion. Returns true if it computed c.
+  // Calls the caller's BLAS if elements need no conversion. Returns true if it computed c.
   bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
                 index_t row, index_t column) const {
     if (!sums_are_elements || n.rows == 0 || n.columns == 0 || n.depth == 0) return false;

@@ -269,13 +269,8 @@ TEST_CASE_TEMPLATE("every backend returns the canonical NaN", T, float, double, 
       for (auto* tensor : {&problem.q, &problem.k, &problem.v, &problem.dy})
         for (int i = 0; i < 3; ++i)
           (*tensor)[random.below(tensor->size())] = random_special<T>(random);
-<<<<<<< HEAD
-      auto const want = run_linear(problem, ss::exec::host{1, ss::isa::portable});
-      for (auto const* list : {&want.y, &want.dq, &want.dk, &want.dv, &want.dw})
-=======
       auto const expected = run_linear(problem, ss::exec::host{1, ss::isa::portable});
       for (auto const* list : {&expected.y, &expected.dq, &expected.dk, &expected.dv, &expected.dw})
->>>>>>> 923953d8073acd30e9ab3e50afea94e90255a6eb
         for (T const& x : *list) CHECK(same_bits(x, with_canonical_nan(x)));
       for_each_backend(problem.number(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());

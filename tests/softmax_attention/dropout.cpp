@@ -42,11 +42,7 @@ TEST_CASE("golden") {
     auto const actual = run_attention(p, ss::exec::host{}, algorithm);
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(actual.y[i] - expected[i]) <= 1e-10);
   });
-<<<<<<< HEAD
-  // The choice of kernels, pair by pair.
-=======
   // Tests the function that decides for kernels which pairs are kept.
->>>>>>> 923953d8073acd30e9ab3e50afea94e90255a6eb
   auto const config = ss::detail::dropout_config::make(p.dropout, 1);
   for (index_t c = 0; c < 16; ++c)
     CHECK(config.keeps(config.seed_of(0, 0) +

@@ -203,11 +203,7 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
         with_mix(single, ss::save_all, [&](auto const& op) {
           guarded_workspace scratch(
               op.template workspace_bytes<T>(exec, single.e, single.weight_extents()));
-<<<<<<< HEAD
-          // A view of rank 3 is the weights of one factor.
-=======
           // A view of rank 3 holds the weights of one factor.
->>>>>>> 923953d8073acd30e9ab3e50afea94e90255a6eb
           tensor3<T const> const w(single.w.data(), single.weight_extents().tensor());
           f(op, w, scratch.get(), single);
         });

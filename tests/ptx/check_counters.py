@@ -93,7 +93,7 @@ def add_machine_code(cases: list[Case], ptx: Path) -> None:
                 raise SystemExit(f"{ptx}:{line}: no instruction, but {launch.kernel} is said to execute it")
             executed[line] = count
             launch.copies += count if "cp.async.c" in lines[line - 1] else 0
-            function = functions[launch.mangled]
+        function = functions[launch.mangled]
         mix = machine_code.mix(function, executed)
         mix["shuffles"] = mix["SHFL"]
         launch.machine = (function.registers, *(round(mix[name]) for name in MACHINE[1:]))

@@ -107,8 +107,8 @@ def latency(function: Function, times: list[float], global_memory: int) -> float
                 for board, cycles in ((instruction.result, result), (instruction.operands_read, 20)):
                     ready[board] = max(ready[board], cycle + cycles)
                 cycle += max(instruction.stall, 1)
-                ready = {board: max(time - cycle, 0) for board, time in ready.items()}
-                total += times[block.start] * cycle
+            ready = {board: max(time - cycle, 0) for board, time in ready.items()}
+        total += times[block.start] * cycle
     return total
 
 

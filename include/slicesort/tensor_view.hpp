@@ -238,23 +238,26 @@ template <class View>
 using if_view_of_stack = std::enable_if_t<is_view_of_stack<View>, int>;
 
 template <class View>
-struct view_of_rank3 : converted_view<View, tensor3> {
+struct view_of_rank3 {
   static_assert(is_view_of_rank3<View>,
                 "slicesort: this argument must be a view [batch, length, channels]: "
                 "slicesort::tensor3<T>, or an mdspan of rank 3.");
+  using type = typename converted_view<View, tensor3>::type;
 };
 template <class View>
-struct view_of_heads : converted_view<View, tensor4> {
+struct view_of_heads {
   static_assert(is_view_of_heads<View>,
                 "slicesort: this argument must be a view [batch, heads, length, channels]: "
                 "slicesort::tensor4<T>, or an mdspan of rank 4.");
+  using type = typename converted_view<View, tensor4>::type;
 };
 template <class View>
-struct view_of_stack : converted_view<View, tensor_stack> {
+struct view_of_stack {
   static_assert(is_view_of_stack<View>,
                 "slicesort: this argument must be a view [outer, batch, length, channels]: "
                 "slicesort::tensor_stack<T>, or an mdspan of rank 4; or one of rank 3, if outer "
                 "is 1.");
+  using type = typename converted_view<View, tensor_stack>::type;
 };
 template <class View>
 using view_of_rank3_t = typename view_of_rank3<View>::type;

@@ -66,14 +66,16 @@ SLICESORT_INLINE bool any_set(V const& v) {
 }
 // Interleaves the first halves of a and b: a0 b0 a1 b1 ... With `Second`, interleaves their second
 // halves.
-template <bool Second, class V, std::size_t... I>
-SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<I...>) {
-  constexpr std::size_t count = sizeof...(I), first = Second ? count / 2 : 0;
+template <bool Second, class V, std::size_t... Indices>
+SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<Indices...>) {
+  constexpr std::size_t count = sizeof...(Indices), first = Second ? count / 2 : 0;
 #if defined(__clang__)
-  return __builtin_shufflevector(a, b, static_cast<int>(first + I / 2 + I % 2 * count)...);
+  return __builtin_shufflevector(a, b,
+                                 static_cast<int>(first + Indices / 2 + Indices % 2 * count)...);
 #else
   using Lane = std::remove_reference_t<decltype(V{}[0])>;
-  return __builtin_shuffle(a, b, V{static_cast<Lane>(first + I / 2 + I % 2 * count)...});
+  return __builtin_shuffle(a, b,
+                           V{static_cast<Lane>(first + Indices / 2 + Indices % 2 * count)...});
 #endif
 }
 template <bool Second, class V>

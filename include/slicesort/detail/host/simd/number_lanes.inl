@@ -73,9 +73,9 @@ struct number_lanes {
   using narrow = vec<std::uint16_t, count>;
   static constexpr bool is_half = dtype_traits<T>::infinity == 0x7c00u;
 
-  template <std::size_t... I>
-  static SLICESORT_INLINE V splat_of(A value, std::index_sequence<I...>) {
-    return V{(void(I), value)...};
+  template <std::size_t... Indices>
+  static SLICESORT_INLINE V splat_of(A value, std::index_sequence<Indices...>) {
+    return V{(void(Indices), value)...};
   }
 
   static SLICESORT_INLINE uint_lanes uint_splat(std::uint32_t value) {
@@ -122,18 +122,20 @@ struct number_lanes {
     return v == v ? v : splat(detail::bit_cast<A>(detail::nan_bits<A>));
   }
 
-  template <int Half, std::size_t... I>
-  static SLICESORT_INLINE V fold_of(V const& a, V const& b, std::index_sequence<I...>) {
+  template <int Half, std::size_t... Indices>
+  static SLICESORT_INLINE V fold_of(V const& a, V const& b, std::index_sequence<Indices...>) {
     SLICESORT_AS_WRITTEN
 #  if defined(__clang__)
-    V const first = __builtin_shufflevector(a, b, first_lane<Half>(static_cast<int>(I))...);
-    V const second = __builtin_shufflevector(a, b, second_lane<Half>(static_cast<int>(I))...);
+    V const first = __builtin_shufflevector(a, b, first_lane<Half>(static_cast<int>(Indices))...);
+    V const second = __builtin_shufflevector(a, b, second_lane<Half>(static_cast<int>(Indices))...);
 #  else
     using index = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
     V const first = __builtin_shuffle(
-        a, b, vec<index, count>{static_cast<index>(first_lane<Half>(static_cast<int>(I)))...});
+        a, b,
+        vec<index, count>{static_cast<index>(first_lane<Half>(static_cast<int>(Indices)))...});
     V const second = __builtin_shuffle(
-        a, b, vec<index, count>{static_cast<index>(second_lane<Half>(static_cast<int>(I)))...});
+        a, b,
+        vec<index, count>{static_cast<index>(second_lane<Half>(static_cast<int>(Indices)))...});
 #  endif
     return first + second;
   }

@@ -60,12 +60,12 @@ SLICESORT_INLINE void transpose(V* x) {
   }
 }
 // Transposes a square matrix from memory to memory.
-template <class V, class Lane, std::size_t... I>
+template <class V, class Lane, std::size_t... Indices>
 SLICESORT_INLINE void transpose_rows(Lane const* from, std::ptrdiff_t from_pitch, Lane* to,
-                                     std::ptrdiff_t to_pitch, std::index_sequence<I...>) {
-  V x[] = {load_lanes<V>(from + static_cast<std::ptrdiff_t>(I) * from_pitch)...};
-  transpose<static_cast<int>(sizeof...(I))>(x);
-  (store_lanes(to + static_cast<std::ptrdiff_t>(I) * to_pitch, x[I]), ...);
+                                     std::ptrdiff_t to_pitch, std::index_sequence<Indices...>) {
+  V x[] = {load_lanes<V>(from + static_cast<std::ptrdiff_t>(Indices) * from_pitch)...};
+  transpose<static_cast<int>(sizeof...(Indices))>(x);
+  (store_lanes(to + static_cast<std::ptrdiff_t>(Indices) * to_pitch, x[Indices]), ...);
 }
 template <class V, class Lane>
 SLICESORT_INLINE void transpose_square(Lane const* from, std::ptrdiff_t from_pitch, Lane* to,

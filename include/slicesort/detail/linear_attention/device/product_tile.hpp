@@ -96,13 +96,13 @@ struct product_tile : product_slices<product_tile<A>, A> {
   }
 
   // Calls f(d, value) with the lhs elements of a line, for the lists first .. first + 7 below
-  // `count`.
+  // `end`.
   template <class F>
-  static SLICESORT_HD_INLINE void for_each_lhs(operands const& memory, int line, int first,
-                                               int count, F const& f) {
+  static SLICESORT_HD_INLINE void for_each_lhs(operands const& memory, int line, int first, int end,
+                                               F const& f) {
     SLICESORT_UNROLL
     for (int d = 0; d < 8; ++d)
-      if (first + d < count) f(d, memory.lhs[(first + d) * stride + line]);
+      if (first + d < end) f(d, memory.lhs[(first + d) * stride + line]);
   }
 
   static SLICESORT_HD_INLINE A& weight(weights matrix, int row, int partner) {

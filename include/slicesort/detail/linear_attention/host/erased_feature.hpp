@@ -27,11 +27,11 @@ struct erased_feature {
       return (void)feature, erased_feature{};
     else
       return {&feature,
-              [](void const* self, feature_row row, A const* x, A* phi) {
-                static_cast<Feature const*>(self)->map(row, x, phi);
+              [](void const* erased, feature_row row, A const* x, A* phi) {
+                static_cast<Feature const*>(erased)->map(row, x, phi);
               },
-              [](void const* self, feature_row row, A const* x, A const* dphi, A* dx) {
-                custom_feature_backward(*static_cast<Feature const*>(self), row, x, dphi, dx);
+              [](void const* erased, feature_row row, A const* x, A const* dphi, A* dx) {
+                custom_feature_backward(*static_cast<Feature const*>(erased), row, x, dphi, dx);
               }};
   }
 };

@@ -128,8 +128,8 @@ void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
 }
 
 // m16n8k16. The registers of A are its quarters: upper left, lower left, upper right, lower right.
-// Those of B are its upper and lower half; the first two of C are its upper half. A device's order
-// and precision of summation are unspecified; here the sum has the precision of double.
+// The registers of B are its upper and lower half; the first two of C are its upper half. The order
+// and precision of a device's sums are unspecified; here the sum has the precision of double.
 template <float number(std::uint16_t)>
 void multiply_add(warp& w, instruction const& n, lane_mask active) {
   w.require_converged(active, "mma");

@@ -6,6 +6,7 @@ import re
 import unittest
 
 import generate
+import run
 
 SOURCE = """#pragma once
 // A comment: a + b.
@@ -86,6 +87,9 @@ class Choice(unittest.TestCase):
         self.assertEqual(len(chosen), len(self.chosen))
         self.assertNotIn(rejected, {m.key for m in chosen.values()})
         self.assertGreaterEqual(sum(chosen.get(n) == m for n, m in self.chosen.items()), len(chosen) - 2)
+
+    def test_equivalent_mutants_exist(self):
+        self.assertEqual(run.equivalent().keys() - {mutant.key for mutant in self.found}, set())
 
     def test_edits_do_not_affect_other_lines(self):
         file = next(iter(self.chosen.values())).file

@@ -128,14 +128,14 @@ class attention_job final : public attention_tensors<T, Backend> {
     double error = 0.0;
     if (!backward) {
       for (std::size_t const i : rows)
-        error = larger_error(error, this->error_of_row(y, i, oracle.y(i)));
+        error = larger_error(error, this->row_error(y, i, oracle.y(i)));
     } else {
       for (std::size_t const i : rows)
-        error = larger_error(error, this->error_of_row(this->dq, i, oracle.dq(i)));
+        error = larger_error(error, this->row_error(this->dq, i, oracle.dq(i)));
       auto const grads = oracle.key_gradients_of(rows);
       for (std::size_t n = 0; n < rows.size(); ++n) {
-        error = larger_error(error, this->error_of_row(this->dk, rows[n], grads.dk[n]));
-        error = larger_error(error, this->error_of_row(this->dv, rows[n], grads.dv[n]));
+        error = larger_error(error, this->row_error(this->dk, rows[n], grads.dk[n]));
+        error = larger_error(error, this->row_error(this->dv, rows[n], grads.dv[n]));
       }
     }
     return error <= allowed ? error : wrong;

@@ -68,8 +68,8 @@ class attention_tensors : public backend_job<Backend> {
       for (std::size_t c = 0; c < m.columns; ++c) m.row(i)[c] = decoded(values[start(i) + c]);
     return m;
   }
-  double error_of_row(buffer<T> const& values, std::size_t row,
-                      std::vector<tracked_sum> const& expected) const {
+  double row_error(buffer<T> const& values, std::size_t row,
+                   std::vector<tracked_sum> const& expected) const {
     double error = 0.0;
     for (std::size_t c = 0; c < expected.size(); ++c)
       error = larger_error(error, expected[c].error_of(decoded(values[start(row) + c])));

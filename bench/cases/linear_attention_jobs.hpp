@@ -124,7 +124,7 @@ class linear_attention_job final : public attention_tensors<T, Backend> {
                                          policy.causal);
     double error = 0.0;
     for (std::size_t i = 0; i < q_head.rows; ++i)
-      error = larger_error(error, this->error_of_row(y, i, oracle.y(i)));
+      error = larger_error(error, this->row_error(y, i, oracle.y(i)));
     return error <= allowed ? error : wrong;
   }
 

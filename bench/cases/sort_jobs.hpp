@@ -77,11 +77,11 @@ class sort_job : public backend_job<Backend> {
   }
 
   double max_error() override {
-    return backend_y.fetch(y) && backend_perm.fetch(perm) ? error_of_results() : wrong;
+    return backend_y.fetch(y) && backend_perm.fetch(perm) ? measure_error() : wrong;
   }
 
  protected:
-  virtual double error_of_results() {
+  virtual double measure_error() {
     return worst_column(*x, expected_order(*x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
                           double const error =
@@ -117,10 +117,10 @@ class unsort_job : public backend_job<Backend> {
     this->traffic_bytes = backend_dy.bytes() + backend_dx.bytes() + backend_perm.bytes();
   }
 
-  double max_error() override { return backend_dx.fetch(dx) ? error_of_results() : wrong; }
+  double max_error() override { return backend_dx.fetch(dx) ? measure_error() : wrong; }
 
  protected:
-  virtual double error_of_results() {
+  virtual double measure_error() {
     return worst_column(*x, expected_order(*x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
                           return moved_value_error(dx[offset(p[n])], dy->values[offset(n)]);

@@ -129,7 +129,7 @@ class multi_permutation_job final : public sort_job<T, Backend> {
   }
 
  private:
-  double error_of_results() override {
+  double measure_error() override {
     auto const& values = this->x->values;
     return worst_column(*this->x, expected_order(*this->x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
@@ -159,7 +159,7 @@ class multi_permutation_backward_job final : public unsort_job<T, Backend> {
   }
 
  private:
-  double error_of_results() override {
+  double measure_error() override {
     auto const& order = expected_order(*this->x, this->params_);
     auto const& values = this->dy->values;
     // Row n of x moved to row inverse[n], and on to row inverse[inverse[n]].

@@ -104,7 +104,7 @@ tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t
   extents3 const w = in.w.extents(), e{1, w.length, w.channels};
   for (index_t f = 0; f < e.length; ++f)
     for (index_t n = 0; n < e.channels; ++n)
-      copy.push_back(as_double(in.w(heads_of_w(w) == 1 ? 0 : head, f, n)));
+      copy.push_back(as_double(in.w(w_heads(w) == 1 ? 0 : head, f, n)));
   return {copy.data(), e};
 }
 
@@ -247,7 +247,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   detail::matrix_head<T> const tensors(in.q, in.k, batch, head, options);
   std::vector<double> bias;
   attention_inputs<double> inputs{tensors.q, tensors.k, {}, {}};
-  if (!detail::is_omitted(in.bias)) inputs.bias = tensors.copied(detail::bias_of_pairs(in), bias);
+  if (!detail::is_omitted(in.bias)) inputs.bias = tensors.copied(detail::pair_bias(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
   // One channel of zeros, and its means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),

@@ -169,9 +169,9 @@ class linear_attention {
 
  private:
   // Negative channels are rejected later.
-  detail::feature_config config(index_t channels, index_t rows_of_w) const {
+  detail::feature_config config(index_t channels, index_t w_rows) const {
     return channels < 0 ? detail::feature_config{}
-                        : detail::make_feature_config(feature_, channels, rows_of_w);
+                        : detail::make_feature_config(feature_, channels, w_rows);
   }
 
   template <class Params, class T, class Options>

@@ -230,7 +230,7 @@ class softmax_attention {
         detail::check_mask(
             c, mask_,
             {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr});
-      if (c.ok()) params.in.bias = detail::bias_of_pairs(params.in);
+      if (c.ok()) params.in.bias = detail::pair_bias(params.in);
     });
   }
 

@@ -94,7 +94,7 @@ inline std::string sentence(ss::status const& v) {
 
 // Checks that the size of a workspace is rejected exactly if the call is, with the same message.
 // Otherwise the call must lack only its workspace. Returns true if there is a size.
-inline bool check_same_refusal(char const* name, ss::status const& size, ss::status const& call) {
+inline bool check_same_error(char const* name, ss::status const& size, ss::status const& call) {
   CAPTURE(size.message);
   CAPTURE(call.message);
   if (size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers as tensors and as workspaces: ranks, const, wrong sizes, pointer classes.
-#include "support/refusal.hpp"
+#include "support/error_message.hpp"
 
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/view.hpp>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-using support::outcome_of, support::thrown, support::refusal;
+using support::outcome_of, support::thrown, support::error_message;
 namespace ss = slicesort;
 
 namespace {
@@ -126,14 +126,15 @@ TEST_CASE("a container of the wrong size is rejected") {
   CHECK(message(six, ss::extents3{huge, huge, 2}) ==
         "view: container.size is 6, must be 9223372036854775807 (extents [1099511627776, "
         "1099511627776, 2])");
-  CHECK(refusal([&] { ss::view(none, {huge, huge, 0}); }) == "");
+  CHECK(error_message([&] { ss::view(none, {huge, huge, 0}); }) == "");
 }
 
 TEST_CASE("negative extents are rejected by the operator") {
   std::vector<float> x(6);
   auto const v = ss::view(x, {-1, 3, -2});
-  CHECK(refusal([&] { ss::slicing_sort<>{}.forward(ss::exec::host{}, v, v, ss::no_saved); }) ==
-        "slicing_sort.forward: x.batch is -1, must not be negative");
+  CHECK(error_message([&] {
+          ss::slicing_sort<>{}.forward(ss::exec::host{}, v, v, ss::no_saved);
+        }) == "slicing_sort.forward: x.batch is -1, must not be negative");
 }
 
 TEST_CASE("a container is a workspace of all its bytes") {

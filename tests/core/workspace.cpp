@@ -4,9 +4,9 @@
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "shapes.hpp"
 #include "support/backends.hpp"
+#include "support/error_message.hpp"
 #include "support/pattern_mask.hpp"
 #include "support/pattern_order.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/slicesort.hpp>
 
@@ -56,7 +56,7 @@ void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes c
       CAPTURE(e.channels);
       ss::status const size = op.template workspace_bytes<T>(ss::exec::dry_run{exec}, e);
       auto const x = view_of_nothing<T const>(1, e);
-      if (!check_same_refusal(name, size, check_call(exec, x, view_of_nothing<T>(2, e)))) return;
+      if (!check_same_error(name, size, check_call(exec, x, view_of_nothing<T>(2, e)))) return;
       std::size_t const found = op.template workspace_bytes<T>(exec, e);
       if (e.empty())
         CHECK(found == 0);
@@ -165,9 +165,9 @@ TEST_CASE("sparse_mix") {
         auto const x = view_of_nothing<float const>(1, e);
         auto const weights = view_of_nothing<float const>(2, w);
         ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, e, w);
-        if (!check_same_refusal("sparse_mix", size,
-                                op.forward(ss::exec::dry_run{exec}, x, weights,
-                                           view_of_nothing<float>(3, e), ss::no_saved)))
+        if (!check_same_error("sparse_mix", size,
+                              op.forward(ss::exec::dry_run{exec}, x, weights,
+                                         view_of_nothing<float>(3, e), ss::no_saved)))
           return;
         bool const host = host_isa(exec).has_value();
         wide const rows = e.empty() || w.outer == 0 ? 0
@@ -215,9 +215,9 @@ TEST_CASE("softmax_attention") {
                                              view_of_nothing<float const>(3, v),
                                              {}};
         ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v);
-        if (!check_same_refusal("softmax_attention", size,
-                                op.forward(ss::exec::dry_run{exec}, in,
-                                           view_of_nothing<float>(4, y), ss::no_saved)))
+        if (!check_same_error("softmax_attention", size,
+                              op.forward(ss::exec::dry_run{exec}, in, view_of_nothing<float>(4, y),
+                                         ss::no_saved)))
           return;
         bool const host = host_isa(exec).has_value();
         bool const none = q.batch == 0 || q.heads == 0 || q.length == 0;
@@ -263,7 +263,7 @@ TEST_CASE("linear_attention") {
         if (of_w != extents3{}) in.w = view_of_nothing<float const>(4, of_w);
         ss::status const size =
             op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, of_w);
-        if (!check_same_refusal(
+        if (!check_same_error(
                 "linear_attention", size,
                 op.forward(ss::exec::dry_run{exec}, in, view_of_nothing<float>(5, y))))
           return;
@@ -297,11 +297,11 @@ TEST_CASE("merge_attention") {
     CAPTURE(i);
     for_each_policy([&](any_exec const& exec) {
       ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, y);
-      if (check_same_refusal("merge_attention", size,
-                             op.forward(ss::exec::dry_run{exec},
-                                        {{view_of_nothing<float const>(1, y),
-                                          view_of_nothing<float const>(2, state)}},
-                                        view_of_nothing<float>(3, y), ss::no_saved)))
+      if (check_same_error("merge_attention", size,
+                           op.forward(ss::exec::dry_run{exec},
+                                      {{view_of_nothing<float const>(1, y),
+                                        view_of_nothing<float const>(2, state)}},
+                                      view_of_nothing<float>(3, y), ss::no_saved)))
         CHECK(op.template workspace_bytes<float>(exec, y) == 0);
     });
   }
@@ -310,8 +310,8 @@ TEST_CASE("merge_attention") {
 TEST_CASE("parameters that calls reject have no workspace size, by exception or status") {
   auto const refused = [](auto const& op, auto... shapes) {
     ss::exec::host const exec;
-    return refusal(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, shapes...),
-                   [&] { (void)op.template workspace_bytes<float>(exec, shapes...); });
+    return error_message(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, shapes...),
+                         [&] { (void)op.template workspace_bytes<float>(exec, shapes...); });
   };
   extents3 const e{2, 9, 4};
   CHECK(refused(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==

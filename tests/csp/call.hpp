@@ -3,8 +3,8 @@
 #pragma once
 
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/csp.hpp>
 
@@ -46,14 +46,15 @@ struct csp_call {
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
     return check_unchanged_on_error([&] {
-      return refusal(op().forward(ss::exec::dry_run{exec}, from, to, {order}, scratch, options),
-                     [&] { op().forward(exec, from, to, {order}, scratch, options); });
+      return error_message(
+          op().forward(ss::exec::dry_run{exec}, from, to, {order}, scratch, options),
+          [&] { op().forward(exec, from, to, {order}, scratch, options); });
     });
   }
   std::string forward_not_saved() {
     ss::forward_options const options{view_of(rows)};
     return check_unchanged_on_error([&] {
-      return refusal(
+      return error_message(
           op().forward(ss::exec::dry_run{exec}, from, to, ss::no_saved, scratch, options),
           [&] { op().forward(exec, from, to, ss::no_saved, scratch, options); });
     });
@@ -62,8 +63,9 @@ struct csp_call {
     ss::const_saved_order const saved{ss::const_index_tensor3(order)};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
     return check_unchanged_on_error([&] {
-      return refusal(op().backward(ss::exec::dry_run{exec}, from, saved, to, scratch, options),
-                     [&] { op().backward(exec, from, saved, to, scratch, options); });
+      return error_message(
+          op().backward(ss::exec::dry_run{exec}, from, saved, to, scratch, options),
+          [&] { op().backward(exec, from, saved, to, scratch, options); });
     });
   }
   // Checks that all three calls report the same error, apart from the function name in front, and

@@ -111,7 +111,7 @@ TEST_CASE("policies") {
     ss::csp const op{c.groups, c.shift, custom_reference{&calls}};
     op.forward(c.exec, c.from, c.to, ss::no_saved, c.scratch);
     CHECK(calls == 1);
-    CHECK(says(refusal([&] { op.forward(c.exec, c.from, c.to, ss::no_saved, c.scratch); }),
+    CHECK(says(error_message([&] { op.forward(c.exec, c.from, c.to, ss::no_saved, c.scratch); }),
                "alignment: the reference is channel 3, must be in 0..2"));
   }
   SUBCASE("an order") {

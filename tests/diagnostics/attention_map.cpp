@@ -4,8 +4,8 @@
 #include <slicesort/equivalent_matrix.hpp>
 
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
 
@@ -148,22 +148,22 @@ TEST_CASE("attention: rejected arguments") {
   std::vector<float> const x(3 * 13 * 5);
   ss::attention_inputs<float> const heads{
       {x.data(), {1, 3, 13, 5}}, {x.data(), {1, 3, 13, 5}}, {x.data(), {1, 3, 13, 5}}, {}};
-  CHECK(refusal([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 0, 3); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 0, 3); }) ==
         "equivalent_matrix: head is 3, must be in 0..2");
-  CHECK(refusal([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 1, 0); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 1, 0); }) ==
         "equivalent_matrix: batch is 1, must be in 0..0");
   ss::linear_attention_inputs<float> in{heads.q, heads.k, heads.v, {}};
-  CHECK(refusal([&] { equivalent_matrix(ss::linear_attention<>{}, in, 0, 3); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::linear_attention<>{}, in, 0, 3); }) ==
         "equivalent_matrix: head is 3, must be in 0..2");
   in.w = {x.data(), {2, 13, 5}};
   ss::linear_attention const performer{ss::feature::random_exp{}};
-  CHECK(refusal([&] { equivalent_matrix(performer, in, 0, 2); }) ==
+  CHECK(error_message([&] { equivalent_matrix(performer, in, 0, 2); }) ==
         "equivalent_matrix: w.heads is 2, must be 1 or 3 (q.heads)");
   in.w = {x.data(), {3, 13, 5}};
   // Errors of the operator.
-  CHECK(refusal([&] { equivalent_matrix(ss::linear_attention<>{}, in, 0, 0); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::linear_attention<>{}, in, 0, 0); }) ==
         "linear_attention.forward: w must be left out: the feature map has no matrix");
-  CHECK(refusal([&] {
+  CHECK(error_message([&] {
           equivalent_matrix(performer, in, 0, 0, ss::dropout{0.5, 1});
         }) == "linear_attention.forward: dropout.rate is 0.5, must be 0: no weights are computed");
 }

@@ -4,9 +4,9 @@
 #include <slicesort/equivalent_matrix.hpp>
 
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/inputs.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
 
@@ -126,7 +126,7 @@ TEST_CASE("permute") {
   }
   tensor<float> const x(shape);
   tensor<std::uint32_t> const short_perm({3, 12, 5});
-  CHECK(refusal([&] {
+  CHECK(error_message([&] {
           (void)equivalent_matrix(ss::permute{}, x.view(), {short_perm.view()}, 0, 0);
         }) == "equivalent_matrix: perm.length is 12, must be 13 (x.length)");
 }
@@ -262,27 +262,27 @@ TEST_CASE("with floor_log2 factors, CHORD may leave rows unconnected") {
 
 TEST_CASE("rejected arguments") {
   tensor<float> const x(shape);
-  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==
         "equivalent_matrix: batch is 3, must be in 0..2");
-  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), -1, 0); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::max_exchange{}, x.view(), -1, 0); }) ==
         "equivalent_matrix: batch is -1, must be in 0..2");
-  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 0, 5); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 0, 5); }) ==
         "equivalent_matrix: channel is 5, must be in 0..4");
   tensor3<float const> const null_view(nullptr, shape);
-  CHECK(refusal([&] { equivalent_matrix(ss::slicing_sort<>{}, null_view, 0, 0); }) ==
+  CHECK(error_message([&] { equivalent_matrix(ss::slicing_sort<>{}, null_view, 0, 0); }) ==
         "equivalent_matrix: x.data is null, must point to [3, 13, 5]");
   index_t const wrong[] = {13, 14, 1};
-  CHECK(refusal([&] {
+  CHECK(error_message([&] {
           equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, ss::lengths(wrong));
         }) == "equivalent_matrix: lengths[1] is 14, must be in 0..13 (length)");
   // Errors of the operator.
-  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");
-  CHECK(refusal([&] {
+  CHECK(error_message([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");
+  CHECK(error_message([&] {
           equivalent_matrix(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{0.0, 3}}, x.view(), 0,
                             0);
         }) == "sinkhorn_csp.forward: tau is 0, must be positive and finite");
   std::vector<float> const w(12);
-  CHECK(refusal([&] {
+  CHECK(error_message([&] {
           equivalent_matrix(ss::sparse_mix<>{}, tensor3<float const>(w.data(), {1, 3, 4}), 0);
         }) == "sparse_mix.forward: w.links is 4, must be 2 (topology.links)");
 }

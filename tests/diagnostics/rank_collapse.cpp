@@ -2,9 +2,9 @@
 // The residual of rank collapse: exact cases, bounds, and Theorem 1 of the CSP paper on stacked
 // CSP.
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/inputs.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/csp.hpp>
 #include <slicesort/rank_collapse.hpp>
@@ -107,16 +107,16 @@ TEST_CASE("strides and invalid arguments") {
   strided_tensor<double> const other(x, {1, 30, 7}, 2);
   CHECK(ss::rank_collapse(x.view()).residual.composite() ==
         ss::rank_collapse(other.view()).residual.composite());
-  CHECK(refusal([&] { ss::rank_collapse(x.view(), 1); }) ==
+  CHECK(error_message([&] { ss::rank_collapse(x.view(), 1); }) ==
         "rank_collapse: sample is 1, must be in 0..0");
-  CHECK(refusal([&] { ss::rank_collapse(x.view(), -1); }) ==
+  CHECK(error_message([&] { ss::rank_collapse(x.view(), -1); }) ==
         "rank_collapse: sample is -1, must be in 0..0");
-  CHECK(refusal([&] { ss::rank_collapse(x.view(), 0, 7); }) ==
+  CHECK(error_message([&] { ss::rank_collapse(x.view(), 0, 7); }) ==
         "rank_collapse: rows is 7, must be in 0..6");
   for (index_t channels : {index_t{-4}, (index_t{1} << 57) + 1}) {
     float const none = 0;
     ss::tensor3<float const> const rows(&none, {1, 0, channels}, {1, 1, 1});
-    CHECK(refusal([&] { (void)ss::rank_collapse(rows); }) ==
+    CHECK(error_message([&] { (void)ss::rank_collapse(rows); }) ==
           "rank_collapse: x.channels is " + std::to_string(channels) +
               ", must be in 0..144115188075855872");
   }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "support/backends.hpp"
+#include "support/error_message.hpp"
 #include "support/pattern_mask.hpp"
 #include "support/pattern_order.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/slicesort.hpp>
 
@@ -87,8 +87,8 @@ struct call {
   std::function<void(any_exec const&, arguments const&)> run;
 
   // Message of the rejected call; "" if it is accepted.
-  std::string refusal_of(any_exec const& exec, arguments const& args) const {
-    std::string const message = refusal([&] { run(exec, args); });
+  std::string error_message_of(any_exec const& exec, arguments const& args) const {
+    std::string const message = error_message([&] { run(exec, args); });
     std::size_t const colon = message.find(": ");
     if (message.empty()) return message;
     CHECK(message.substr(0, colon) == name);

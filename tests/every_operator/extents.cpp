@@ -5,9 +5,9 @@
 // outputs are null, so calls are rejected or write nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
+#include "support/error_message.hpp"
 #include "support/pattern_mask.hpp"
 #include "support/pattern_order.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/slicesort.hpp>
 
@@ -102,7 +102,7 @@ struct outcomes {
   // Runs call(workspace) with a workspace of size() bytes; both may throw.
   template <class Size, class Call>
   void add(Size const& size, Call const& call) {
-    std::string const message = refusal([&] {
+    std::string const message = error_message([&] {
       std::size_t const bytes = size();
       std::vector<std::byte> memory(bytes < std::size_t{1} << 24 ? bytes : 0);
       call(ss::workspace(memory));
@@ -138,7 +138,7 @@ TEST_CASE("views") {
     ss::tensor_stack<float> const stack = tensor;
     CHECK(stack[0].extents() == e);
     bool const fits = e == extents3{1, 1, 1};
-    CHECK(refusal([&] { (void)ss::view(element, e); }).empty() == fits);
+    CHECK(error_message([&] { (void)ss::view(element, e); }).empty() == fits);
     fitting += fits;
     for (index_t other : sizes) {
       for (ss::strides3 const s : {tensor.strides(), ss::strides3{other, other, other}})
@@ -146,10 +146,11 @@ TEST_CASE("views") {
               other);
       extents4 const four{other, e.batch, e.length, e.channels};
       CHECK(ss::tensor4<float>(element.data(), four).extents() == four);
-      CHECK(refusal([&] { (void)ss::view(element, four); }).empty() == (fits && other == 1));
+      CHECK(error_message([&] { (void)ss::view(element, four); }).empty() == (fits && other == 1));
       stack_extents const several{other, e.batch, e.length, e.channels};
       CHECK(ss::tensor_stack<float>(element.data(), several).extents() == several);
-      CHECK(refusal([&] { (void)ss::view(element, several); }).empty() == (fits && other == 1));
+      CHECK(error_message([&] { (void)ss::view(element, several); }).empty() ==
+            (fits && other == 1));
       CHECK(ss::tensor1<float>(element.data(), e.batch, other).stride() == other);
     }
   });

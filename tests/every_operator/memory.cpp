@@ -82,11 +82,11 @@ TEST_CASE("a workspace in a tensor") {
       std::memcpy(args[i], tensor, arguments::max_bytes);
       std::string const expected = std::string("workspace overlaps ") + op_call.tensors[i] + " (";
       args.scratch.data = args[i] - bytes;
-      CHECK(op_call.refusal_of(exec, args) == "");
+      CHECK(op_call.error_message_of(exec, args) == "");
       args.scratch.data = args[i] - bytes + 1;
-      CHECK(says(op_call.refusal_of(exec, args), expected.c_str()));
+      CHECK(says(op_call.error_message_of(exec, args), expected.c_str()));
       args.scratch.data = args[i] = memory.data() + (64 - (address - bytes) % 64);
-      CHECK(says(op_call.refusal_of(exec, args), expected.c_str()));
+      CHECK(says(op_call.error_message_of(exec, args), expected.c_str()));
       args[i] = tensor;
       ++refused;
     }
@@ -104,27 +104,27 @@ TEST_CASE("lengths in an output") {
         auto* const inner = reinterpret_cast<index_t*>(args[i]);
         inner[0] = inner[1] = 5;
         lengths = {inner, 2};
-        CHECK(says(op_call.refusal_of(exec, args),
+        CHECK(says(op_call.error_message_of(exec, args),
                    (name + " overlaps " + op_call.tensors[i] + " (").c_str()));
         lengths = {inner - 2, 2};
         inner[-2] = inner[-1] = 5;
-        CHECK(op_call.refusal_of(exec, args) == "");
+        CHECK(op_call.error_message_of(exec, args) == "");
       }
       // Lengths shared by all samples, and invalid strides.
       std::vector<index_t> memory = {5, 7, 4};
       lengths = {memory.data(), 2, 0};
-      CHECK(op_call.refusal_of(exec, args) == "");
+      CHECK(op_call.error_message_of(exec, args) == "");
       lengths = {memory.data(), 2, 2};
-      CHECK(op_call.refusal_of(exec, args) == "");
+      CHECK(op_call.error_message_of(exec, args) == "");
       for (index_t stride : {index_t{-1}, std::numeric_limits<index_t>::min()}) {
         lengths = {memory.data() + 1, 2, stride};
-        CHECK(op_call.refusal_of(exec, args) ==
+        CHECK(op_call.error_message_of(exec, args) ==
               name + ".stride is " + std::to_string(stride) + ", must be zero or positive");
       }
       lengths = {memory.data(), 2, std::numeric_limits<index_t>::max()};
-      CHECK(says(op_call.refusal_of(exec, args), (name + " [1, 2, 1] spans more").c_str()));
+      CHECK(says(op_call.error_message_of(exec, args), (name + " [1, 2, 1] spans more").c_str()));
       lengths = {reinterpret_cast<index_t*>(reinterpret_cast<std::byte*>(memory.data()) + 4), 2};
-      CHECK(says(op_call.refusal_of(exec, args), (name + ".data is ").c_str()));
+      CHECK(says(op_call.error_message_of(exec, args), (name + ".data is ").c_str()));
       lengths = {};
     }
   });
@@ -132,11 +132,11 @@ TEST_CASE("lengths in an output") {
 
 TEST_CASE("misaligned addresses") {
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
-    CHECK(op_call.refusal_of(exec, args) == "");
+    CHECK(op_call.error_message_of(exec, args) == "");
     for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
       if (std::string(op_call.tensors[i]) == "order") continue;  // elements are bytes
       ++args[i];
-      std::string const message = op_call.refusal_of(exec, args);
+      std::string const message = op_call.error_message_of(exec, args);
       CHECK(says(message, (std::string(op_call.tensors[i]) + ".data is 0x").c_str()));
       CHECK(says(message, ", must be a multiple of "));
       --args[i];
@@ -166,7 +166,7 @@ TEST_CASE("lengths that change after the check") {
           args.scratch = scratch;
           args.lengths = {lengths.data(), 2};
           if (op_call.takes_query_lengths) args.query_lengths = args.lengths;
-          CHECK(op_call.refusal_of(exec, args) == "");
+          CHECK(op_call.error_message_of(exec, args) == "");
           CHECK(args.red_zones_untouched());
           changed += lengths[0] == value;
         }
@@ -239,7 +239,7 @@ TEST_CASE("one scratch serves every call, with the results of a workspace of the
     args.scratch = memory;
     args_of_doubles.scratch = of_doubles;
     for (arguments* a : {&args, &sized, &args_of_doubles})
-      CHECK(op_call.refusal_of(exec, *a) == "");
+      CHECK(op_call.error_message_of(exec, *a) == "");
     CHECK(same_tensors(op_call, args, sized));
     CHECK(same_tensors(op_call, args_of_doubles, sized));
     CHECK(ss::workspace(memory).bytes == max_bytes);
@@ -258,21 +258,21 @@ TEST_CASE("a rejected call enlarges nothing") {
       std::byte* const tensor = args[i];
       if (std::string(op_call.tensors[i]) != "order") {
         ++args[i];
-        CHECK(says(op_call.refusal_of(exec, args), ", must be a multiple of "));
+        CHECK(says(op_call.error_message_of(exec, args), ", must be a multiple of "));
       }
       args[i] = nullptr;
-      CHECK(says(op_call.refusal_of(exec, args), ".data is null"));
+      CHECK(says(op_call.error_message_of(exec, args), ".data is null"));
       args[i] = tensor;
     }
     if (op_call.takes_lengths) {
       auto* const inner = reinterpret_cast<index_t*>(args[0]);
       inner[0] = inner[1] = 5;
       args.lengths = {inner, 2};
-      CHECK(says(op_call.refusal_of(exec, args), "lengths overlaps "));
+      CHECK(says(op_call.error_message_of(exec, args), "lengths overlaps "));
       args.lengths = {};
     }
     CHECK(resizes == 0);
-    CHECK(op_call.refusal_of(exec, args) == "");
+    CHECK(op_call.error_message_of(exec, args) == "");
     CHECK(resizes > 0);
     resizes = 0, ++enlarged;
   });
@@ -290,14 +290,15 @@ TEST_CASE("memory that cannot grow, and memory that grows into a tensor") {
 
     counted_scratch short_of_one{counted_bytes{&resizes, bytes - 1}};
     args.scratch = short_of_one;
-    CHECK(op_call.refusal_of(exec, args) == "workspace.bytes is " + std::to_string(bytes - 1) +
-                                                ", must be at least " + std::to_string(bytes));
+    CHECK(op_call.error_message_of(exec, args) ==
+          "workspace.bytes is " + std::to_string(bytes - 1) + ", must be at least " +
+              std::to_string(bytes));
     ss::basic_scratch<bytes_that_throw> throwing;
     args.scratch = throwing;
     CHECK_THROWS_AS(op_call.run(exec, args), std::bad_alloc);
     ss::basic_scratch<external_bytes> in_output{external_bytes{args[0]}};
     args.scratch = in_output;
-    CHECK(says(op_call.refusal_of(exec, args), "workspace overlaps "));
+    CHECK(says(op_call.error_message_of(exec, args), "workspace overlaps "));
     CHECK(same_tensors(op_call, args, before));
     ++tried;
   });

@@ -3,10 +3,10 @@
 // packed tensor, and extents of 1 with any stride.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
+#include "support/error_message.hpp"
 #include "support/inputs.hpp"
 #include "support/pattern_mask.hpp"
 #include "support/pattern_order.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/slicesort.hpp>
 

@@ -5,7 +5,7 @@
 #include "faulty_kernels.hpp"
 #include "support/block_backend.hpp"
 #include "support/buffers.hpp"
-#include "support/refusal.hpp"
+#include "support/error_message.hpp"
 #include "support/sanitizers.hpp"
 
 #include <doctest/doctest.h>

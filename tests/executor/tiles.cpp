@@ -3,7 +3,7 @@
 // products.
 #include "block_executor.hpp"
 #include "faulty_kernels.hpp"
-#include "support/refusal.hpp"
+#include "support/error_message.hpp"
 #include "support/sanitizers.hpp"
 
 #include <slicesort/detail/device/columns.hpp>
@@ -60,7 +60,7 @@ struct neighbors_kernel {
 struct products_kernel {
   static constexpr int max_threads = 128;
   using tile = slicesort::detail::piece_tile<float, 64>;
-  static constexpr int width = 64, pieces = width / slicesort::detail::elements_of_piece<float>;
+  static constexpr int width = 64, pieces = width / slicesort::detail::elements_per_piece<float>;
   float const *a, *b, *x;  // [16 * warps, 64], [16, 64], [16, 64]
   float *first, *second;   // [16 * warps, 16], [16 * warps, 64]
   int warps;

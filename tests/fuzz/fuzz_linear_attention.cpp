@@ -32,7 +32,7 @@ linear_size read_size(byte_reader& reader, bool causal) {
   // The oracle is slow.
   if (size.queries * size.keys > 1500) size.batch = std::min<index_t>(size.batch, 1);
   if (size.queries * size.keys > 1500) size.heads = std::min<index_t>(size.heads, 2);
-  if (size.queries * size.keys > 3000) size.channels %= 10, size.values %= 10, size.rows_of_w %= 10;
+  if (size.queries * size.keys > 3000) size.channels %= 10, size.values %= 10, size.w_rows %= 10;
   return size;
 }
 
@@ -40,9 +40,9 @@ linear_size read_size(byte_reader& reader, bool causal) {
 constexpr std::size_t random_fourier_feature = 5;
 
 // Returns an eps that keeps all divisors away from 0. A weight of random_fourier is at least -1, or
-// at least -rows_of_w / 16 with an explicit scale.
+// at least -w_rows / 16 with an explicit scale.
 double least_eps(linear_size const& size, std::size_t feature) {
-  auto const keys = static_cast<double>(size.keys), rows = static_cast<double>(size.rows_of_w);
+  auto const keys = static_cast<double>(size.keys), rows = static_cast<double>(size.w_rows);
   return feature == random_fourier_feature ? 1 + keys * std::max(1.0, rows / 16) : 0.25;
 }
 

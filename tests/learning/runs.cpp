@@ -135,7 +135,7 @@ TEST_CASE("a run log begins on a new line") {
   auto const written = [&](std::string const& before) {
     std::ofstream(path, std::ios::binary) << before;
     run_log(path).write(log_entry("start").add("loss", 0.5));
-    return bytes_of_file(path);
+    return read_file(path);
   };
   CHECK(written("") == start);
   CHECK(written(start) == start + start);
@@ -155,7 +155,7 @@ TEST_CASE("a run log that cannot be written fails") {
   full.write(log_entry("start"));
   rlimit usual{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
-  rlimit const little{static_cast<rlim_t>(bytes_of_file(path).size()), usual.rlim_max};
+  rlimit const little{static_cast<rlim_t>(read_file(path).size()), usual.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
   std::string outcome = "written";

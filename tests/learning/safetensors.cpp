@@ -39,7 +39,7 @@ std::string file_of(std::string const& header, std::size_t data_bytes = 0) {
     params[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
   return params + header + std::string(data_bytes, 'x');
 }
-std::string refusal(std::string const& file) {
+std::string error_message(std::string const& file) {
   try {
     read_tensors(file);
   } catch (checkpoint_error const& e) {
@@ -48,7 +48,7 @@ std::string refusal(std::string const& file) {
   return "accepted";
 }
 bool refused(std::string const& header, std::size_t data_bytes, char const* because) {
-  std::string const outcome = refusal(file_of(header, data_bytes));
+  std::string const outcome = error_message(file_of(header, data_bytes));
   CAPTURE(outcome);
   CHECK(outcome.find(because) != std::string::npos);
   return true;
@@ -131,11 +131,13 @@ TEST_CASE("an empty tensor has the offset of another, in any order of names") {
   }
 }
 TEST_CASE("invalid files are rejected") {
-  CHECK(refusal("1234567").find("shorter than") != std::string::npos);
-  CHECK(refusal(file_of("{}").substr(0, 9)).find("longer than the file") != std::string::npos);
-  CHECK(refusal(std::string(8, '\xff') + "{}").find("100 MB") != std::string::npos);
-  CHECK(refusal(file_of("{}" + std::string(99'999'999, ' '))).find("100 MB") != std::string::npos);
-  CHECK(refusal(file_of("{}")) == "accepted");
+  CHECK(error_message("1234567").find("shorter than") != std::string::npos);
+  CHECK(error_message(file_of("{}").substr(0, 9)).find("longer than the file") !=
+        std::string::npos);
+  CHECK(error_message(std::string(8, '\xff') + "{}").find("100 MB") != std::string::npos);
+  CHECK(error_message(file_of("{}" + std::string(99'999'999, ' '))).find("100 MB") !=
+        std::string::npos);
+  CHECK(error_message(file_of("{}")) == "accepted");
   refused("", 0, "begin with '{'");
   refused(" {}", 0, "begin with '{'");
   refused("{} x", 0, "expected end of input");
@@ -254,9 +256,9 @@ TEST_CASE("a failed write reports the reason and keeps the old file") {
   CHECK(!std::ifstream(path + "." + std::to_string(getpid()) + ".part").good());
   std::remove(path.c_str());
 
-  CHECK_THROWS_WITH_AS(bytes_of_file(path),
-                       ("cannot read " + path + ": " + message(ENOENT)).c_str(), checkpoint_error);
-  CHECK_THROWS_WITH_AS(bytes_of_file("."), ("cannot read .: " + message(EISDIR)).c_str(),
+  CHECK_THROWS_WITH_AS(read_file(path), ("cannot read " + path + ": " + message(ENOENT)).c_str(),
+                       checkpoint_error);
+  CHECK_THROWS_WITH_AS(read_file("."), ("cannot read .: " + message(EISDIR)).c_str(),
                        checkpoint_error);
 }
 TEST_CASE("checkpoints of other parameters, missing files, and write errors") {

@@ -18,7 +18,7 @@ import unittest
 from pathlib import Path
 
 from command import figures, page, presets, tables
-from command.options import Refused, parse
+from command.options import UsageError, parse
 from command.runs import Result, Run, Runs, read_run_log
 
 PROGRAM = os.environ.get("LEARNING_PROGRAM")
@@ -116,7 +116,7 @@ class Presets(unittest.TestCase):
         self.assertEqual(differences("paramixer/adding", ("length",), length="512", pool="cls"), ["1 epoch of 50", "pool cls, not flatten"])
 
     def test_unknown_ones_name_the_nearest_first(self) -> None:
-        with self.assertRaisesRegex(Refused, "there is no preset 'paramixer/addin'; there are paramixer/adding, "):
+        with self.assertRaisesRegex(UsageError, "there is no preset 'paramixer/addin'; there are paramixer/adding, "):
             presets.preset("paramixer/addin")
 
     def test_wrong_options(self) -> None:
@@ -127,7 +127,7 @@ class Presets(unittest.TestCase):
                            (["--table", "listops", "--model", "csp"], "tables and figures take --models"),
                            (["--table", "listops", "--lengths", "64"], "it is --set length=N"),
                            (["--figure", "adding", "--set", "length=64"], "here it is --lengths"), (["--figure", "adding", "--torch"], "for --table speed"), (["--minutes", "-1"], "not a number of minutes")):
-            with self.assertRaisesRegex(Refused, says):
+            with self.assertRaisesRegex(UsageError, says):
                 parse(call)
 
 
@@ -241,7 +241,7 @@ class Program(unittest.TestCase):
         self.assertRegex(done.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
         self.assertFalse((self.folder / "none").exists())
 
-    def test_refusals(self) -> None:
+    def test_rejected_arguments(self) -> None:
         for flags, says in (({"model": "chrd"}, "there is no model 'chrd'; there are chord"), ({"steps": "x"}, "--steps is 'x', must be a whole number from 1 to"),
                             ({"pool": "average"}, "--pool is 'average', must be one of"),
                             ({"dropout": "1"}, "--dropout is '1', must be a number from 0 to below 1"),
@@ -268,7 +268,7 @@ class Program(unittest.TestCase):
                 self.assertIn("step 2: test loss", done.stdout)
 
     def test_a_mistake_is_noticed_before_anything_is_trained(self) -> None:
-        with self.assertRaisesRegex(Refused, "^there is no model 'chrd'; there are chord"):
+        with self.assertRaisesRegex(UsageError, "^there is no model 'chrd'; there are chord"):
             Runs(Path(str(PROGRAM)), self.folder, None, 1, None).ensure_all([{**SMALL, "steps": "2"}, {**SMALL, "model": "chrd"}], 1)
         self.assertEqual(list(self.folder.iterdir()), [])
 

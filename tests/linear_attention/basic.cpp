@@ -4,7 +4,7 @@
 // oracle and have the same bits on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
-#include "support/refusal.hpp"
+#include "support/error_message.hpp"
 
 #include <doctest/doctest.h>
 

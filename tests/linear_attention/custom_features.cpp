@@ -3,7 +3,7 @@
 // same bits. Another reads all its arguments and must match its definition.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "run_custom.hpp"
-#include "support/refusal.hpp"
+#include "support/error_message.hpp"
 
 #include <doctest/doctest.h>
 
@@ -139,10 +139,11 @@ TEST_CASE("a map that rejects its parameters") {
     tensor4<float> const y(tensor(3), e);
     ss::exec::host const exec;
     ss::workspace const none{};
-    std::string const forward = refusal(op.forward(ss::exec::dry_run{exec}, in, y, none),
-                                        [&] { op.forward(exec, in, y, none); });
-    std::string const size_query = refusal(op.workspace_bytes<float>(ss::exec::dry_run{exec}, e, e),
-                                           [&] { (void)op.workspace_bytes<float>(exec, e, e); });
+    std::string const forward = error_message(op.forward(ss::exec::dry_run{exec}, in, y, none),
+                                              [&] { op.forward(exec, in, y, none); });
+    std::string const size_query =
+        error_message(op.workspace_bytes<float>(ss::exec::dry_run{exec}, e, e),
+                      [&] { (void)op.workspace_bytes<float>(exec, e, e); });
     std::string const prefix = "linear_attention.forward: ";
     CHECK(forward.substr(0, prefix.size()) == prefix);
     CHECK(size_query == "linear_attention.workspace_bytes: " + forward.substr(prefix.size()));

@@ -32,7 +32,7 @@ struct plain_arithmetic {
 };
 
 template <class A>
-using numbers = ss::detail::single_numbers<plain_arithmetic const, A>;
+using numbers = ss::detail::scalar_values<plain_arithmetic const, A>;
 template <class A>
 using math = ss::detail::feature_math<numbers<A>>;
 

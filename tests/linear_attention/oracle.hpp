@@ -94,7 +94,7 @@ class linear_oracle {
   }
   // Index of the first element of the head's w.
   std::size_t w_offset() const {
-    return problem_.shared_w ? 0 : as_size(h_ * problem_.size.rows_of_w * problem_.size.channels);
+    return problem_.shared_w ? 0 : as_size(h_ * problem_.size.w_rows * problem_.size.channels);
   }
 
   void head() {
@@ -102,9 +102,9 @@ class linear_oracle {
     index_t const n = problem_.valid_queries(b_), m = problem_.valid_keys(b_);
     vector w;
     if (has_matrix(problem_.feature))
-      for (index_t i = 0; i < s.rows_of_w * s.channels; ++i)
+      for (index_t i = 0; i < s.w_rows * s.channels; ++i)
         w.push_back(decode(problem_.w[w_offset() + as_size(i)]).value);
-    feature_oracle const features(problem_.feature, r_, s.channels, s.rows_of_w, w);
+    feature_oracle const features(problem_.feature, r_, s.channels, s.w_rows, w);
 
     std::vector<oracle_row> q, k;
     for (index_t i = 0; i < n; ++i)

@@ -32,7 +32,7 @@ inline bool has_matrix(any_feature const& feature) { return feature.index() >= 3
 
 struct linear_size {
   index_t batch, heads, queries, keys, channels, values;
-  index_t rows_of_w = 6;  // of random features
+  index_t w_rows = 6;  // of random features
 
   extents4 q() const { return {batch, heads, queries, channels}; }
   extents4 k() const { return {batch, heads, keys, channels}; }
@@ -62,7 +62,7 @@ struct linear_problem {
 
   extents4 w_shape() const {
     if (!has_matrix(feature)) return {};
-    return {1, shared_w ? 1 : size.heads, size.rows_of_w, size.channels};
+    return {1, shared_w ? 1 : size.heads, size.w_rows, size.channels};
   }
   extents3 w_extents() const { return has_matrix(feature) ? w_shape().sample() : extents3{}; }
   bool computes_dw() const { return has_matrix(feature) && (gradients & linear_dw) != 0; }
@@ -87,7 +87,7 @@ struct linear_problem {
     out << type_name<T>() << " " << features[feature.index()] << " " << divisors[divisor.index()]
         << (causal ? " causal" : "") << " [B,H,N,M,D,E,r]=[" << size.batch << "," << size.heads
         << "," << size.queries << "," << size.keys << "," << size.channels << "," << size.values
-        << "," << size.rows_of_w << "] " << title << (shared_w ? " shared w" : "")
+        << "," << size.w_rows << "] " << title << (shared_w ? " shared w" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "")
         << (multiply == ss::products::native ? " native products" : "");
     if (gradients != 15) out << " gradients=" << gradients;

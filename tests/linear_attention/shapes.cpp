@@ -147,8 +147,8 @@ TEST_CASE("the workspace query rejects the same shapes as the call") {
   auto const refused = [](auto const& op, shapes q, shapes v, extents3 w = {}, extents3 dw = {}) {
     ss::exec::host const exec;
     std::string const message =
-        refusal(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, w, dw),
-                [&] { (void)op.template workspace_bytes<float>(exec, q, v, w, dw); });
+        error_message(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, w, dw),
+                      [&] { (void)op.template workspace_bytes<float>(exec, q, v, w, dw); });
     std::string const head = "linear_attention.workspace_bytes: ";
     CHECK(message.substr(0, head.size()) == head);
     return message.substr(std::min(message.size(), head.size()));

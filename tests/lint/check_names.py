@@ -16,7 +16,7 @@ PLACES = (
     ("include/slicesort/detail/operators.hpp", r"detail/{op}/device\.hpp", ()),
     ("include/slicesort/equivalent_matrix.hpp", r"\b{op}\b", ("merge_attention",)),  # its inputs are partial results
     ("tests/compile/all_operators.hpp", r"\bss::{op}\b", ()),
-    ("tests/compile/refused/forgotten_policy.cpp", r"\b{op}\b", ()),
+    ("tests/compile/compile_errors/forgotten_policy.cpp", r"\b{op}\b", ()),
     ("tests/core/workspace.cpp", r'TEST_CASE\w*\("{op}"', ()),
     ("tests/every_operator/calls.hpp", r'"{op}(\.forward)?"', ()),
     ("tests/cuda/calls/named_calls.hpp", r'"{op}\.forward', ("softmax_attention",)),  # its bits may differ between backends

@@ -12,7 +12,7 @@ SOURCES = (".hpp", ".cuh", ".inl", ".cpp", ".cu", ".py", ".cmake", ".txt")
 MAX_FILES = 20
 LEARNING_FILE, LEARNING_CODE = 200, 3350
 # Exceptions, in which one list serves the reader: the public headers, one example per topic, one program per rejected mistake.
-LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/refused")
+LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/compile_errors")
 
 
 

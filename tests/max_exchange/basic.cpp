@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max-exchange compared with a direct search for the first maximum.
 #define SLICESORT_TEST_EVERY_BACKEND
+#include "support/error_message.hpp"
 #include "support/numbers.hpp"
-#include "support/refusal.hpp"
 #include "support/variants.hpp"
 
 #include <slicesort/max_exchange.hpp>
@@ -165,7 +165,7 @@ TEST_CASE("argument checks") {
   ss::index_tensor3 maximum = saved.view();
   auto const forward = [&] {
     ss::max_exchange const op{row};
-    return refusal(
+    return error_message(
         op.forward(ss::exec::dry_run{exec}, x.view(), to, {maximum}, {}, {view_of(lengths)}),
         [&] { op.forward(exec, x.view(), to, {maximum}, {}, {view_of(lengths)}); });
   };
@@ -173,8 +173,8 @@ TEST_CASE("argument checks") {
     ss::max_exchange const op{row};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
     ss::const_saved_maximum const state{ss::const_index_tensor3(maximum)};
-    return refusal(op.backward(ss::exec::dry_run{exec}, x.view(), state, to, {}, options),
-                   [&] { op.backward(exec, x.view(), state, to, {}, options); });
+    return error_message(op.backward(ss::exec::dry_run{exec}, x.view(), state, to, {}, options),
+                         [&] { op.backward(exec, x.view(), state, to, {}, options); });
   };
   CHECK(ss::max_exchange::workspace_bytes<float>(exec, e) == 0);
   SUBCASE("accepted") {

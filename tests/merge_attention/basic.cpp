@@ -2,8 +2,8 @@
 // merge_attention compared with its definition, with the same bits on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
+#include "support/error_message.hpp"
 #include "support/executors.hpp"
-#include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
 

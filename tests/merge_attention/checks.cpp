@@ -2,7 +2,7 @@
 // Argument checks of merge_attention: every invalid argument has its message, a dry run returns the
 // error that the call throws, and rejected calls write nothing.
 #include "support/buffers.hpp"
-#include "support/refusal.hpp"
+#include "support/error_message.hpp"
 #include "support/stacks.hpp"
 
 #include <slicesort/merge_attention.hpp>
@@ -52,7 +52,7 @@ struct merge_call {
   template <class F>
   std::string unchanged(ss::status const& status, F const& call) {
     auto const before = memory;
-    std::string const message = refusal(status, call);
+    std::string const message = error_message(status, call);
     if (message.empty()) return "";
     CHECK(same_bits(memory, before));
     std::string const head = "merge_attention.forward: ";
@@ -209,7 +209,7 @@ TEST_CASE("policy and workspace") {
   CHECK(op.workspace_bytes<float>(ss::exec::dry_run{c.exec}, c.of_y));
   c.exec.threads = 0;
   CHECK(c.message() == "exec.threads is 0, must be at least 1");
-  CHECK(refusal(op.workspace_bytes<float>(ss::exec::dry_run{c.exec}, c.of_y), [&] {
+  CHECK(error_message(op.workspace_bytes<float>(ss::exec::dry_run{c.exec}, c.of_y), [&] {
           (void)op.workspace_bytes<float>(c.exec, c.of_y);
         }) == "merge_attention.workspace_bytes: exec.threads is 0, must be at least 1");
 }

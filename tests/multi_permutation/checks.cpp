@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Argument checks of multi_permutation: error messages that slicing_sort does not have.
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/multi_permutation.hpp>
 
@@ -44,24 +44,24 @@ struct multi_call {
   }
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged(
-        refusal(op().forward(ss::exec::dry_run{exec}, from, weights, to, {perm}, scratch, options),
-                [&] { op().forward(exec, from, weights, to, {perm}, scratch, options); }));
+    return unchanged(error_message(
+        op().forward(ss::exec::dry_run{exec}, from, weights, to, {perm}, scratch, options),
+        [&] { op().forward(exec, from, weights, to, {perm}, scratch, options); }));
   }
   std::string forward_uniform() {
-    return unchanged(refusal(
+    return unchanged(error_message(
         op().forward(ss::exec::dry_run{exec}, from, ss::uniform_weights, to, ss::no_saved, scratch),
         [&] { op().forward(exec, from, ss::uniform_weights, to, ss::no_saved, scratch); }));
   }
   std::string backward() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
     return unchanged(
-        refusal(op().backward(ss::exec::dry_run{exec}, from, weights, saved, to, scratch),
-                [&] { op().backward(exec, from, weights, saved, to, scratch); }));
+        error_message(op().backward(ss::exec::dry_run{exec}, from, weights, saved, to, scratch),
+                      [&] { op().backward(exec, from, weights, saved, to, scratch); }));
   }
   std::string backward_with_weights() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
-    return unchanged(refusal(
+    return unchanged(error_message(
         op().backward(ss::exec::dry_run{exec}, from, values, weights, saved, to, dweights, scratch),
         [&] { op().backward(exec, from, values, weights, saved, to, dweights, scratch); }));
   }

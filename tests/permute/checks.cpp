@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Error messages of permute's argument checks.
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/permute.hpp>
 
@@ -31,14 +31,14 @@ struct call_of_permute {
   std::string forward() {
     ss::permute const op;
     ss::forward_options const options{view_of(lengths)};
-    return refusal(op.forward(ss::exec::dry_run{exec}, x.view(), {perm}, to, w, options),
-                   [&] { op.forward(exec, x.view(), {perm}, to, w, options); });
+    return error_message(op.forward(ss::exec::dry_run{exec}, x.view(), {perm}, to, w, options),
+                         [&] { op.forward(exec, x.view(), {perm}, to, w, options); });
   }
   std::string backward() {
     ss::permute const op;
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
-    return refusal(op.backward(ss::exec::dry_run{exec}, x.view(), {perm}, to, w, options),
-                   [&] { op.backward(exec, x.view(), {perm}, to, w, options); });
+    return error_message(op.backward(ss::exec::dry_run{exec}, x.view(), {perm}, to, w, options),
+                         [&] { op.backward(exec, x.view(), {perm}, to, w, options); });
   }
   void check_both(std::string const& rest) {
     CHECK(forward() == "permute.forward: " + rest);

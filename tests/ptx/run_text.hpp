@@ -28,7 +28,7 @@ inline std::string module_text(std::string const& statements, std::string const&
 }
 
 // The message with which the statements are rejected; empty if they are valid.
-inline std::string refusal(std::string const& statements) {
+inline std::string error_message(std::string const& statements) {
   try {
     ptx::module m(module_text(statements + "\nret;"));
     m.get("k");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shuffle compared with std::stable_sort by hash, and the hash with published values.
 #define SLICESORT_TEST_EVERY_BACKEND
+#include "support/error_message.hpp"
 #include "support/numbers.hpp"
-#include "support/refusal.hpp"
 #include "support/variants.hpp"
 
 #include <slicesort/detail/math/counter_hash.hpp>
@@ -232,13 +232,13 @@ TEST_CASE("argument checks") {
   ss::workspace w = scratch.get();
   auto const forward = [&] {
     ss::forward_options const options{view_of(lengths)};
-    return refusal(op.forward(ss::exec::dry_run{exec}, x.view(), to, w, options),
-                   [&] { op.forward(exec, x.view(), to, w, options); });
+    return error_message(op.forward(ss::exec::dry_run{exec}, x.view(), to, w, options),
+                         [&] { op.forward(exec, x.view(), to, w, options); });
   };
   auto const backward = [&] {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
-    return refusal(op.backward(ss::exec::dry_run{exec}, x.view(), to, w, options),
-                   [&] { op.backward(exec, x.view(), to, w, options); });
+    return error_message(op.backward(ss::exec::dry_run{exec}, x.view(), to, w, options),
+                         [&] { op.backward(exec, x.view(), to, w, options); });
   };
   SUBCASE("accepted") {
     CHECK(forward() == "");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Argument checks of sinkhorn_csp and their error messages.
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/sinkhorn_csp.hpp>
 
@@ -39,13 +39,13 @@ struct sinkhorn_call {
                                               reference};
   }
   std::string forward() const {
-    return refusal(op().forward(ss::exec::dry_run{exec}, x, y, scratch, {view_of(lengths)}),
-                   [&] { op().forward(exec, x, y, scratch, {view_of(lengths)}); });
+    return error_message(op().forward(ss::exec::dry_run{exec}, x, y, scratch, {view_of(lengths)}),
+                         [&] { op().forward(exec, x, y, scratch, {view_of(lengths)}); });
   }
   std::string backward() const {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
-    return refusal(op().backward(ss::exec::dry_run{exec}, dy, x, y, scratch, options),
-                   [&] { op().backward(exec, dy, x, y, scratch, options); });
+    return error_message(op().backward(ss::exec::dry_run{exec}, dy, x, y, scratch, options),
+                         [&] { op().backward(exec, dy, x, y, scratch, options); });
   }
   // Checks that forward and backward report the same error.
   std::string both_calls() const {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "support/buffers.hpp"
-#include "support/refusal.hpp"
+#include "support/error_message.hpp"
 
 #include <doctest/doctest.h>
 #include <slicesort/slicing_sort.hpp>

@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("tasks of two tiles, where the last tile is alone, narrower o
                    float, float16, bfloat16) {
   for (index_t c : {256, 257, 288, 289, 300, 320}) {
     extents3 const e{1, 300, c};
-    REQUIRE(ss::detail::tiles_of_task(e, 1) == 2);
+    REQUIRE(ss::detail::tiles_per_task(e, 1) == 2);
     check_host<T, std::uint16_t>(e, row_major(e), 0, {});
   }
   // Pairs of tiles whose samples have different lengths.
@@ -99,6 +99,6 @@ TEST_CASE_TEMPLATE("tasks of two tiles, where the last tile is alone, narrower o
 }
 
 TEST_CASE("more threads than pairs of tiles") {
-  CHECK(ss::detail::tiles_of_task({1, 64, 512}, 2) == 2);
-  CHECK(ss::detail::tiles_of_task({1, 64, 512}, 3) == 1);
+  CHECK(ss::detail::tiles_per_task({1, 64, 512}, 2) == 2);
+  CHECK(ss::detail::tiles_per_task({1, 64, 512}, 3) == 1);
 }

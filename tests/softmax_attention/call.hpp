@@ -3,9 +3,9 @@
 #pragma once
 
 #include "support/buffers.hpp"
+#include "support/error_message.hpp"
 #include "support/pattern_mask.hpp"
 #include "support/problems.hpp"
-#include "support/refusal.hpp"
 #include "support/stacks.hpp"
 
 #include <slicesort/softmax_attention.hpp>
@@ -91,7 +91,7 @@ struct attention_call {
   std::string unchanged(ss::status const& status, F const& call) {
     auto const memory_before = memory;
     auto const scratch_before = scratch_memory;
-    std::string const message = refusal(status, call);
+    std::string const message = error_message(status, call);
     if (!message.empty()) {
       CHECK(same_bits(memory, memory_before));
       CHECK(scratch_memory == scratch_before);

@@ -47,7 +47,7 @@ results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
   auto const exactly = [](T v) { return typename math::number{decode(v).value, 0, 0, 0}; };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
-    auto const w = weights_of_sample<math>(p, p.w, b, exactly);
+    auto const w = sample_weights<math>(p, p.w, b, exactly);
     auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, exactly));
     auto const g = mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, exactly),
                                        mix_values<math>(w.size()));

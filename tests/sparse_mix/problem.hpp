@@ -100,8 +100,8 @@ mix_values<Math> rows_of_sample(mix_problem<T> const& p, tensor<T> const& t, ind
   return values;
 }
 template <class Math, class T, class Make>
-mix_values<Math> weights_of_sample(mix_problem<T> const& p, std::vector<T> const& w, index_t b,
-                                   Make const& make) {
+mix_values<Math> sample_weights(mix_problem<T> const& p, std::vector<T> const& w, index_t b,
+                                Make const& make) {
   mix_values<Math> values;
   for (index_t m = 0; m < p.factors; ++m)
     for (index_t i = 0; i < p.rows(b); ++i)
@@ -123,10 +123,10 @@ void solve(mix_problem<T>& p) {
   auto const stored = [](wide sum) { return with_canonical_nan(static_cast<T>(sum)); };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
-    auto const w = weights_of_sample<math>(p, p.w, b, widened);
+    auto const w = sample_weights<math>(p, p.w, b, widened);
     auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, widened));
     auto const g = mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, widened),
-                                       weights_of_sample<math>(p, p.dw, b, widened));
+                                       sample_weights<math>(p, p.dw, b, widened));
     for (index_t i = 0; i < p.e.length; ++i)
       for (index_t c = 0; c < p.e.channels; ++c) {
         bool const mixed = i < chain.rows && p.factors > 0;

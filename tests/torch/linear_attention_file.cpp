@@ -20,18 +20,18 @@ namespace {
 struct request {
   std::int64_t dtype, feature, causal;
   std::int64_t batch, heads, length, channels;
-  std::int64_t rows_of_w;  // 0: the features are not random
+  std::int64_t w_rows;  // 0: the features are not random
 };
 
 template <class T, class Operator, class Exec>
 void answer(Exec const& exec, Operator const& op, request const& r, std::ifstream& input,
             std::ofstream& output) {
   ss::extents4 const e{r.batch, r.heads, r.length, r.channels};
-  ss::extents3 const w_shape{1, r.rows_of_w, r.rows_of_w > 0 ? r.channels : 0};
+  ss::extents3 const w_shape{1, r.w_rows, r.w_rows > 0 ? r.channels : 0};
   auto const q = read_tensor<T>(input, e.size()), k = read_tensor<T>(input, e.size()),
              v = read_tensor<T>(input, e.size()), w = read_tensor<T>(input, w_shape.size()),
              dy = read_tensor<T>(input, e.size());
-  bool const random = r.rows_of_w > 0;
+  bool const random = r.w_rows > 0;
   ss::linear_attention_inputs<T> const inputs{
       {q.data(), e},
       {k.data(), e},

@@ -178,7 +178,7 @@ class Papers(Case):
         self.assertFalse(torch.equal(results[0], results[2]))
         self.equal(block.eval()(x), block(x), 0)
 
-    def test_refusals(self) -> None:
+    def test_rejected_arguments(self) -> None:
         for make, says in (
             (lambda: nn.SoftmaxAttention(10, 3), "10 channels cannot be split into 3 heads"),
             (lambda: nn.SoftmaxAttention(8, 0), "heads is 0, must be an integer of at least 1"),
@@ -331,7 +331,7 @@ class SettingsOfTheProgram(unittest.TestCase):
         self.assertEqual(Settings.parse(""), Settings())
         self.assertEqual(Settings.parse("task=cifar10 length=7").shape.length, 1024)
 
-    def test_refusals(self) -> None:
+    def test_rejected_arguments(self) -> None:
         for text, says in (
             ("depth=3", "the setting 'depth=3' is unknown"),
             ("width=1.5", "width is '1.5', which is no whole number"),

@@ -19,7 +19,7 @@ class gather_job : public unsort_job<T> {
   using unsort_job<T>::unsort_job;
 
  private:
-  double error_of_results() override {
+  double measure_error() override {
     return worst_column(*this->x, expected_order(*this->x, this->params_),
                         [&](auto const& p, std::size_t n, auto const& offset) {
                           return moved_value_error(this->dx[offset(n)],

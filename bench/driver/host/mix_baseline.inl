@@ -4,7 +4,7 @@
 
 template <class T>
 struct mix_baseline {
-  using lanes = number_lanes<T>;
+  using lanes = value_lanes<T>;
   using V = typename lanes::V;
   static constexpr index_t count = lanes::count;
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .options import Refused, parse
+from .options import UsageError, parse
 
 
 def compare_alone(options: argparse.Namespace) -> int:
@@ -16,7 +16,7 @@ def compare_alone(options: argparse.Namespace) -> int:
     from .programs import newest_results
     new = options.json or newest_results(options)
     if not new.is_file():
-        raise Refused(f"there are no results {new} to compare with")
+        raise UsageError(f"there are no results {new} to compare with")
     return compare.compare(str(options.compare), str(new))
 
 
@@ -71,7 +71,7 @@ def main() -> int:
     from .build import Failed
     try:
         return run(sys.argv[1:])
-    except (Refused, BadResults) as error:
+    except (UsageError, BadResults) as error:
         print(f"bench/run: {error}", file=sys.stderr)
         return 2
     except Failed as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..entries import FAMILIES, REFERENCE
 from .build_progress import Build
-from .options import ROOT, Refused
+from .options import ROOT, UsageError
 from .shapes import DTYPES
 
 SUBJECTS = ROOT / "bench/cases/host"  # a file per subject, of the same name
@@ -45,7 +45,7 @@ def choose_parts(options: argparse.Namespace) -> None:
         return
     if not options.nvcc:
         if options.cuda != "auto":
-            raise Refused("there is no nvcc (CUDACXX can name one)")
+            raise UsageError("there is no nvcc (CUDACXX can name one)")
         options.notices.append("This machine has a GPU but no nvcc, so only the host was measured (CUDACXX can name an nvcc)." if options.capability else
                          "This machine has no GPU, so only the host was measured.")
     elif not options.capability and options.cuda == "auto" and options.mode != "smoke":
@@ -129,19 +129,19 @@ def check_names(program: Path) -> None:
     """Refuses invalid names of operators of --with."""
     listed = subprocess.run([program, "--benchmark_list_tests"], capture_output=True, encoding="utf-8", check=False)
     if listed.returncode != 0:
-        raise Refused("--with: " + listed.stderr.strip().removeprefix("bench: "))
+        raise UsageError("--with: " + listed.stderr.strip().removeprefix("bench: "))
     names = {name.partition("/")[0] for name in listed.stdout.split()}
     if not names:
-        raise Refused("--with: no operator is registered (slicesort::bench::entry)")
+        raise UsageError("--with: no operator is registered (slicesort::bench::entry)")
     for name in sorted(names & {path.stem for path in SUBJECTS.glob("*.cpp")}):
-        raise Refused(f"--with: two entries are named {name}: one is the library's")
+        raise UsageError(f"--with: two entries are named {name}: one is the library's")
 
 
 def build_base(options: argparse.Namespace) -> dict[str, Path]:
     """Builds the programs of --against from a copy of that commit's files."""
     commit = output_of("git", "-C", str(ROOT), "rev-parse", "--short", "--verify", "--end-of-options", f"{options.against}^{{commit}}")
     if not commit:
-        raise Refused(f"--against: there is no commit {options.against}")
+        raise UsageError(f"--against: there is no commit {options.against}")
     options.against = commit
     folder, cmake_options = configuration(options)
     folder = options.build_folder / f"{folder.name}-at-{commit}"

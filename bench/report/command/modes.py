@@ -6,7 +6,7 @@ from .. import arena, results, sweep, targets
 from ..entries import weak_baseline
 from .build import python_with
 from .noise import Watch, note
-from .options import Refused
+from .options import UsageError
 from .programs import Programs
 
 INTERLEAVED = ["--benchmark_repetitions=3", "--benchmark_report_aggregates_only=false", "--benchmark_enable_random_interleaving=true"]
@@ -35,7 +35,7 @@ def run_filter(programs: Programs) -> int:
                 programs.options.notices.append(warning)
         print(f"done: results in {programs.results[part]}")
     if not matched:
-        raise Refused("no case matches the filter")
+        raise UsageError("no case matches the filter")
     return 0
 
 

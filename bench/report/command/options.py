@@ -20,14 +20,14 @@ CUDAARCHS selects the architectures of the GPU part (default: the GPU's, else 90
 Exit status: 0 success; 1 failure (a wrong result, a missed target, a cliff); 2 an error in the call; 130 interrupted."""
 
 
-class Refused(Exception):
+class UsageError(Exception):
     """An error in the call; one sentence and exit status 2."""
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = re.sub("^argument (.*): expected one argument$", r"\1 needs a value", message)
-        raise Refused(f"{message.removeprefix('argument ')} (see --help)")
+        raise UsageError(f"{message.removeprefix('argument ')} (see --help)")
 
 
 def require(condition: bool, message: str) -> None:
@@ -155,13 +155,13 @@ def joined(argv: list[str], options: argparse.ArgumentParser) -> list[str]:
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """Parses the options of bench/run; raises Refused."""
+    """Parses the options of bench/run; raises UsageError."""
     cli = parser()
     options, unknown = cli.parse_known_args(joined(argv, cli))
     options.flags = [word for word in unknown if word.startswith("--benchmark_")]
     for word in unknown:
         if word not in options.flags:
-            raise Refused(f"unknown option {word} (see --help)")
+            raise UsageError(f"unknown option {word} (see --help)")
     options.command = " ".join(["bench/run", *argv])
     # --compare without options of a run runs nothing.
     given = {action.dest for action in cli._actions for word in joined(argv, cli) if word.partition("=")[0] in action.option_strings}
@@ -173,24 +173,24 @@ def parse(argv: list[str]) -> argparse.Namespace:
         options.mode = "filter"
     options.mode = options.mode or "arena"
     if options.mode == "arena" and options.flags:
-        raise Refused(f"{options.flags[0]}: the arena has rounds instead; see --rounds, or --filter")
+        raise UsageError(f"{options.flags[0]}: the arena has rounds instead; see --rounds, or --filter")
     if options.mode == "sweep":
         if options.cuda == "only-cuda":
-            raise Refused("--sweep runs only on the host")
+            raise UsageError("--sweep runs only on the host")
         options.cuda = "no-cuda"
     for option in ("all", "only"):
         if getattr(options, option) and options.mode != "arena":
-            raise Refused(f"--{option} is for --arena; --{options.mode} has fixed cases")
+            raise UsageError(f"--{option} is for --arena; --{options.mode} has fixed cases")
     if options.only and not (options.custom or options.host_program):
-        raise Refused("--only requires user-defined operators: --with FILE or --program PROGRAM")
+        raise UsageError("--only requires user-defined operators: --with FILE or --program PROGRAM")
     if options.custom and (options.host_program or options.cuda == "only-cuda"):
-        raise Refused(f"--with requires the host's program, which {'--program' if options.host_program else '--only-cuda'} excludes")
+        raise UsageError(f"--with requires the host's program, which {'--program' if options.host_program else '--only-cuda'} excludes")
     options.notices = []  # printed last
     options.build = options.build.resolve() if options.build else None
     options.build_folder = options.build or ROOT / "build"
     options.shapes = Shapes(options)
-    if options.shapes.refusal():
-        raise Refused(options.shapes.refusal())
+    if options.shapes.error_message():
+        raise UsageError(options.shapes.error_message())
     if options.against and (options.mode != "arena" or options.peers):
-        raise Refused("--against is for the arena" + (", without --peers" if options.peers else ""))
+        raise UsageError("--against is for the arena" + (", without --peers" if options.peers else ""))
     return options

@@ -37,7 +37,7 @@ class Shapes:
         """Name of the input: a text that is too short is repeated, under another name."""
         return "repeated_text" if self.input == "text" and length > self.text_bytes else self.input
 
-    def refusal(self) -> str:
+    def error_message(self) -> str:
         """The error in the options, or empty."""
         options = self.options
         for option in ("channels", "heads", "dtypes", "input", "lengths"):

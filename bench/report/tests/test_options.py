@@ -6,14 +6,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from report.command.options import Refused, parse
+from report.command.options import UsageError, parse
 from report.command.programs import EarlierResults, count_cases, default_results, newest_results
 from report.rounds import case_groups
 
 
 class Options(unittest.TestCase):
     def refused(self, *argv: str) -> str:
-        with self.assertRaises(Refused) as raised:
+        with self.assertRaises(UsageError) as raised:
             parse(list(argv))
         return str(raised.exception)
 

@@ -15,7 +15,7 @@ from report.command.build import Failed as NotInstalled
 from report.command.build import output_of as git_output, python_with
 
 from .build import Failed, output_of, program
-from .options import ROOT, Refused, parse
+from .options import ROOT, UsageError, parse
 from .figures import curve_of, draw
 from .presets import flags_of, presets, scaled_by
 from .runs import Runs
@@ -34,7 +34,7 @@ def origin() -> str:
 def flags_for(o: argparse.Namespace, task: str, name: str, model: str, **extra: str) -> dict[str, str]:
     flags = flags_of(name, o.task, model, {**extra, **dict(o.set)})
     if flags["task"].removesuffix("-tsv") != task:
-        raise Refused(f"--{'table' if o.table else 'figure'} {task} is of the task {task}, not of {flags['task']}")
+        raise UsageError(f"--{'table' if o.table else 'figure'} {task} is of the task {task}, not of {flags['task']}")
     return flags
 
 
@@ -100,7 +100,7 @@ def list_all(built: Path) -> None:
 def main(argv: list[str]) -> int:
     o = parse(argv)
     if o.program and not o.program.is_file():
-        raise Refused(f"--program: there is no {o.program}")
+        raise UsageError(f"--program: there is no {o.program}")
     built = o.program or program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:
@@ -127,7 +127,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         sys.exit(main(sys.argv[1:]))
-    except Refused as error:
+    except UsageError as error:
         print(f"examples/learning/run: {error}", file=sys.stderr)
         sys.exit(2)
     except (Failed, NotInstalled) as error:

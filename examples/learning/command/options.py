@@ -4,7 +4,7 @@ import argparse
 import re
 from pathlib import Path
 
-from report.command.options import Parser, Refused, count, counts
+from report.command.options import Parser, UsageError, count, counts
 
 ROOT = Path(__file__).resolve().parents[3]
 EPILOG = """\
@@ -91,5 +91,5 @@ def parse(argv: list[str]) -> argparse.Namespace:
             ("length" in settings and (o.figure or o.table == "speed"), "--set length is for runs and --table listops; here it is --lengths"),
             (o.torch and o.table != "speed", "--torch is for --table speed")):
         if wrong:
-            raise Refused(message)
+            raise UsageError(message)
     return o

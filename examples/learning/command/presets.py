@@ -5,7 +5,7 @@ import json
 from fnmatch import fnmatch
 from pathlib import Path
 
-from .options import Refused
+from .options import UsageError
 
 HERE = Path(__file__).resolve().parents[1]
 WITHOUT_EFFECT = {"test-every", "log-every", "save-every", "test-samples", "data-seed"}  # flags that do not change a paper's setup
@@ -24,7 +24,7 @@ def preset(name: str) -> dict:
     known = presets()
     if name not in known:
         names = difflib.get_close_matches(name, known, n=len(known), cutoff=0)
-        raise Refused(f"there is no preset '{name}'; there are {', '.join(names)}")
+        raise UsageError(f"there is no preset '{name}'; there are {', '.join(names)}")
     return known[name]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .build import Failed
-from .options import Refused
+from .options import UsageError
 
 OUT_OF_TIME, INTERRUPTED = 3, 130
 
@@ -111,7 +111,7 @@ class Runs:
         completed = subprocess.run([*self.command(self.run_of(flags, 1)), "--dry-run"], capture_output=True, encoding="utf-8", check=False)
         if completed.returncode != 0:
             message = completed.stderr.strip().removeprefix("slicesort_train: ") or f"the training program ended with status {completed.returncode}"
-            raise (Refused if completed.returncode == 2 else Failed)(message)
+            raise (UsageError if completed.returncode == 2 else Failed)(message)
 
     def ensure_all(self, settings: list[dict[str, str]], seeds: int) -> list[list[tuple[Run, Result]]]:
         """Trains missing runs. Returns a list for each of `settings`, with the runs of seeds 1, 2, .."""

@@ -83,7 +83,7 @@ template <class T, class Read = metadata (*)(metadata const&)>
 auto load_checkpoint(
     std::string const& path, parameters<T>& params,
     Read const& read = [](metadata const& meta) { return meta; }) {
-  std::string const bytes = bytes_of_file(path);
+  std::string const bytes = read_file(path);
   try {
     tensor_file const file = read_tensors(bytes);
     std::map<std::string, stored_tensor const*> found;

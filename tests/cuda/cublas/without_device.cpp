@@ -3,8 +3,8 @@
 // handle, and its handling of errors.
 #include "stand_in.hpp"
 
+#include "support/error_message.hpp"
 #include "support/gemm_layouts.hpp"
-#include "support/refusal.hpp"
 
 #include <slicesort/error.hpp>
 #include <slicesort/policies/cublas.cuh>

@@ -72,7 +72,7 @@ void recorder::run(char const* type, void const* kernel, std::size_t bytes, coun
   if (code.parameters.size() != 2 || code.parameters[0].bytes != bytes)
     throw std::runtime_error(launch.kernel + " is of other sources than the PTX");
   std::memcpy(config.parameters.data() + code.parameters[0].offset, kernel, bytes);
-  std::string const refused = refusal(code, config, ptx::sm_90, ptx::sm_90.shared_opt_in);
+  std::string const refused = error_message(code, config, ptx::sm_90, ptx::sm_90.shared_opt_in);
   if (!refused.empty()) throw std::runtime_error(launch.kernel + ": " + refused);
   launch.counts = ptx::run(code, config);
   launches_.push_back(std::move(launch));

@@ -16,7 +16,7 @@ std::string refused(ptx::launch const& config, ptx::device_limits const& device,
   ptx::kernel k;
   k.static_shared = 1000;
   k.max_threads = 512;
-  return ptx::refusal(k, config, device, opted_in);
+  return ptx::error_message(k, config, device, opted_in);
 }
 ptx::launch valid_launch() {
   ptx::launch config;

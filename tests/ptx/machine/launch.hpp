@@ -48,8 +48,8 @@ struct launch {
 
 // The reason why a device with these limits rejects the launch; empty if it is valid. `opted_in` is
 // the kernel's cudaFuncAttributeMaxDynamicSharedMemorySize.
-std::string refusal(kernel const& k, launch const& config, device_limits const& device,
-                    std::size_t opted_in);
+std::string error_message(kernel const& k, launch const& config, device_limits const& device,
+                          std::size_t opted_in);
 
 // Throws fault. Thread-safe: several launches may run at the same time.
 counters run(kernel const& k, launch const& config);

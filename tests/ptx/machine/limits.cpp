@@ -15,8 +15,8 @@ std::string too_large(std::string const& name, std::uint64_t requested, std::uin
 
 }  // namespace
 
-std::string refusal(kernel const& k, launch const& config, device_limits const& device,
-                    std::size_t opted_in) {
+std::string error_message(kernel const& k, launch const& config, device_limits const& device,
+                          std::size_t opted_in) {
   std::uint64_t const threads = config.block.count();
   if (config.grid.count() == 0) return "a grid without blocks";
   if (threads == 0) return "a block without threads";

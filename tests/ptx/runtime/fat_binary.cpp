@@ -67,12 +67,12 @@ found_text text_for(int compute_capability, void const* data) {
   }
   std::string const device = "sm_" + std::to_string(compute_capability);
   if (best == 0 && compressed)
-    result.refusal = "the PTX is compressed; compile with nvcc --no-compress";
+    result.error_message = "the PTX is compressed; compile with nvcc --no-compress";
   else if (best == 0)
-    result.refusal = "there is no PTX that " + device +
-                     " takes; compile with -gencode arch=compute_" +
-                     std::to_string(compute_capability) + ",code=compute_" +
-                     std::to_string(compute_capability) + " --no-compress";
+    result.error_message = "there is no PTX that " + device +
+                           " takes; compile with -gencode arch=compute_" +
+                           std::to_string(compute_capability) + ",code=compute_" +
+                           std::to_string(compute_capability) + " --no-compress";
   return result;
 }
 

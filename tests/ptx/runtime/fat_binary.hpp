@@ -8,8 +8,8 @@
 namespace ptx::runtime {
 
 struct found_text {
-  std::string ptx;      // empty if there is none
-  std::string refusal;  // the reason why there is no PTX
+  std::string ptx;            // empty if there is none
+  std::string error_message;  // the reason why there is no PTX
 };
 
 // Returns the PTX for a device of this compute capability (80 or 90): the newest that it supports.

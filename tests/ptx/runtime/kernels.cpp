@@ -31,10 +31,10 @@ module* translation_unit::code() {
   if (searched_) return code_.get();
   searched_ = true;
   found_text text = text_for(current_settings().device.compute_capability, fat_binary_);
-  if (text.refusal.empty())
+  if (text.error_message.empty())
     code_ = std::make_unique<module>(std::move(text.ptx));
   else
-    report(text.refusal);
+    report(text.error_message);
   return code_.get();
 }
 

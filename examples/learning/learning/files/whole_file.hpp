@@ -41,7 +41,7 @@ class first_failure {
 }  // namespace detail
 
 /// Returns the bytes of a file. Throws `checkpoint_error`, also for a folder.
-inline std::string bytes_of_file(std::string const& path) {
+inline std::string read_file(std::string const& path) {
   detail::first_failure failure;
   std::string bytes;
   std::FILE* const file = std::fopen(path.c_str(), "rb");

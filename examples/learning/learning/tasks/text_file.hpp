@@ -18,7 +18,7 @@ namespace learning {
 /// Reads a file. The error message names its `collection`.
 inline std::string whole_file(std::filesystem::path const& path, std::string const& collection) {
   try {
-    return bytes_of_file(path.string());
+    return read_file(path.string());
   } catch (checkpoint_error const& e) {
     throw task_error(std::string(e.what()) + "; it is one of the files of " + collection);
   }

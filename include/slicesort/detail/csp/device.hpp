@@ -109,7 +109,7 @@ struct device_implementation<csp_op<Aligned>> {
     pairs.order = group_rows(params.order);
     pairs.mode = params.mode;
     run_on_groups(grid, pairs, groups, params.dy, params.dy.data() == params.dx.data(), {},
-                  rows_of_byte);
+                  rows_per_byte);
   }
 
  private:
@@ -125,7 +125,7 @@ struct device_implementation<csp_op<Aligned>> {
     template <class Grid>
     layout(arena& memory, Grid const& grid, csp_shape const& shape) {
       if (shape.extents.empty()) return;
-      shifts = memory.take<index_t>(csp_shift_numbers(shape.extents.channels));
+      shifts = memory.take<index_t>(csp_shift_count(shape.extents.channels));
       memory.overlap(
           [&](arena& sorting) { take_sort(sorting, grid, shape.extents, shape.group); },
           [&](arena& moving) { permute = permute_layout<T>(moving, grid, shape.extents); });

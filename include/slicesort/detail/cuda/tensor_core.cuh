@@ -85,7 +85,7 @@ __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Column
   unsigned const piece_a = lane / 16 ^ tile::swizzle(lane),
                  piece_b = lane / 8 % 2 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
-  for (int k = 0; k < Width / (2 * elements_of_piece<T>); ++k) {
+  for (int k = 0; k < Width / (2 * elements_per_piece<T>); ++k) {
     unsigned const address_a = start_a + bytes * (piece_a ^ 2 * k),
                    address_b = start_b + bytes * (piece_b ^ 2 * k);
     std::uint32_t a_fragments[static_cast<std::size_t>(Rows)][4];

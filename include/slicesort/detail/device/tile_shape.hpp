@@ -49,7 +49,7 @@ inline int tile_threads(permute_tuning const& tuning, std::size_t column_bytes, 
   index_t const limit = std::max(
       width, shares_processor ? std::max(tuning.tile_threads / 2, 32) : tuning.tile_threads);
   return static_cast<int>(
-      std::clamp<index_t>(power_of_two_above(divide_up(width * length, tuning.tile_elements)),
+      std::clamp<index_t>(ceil_power_of_two(divide_up(width * length, tuning.tile_elements)),
                           std::max(32, width), limit));
 }
 

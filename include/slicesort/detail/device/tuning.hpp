@@ -13,15 +13,15 @@ SLICESORT_DETAIL_BEGIN
 
 // Clamps to low .. high and rounds down to a power of two. Requires that low and high are powers of
 // two.
-inline int power_of_two_in(index_t value, int low, int high) {
-  return static_cast<int>(power_of_two_below(std::clamp<index_t>(value, low, high)));
+inline int floor_power_of_two(index_t value, int low, int high) {
+  return static_cast<int>(half_power_of_two(std::clamp<index_t>(value, low, high)));
 }
 
 template <class T, class Grid>
 grid_tuning grid_tuning_of(Grid const& grid) {
   grid_tuning t = grid.tuning(default_grid_tuning(grid.info(), sizeof(T)), sizeof(T));
   t.chunk_elements = std::max<index_t>(t.chunk_elements, 1);
-  t.element_threads = power_of_two_in(t.element_threads, 32, 256);
+  t.element_threads = floor_power_of_two(t.element_threads, 32, 256);
   return t;
 }
 
@@ -30,10 +30,10 @@ template <class T, class Grid>
 sort_tuning sort_tuning_of(Grid const& grid) {
   sort_tuning t = grid.tuning(default_sort_tuning(grid.info(), sizeof(T)), sizeof(T));
   t.register_threads = std::clamp(t.register_threads / 32 * 32, 32, 128);
-  t.tile_columns = power_of_two_in(t.tile_columns, 1, 32);
-  t.tile_threads = power_of_two_in(t.tile_threads, 32, 512);
+  t.tile_columns = floor_power_of_two(t.tile_columns, 1, 32);
+  t.tile_threads = floor_power_of_two(t.tile_threads, 32, 512);
   t.tile_bytes = std::min(t.tile_bytes, grid.info().shared_bytes);
-  t.group_threads = power_of_two_in(t.group_threads, 32, 256);
+  t.group_threads = floor_power_of_two(t.group_threads, 32, 256);
   t.group_rows = std::clamp(t.group_rows, 1, 1024);
   return t;
 }
@@ -41,12 +41,12 @@ sort_tuning sort_tuning_of(Grid const& grid) {
 template <class T, class Grid>
 permute_tuning permute_tuning_of(Grid const& grid) {
   permute_tuning t = grid.tuning(default_permute_tuning(grid.info(), sizeof(T)), sizeof(T));
-  t.tile_columns = power_of_two_in(t.tile_columns, 1, 1024);
-  t.least_columns = power_of_two_in(t.least_columns, 1, t.tile_columns);
-  t.tile_threads = power_of_two_in(t.tile_threads, 32, 1024);
+  t.tile_columns = floor_power_of_two(t.tile_columns, 1, 1024);
+  t.least_columns = floor_power_of_two(t.least_columns, 1, t.tile_columns);
+  t.tile_threads = floor_power_of_two(t.tile_threads, 32, 1024);
   t.tile_elements = std::clamp(t.tile_elements, 1, 64);
   t.shared_tile_bytes = std::min(t.shared_tile_bytes, grid.info().shared_bytes);
-  t.direct_columns = power_of_two_in(t.direct_columns, 1, 32);
+  t.direct_columns = floor_power_of_two(t.direct_columns, 1, 32);
   return t;
 }
 
@@ -54,8 +54,8 @@ template <class T, class Grid>
 mix_tuning mix_tuning_of(Grid const& grid) {
   mix_tuning t = grid.tuning(default_mix_tuning(grid.info(), sizeof(T)), sizeof(T));
   t.tile_bytes = std::min(t.tile_bytes, grid.info().shared_bytes);
-  t.channel_threads = power_of_two_in(t.channel_threads, 1, 32);
-  t.min_channel_threads = power_of_two_in(t.min_channel_threads, 1, t.channel_threads);
+  t.channel_threads = floor_power_of_two(t.channel_threads, 1, 32);
+  t.min_channel_threads = floor_power_of_two(t.min_channel_threads, 1, t.channel_threads);
   t.backward_factors = std::max(t.backward_factors, 1);
   return t;
 }
@@ -63,9 +63,9 @@ mix_tuning mix_tuning_of(Grid const& grid) {
 template <class T, class Grid>
 attention_tuning attention_tuning_of(Grid const& grid) {
   attention_tuning t = grid.tuning(default_attention_tuning(grid.info(), sizeof(T)), sizeof(T));
-  t.forward_warps = power_of_two_in(t.forward_warps, 1, 4);
-  t.backward_kv_warps = power_of_two_in(t.backward_kv_warps, 1, 8);
-  t.backward_q_warps = power_of_two_in(t.backward_q_warps, 1, 4);
+  t.forward_warps = floor_power_of_two(t.forward_warps, 1, 4);
+  t.backward_kv_warps = floor_power_of_two(t.backward_kv_warps, 1, 8);
+  t.backward_q_warps = floor_power_of_two(t.backward_q_warps, 1, 4);
   t.backward_buffers = std::clamp(t.backward_buffers, 1, 2);
   return t;
 }

@@ -28,7 +28,7 @@ struct upload_kernel {
   }
 };
 
-struct uploaded_numbers {
+struct uploaded_values {
   index_t first = 0;
   bool uniform = true;  // all numbers equal the first
 };
@@ -36,7 +36,7 @@ struct uploaded_numbers {
 // Computes and uploads all numbers. Returns false if a number does not fit in `Number`.
 template <class Number, class Grid, class NumberOf>
 bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index_t* memory,
-               bool always, uploaded_numbers& uploaded) {
+               bool always, uploaded_values& uploaded) {
   using Kernel = upload_kernel<Number>;
   uploaded = {};
   Kernel kernel{};
@@ -58,9 +58,9 @@ bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index
 // Uploads number_of(0) .. number_of(count - 1) to `memory`. May skip the upload if all numbers are
 // equal and `always` is false.
 template <class Grid, class NumberOf>
-uploaded_numbers upload_numbers(Grid const& grid, index_t count, NumberOf const& number_of,
-                                index_t* memory, bool always) {
-  uploaded_numbers uploaded;
+uploaded_values upload_values(Grid const& grid, index_t count, NumberOf const& number_of,
+                              index_t* memory, bool always) {
+  uploaded_values uploaded;
   if (!upload_as<std::int32_t>(grid, count, number_of, memory, always, uploaded))
     upload_as<index_t>(grid, count, number_of, memory, always, uploaded);
   return uploaded;

@@ -33,11 +33,11 @@ struct alignas(16) tile_piece {
   T value[static_cast<unsigned>(elements)];
 };
 template <class T>
-inline constexpr int elements_of_piece = tile_piece<T>::elements;
+inline constexpr int elements_per_piece = tile_piece<T>::elements;
 
 // Layout of a tile with rows of `Width` elements T. Offsets are in pieces.
 template <class T, int Width>
-using piece_tile = swizzled_tile<Width / elements_of_piece<T>, 1, 8>;
+using piece_tile = swizzled_tile<Width / elements_per_piece<T>, 1, 8>;
 
 // Computes sums[r][c] += sum over k < depth of a[r][k] * b[c][k]. May round `depth` up to whole
 // pieces, which are padded with zeros.
@@ -45,7 +45,7 @@ template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Columns>& sums,
                                        tile_piece<T> const* a, tile_piece<T> const* b, int depth) {
   using tile = piece_tile<T, Width>;
-  constexpr int elements = elements_of_piece<T>;
+  constexpr int elements = elements_per_piece<T>;
   tile_lane const lane(block.rank());
   int const pieces = (depth + elements - 1) / elements;
   SLICESORT_NO_UNROLL
@@ -93,7 +93,7 @@ SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width
                                       register_tile<A, Rows, Columns> const& weights,
                                       tile_piece<T> const* x, int width) {
   using tile = piece_tile<T, Width>;
-  constexpr int elements = elements_of_piece<T>;
+  constexpr int elements = elements_per_piece<T>;
   tile_lane const lane(block.rank());
   auto const weight_of = block.shfl_quad(weights);
   SLICESORT_UNROLL

@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>

@@ -61,14 +61,14 @@ struct tile_rows {
 inline index_t tiles_of(extents3 e, int width) {
   return (e.batch * e.channels + width - 1) / width;
 }
-inline column_range columns_of_tile(extents3 e, index_t tile, int width) {
+inline column_range columns_per_tile(extents3 e, index_t tile, int width) {
   index_t const first = tile * width, remaining = e.batch * e.channels - first;
   return {e, first, remaining < width ? static_cast<int>(remaining) : width};
 }
 
 // Number of neighboring tiles per task: 2 if there are enough tasks for all threads, else 1. The
 // rows of two tiles are written together.
-inline int tiles_of_task(extents3 e, unsigned threads) {
+inline int tiles_per_task(extents3 e, unsigned threads) {
   return tiles_of(e, 2 * tile_columns) >= index_t{4} * static_cast<index_t>(threads) ? 2 : 1;
 }
 // Number of tiles of this task: `tiles`, or fewer for the last task.

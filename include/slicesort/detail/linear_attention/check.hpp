@@ -17,14 +17,14 @@ inline constexpr axis_names w_axes{nullptr, "heads", "features", "channels"};
 
 // Describes w, [heads, features, channels], as one sample of an attention tensor.
 inline attention_view describe_w_shape(char const* name, extents3 w) {
-  return describe_shape(name, extents4(1, heads_of_w(w), w.length, w.channels), w_axes);
+  return describe_shape(name, extents4(1, w_heads(w), w.length, w.channels), w_axes);
 }
 template <class T>
 attention_view describe_w(char const* name, tensor3<T> w, bool written) {
   strides3 const s = w.strides();
   extents3 const e = w.extents();
   return describe(name,
-                  tensor4<T>(w.data(), {1, heads_of_w(e), e.length, e.channels},
+                  tensor4<T>(w.data(), {1, w_heads(e), e.length, e.channels},
                              {0, s.batch, s.length, s.channels}),
                   written, w_axes);
 }

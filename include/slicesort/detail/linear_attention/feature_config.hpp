@@ -38,11 +38,11 @@ SLICESORT_HD constexpr bool is_random(feature_kind kind) {
 struct feature_config {
   feature_kind kind = feature_kind::elu_plus_one;
   index_t channels = 0;
-  index_t rows_of_w = 0;  // r; 0 without w
-  index_t count = 0;      // number of features
-  double eps = 0;         // random_fourier: floor of the norm; others: added to the features
-  double scale = 1;       // random_exp: r^(-1/2)
-  double scale_of_x = 1;  // z = scale_of_x * x
+  index_t w_rows = 0;  // r; 0 without w
+  index_t count = 0;   // number of features
+  double eps = 0;      // random_fourier: floor of the norm; others: added to the features
+  double scale = 1;    // random_exp: r^(-1/2)
+  double x_scale = 1;  // z = x_scale * x
 
   // True if each feature is a function of one element.
   SLICESORT_HD constexpr bool is_elementwise() const {
@@ -50,7 +50,7 @@ struct feature_config {
   }
   // True if key features are relative to a maximum. Causal calls update it key by key.
   SLICESORT_HD constexpr bool has_maximum() const {
-    return kind == feature_kind::random_exp && rows_of_w > 0;
+    return kind == feature_kind::random_exp && w_rows > 0;
   }
 };
 
@@ -111,29 +111,29 @@ inline double power_or_one(index_t n, double power) {
 }
 
 template <class Feature>
-feature_config make_feature_config(Feature const& feature, index_t channels, index_t rows_of_w) {
+feature_config make_feature_config(Feature const& feature, index_t channels, index_t w_rows) {
   feature_config config;
   config.kind = kind_of_feature<Feature>;
   config.channels = channels;
-  config.rows_of_w = is_random(config.kind) ? rows_of_w : 0;
+  config.w_rows = is_random(config.kind) ? w_rows : 0;
   config.count = channels;
   if constexpr (std::is_same_v<Feature, feature::relu>) {
     config.eps = feature.eps;
   } else if constexpr (std::is_same_v<Feature, feature::cosine_reweighted>) {
     config.count = product(2, channels);
   } else if constexpr (std::is_same_v<Feature, feature::random_exp>) {
-    config.count = rows_of_w;
+    config.count = w_rows;
     config.eps = feature.eps;
-    config.scale = power_or_one(rows_of_w, -0.5);
-    config.scale_of_x = power_or_one(channels, -0.25);
+    config.scale = power_or_one(w_rows, -0.5);
+    config.x_scale = power_or_one(channels, -0.25);
   } else if constexpr (std::is_same_v<Feature, feature::random_relu>) {
-    config.count = rows_of_w;
+    config.count = w_rows;
     config.eps = feature.eps;
     config.scale = feature.scale.value_or(power_or_one(channels, -0.25));
   } else if constexpr (std::is_same_v<Feature, feature::random_fourier>) {
-    config.count = product(2, rows_of_w);
+    config.count = product(2, w_rows);
     config.eps = feature.floor;
-    config.scale = feature.scale.value_or(power_or_one(rows_of_w, -0.5));
+    config.scale = feature.scale.value_or(power_or_one(w_rows, -0.5));
   } else if constexpr (!is_built_in<Feature>) {
     config.count = feature.features(channels);
   }

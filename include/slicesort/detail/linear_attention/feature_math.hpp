@@ -12,7 +12,7 @@ SLICESORT_DETAIL_BEGIN
 
 // `Arithmetic` is a block, or another type with fused_multiply_add(a, b, c) and divide(a, b).
 template <class Arithmetic, class T>
-struct single_numbers {
+struct scalar_values {
   using A = T;
   using number = T;
   using bits = typename binary_format<T>::integer;
@@ -100,9 +100,9 @@ struct row_angle {
 };
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& ops, index_t row, index_t length) {
-  using math = feature_math<single_numbers<Arithmetic, double>>;
+  using math = feature_math<scalar_values<Arithmetic, double>>;
   double const fraction = ops.divide(static_cast<double>(row + 1), static_cast<double>(2 * length));
-  single_numbers<Arithmetic, double> const wide_ops{ops};
+  scalar_values<Arithmetic, double> const wide_ops{ops};
   auto const angle =
       math::sincos(wide_ops, math::product(wide_ops, fraction, 3.14159265358979323846));
   return {static_cast<A>(angle.cosine), static_cast<A>(angle.sine)};

@@ -53,11 +53,11 @@ struct linear_attention_shape : attention_sizes {
 };
 
 // Number of heads of w, [heads, features, channels]: 1 if all heads share a matrix.
-SLICESORT_HD constexpr index_t heads_of_w(extents3 w) { return w.batch; }
+SLICESORT_HD constexpr index_t w_heads(extents3 w) { return w.batch; }
 // First element of the matrix of a head.
 template <class T>
 SLICESORT_HD T* w_of_head(tensor3<T> w, index_t head) {
-  return w.data() + (heads_of_w(w.extents()) == 1 ? 0 : head) * w.strides().batch;
+  return w.data() + (w_heads(w.extents()) == 1 ? 0 : head) * w.strides().batch;
 }
 
 // `Feature` is a user-defined feature map, or built_in_feature.

@@ -52,12 +52,11 @@ SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
 
 // True for float and bfloat16, whose bits are the upper part of a float.
 template <class T>
-inline constexpr bool is_upper_part_of_float = std::is_same_v<T, float> ||
-                                               (sizeof(T) == 2 &&
-                                                dtype_traits<T>::infinity ==
-                                                    dtype_traits<float>::infinity >> 16);
+inline constexpr bool is_float_prefix = std::is_same_v<T, float> ||
+                                        (sizeof(T) == 2 && dtype_traits<T>::infinity ==
+                                                               dtype_traits<float>::infinity >> 16);
 template <class T>
-SLICESORT_HD inline float upper_part_of_float(bits_t<T> value) {
+SLICESORT_HD inline float widen_to_float(bits_t<T> value) {
   constexpr int shift = 32 - 8 * static_cast<int>(sizeof(T));
   return bit_cast<float>(static_cast<std::uint32_t>(value) << shift);
 }

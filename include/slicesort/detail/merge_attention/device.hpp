@@ -58,14 +58,14 @@ struct device_implementation<merge_attention_op> {
     // Chooses enough threads for the vectors of a row or the rows of a head. Each thread handles
     // several rows.
     int threads = Kernel::max_threads;
-    kernel.threads_of_row = static_cast<int>(
-        std::min<index_t>(power_of_two_above(divide_up(e.channels, index_t{Wide})), threads));
-    while (threads > warp_threads && threads > kernel.threads_of_row &&
-           threads / kernel.threads_of_row >= 2 * e.length)
+    kernel.threads_per_row = static_cast<int>(
+        std::min<index_t>(ceil_power_of_two(divide_up(e.channels, index_t{Wide})), threads));
+    while (threads > warp_threads && threads > kernel.threads_per_row &&
+           threads / kernel.threads_per_row >= 2 * e.length)
       threads /= 2;
     constexpr int rows_per_thread = 4;
-    kernel.rows_of_block =
-        std::min(rows_per_thread * (threads / kernel.threads_of_row), Kernel::max_threads);
+    kernel.rows_per_block =
+        std::min(rows_per_thread * (threads / kernel.threads_per_row), Kernel::max_threads);
     grid.run(kernel, kernel.blocks(), threads);
   }
 };

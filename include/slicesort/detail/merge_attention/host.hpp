@@ -100,15 +100,16 @@ template <class T>
 void host_implementation<merge_attention_op>::forward(host_exec const& exec,
                                                       merge_attention_forward<T> const& params,
                                                       workspace) {
-  constexpr index_t rows_of_task = 64;
+  constexpr index_t rows_per_task = 64;
   extents4 const e = params.shape();
   if (e.batch == 0 || e.heads == 0 || e.length == 0) return;  // other extents may be huge
-  index_t const rows = e.heads * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
+  index_t const rows = e.heads * e.length, tasks = (rows + rows_per_task - 1) / rows_per_task;
   // Packed tensors store the heads of a row next to each other, so the inner loop runs over heads.
   bool const packed = params.y.strides().heads < params.y.strides().length;
   merge_row<T> const sum = merge_row_of<T>(exec.instructions);
   for_each_task(exec, e.batch * tasks, [&](unsigned, index_t task) {
-    index_t const first = task % tasks * rows_of_task, last = std::min(first + rows_of_task, rows);
+    index_t const first = task % tasks * rows_per_task,
+                  last = std::min(first + rows_per_task, rows);
     merge_task<T> merge(params, sum, task / tasks);
     for (index_t row = first; row < last; ++row)
       packed ? merge.run(row % e.heads, row / e.heads) : merge.run(row / e.length, row % e.length);

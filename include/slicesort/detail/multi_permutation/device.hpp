@@ -199,7 +199,7 @@ struct device_implementation<multi_permutation_op<Order>> {
     int const fitting_width =
         narrow_rows(e.length) ? tile_width(device, tuning, column, e.length, e.batch * e.channels)
                               : 0;
-    int const limit = static_cast<int>(power_of_two_below(threads / components_at_once));
+    int const limit = static_cast<int>(half_power_of_two(threads / components_at_once));
     int const width = std::min(fitting_width > 0 ? fitting_width : warp_threads, limit);
     auto const run = [&](auto kernel) {
       kernel.x = {params.x, params.perm, params.lengths, width,

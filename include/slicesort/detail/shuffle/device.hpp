@@ -184,7 +184,7 @@ struct device_implementation<shuffle_op<Form>> {
   static void shorten_orders(Grid const& grid, index_rows order, index_rows shorter,
                              extents3 extents, tensor1<index_t const> lengths, int threads) {
     int const width =
-        static_cast<int>(std::min<index_t>(power_of_two_below(extents.channels), warp_threads));
+        static_cast<int>(std::min<index_t>(half_power_of_two(extents.channels), warp_threads));
     shorten_orders_kernel kernel{};
     kernel.order = order;
     kernel.shorter = shorter;

@@ -84,7 +84,7 @@ struct device_implementation<sinkhorn_csp_op> {
   // Launch parameters of a forward or backward pass.
   struct launch_shape {
     int width, threads;
-    index_t blocks_of_sample;
+    index_t blocks_per_sample;
     bool hot_in_shared, cold_in_shared;
     std::size_t scratch_bytes;  // per block
     index_t blocks_at_once;     // blocks that fit in the workspace
@@ -95,9 +95,10 @@ struct device_implementation<sinkhorn_csp_op> {
       extents3 const e = size.extents;
       if (e.empty()) return shape;
       device_info const device = grid.info();
-      auto const bytes = [&](int columns_of_tile, bool cold) {
+      auto const bytes = [&](int columns_per_tile, bool cold) {
         grouped_tiles<T> tiles{};
-        tiles.group = size.group, tiles.iterations = size.iterations, tiles.width = columns_of_tile;
+        tiles.group = size.group, tiles.iterations = size.iterations,
+        tiles.width = columns_per_tile;
         sinkhorn_group<typename grouped_tiles<T>::A> unused{};
         shared_counter counter;
         if (cold)
@@ -107,12 +108,12 @@ struct device_implementation<sinkhorn_csp_op> {
         return counter.bytes();
       };
       index_t const groups = divide_up(e.length, size.group), columns = e.channels;
-      auto const blocks = [&](int columns_of_tile) {
-        return e.batch * groups * divide_up(columns, columns_of_tile);
+      auto const blocks = [&](int columns_per_tile) {
+        return e.batch * groups * divide_up(columns, columns_per_tile);
       };
       // Wide tiles coalesce loads. But two blocks should fit on a multiprocessor, and every
       // multiprocessor should get at least two.
-      shape.width = static_cast<int>(std::min<index_t>(power_of_two_above(columns), 32));
+      shape.width = static_cast<int>(std::min<index_t>(ceil_power_of_two(columns), 32));
       while (shape.width > 1 && (bytes(shape.width, false) > device.shared_bytes / 2 ||
                                  blocks(shape.width) < 2 * device.processors))
         shape.width /= 2;
@@ -120,12 +121,12 @@ struct device_implementation<sinkhorn_csp_op> {
                         cold = backward ? bytes(shape.width, true) : 0;
       shape.hot_in_shared = hot <= device.shared_bytes;
       shape.cold_in_shared = shape.hot_in_shared && hot + cold <= device.shared_bytes / 2;
-      shape.threads = static_cast<int>(std::clamp<index_t>(
-          power_of_two_above(shape.width * size.group), 32, max_mixing_threads));
-      shape.blocks_of_sample = groups * divide_up(columns, shape.width);
+      shape.threads = static_cast<int>(
+          std::clamp<index_t>(ceil_power_of_two(shape.width * size.group), 32, max_mixing_threads));
+      shape.blocks_per_sample = groups * divide_up(columns, shape.width);
       shape.scratch_bytes = (shape.hot_in_shared ? 0 : hot) + (shape.cold_in_shared ? 0 : cold);
       index_t const samples = backward ? samples_at_once(e) : e.batch;
-      shape.blocks_at_once = shape.blocks_of_sample * samples;
+      shape.blocks_at_once = shape.blocks_per_sample * samples;
       if (shape.scratch_bytes != 0) {
         auto const fit =
             static_cast<index_t>(grid_tuning_of<T>(grid).scratch_bytes / shape.scratch_bytes);
@@ -174,12 +175,12 @@ struct device_implementation<sinkhorn_csp_op> {
   static void upload_shifts(Grid const& grid, csp_config const& config, extents3 e,
                             index_t* shifts) {
     auto const shift = [&](index_t channel) { return config.shift(channel, e); };
-    upload_numbers(grid, e.channels, shift, shifts, true);
+    upload_values(grid, e.channels, shift, shifts, true);
   }
 
   template <class Grid, class Kernel>
   static void run(Grid const& grid, Kernel kernel, launch_shape const& shape, index_t samples) {
-    index_t const blocks = samples * shape.blocks_of_sample;
+    index_t const blocks = samples * shape.blocks_per_sample;
     for (index_t first = 0; first < blocks; first += shape.blocks_at_once) {
       kernel.tiles.first_block = first;
       grid.run(kernel, std::min(shape.blocks_at_once, blocks - first), shape.threads);

@@ -21,7 +21,7 @@ constexpr index_t distances_of(index_t queries, index_t keys) {
 // Views a checked bias as [batch, heads, queries, keys]. Broadcasts with zero strides, and reads a
 // relative bias with strides of opposite signs, so that readers need only one layout.
 template <class T>
-tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
+tensor4<T const> pair_bias(attention_inputs<T> const& in) {
   if (in.bias.data() == nullptr) return in.bias;
   extents4 const q = in.q.extents(), bias_extents = in.bias.extents();
   strides4 bias_strides = in.bias.strides();

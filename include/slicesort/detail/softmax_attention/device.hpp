@@ -56,7 +56,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
       kernel.lengths = params.lengths;
       kernel.drop = dropout_config::make(params.drop, shape.heads);
       kernel.warps = attention_tuning_of<T>(grid).forward_warps;
-      while (kernel.warps > 1 && (kernel.queries_of_block() >= 2 * shape.queries ||
+      while (kernel.warps > 1 && (kernel.queries_per_block() >= 2 * shape.queries ||
                                   shared_bytes(kernel) > grid.info().shared_bytes))
         kernel.warps /= 2;
       launch(grid, kernel, warp_threads * kernel.warps);
@@ -83,7 +83,8 @@ struct device_implementation<streaming_attention_op<Mask>> {
   template <class T>
   struct backward_layout {
     using A = accumulator_t<T>;
-    static constexpr int tile = attention_backward_kv_kernel<Mask, T, narrow_tile>::queries_of_tile;
+    static constexpr int tile =
+        attention_backward_kv_kernel<Mask, T, narrow_tile>::queries_per_tile;
     query_stats<A>* stats;  // [batch, heads, queries]
     range_bounds*
         bounds;    // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
@@ -111,7 +112,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     bounds.heads = shape.heads;
     bounds.queries = shape.queries;
     bounds.keys = shape.keys;
-    bounds.queries_of_tile = layout.tile;
+    bounds.queries_per_tile = layout.tile;
     bounds.bounds = layout.bounds;
     launch(grid, bounds);
     with_tile_width<T>(shape, params.drop.rate > 0, [&](auto width) {
@@ -124,7 +125,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
       kernel.dv = params.grads.dv;
       kernel.warps = tuning.backward_kv_warps;
       kernel.buffers = tuning.backward_buffers;
-      fit_and_launch(grid, kernel, kernel, kernel.keys_of_block(), shape.keys);
+      fit_and_launch(grid, kernel, kernel, kernel.keys_per_block(), shape.keys);
     });
   }
   template <class Grid, class T, class State, class Layout>
@@ -141,7 +142,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
       kernel.tile.computes_dbias = dbias.data() != nullptr;
       kernel.tile.warps = tuning.backward_q_warps;
       kernel.tile.buffers = tuning.backward_buffers;
-      fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_of_block(), shape.queries);
+      fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_per_block(), shape.queries);
     });
   }
   // Computes a dbias that is relative or shared.
@@ -158,7 +159,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     kernel.tile.computes_dbias = true;
     kernel.tile.warps = attention_tuning_of<T>(grid).backward_q_warps;
     kernel.tile.buffers = 1;
-    fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_of_block(), shape.queries);
+    fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_per_block(), shape.queries);
     if (kernel.relative())
       launch(grid, distance_sums_kernel<T>{shape, kernel.bands(), layout.distances,
                                            params.grads.dbias, params.mode});
@@ -178,10 +179,10 @@ struct device_implementation<streaming_attention_op<Mask>> {
   // Launches a kernel with at most the warps that `rows` rows need. If shared memory is too small,
   // tries one buffer, then fewer warps.
   template <class Grid, class Kernel, class Tile>
-  static void fit_and_launch(Grid const& grid, Kernel const& kernel, Tile& tile, int rows_of_block,
+  static void fit_and_launch(Grid const& grid, Kernel const& kernel, Tile& tile, int rows_per_block,
                              index_t rows) {
-    int const rows_of_warp = rows_of_block / tile.warps;
-    while (tile.warps > 1 && tile.warps * rows_of_warp >= 2 * rows) tile.warps /= 2;
+    int const rows_per_warp = rows_per_block / tile.warps;
+    while (tile.warps > 1 && tile.warps * rows_per_warp >= 2 * rows) tile.warps /= 2;
     int const buffers = tile.buffers;
     while ((tile.buffers > 1 || tile.warps > 1) &&
            shared_bytes(kernel) > grid.info().shared_bytes) {

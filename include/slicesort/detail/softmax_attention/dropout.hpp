@@ -21,12 +21,12 @@ struct dropout_config {
   std::uint64_t heads = 0, first_head = 0;  // heads of the whole batch; first head of this call
 
   // Requires checked options.
-  static dropout_config make(dropout options, index_t heads_of_call) {
+  static dropout_config make(dropout options, index_t total_heads) {
     dropout_config config;
     config.seed = options.seed;
     config.threshold = static_cast<std::uint64_t>(std::ceil(options.rate * 4294967296.0));
     config.scale = 1 / (1 - options.rate);
-    config.heads = static_cast<std::uint64_t>(options.heads == 0 ? heads_of_call : options.heads);
+    config.heads = static_cast<std::uint64_t>(options.heads == 0 ? total_heads : options.heads);
     config.first_head = static_cast<std::uint64_t>(options.first_sample) * config.heads +
                         static_cast<std::uint64_t>(options.first_head);
     return config;

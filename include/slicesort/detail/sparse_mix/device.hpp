@@ -135,7 +135,7 @@ struct device_implementation<sparse_mix_op> {
     auto const offset = [&](index_t i) {
       return config.offset(i % config.links, i / config.links);
     };
-    upload_numbers(grid, config.factors * config.links, offset, memory, true);
+    upload_values(grid, config.factors * config.links, offset, memory, true);
   }
 
   // Returns the chain from `input` to `output` for a chunk of samples that starts at `first`.

@@ -18,7 +18,7 @@ using namespace ptx::runtime;
 namespace {
 
 // The error code of a launch that the machine rejects.
-cudaError_t refusal_code(ptx::kernel const& k, ptx::launch const& launch_config) {
+cudaError_t error_code_of(ptx::kernel const& k, ptx::launch const& launch_config) {
   ptx::device_limits const& device = current_settings().device;
   if (launch_config.block.count() == 0 || launch_config.block.count() > device.max_threads ||
       launch_config.block.z > device.block_z || launch_config.grid.count() == 0 ||
@@ -62,10 +62,10 @@ cudaError_t launch_kernel(void const* function, cudaLaunchConfig_t const& config
   launch_config.watched = current_settings().watched;
   launch_config.removed = current_settings().removed;
   std::string const reason =
-      ptx::refusal(k, launch_config, current_settings().device, found.dynamic_shared_bytes);
+      ptx::error_message(k, launch_config, current_settings().device, found.dynamic_shared_bytes);
   if (!reason.empty()) {
     report(k.name + ": " + reason);
-    return refusal_code(k, launch_config);
+    return error_code_of(k, launch_config);
   }
   launch_config.parameters.resize(k.parameter_bytes);
   for (std::size_t i = 0; i < k.parameters.size(); ++i)

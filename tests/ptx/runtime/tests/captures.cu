@@ -23,7 +23,7 @@ struct captured_stream {
     return result;
   }
   // Ends an invalid capture: there must be no graph.
-  cudaError_t refusal() const {
+  cudaError_t error_message() const {
     auto graph = reinterpret_cast<cudaGraph_t>(1);
     cudaError_t const code = cudaStreamEndCapture(get, &graph);
     CHECK(graph == nullptr);
@@ -99,7 +99,7 @@ TEST_CASE("a wait, a query or an allocation during a capture fails and invalidat
     CHECK(stream.status() == cudaStreamCaptureStatusInvalidated);
     CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), stream.get) ==
           cudaErrorStreamCaptureInvalidated);
-    CHECK(stream.refusal() == cudaErrorStreamCaptureInvalidated);
+    CHECK(stream.error_message() == cudaErrorStreamCaptureInvalidated);
   }
   CHECK(cudaStreamDestroy(other) == cudaSuccess);
 }
@@ -125,7 +125,7 @@ TEST_CASE("a relaxed capture forbids nothing; a thread-local one does not affect
   CHECK(freed == cudaSuccess);
   CHECK(ended == cudaErrorStreamCaptureWrongThread);
   CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
-  CHECK(stream.refusal() == cudaErrorStreamCaptureInvalidated);
+  CHECK(stream.error_message() == cudaErrorStreamCaptureInvalidated);
 }
 
 TEST_CASE("the legacy default stream cannot be captured, nor wait for a captured stream") {
@@ -134,7 +134,7 @@ TEST_CASE("the legacy default stream cannot be captured, nor wait for a captured
   device_int const number(0);
   captured_stream const stream(cudaStreamCaptureModeGlobal, cudaStreamDefault);
   CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), nullptr) == cudaErrorStreamCaptureImplicit);
-  CHECK(stream.refusal() == cudaErrorStreamCaptureInvalidated);
+  CHECK(stream.error_message() == cudaErrorStreamCaptureInvalidated);
 }
 
 TEST_CASE("captures begin once, and end once") {

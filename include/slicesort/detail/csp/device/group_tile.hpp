@@ -29,18 +29,18 @@ struct group_tile {
   int width;  // columns: a power of two that divides the block size
   bool staged, windowed;
   bool rows_adjacent;
-  std::uint32_t units, rows_of_unit;  // units per column, rows per unit
-  std::uint32_t units_of_block;       // all units if whole columns are staged
-  index_t blocks_of_tile;
+  std::uint32_t units, rows_per_unit;  // units per column, rows per unit
+  std::uint32_t units_per_block;       // all units if whole columns are staged
+  index_t blocks_per_tile;
   index_division divide_by_blocks, divide_by_channels;  // blocks per tile, channels per sample
   shift_spread spread;  // valid if windowed; has the width of the tile
 
   SLICESORT_HD static constexpr index_t padded(index_t rows) { return rows + (rows >> Pad); }
   // True if every unit of a window starts right after a free row, so it contains none.
-  SLICESORT_HD bool aligned() const { return windowed && rows_of_unit == run; }
+  SLICESORT_HD bool aligned() const { return windowed && rows_per_unit == run; }
   SLICESORT_HD index_t staged_rows(extents3 extents) const {
     if (!windowed) return extents.length;
-    return static_cast<index_t>(units_of_block * rows_of_unit) + spread.above + spread.below +
+    return static_cast<index_t>(units_per_block * rows_per_unit) + spread.above + spread.below +
            (aligned() ? run - 1 : 0);
   }
 
@@ -138,25 +138,25 @@ struct group_tile {
     T* const tile = shared(block, extents);
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const tile_index = divide_by_blocks(block.index());
-    auto const part = static_cast<std::uint32_t>(block.index() - tile_index * blocks_of_tile);
+    auto const part = static_cast<std::uint32_t>(block.index() - tile_index * blocks_per_tile);
     index_t const number = tile_index * width + walk.column;
     bool const inside = number < extents.batch * extents.channels;
     index_t const sample = inside ? divide_by_channels(number) : 0;
     column_index const index{sample, inside ? number - sample * extents.channels : 0};
-    std::uint32_t const first = part * units_of_block;
+    std::uint32_t const first = part * units_per_block;
     std::uint32_t const remaining = units - first;
     thread_work work{x};
     work.inside = inside;
     work.index = index;
     work.column = groups.column(index);
     work.first = first + static_cast<std::uint32_t>(walk.first_row);
-    work.last = first + (remaining < units_of_block ? remaining : units_of_block);
+    work.last = first + (remaining < units_per_block ? remaining : units_per_block);
     work.step = static_cast<std::uint32_t>(walk.step);
     work.staged = staged;
     work.windowed = windowed;
     work.tile = tile + walk.column;
     work.width = width;
-    std::uint32_t const row = first * rows_of_unit;
+    std::uint32_t const row = first * rows_per_unit;
     // The window contains the whole column unless `windowed`.
     csp_window window{static_cast<std::uint32_t>(extents.length), 0, 0};
     std::uint32_t end = staged ? window.valid : 0u, offset = 0;
@@ -165,7 +165,7 @@ struct group_tile {
       if (aligned()) offset = (0u - row - window.place_of_row_0) % run;
       work.window = window.place_of_row_0 + offset;
       work.aligned = aligned();
-      std::uint32_t const block_rows = units_of_block * rows_of_unit,
+      std::uint32_t const block_rows = units_per_block * rows_per_unit,
                           valid_rows = window.valid - row;
       end = row < window.valid
                 ? (valid_rows < block_rows ? valid_rows : block_rows) + spread.above + spread.below

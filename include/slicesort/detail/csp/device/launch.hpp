@@ -45,9 +45,9 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
   permute_tuning const tuning = permute_tuning_of<T>(grid);
   sort_tuning const sort = sort_tuning_of<T>(grid);
   int const threads = sort.group_threads;
-  int const widest = std::min(power_of_two_in(tuning.least_columns, 1, warp_threads), threads);
+  int const widest = std::min(floor_power_of_two(tuning.least_columns, 1, warp_threads), threads);
   int const width =
-      static_cast<int>(std::min<index_t>(power_of_two_above(extents.channels), widest));
+      static_cast<int>(std::min<index_t>(ceil_power_of_two(extents.channels), widest));
   index_t const row_bytes = width * static_cast<index_t>(sizeof(T));
   // The tile has at most one free row in eight.
   index_t const max_rows =
@@ -57,7 +57,7 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
   if (spread.width == 0) return 0;
 
   // Each block sorts at least as many rows as its window overlaps with the next.
-  index_t const overlap = index_t{spread.above} + spread.below, unit = tile.rows_of_unit;
+  index_t const overlap = index_t{spread.above} + spread.below, unit = tile.rows_per_unit;
   index_t const step = divide_up(sort.group_rows, unit) * (threads / width);
   index_t const units = divide_up(std::max(step * unit, overlap), step * unit) * step;
   index_t const rows = units * unit + overlap;
@@ -65,8 +65,8 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
   tile.staged = tile.windowed = true;
   tile.width = width;
   tile.spread = spread;
-  tile.units_of_block = static_cast<std::uint32_t>(units);
-  tile.blocks_of_tile = divide_up(index_t{tile.units}, units);
+  tile.units_per_block = static_cast<std::uint32_t>(units);
+  tile.blocks_per_tile = divide_up(index_t{tile.units}, units);
   return threads;
 }
 
@@ -79,8 +79,8 @@ int shape_columns(Grid const& grid, extents3 extents, bool in_place, int max_thr
   if (fitting == 0 || !use_tiles) return 0;
   tile.staged = true;
   tile.width = fitting;
-  tile.units_of_block = tile.units;
-  tile.blocks_of_tile = 1;
+  tile.units_per_block = tile.units;
+  tile.blocks_per_tile = 1;
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(extents.length);
   return std::min(tile_threads(tuning, column, extents.length, fitting), max_threads);
 }
@@ -89,14 +89,14 @@ template <class T, class Grid, class Tile>
 int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   sort_tuning const sort = sort_tuning_of<T>(grid);
   index_t const columns = extents.batch * extents.channels, column_units = tile.units;
-  tile.width = power_of_two_in(columns, 1, warp_threads);
+  tile.width = floor_power_of_two(columns, 1, warp_threads);
   index_t const units_per_pass = sort.group_threads / tile.width;
-  index_t units = divide_up(sort.group_rows, index_t{tile.rows_of_unit}) * units_per_pass;
+  index_t units = divide_up(sort.group_rows, index_t{tile.rows_per_unit}) * units_per_pass;
   // Prefers more blocks over more rows per thread.
   if (divide_up(columns, tile.width) * divide_up(column_units, units) < grid.info().processors)
     units = units_per_pass;
-  tile.units_of_block = static_cast<std::uint32_t>(units);
-  tile.blocks_of_tile = divide_up(column_units, units);
+  tile.units_per_block = static_cast<std::uint32_t>(units);
+  tile.blocks_per_tile = divide_up(column_units, units);
   return sort.group_threads;
 }
 
@@ -131,15 +131,15 @@ void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, te
   auto& tile = kernel.tile;
   tile.rows_adjacent = rows_are_adjacent(x.strides());
   tile.units = static_cast<std::uint32_t>(divide_up(extents.length, unit_rows));
-  tile.rows_of_unit = static_cast<std::uint32_t>(unit_rows);
+  tile.rows_per_unit = static_cast<std::uint32_t>(unit_rows);
   int threads = 0;
   if (shifting.shifted && !in_place) threads = shape_window<T>(grid, groups, shifting, tile);
   if (shifting.shifted && threads == 0)
     threads = shape_columns<T>(grid, extents, in_place, Kernel::max_threads, tile);
   if (threads == 0) threads = shape_unstaged<T>(grid, extents, tile);
-  tile.divide_by_blocks = index_division(tile.blocks_of_tile);
+  tile.divide_by_blocks = index_division(tile.blocks_per_tile);
   tile.divide_by_channels = index_division(extents.channels);
-  grid.run(kernel, divide_up(extents.batch * extents.channels, tile.width) * tile.blocks_of_tile,
+  grid.run(kernel, divide_up(extents.batch * extents.channels, tile.width) * tile.blocks_per_tile,
            threads);
 }
 template <class Kernel, class Grid, class T>
@@ -163,7 +163,7 @@ void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shifting cons
                  sort_layout<T> const& layout) {
   index_t const group = view.groups.group;
   if (group == 2)
-    run_on_groups<exchange_pairs_kernel<T>>(grid, view, shifting, rows_of_byte);
+    run_on_groups<exchange_pairs_kernel<T>>(grid, view, shifting, rows_per_byte);
   else if (groups_in_registers<T>(grid, group))
     sort_groups_in_registers<4>(grid, view, shifting);
   else

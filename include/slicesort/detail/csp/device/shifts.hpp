@@ -25,7 +25,7 @@ struct csp_shifts {
 };
 
 // Returns the number of workspace elements for `channels` channels.
-constexpr index_t csp_shift_numbers(index_t channels) { return 2 * channels; }
+constexpr index_t csp_shift_count(index_t channels) { return 2 * channels; }
 
 // Evaluates the policies for every channel, and uploads values that differ to `memory`: the shifts,
 // then the directions. They are separate, because a shift uses all 64 bits.
@@ -43,8 +43,8 @@ csp_shifts upload_shifts(Grid const& grid, csp_config const& config, extents3 ex
     shifts.shifting |= shift != 0;
     return shift;
   };
-  uploaded_numbers const uploaded =
-      upload_numbers(grid, mixed ? 2 * extents.channels : extents.channels, number, memory, mixed);
+  uploaded_values const uploaded =
+      upload_values(grid, mixed ? 2 * extents.channels : extents.channels, number, memory, mixed);
   shifts.uniform = uploaded.first;
   if (mixed) shifts.descending = memory + extents.channels;
   if (mixed || !uploaded.uniform) shifts.per_channel = memory;

@@ -20,9 +20,9 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destinations) {
   for (index_t i = 0; i + 1 < rows; i += 2) {
-    bool const falling = ordered_key(x[(i + 1) * pitch], true) < ordered_key(x[i * pitch], true);
-    destinations[i] = falling;
-    destinations[i + 1] = !falling;
+    bool const descending = ordered_key(x[(i + 1) * pitch], true) < ordered_key(x[i * pitch], true);
+    destinations[i] = descending;
+    destinations[i + 1] = !descending;
   }
 }
 

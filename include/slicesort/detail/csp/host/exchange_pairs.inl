@@ -31,7 +31,7 @@ struct pair_exchange {
     V const flip = broadcast<V>(rows.flip);
     for (index_t i = rows.first; i < rows.end; i += csp_batch) {
       int const count = rows.batch_at(i);
-      unsigned const descending = falling_pairs(rows.destinations, i, count);
+      unsigned const descending = descending_pairs(rows.destinations, i, count);
       alignas(64) std::uint8_t unused[static_cast<std::size_t>(lanes)];
       for (index_t c = 0; c < rows.channels; c += lanes)
         order_lanes<Stream>(

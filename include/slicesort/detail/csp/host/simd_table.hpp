@@ -37,7 +37,7 @@ struct pair_rows {
 
 // Returns one bit per pair of the batch at row i, set if the pair descends in the reference
 // channel.
-inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int count) {
+inline unsigned descending_pairs(std::uint16_t const* destinations, index_t i, int count) {
   unsigned pairs = 0;
   for (int p = 0; destinations != nullptr && p < count / 2; ++p)
     pairs |= static_cast<unsigned>(destinations[i + 2 * p]) << p;

@@ -25,7 +25,7 @@ inline constexpr int csp_batch = 16;
 // Returns the number of rows that are sorted at a time: several whole groups if groups are short.
 constexpr index_t csp_chunk_rows(index_t group, index_t length) {
   index_t const groups = (length + group - 1) / group;
-  return group * std::clamp<index_t>(tile_rows_of_groups / group, 1, std::max<index_t>(groups, 1));
+  return group * std::clamp<index_t>(group_tile_rows / group, 1, std::max<index_t>(groups, 1));
 }
 
 // Candidates for the distance of two channels in scratch: `min_pitch` elements, or slightly more.

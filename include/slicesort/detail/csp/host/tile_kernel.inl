@@ -100,8 +100,8 @@ class csp_tile_kernel {
       T* const to =
           direct ? tile_.to + tile_.to_layout.start[0] + i * tile_.to_layout.pitch : moved;
       pair_exchange<T>::template forward<Stream>(
-          rows.data, rows.pitch, count, tile_.flip, falling_pairs(tile_.destinations, i, count), to,
-          direct ? tile_.to_layout.pitch : tile_columns, saved);
+          rows.data, rows.pitch, count, tile_.flip, descending_pairs(tile_.destinations, i, count),
+          to, direct ? tile_.to_layout.pitch : tile_columns, saved);
       if (!direct)
         scatter_rows(moved, tile_columns, tile_.width, i, count, tile_.to_layout, tile_.to);
       if (tile_.order != nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused_lanes(a, b, c) returns a * b + c in every lane, rounded once. Included by number_lanes.inl
+// fused_lanes(a, b, c) returns a * b + c in every lane, rounded once. Included by value_lanes.inl
 // for each instruction set.
 
 #if SLICESORT_VECTOR_BYTES == 16

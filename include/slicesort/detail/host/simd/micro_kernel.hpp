@@ -4,8 +4,8 @@
 
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>

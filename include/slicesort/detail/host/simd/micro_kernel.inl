@@ -5,7 +5,7 @@
 
 template <class A>
 struct fused_products {
-  using V = typename number_lanes<A>::V;
+  using V = typename value_lanes<A>::V;
   static SLICESORT_INLINE V add(V const& a, V const& b, V const& sum) {
     return fused_lanes(a, b, sum);
   }
@@ -15,7 +15,7 @@ struct fused_products {
 // that are packed in an A.
 template <class A, class Products = fused_products<A>>
 struct micro_kernel {
-  using lanes = number_lanes<A>;
+  using lanes = value_lanes<A>;
   using V = typename lanes::V;
   static_assert(product_columns % lanes::count == 0);
   static constexpr int rows = register_count == 32 ? 8 : vector_bytes == 32 ? 4 : 2;

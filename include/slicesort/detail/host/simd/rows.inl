@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies rows between tensors with contiguous channels and memory in the accumulator's type, with
-// `Pitch` elements per row when storing. Included for each instruction set, after number_lanes.inl.
+// `Pitch` elements per row when storing. Included for each instruction set, after value_lanes.inl.
 
 template <class T, index_t Pitch>
 struct simd_rows {
-  using lanes = number_lanes<T>;
+  using lanes = value_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 

@@ -43,7 +43,7 @@ struct product_gradients_kernel : row_tiles, with_row_sums<A> {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     row_sums<A> const sums = this->shared(block);
@@ -51,12 +51,12 @@ struct product_gradients_kernel : row_tiles, with_row_sums<A> {
     index_t const first = position.first;
     bool const fourier = config.kind == feature_kind::random_fourier;
     sums.compute(
-        block, position.rows, config.rows_of_w,
+        block, position.rows, config.w_rows,
         [&](int row, index_t f, A sum) {
           index_t const n = (first + row) * config.count + f;
           A gradient;
           if (fourier) {
-            index_t const cosine = n + config.rows_of_w;
+            index_t const cosine = n + config.w_rows;
             A const cosine_gradient = math::product(ops, grads.phi[cosine], features.phi[n]);
             gradient = block.fused_multiply_add(grads.phi[n], features.phi[cosine],
                                                 math::negated(ops, cosine_gradient));
@@ -75,7 +75,7 @@ template <class T, products Kind>
 struct times_w_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
-  using tile = tile_of_products<T, Kind>;
+  using tile = product_tile_t<T, Kind>;
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_config config;
@@ -86,7 +86,7 @@ struct times_w_kernel : row_tiles {
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(config.channels); }
+  SLICESORT_HD index_t column_tiles() const { return count_column_tiles(config.channels); }
   index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
@@ -99,8 +99,7 @@ struct times_w_kernel : row_tiles {
     linear_matrix<A> const products_with_w = make_tensor_matrix<A>(grads.phi, config.count, 1);
     tile products;
     products.clear();
-    products.add(block, memory, config.rows_of_w,
-                 make_operand<true>(products_with_w, first, 0, rows),
+    products.add(block, memory, config.w_rows, make_operand<true>(products_with_w, first, 0, rows),
                  make_operand<false>(matrix_of_head(w, position.head), 0, position.column,
                                      config.channels - position.column));
     products.for_each(block.rank(), [&](int row, int c, A sum) {
@@ -160,7 +159,7 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   template <class Block>
   SLICESORT_HD void elementwise_gradient(Block& block, tile_position const& position, index_t first,
                                          int rows, index_t length) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     linear_matrix<T> const rows_of_x = x.matrix(position);
@@ -189,7 +188,7 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   template <class Block>
   SLICESORT_HD void random_gradient(Block& block, row_sums<A> const& sums,
                                     tile_position const& position, index_t first, int rows) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     A const* const z = features.z + first * config.channels;
@@ -214,7 +213,7 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
       A const along_row = fourier ? sums.results[row] : exp ? grads.sums[first + row] : A(0);
       A const scale =
           fourier ? fourier_scale(block, features.norms[first + row], static_cast<A>(config.eps))
-                  : static_cast<A>(config.scale_of_x);
+                  : static_cast<A>(config.x_scale);
       for_each_column(block, config.channels, [&](index_t c) {
         index_t const n = row * config.channels + c;
         A dx = z_gradient[n];
@@ -257,18 +256,18 @@ struct w_gradient_kernel {
 
   SLICESORT_HD index_t size() const { return dw.extents().length * dw.extents().channels; }
   index_t blocks() const {
-    return divide_up(heads_of_w(dw.extents()) * size(), index_t{linear_threads});
+    return divide_up(w_heads(dw.extents()) * size(), index_t{linear_threads});
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = dw.extents();
     index_t const n = block.index() * linear_threads + block.rank();
-    if (n >= heads_of_w(e) * size()) return;
+    if (n >= w_heads(e) * size()) return;
     index_t const head = n / size(), element = n % size();
     A sum = begins ? A(0) : sums[n];
     for (index_t pair = 0; pair < pairs.count; ++pair)
-      if (heads_of_w(e) == 1 || pairs.head(pair) == head)
+      if (w_heads(e) == 1 || pairs.head(pair) == head)
         sum = block.fused_multiply_add(sum, A(1), partial[pair * size() + element]);
     if (ends)
       store_or_accumulate_sum(mode, dw(head, element / e.channels, element % e.channels), sum);

@@ -70,11 +70,11 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   template <class Block, class Element>
   SLICESORT_HD void scale_rows(Block& block, row_sums<A> const& sums, index_t first, int rows,
                                Element const& element) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     A* const z = features.z + first * config.channels;
     bool const fourier = config.kind == kind::random_fourier, exp = config.kind == kind::random_exp;
-    A const scale = static_cast<A>(config.scale_of_x);
+    A const scale = static_cast<A>(config.x_scale);
     auto const z_of = [&](int row, index_t c) {
       A const e = element(row, c);
       return exp ? math::product(arithmetic{block}, e, scale) : e;
@@ -104,7 +104,7 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   template <class Block, class Element>
   SLICESORT_HD void map_cosine_reweighted(Block& block, A* phi, index_t row, index_t length,
                                           Element const& element) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     auto const angle = angle_of_row<A>(block, row, length);

@@ -61,7 +61,7 @@ class linear_launches {
     kernel.lhs = features_of_queries();
     kernel.rhs = features_of_keys();
     kernel.times = tensor_operand(params.in.v);
-    kernel.factors = since_tile();
+    kernel.factors = from_tile_start();
     kernel.results = y;
     return kernel;
   }
@@ -79,7 +79,7 @@ class linear_launches {
   linear_attention_shape const& shape;
   linear_grid_layout<A> const& layout;
 
-  A const* since_tile() const { return rescales ? layout.factors.since_tile : nullptr; }
+  A const* from_tile_start() const { return rescales ? layout.factors.from_tile_start : nullptr; }
   A const* to_end() const { return rescales ? layout.factors.to_end : nullptr; }
 
   static linear_operand<T> tensor_operand(tensor4<T const> tensor) {

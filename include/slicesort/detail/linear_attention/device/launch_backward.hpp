@@ -36,7 +36,8 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
 
   // Computes U and u from g and sum_gradients.
   void sum_queries() const {
-    base::sum_tiles(queries, base::features_of_queries(), base::since_tile(), g(), layout.d, true);
+    base::sum_tiles(queries, base::features_of_queries(), base::from_tile_start(), g(), layout.d,
+                    true);
   }
 
   // Computes g, c, and the gradients of the query features.
@@ -68,7 +69,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     kernel.lhs = g();
     kernel.rhs = base::tensor_operand(params.in.v);
     kernel.times = base::features_of_keys();
-    kernel.factors = base::since_tile();
+    kernel.factors = base::from_tile_start();
     kernel.gradients = layout.query_gradients.phi;
     run(kernel);
     sum_gradients_kernel<T> sum_gradients{};
@@ -145,7 +146,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
 
   void sum_w_gradients(linear_side const& side, linear_features<A> const& features,
                        linear_gradients<A> const& gradients, bool from_last, bool begins) const {
-    index_t const r = params.feature.rows_of_w, channels = shape.channels;
+    index_t const r = params.feature.w_rows, channels = shape.channels;
     tile_sums<A> const partial{layout.sums.data, layout.sums.tiles, r * channels, r, channels};
     feature_operand<T> const product_grads{{}, gradients.phi, side.rows, params.feature.count, {}};
     linear_operand<T> const z{{}, features.z, side.rows, channels, {}};

@@ -21,7 +21,7 @@ template <class A>
 struct linear_grid_layout {
   index_t pairs;  // (sample, head) pairs computed at once
   linear_features<A> queries, keys;
-  linear_factors<A> factors;
+  rescale_factors<A> factors;
   tile_sums<A> sums;  // S and Z, later U and u, later the partial dw of tiles
   // The rest is for backward only.
   A* d;        // [pair][query]: slopes of the divisors, later c
@@ -75,16 +75,16 @@ struct linear_grid_layout {
     };
     features(queries, s.queries);
     features(keys, s.keys);
-    factors.since_tile = take_rows(running_maximum, s.keys);
+    factors.from_tile_start = take_rows(running_maximum, s.keys);
     factors.to_end = take_rows(running_maximum, s.keys);
     factors.of_step = take_rows(running_maximum, s.keys);
     factors.of_tile = take_rows(running_maximum, divide_up(s.keys, index_t{linear_tile}));
     index_t const max_rows = backward ? std::max(s.queries, s.keys) : s.keys;
     index_t const tiles = std::max<index_t>(divide_up(max_rows, index_t{linear_tile}), 1);
-    index_t const rows_of_w = dw ? f.rows_of_w : 0;
+    index_t const w_rows = dw ? f.w_rows : 0;
     // Reserves room for S and Z or for the partial dw, whichever is larger.
     amount const sum_size = amount(f.count) * s.values + f.count,
-                 dw_size = amount(rows_of_w) * s.channels;
+                 dw_size = amount(w_rows) * s.channels;
     amount const largest = sum_size.number() < dw_size.number() ? dw_size : sum_size;
     sums = {memory.take<A>(amount(count) * tiles * largest), tiles,
             static_cast<index_t>(sum_size.number()), f.count, s.values};
@@ -93,8 +93,8 @@ struct linear_grid_layout {
     running = take_rows(backward && s.causal, s.queries, f.count);
     gradients(query_gradients, s.queries);
     gradients(key_gradients, s.keys);
-    partial_dw = take_rows(dw, rows_of_w, s.channels);
-    dw_sums = memory.take<A>(dw ? amount(s.heads) * rows_of_w * s.channels : amount(0));
+    partial_dw = take_rows(dw, w_rows, s.channels);
+    dw_sums = memory.take<A>(dw ? amount(s.heads) * w_rows * s.channels : amount(0));
   }
 };
 

@@ -23,7 +23,7 @@ struct element_map {
 
   template <class Block, std::size_t Count>
   SLICESORT_HD_INLINE void apply(Block& block, A (&values)[Count]) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     if (kind == feature_kind::elu_plus_one) {

@@ -15,10 +15,10 @@ SLICESORT_DETAIL_BEGIN
 
 // Maximum of an empty set. NaN is never a maximum.
 template <class A>
-SLICESORT_HD_INLINE A lowest_maximum() {
+SLICESORT_HD_INLINE A max_identity() {
   return -bit_cast<A>(dtype_traits<A>::infinity);
 }
-struct higher_maximum {
+struct max_op {
   template <class A>
   SLICESORT_HD_INLINE A operator()(A a, A b) const {
     return a < b ? b : a;
@@ -42,11 +42,11 @@ struct row_maxima_kernel : row_tiles {
     SLICESORT_NO_UNROLL
     for (int begin = 0; begin < linear_tile; begin += linear_threads / lanes) {
       int const row = begin + block.rank() / lanes;
-      A maximum = lowest_maximum<A>();
+      A maximum = max_identity<A>();
       if (row < position.rows)
         for (index_t k = lane; k < width; k += lanes)
-          maximum = higher_maximum{}(maximum, numbers[(position.first + row) * width + k]);
-      maximum = block.template reduce<lanes>(maximum, higher_maximum{});
+          maximum = max_op{}(maximum, numbers[(position.first + row) * width + k]);
+      maximum = block.template reduce<lanes>(maximum, max_op{});
       if (row < position.rows && lane == 0) maxima[position.first + row] = maximum;
     }
   }
@@ -78,12 +78,12 @@ struct key_maxima_kernel {
     index_t const begin = rows_per_thread * block.rank(),
                   end = begin + rows_per_thread < keys.rows ? begin + rows_per_thread : keys.rows;
     A* const rows = maxima + pair * keys.rows;
-    higher_maximum const higher;
-    A maximum = lowest_maximum<A>();
+    max_op const higher;
+    A maximum = max_identity<A>();
     for (index_t j = begin; j < end && j < valid; ++j) maximum = higher(maximum, rows[j]);
     partial[block.rank()] = maximum;
     block.sync();
-    maximum = valid > 0 ? lowest_maximum<A>() : A(0);
+    maximum = valid > 0 ? max_identity<A>() : A(0);
     int const thread_count = running ? block.rank() : linear_threads;
     for (int i = 0; i < thread_count && valid > 0; ++i) maximum = higher(maximum, partial[i]);
     for (index_t j = begin; j < end; ++j) {
@@ -95,11 +95,11 @@ struct key_maxima_kernel {
 
 // Factors exp(m - m') that rescale sums when the maximum grows from m to m'.
 template <class A>
-struct linear_factors {
-  A* since_tile;  // [pair][row]: from the maximum before the tile to the maximum at the row
-  A* to_end;      // [pair][row]: from the maximum at the row to the maximum at the end of the tile
-  A* of_step;     // [pair][row]: from the maximum at the previous row to the maximum at the row
-  A* of_tile;     // [pair][tile]: from the maximum before the tile to the maximum at its end
+struct rescale_factors {
+  A* from_tile_start;  // [pair][row]: from the maximum before the tile to the maximum at the row
+  A* to_end;   // [pair][row]: from the maximum at the row to the maximum at the end of the tile
+  A* of_step;  // [pair][row]: from the maximum at the previous row to the maximum at the row
+  A* of_tile;  // [pair][tile]: from the maximum before the tile to the maximum at its end
 };
 
 template <class A>
@@ -109,13 +109,13 @@ struct factors_kernel {
   linear_pairs pairs;
   linear_side keys;
   A const* maxima;  // [pair][row]: running maxima
-  linear_factors<A> factors;
+  rescale_factors<A> factors;
 
   index_t blocks() const { return pairs.count * keys.tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     auto const factor = [&](A before, A after) {
@@ -129,7 +129,7 @@ struct factors_kernel {
     if (block.rank() == 0) factors.of_tile[block.index()] = factor(before, end);
     if (block.rank() >= rows) return;
     index_t const row = position.row() + block.rank(), n = position.pair * keys.rows + row;
-    factors.since_tile[n] = factor(before, running[row]);
+    factors.from_tile_start[n] = factor(before, running[row]);
     factors.to_end[n] = factor(running[row], end);
     factors.of_step[n] = factor(running[row > 0 ? row - 1 : 0], running[row]);
   }

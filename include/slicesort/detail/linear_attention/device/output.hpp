@@ -40,7 +40,7 @@ template <class T, output_step Step, products Kind>
 struct linear_output_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
-  using tile = tile_of_products<T, Kind>;
+  using tile = product_tile_t<T, Kind>;
   static constexpr int min_blocks = tile::min_blocks;
   using step = output_step;
   // True if the rows of the result are keys.
@@ -84,7 +84,7 @@ struct linear_output_kernel : row_tiles {
     }
     return memory;
   }
-  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(width); }
+  SLICESORT_HD index_t column_tiles() const { return count_column_tiles(width); }
   index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
@@ -183,7 +183,7 @@ struct linear_output_kernel : row_tiles {
   template <class Block>
   SLICESORT_HD_INLINE A weight_of(Block& block, [[maybe_unused]] tile_position const& position,
                                   int row, int partner, int partners, A weight) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     int const query = rows_are_keys ? partner : row, key = rows_are_keys ? row : partner;

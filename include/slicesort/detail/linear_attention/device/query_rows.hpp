@@ -109,7 +109,7 @@ struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     row_sums<A> const row_dots = this->shared(block);

@@ -29,7 +29,7 @@ struct random_features_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using kind = feature_kind;
-  using tile = tile_of_products<T, Kind>;
+  using tile = product_tile_t<T, Kind>;
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_config config;
@@ -40,7 +40,7 @@ struct random_features_kernel : row_tiles {
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(config.rows_of_w); }
+  SLICESORT_HD index_t column_tiles() const { return count_column_tiles(config.w_rows); }
   index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
@@ -55,9 +55,9 @@ struct random_features_kernel : row_tiles {
     products.clear();
     products.add(block, memory, config.channels, make_operand<true>(z, first, 0, rows),
                  make_operand<true>(matrix_of_head(w, position.head), position.column, 0,
-                                    config.rows_of_w - position.column));
+                                    config.w_rows - position.column));
     products.for_each(block.rank(), [&](int row, int f, A u) {
-      if (row < rows && position.column + f < config.rows_of_w)
+      if (row < rows && position.column + f < config.w_rows)
         store(block, (first + row) * config.count + position.column + f, u);
     });
   }
@@ -65,7 +65,7 @@ struct random_features_kernel : row_tiles {
  private:
   template <class Block>
   SLICESORT_HD_INLINE void store(Block& block, index_t n, A u) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     A const scale = static_cast<A>(config.scale);
@@ -78,7 +78,7 @@ struct random_features_kernel : row_tiles {
     } else {
       auto const turn = math::sincos(ops, u);
       features.phi[n] = math::product(ops, turn.sine, scale);
-      features.phi[n + config.rows_of_w] = math::product(ops, turn.cosine, scale);
+      features.phi[n + config.w_rows] = math::product(ops, turn.cosine, scale);
     }
   }
 };
@@ -90,12 +90,12 @@ struct exp_features_kernel : row_tiles {
   feature_config config;
   linear_features<A> features;
 
-  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(config.rows_of_w); }
+  SLICESORT_HD index_t column_tiles() const { return count_column_tiles(config.w_rows); }
   index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using arithmetic = single_numbers<Block, A>;
+    using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
     arithmetic const ops{block};
     tile_position const position = position_of(block.index(), column_tiles());
@@ -103,7 +103,7 @@ struct exp_features_kernel : row_tiles {
     index_t const first = position.first;
     A const scale = static_cast<A>(config.scale), shift = static_cast<A>(config.eps * config.scale);
     int const f = block.rank() % linear_tile;
-    if (position.column + f >= config.rows_of_w) return;
+    if (position.column + f >= config.w_rows) return;
     for (int row = block.rank() / linear_tile; row < rows; row += linear_threads / linear_tile) {
       index_t const n = (first + row) * config.count + position.column + f;
       A const exponent = math::sum(ops, features.phi[n], -features.maxima[first + row]);

@@ -70,7 +70,7 @@ struct row_tiles {
     return {pairs, side, block, column_tiles};
   }
 };
-SLICESORT_HD constexpr index_t tiles_of_columns(index_t columns) {
+SLICESORT_HD constexpr index_t count_column_tiles(index_t columns) {
   return divide_up(columns, index_t{linear_tile});
 }
 

@@ -38,7 +38,7 @@ template <class T, products Kind>
 struct tile_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
-  using tile = tile_of_products<T, Kind>;
+  using tile = product_tile_t<T, Kind>;
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_operand<T> lhs;
@@ -52,10 +52,10 @@ struct tile_sums_kernel : row_tiles {
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t row_tile_count() const { return tiles_of_columns(sums.rows); }
+  SLICESORT_HD index_t row_tile_count() const { return count_column_tiles(sums.rows); }
   // At least 1, because the first tile also computes the column sums.
   SLICESORT_HD index_t column_tiles() const {
-    index_t const tiles = tiles_of_columns(sums.columns);
+    index_t const tiles = count_column_tiles(sums.columns);
     return tiles > 0 ? tiles : 1;
   }
   index_t blocks() const { return row_tiles::blocks() * row_tile_count() * column_tiles(); }

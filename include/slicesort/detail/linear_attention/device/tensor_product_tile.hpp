@@ -25,7 +25,7 @@ struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32
   using piece = tile_piece<tf32>;
   static constexpr int size = linear_tile;
   static constexpr int depth = 32;  // values of k per slice
-  static constexpr int pieces = depth / elements_of_piece<tf32>;
+  static constexpr int pieces = depth / elements_per_piece<tf32>;
   using layout = piece_tile<tf32, depth>;
   static constexpr int warp_rows = 32, warp_columns = 32;
   static constexpr int min_blocks = 4;  // most blocks per multiprocessor without register spills
@@ -126,7 +126,7 @@ template <class T>
 inline constexpr bool may_use_tensor_cores = sizeof(T) == 2;
 
 template <class T, products Kind>
-using tile_of_products = std::conditional_t<may_use_tensor_cores<T> && Kind == products::native,
-                                            tensor_product_tile, product_tile<accumulator_t<T>>>;
+using product_tile_t = std::conditional_t<may_use_tensor_cores<T> && Kind == products::native,
+                                          tensor_product_tile, product_tile<accumulator_t<T>>>;
 
 SLICESORT_DETAIL_END

@@ -38,7 +38,7 @@ struct erased_feature {
 
 // Scalar arithmetic that feature_math.hpp requires.
 template <class A>
-struct single_arithmetic {
+struct scalar_arithmetic {
   SLICESORT_HD A fused_multiply_add(A a, A b, A c) const {
     return detail::fused_multiply_add(a, b, c);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Built-in feature maps for the rows of a tile. Included once per instruction set, after
-// lane_numbers.inl.
+// lane_values.inl.
 
 template <class A>
 class feature_rows {
-  using lane_ops = lane_numbers<A>;
+  using lane_ops = lane_values<A>;
   using math = feature_math<lane_ops>;
-  using lanes = number_lanes<A>;
+  using lanes = value_lanes<A>;
   using V = typename lanes::V;
   using bits = typename lane_ops::bits;
   static constexpr int count = lanes::count;
@@ -136,7 +136,7 @@ class feature_rows {
     V const minus_maximum = lanes::splat(-r.p.row->maximum[r.i]),
             minus_half = lanes::splat(-r.p.row->half_square[r.i]),
             scale = lanes::splat(r.p.config->scale), eps = lanes::splat(r.p.config->scaled_eps);
-    for (index_t f = 0; f < r.p.config->rows_of_w; f += count) {
+    for (index_t f = 0; f < r.p.config->w_rows; f += count) {
       V const power =
           math::sum(ops, math::sum(ops, load_lanes<V>(r.u + f), minus_maximum), minus_half);
       V const e = math::exponential(ops, power);
@@ -147,7 +147,7 @@ class feature_rows {
   static SLICESORT_INLINE void random_relu(row const& r) {
     lane_ops const ops{};
     V const scale = lanes::splat(r.p.config->scale), eps = lanes::splat(r.p.config->eps);
-    for (index_t f = 0; f < r.p.config->rows_of_w; f += count) {
+    for (index_t f = 0; f < r.p.config->w_rows; f += count) {
       V const a = math::product(ops, load_lanes<V>(r.u + f), scale);
       store_lanes(r.phi + f, math::sum(ops, higher(a, V{}), eps));
       if (r.slope != nullptr) store_lanes(r.slope + f, math::masked(ops, ops.positive(a), scale));
@@ -156,7 +156,7 @@ class feature_rows {
   static SLICESORT_INLINE void random_fourier(row const& r) {
     lane_ops const ops{};
     V const scale = lanes::splat(r.p.config->scale);
-    index_t const width = r.p.config->rows_of_w;
+    index_t const width = r.p.config->w_rows;
     for (index_t f = 0; f < width; f += count) {
       auto const turn = math::sincos(ops, load_lanes<V>(r.u + f));
       store_below(r.phi + f, math::product(ops, turn.sine, scale), width - f);
@@ -195,14 +195,14 @@ class feature_rows {
     }
   }
   static SLICESORT_INLINE void slope_gradient(row const& r, A const* dphi, A* dx) {
-    for (index_t f = 0; f < r.p.config->rows_of_w; f += count)
+    for (index_t f = 0; f < r.p.config->w_rows; f += count)
       store_lanes(dx + f,
                   math::product(lane_ops{}, load_lanes<V>(dphi + f), load_lanes<V>(r.slope + f)));
     clear_padding(r, dx);
   }
   static SLICESORT_INLINE void random_fourier_gradient(row const& r, A const* dphi, A* dx) {
     lane_ops const ops{};
-    index_t const width = r.p.config->rows_of_w;
+    index_t const width = r.p.config->w_rows;
     for (index_t f = 0; f < width; f += count) {
       V const cosine_gradient =
           math::product(ops, load_lanes<V>(dphi + width + f), load_lanes<V>(r.phi + f));
@@ -213,6 +213,6 @@ class feature_rows {
   }
   // Clears the padding after the last row of w, because later sums include it.
   static SLICESORT_INLINE void clear_padding(row const& r, A* dx) {
-    for (index_t f = r.p.config->rows_of_w; f < r.p.u.pitch; ++f) dx[f] = A(0);
+    for (index_t f = r.p.config->w_rows; f < r.p.u.pitch; ++f) dx[f] = A(0);
   }
 };

@@ -66,8 +66,8 @@ struct w_memory {
   w_memory() = default;
   w_memory(arena& allocator, linear_attention_shape const& s) {
     linear_widths const width(s);
-    rows = allocator.take<A>(amount(padded_columns(s.feature.rows_of_w)) * width.channels);
-    columns = allocator.take<A>(amount(s.feature.rows_of_w > 0 ? width.channels : 0) * width.w);
+    rows = allocator.take<A>(amount(padded_columns(s.feature.w_rows)) * width.channels);
+    columns = allocator.take<A>(amount(s.feature.w_rows > 0 ? width.channels : 0) * width.w);
   }
 };
 
@@ -90,7 +90,7 @@ class tile_features {
 
   // Loads w of the head, and its transpose.
   void load_w(tensor3<T const> w) const {
-    index_t const r = config_.rows_of_w;
+    index_t const r = config_.w_rows;
     if (r == 0 || config_.channels == 0) return;
     strides3 const s = w.strides();
     T const* const head_w = w_of_head(w, head_.head);
@@ -117,7 +117,7 @@ class tile_features {
   }
   // Computes the row maxima that random_exp's features are relative to.
   void compute_maxima(feature_memory<A> const& memory, int rows) const {
-    kernels_.row_maxima(memory.u, width_.w, config_.rows_of_w, static_cast<int>(padded_rows(rows)),
+    kernels_.row_maxima(memory.u, width_.w, config_.w_rows, static_cast<int>(padded_rows(rows)),
                         memory.row.maximum);
   }
   // Computes the features of the loaded rows. With `slopes`, also stores the operands of backward.
@@ -219,10 +219,10 @@ class tile_features {
     using kind = feature_kind;
     if (config_.kind == kind::random_relu) return;
     if (config_.kind == kind::random_exp) {
-      std::fill(memory.row.factor, memory.row.factor + padded, config_.scale_of_x);
+      std::fill(memory.row.factor, memory.row.factor + padded, config_.x_scale);
     } else {
       squares(memory, padded, memory.row.factor);
-      single_arithmetic<A> ops;
+      scalar_arithmetic<A> ops;
       for (int i = 0; i < padded; ++i) {
         A const norm = row_norm(ops, memory.row.factor[i], width_.channels,
                                 contiguous_row<A>{memory.x + i * width_.channels});
@@ -241,11 +241,11 @@ class tile_features {
   }
 
   void add_w_gradient(feature_memory<A> const& memory, int rows) const {
-    product_params<A> product{{memory.du, 1, width_.w},
-                              {memory.x, width_.channels},
-                              {w_.gradient, width_.channels},
-                              {static_cast<int>(padded_rows(config_.rows_of_w)),
-                               static_cast<int>(width_.channels), rows}};
+    product_params<A> product{
+        {memory.du, 1, width_.w},
+        {memory.x, width_.channels},
+        {w_.gradient, width_.channels},
+        {static_cast<int>(padded_rows(config_.w_rows)), static_cast<int>(width_.channels), rows}};
     product.epilogue.accumulate = product.epilogue.separate_sum = true;
     multiply(product);
   }
@@ -254,7 +254,7 @@ class tile_features {
     multiply({{memory.du, width_.w, 1},
               {w_.rows, width_.channels},
               {memory.dx, width_.channels},
-              {padded, static_cast<int>(width_.channels), config_.rows_of_w}});
+              {padded, static_cast<int>(width_.channels), config_.w_rows}});
     if (config_.kind == kind::random_relu) return;
     A along_row[linear_tile];
     if (config_.kind == kind::random_exp) {

@@ -4,8 +4,8 @@
 
 #include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
-#include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>

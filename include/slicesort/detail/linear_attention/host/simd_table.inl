@@ -7,7 +7,7 @@
 #include <slicesort/detail/linear_attention/feature_math.inl>
 #undef SLICESORT_FEATURE_INLINE
 #undef SLICESORT_FEATURE_CONSTANT
-#include <slicesort/detail/linear_attention/host/lane_numbers.inl>
+#include <slicesort/detail/linear_attention/host/lane_values.inl>
 #include <slicesort/detail/linear_attention/host/feature_rows.inl>
 #include <slicesort/detail/linear_attention/host/tile_rows.inl>
 // clang-format on

@@ -164,7 +164,7 @@ class linear_task {
   }
   // Evaluates the divisors of memory.d: stores the inverses 1 / D(d), and D'(d) / D(d) to `slopes`.
   void divide(int rows, A* slopes) const {
-    single_arithmetic<A> const ops;
+    scalar_arithmetic<A> const ops;
     for (int i = 0; i < rows; ++i) {
       auto const terms = evaluate_divisor(ops, divisor, memory.d[i]);
       memory.inverse[i] = terms.inverse;

@@ -22,25 +22,25 @@ struct linear_widths {
       : channels(padded_columns(s.channels)),
         values(padded_columns(s.values)),
         features(padded_columns(s.feature.count)),
-        w(padded_columns(s.feature.rows_of_w)) {}
+        w(padded_columns(s.feature.w_rows)) {}
 };
 
 // Constants of a feature_config in the accumulator type.
 template <class A>
 struct feature_constants {
   feature_kind kind;
-  index_t channels, rows_of_w, count;
-  A eps, scale, scaled_eps, scale_of_x;
+  index_t channels, w_rows, count;
+  A eps, scale, scaled_eps, x_scale;
 
   explicit feature_constants(feature_config const& config)
       : kind(config.kind),
         channels(config.channels),
-        rows_of_w(config.rows_of_w),
+        w_rows(config.w_rows),
         count(config.count),
         eps(static_cast<A>(config.eps)),
         scale(static_cast<A>(config.scale)),
         scaled_eps(static_cast<A>(config.eps * config.scale)),
-        scale_of_x(static_cast<A>(config.scale_of_x)) {}
+        x_scale(static_cast<A>(config.x_scale)) {}
 };
 
 // Scalars per row of a tile; null if the feature map does not use them.

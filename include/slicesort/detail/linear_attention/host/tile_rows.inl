@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over the rows and columns of a tile, in the orders of params.hpp. Included once per
-// instruction set, after lane_numbers.inl.
+// instruction set, after lane_values.inl.
 
 template <class A>
 class tile_rows {
-  using lane_ops = lane_numbers<A>;
+  using lane_ops = lane_values<A>;
   using math = feature_math<lane_ops>;
-  using lanes = number_lanes<A>;
+  using lanes = value_lanes<A>;
   using V = typename lanes::V;
   using bits = typename lane_ops::bits;
   static constexpr int count = lanes::count, parts = detail::row_parts;
@@ -43,7 +43,7 @@ class tile_rows {
       V const factor = lanes::splat(factors[i]);
       index_t c = 0;
       for (; c + count <= width; c += count)
-        number_lanes<T>::template store<Stream>(
+        value_lanes<T>::template store<Stream>(
             to + c, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
       if (c == width) continue;
       A last_values[std::size_t{count}];
@@ -120,9 +120,9 @@ class tile_rows {
 
   // Cosines and sines of detail::angle_of_row for the rows from `first` on.
   static void angles(index_t first, index_t length, int rows, A* cosine, A* sine) {
-    using wide_lane_ops = lane_numbers<double>;
+    using wide_lane_ops = lane_values<double>;
     using wide_math = feature_math<wide_lane_ops>;
-    constexpr int wide = number_lanes<double>::count;
+    constexpr int wide = value_lanes<double>::count;
     wide_lane_ops const ops{};
     double fraction[std::size_t{wide}], cosines[std::size_t{wide}], sines[std::size_t{wide}];
     for (int i = 0; i < rows; i += wide) {

@@ -22,7 +22,7 @@ class partial_w_gradients {
   partial_w_gradients(arena& memory, linear_attention_shape const& s)
       : shape_(s), pitch_(linear_widths(s).channels) {
     bool const computed = s.with_dw && !s.empty();
-    amount const size = amount(padded_rows(s.feature.rows_of_w)) * pitch_;
+    amount const size = amount(padded_rows(s.feature.w_rows)) * pitch_;
     partial_ = memory.take<A>(computed ? size * s.batch * s.heads : amount(0));
   }
 
@@ -38,8 +38,8 @@ class partial_w_gradients {
   void reduce(host_exec const& exec, tensor3<T> dw, grad_mode mode) const {
     extents3 const e = dw.extents();
     if (e.empty()) return;
-    index_t const heads = shape_.heads, summed_heads = heads_of_w(e) == heads ? 1 : heads;
-    for_each_task(exec, heads_of_w(e) * e.length, [&](unsigned, index_t row) {
+    index_t const heads = shape_.heads, summed_heads = w_heads(e) == heads ? 1 : heads;
+    for_each_task(exec, w_heads(e) * e.length, [&](unsigned, index_t row) {
       index_t const head = row / e.length, f = row % e.length;
       with_store<T>(mode, [&](auto store) {
         for (index_t c = 0; c < e.channels; ++c) {
@@ -54,7 +54,7 @@ class partial_w_gradients {
   }
 
  private:
-  index_t partial_size() const { return padded_rows(shape_.feature.rows_of_w) * pitch_; }
+  index_t partial_size() const { return padded_rows(shape_.feature.w_rows) * pitch_; }
 
   linear_attention_shape shape_;
   index_t pitch_;

@@ -33,27 +33,27 @@ struct merge_attention_kernel {
   int count;
   tensor4<T> y;      // may alias y of part 0
   tensor4<A> state;  // empty if not saved; may alias the state of part 0
-  int threads_of_row, rows_of_block;
+  int threads_per_row, rows_per_block;
 
-  SLICESORT_HD index_t blocks_of_head() const {
-    return divide_up(y.extents().length, static_cast<index_t>(rows_of_block));
+  SLICESORT_HD index_t blocks_per_head() const {
+    return divide_up(y.extents().length, static_cast<index_t>(rows_per_block));
   }
-  index_t blocks() const { return y.extents().batch * y.extents().heads * blocks_of_head(); }
+  index_t blocks() const { return y.extents().batch * y.extents().heads * blocks_per_head(); }
 
   template <class SharedAllocator>
   SLICESORT_HD A* shared(SharedAllocator& memory) const {
-    return memory.template allocate<A>(static_cast<std::size_t>(rows_of_block * count));
+    return memory.template allocate<A>(static_cast<std::size_t>(rows_per_block * count));
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents4 const e = y.extents();
     A* const weights = shared(block);  // [row][part]
-    index_t const pair = block.index() / blocks_of_head();
+    index_t const pair = block.index() / blocks_per_head();
     index_t const sample = pair / e.heads, head = pair % e.heads;
-    index_t const first = block.index() % blocks_of_head() * rows_of_block;
+    index_t const first = block.index() % blocks_per_head() * rows_per_block;
     int const rows =
-        e.length - first < rows_of_block ? static_cast<int>(e.length - first) : rows_of_block;
+        e.length - first < rows_per_block ? static_cast<int>(e.length - first) : rows_per_block;
 
     for (int row = block.rank(); row < rows; row += block.size()) {
       auto const merged = merge_weights(
@@ -68,10 +68,10 @@ struct merge_attention_kernel {
     }
     block.sync();
 
-    int const rows_at_once = block.size() / threads_of_row;
-    for (int row = block.rank() / threads_of_row; row < rows; row += rows_at_once)
-      for (index_t c = block.rank() % threads_of_row * Width; c < e.channels;
-           c += threads_of_row * Width)
+    int const rows_at_once = block.size() / threads_per_row;
+    for (int row = block.rank() / threads_per_row; row < rows; row += rows_at_once)
+      for (index_t c = block.rank() % threads_per_row * Width; c < e.channels;
+           c += threads_per_row * Width)
         merge(block, weights + row * count, sample, head, first + row, c);
   }
 

@@ -4,8 +4,8 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/host/isa.hpp>
-#include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weighted sum of rows: fused multiply-adds in the order of the parts, so every instruction set
-// gives the same bits. Included once per instruction set, after number_lanes.inl.
+// gives the same bits. Included once per instruction set, after value_lanes.inl.
 
 template <class T>
 struct merge_row_kernel {
-  using lanes = number_lanes<T>;
+  using lanes = value_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 

@@ -33,7 +33,7 @@ struct permute_task {
   int tiles;
 
   permute_task(extents3 extents, unsigned threads)
-      : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_of_task(extents, threads) : 1) {}
+      : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_per_task(extents, threads) : 1) {}
   index_t count(extents3 extents) const {
     return extents.empty() ? 0 : tiles_of(extents, tiles * tile_columns);
   }
@@ -78,7 +78,7 @@ void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
     permuted_tile<T> tiles[2];
     int const count = tiles_in_task(extents, task, shape.tiles);
     auto const open = [&](int i) {
-      open_tile(params, columns_of_tile(extents, task * shape.tiles + i, tile_columns),
+      open_tile(params, columns_per_tile(extents, task * shape.tiles + i, tile_columns),
                 scratch.tiles[i], tiles[i]);
     };
     open(0);

@@ -13,7 +13,7 @@
 #include <slicesort/detail/device/register_tile.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/device/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/device/dscore_tile.hpp>
+#include <slicesort/detail/softmax_attention/device/score_grad_tile.hpp>
 #include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
@@ -26,37 +26,38 @@ SLICESORT_DETAIL_BEGIN
 
 template <class Mask, class T>
 struct attention_backward_bias_kernel {
-  using dscores = dscore_tile<Mask, T, narrow_tile>;
-  using A = typename dscores::A;
-  using scores = typename dscores::scores;
-  static constexpr int max_threads = 32 * dscores::max_warps;
-  static constexpr int keys_of_tile = dscores::keys_of_tile;
+  using score_grads = score_grad_tile<Mask, T, narrow_tile>;
+  using A = typename score_grads::A;
+  using scores = typename score_grads::scores;
+  static constexpr int max_threads = 32 * score_grads::max_warps;
+  static constexpr int keys_per_tile = score_grads::keys_per_tile;
 
-  dscores tile;
+  score_grads tile;
   tensor4<T> dbias{};
   grad_mode mode{};
   bias_sums reduction{};
   A* distances{};  // [batch * heads, bands, distances of a band]; null if dbias is per pair
 
   template <class SharedAllocator>
-  SLICESORT_HD typename dscores::memory shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD typename score_grads::memory shared(SharedAllocator& shared_memory) const {
     return tile.shared(shared_memory);
   }
 
   SLICESORT_HD bool relative() const { return reduction.form == bias_gradient::relative; }
   static SLICESORT_HD diagonal_bands bands_of(index_t queries, index_t keys, index_t rows) {
-    return {rows, keys_of_tile, divide_up(queries, rows), divide_up(keys, keys_of_tile)};
+    return {rows, keys_per_tile, divide_up(queries, rows), divide_up(keys, keys_per_tile)};
   }
   SLICESORT_HD diagonal_bands bands() const {
     return bands_of(tile.in.q.extents().length, tile.in.v.extents().length,
-                    tile.queries_of_block());
+                    tile.queries_per_block());
   }
   // Upper bound on the partial sums of a head for a relative bias, for any number of warps.
   static index_t max_partial_sums(index_t queries, index_t keys) {
     index_t max_sums = 0;
-    for (int warps = 1; warps <= dscores::max_warps; warps *= 2)
+    for (int warps = 1; warps <= score_grads::max_warps; warps *= 2)
       max_sums = std::max(
-          max_sums, bands_of(queries, keys, warps * 16 * dscores::tiles_of_warp).partial_sums());
+          max_sums,
+          bands_of(queries, keys, warps * 16 * score_grads::tiles_per_warp).partial_sums());
     return max_sums;
   }
   index_t blocks() const {
@@ -67,12 +68,12 @@ struct attention_backward_bias_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    typename dscores::memory const smem = shared(block);
+    typename score_grads::memory const smem = shared(block);
     tile_sequence const sequence = first_tiles(block.index());
     scores sums;
     sums.clear();
     SLICESORT_NO_UNROLL
-    for (index_t n = 0; n < sequence.count; ++n) add_dscores(block, smem, sequence, n, sums);
+    for (index_t n = 0; n < sequence.count; ++n) add_score_grads(block, smem, sequence, n, sums);
     A* const staging = reinterpret_cast<A*>(smem.terms);
     block.sync();
     tile.stage_tile(block, staging, sums);
@@ -114,18 +115,19 @@ struct attention_backward_bias_kernel {
 
   // Accumulates dS of tile n. Skips rows past the sample's valid queries.
   template <class Block>
-  SLICESORT_HD_INLINE void add_dscores(Block& block, typename dscores::memory const& smem,
-                                       tile_sequence const& sequence, index_t n,
-                                       scores& sums) const {
+  SLICESORT_HD_INLINE void add_score_grads(Block& block, typename score_grads::memory const& smem,
+                                           tile_sequence const& sequence, index_t n,
+                                           scores& sums) const {
     block.sync();
     tile.stage(block, smem, sequence.pair + n * sequence.pair_step,
                sequence.query + n * sequence.query_step, 0);
-    typename dscores::walk_state walk = tile.only_tile(block, sequence.key + n * sequence.key_step);
+    typename score_grads::walk_state walk =
+        tile.only_tile(block, sequence.key + n * sequence.key_step);
     if (!tile.is_visible(smem, walk.key)) return;
     scores s, dw;
     s.clear(), dw.clear();
     tile.multiply(block, smem, walk, s, dw, smem.tiles);
-    tile.weights_to_dscores(block, smem, walk, s, dw);
+    tile.weights_to_score_grads(block, smem, walk, s, dw);
     tile_lane const lane(block.rank());
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
@@ -138,9 +140,9 @@ struct attention_backward_bias_kernel {
                                       tile_sequence const& sequence) const {
     diagonal_bands const tiles = bands();
     index_t const group = block.index() / (tiles.row_tiles * tiles.column_tiles);
-    dscores::store_staged(block, staging,
-                          {dbias, {group / reduction.heads, group % reduction.heads}, 0, mode},
-                          sequence.query, sequence.key);
+    score_grads::store_staged(block, staging,
+                              {dbias, {group / reduction.heads, group % reduction.heads}, 0, mode},
+                              sequence.query, sequence.key);
   }
   // Element n is the sum over the pairs with column - row = n - (rows - 1).
   template <class Block>
@@ -152,9 +154,9 @@ struct attention_backward_bias_kernel {
       int const rows_above = rows - 1 - n;  // rows above the diagonal's first element
       A sum(0);
       SLICESORT_NO_UNROLL
-      for (int row = rows_above < 0 ? 0 : rows_above; row < rows && row - rows_above < keys_of_tile;
-           ++row)
-        sum += staging[row * keys_of_tile + row - rows_above];
+      for (int row = rows_above < 0 ? 0 : rows_above;
+           row < rows && row - rows_above < keys_per_tile; ++row)
+        sum += staging[row * keys_per_tile + row - rows_above];
       distances[block.index() * count + n] = sum;
     }
   }

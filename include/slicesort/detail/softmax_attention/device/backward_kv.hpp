@@ -30,9 +30,9 @@ struct attention_backward_kv_kernel {
   static constexpr int max_threads = 256;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
-  static constexpr int queries_of_tile = sizeof(T) == 2 ? 64 : sizeof(T) == 4 ? 32 : 16;
-  static constexpr int columns = queries_of_tile / 8, pieces = Width / elements_of_piece<T>;
-  static constexpr int pieces_of_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
+  static constexpr int queries_per_tile = sizeof(T) == 2 ? 64 : sizeof(T) == 4 ? 32 : 16;
+  static constexpr int columns = queries_per_tile / 8, pieces = Width / elements_per_piece<T>;
+  static constexpr int pieces_per_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
 
   using scores = register_tile<A, 1, columns>;       // [keys of the warp, queries]
   using gradients = register_tile<A, 1, Width / 8>;  // [keys of the warp, channels]
@@ -53,18 +53,18 @@ struct attention_backward_kv_kernel {
 
   struct memory {
     piece* rows;   // [k, v][keys of the block, Width]
-    piece* tiles;  // [buffers][q, dy][queries_of_tile, Width]
+    piece* tiles;  // [buffers][q, dy][queries_per_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // k, v, q, dy, bias
-    query_stats<A>* stats;  // [buffers, queries_of_tile]
-    key_range* ranges;      // [buffers, queries_of_tile]
-    T* terms;               // [keys of the block, queries_of_tile]: bias or -infinity
+    query_stats<A>* stats;  // [buffers, queries_per_tile]
+    key_range* ranges;      // [buffers, queries_per_tile]
+    T* terms;               // [keys of the block, queries_per_tile]: bias or -infinity
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    auto const rows = static_cast<std::size_t>(2 * keys_of_block());
-    auto const tiles = static_cast<std::size_t>(buffers * queries_of_tile);
-    auto const pairs = static_cast<std::size_t>(keys_of_block() * queries_of_tile);
+    auto const rows = static_cast<std::size_t>(2 * keys_per_block());
+    auto const tiles = static_cast<std::size_t>(buffers * queries_per_tile);
+    auto const pairs = static_cast<std::size_t>(keys_per_block() * queries_per_tile);
     constexpr auto row = static_cast<std::size_t>(pieces);
     memory smem{};
     smem.rows = shared_memory.template allocate<piece>(rows * row);
@@ -77,7 +77,7 @@ struct attention_backward_kv_kernel {
     return smem;
   }
 
-  SLICESORT_HD int keys_of_block() const { return warps * 16; }
+  SLICESORT_HD int keys_per_block() const { return warps * 16; }
   // Dropout needs registers that wide tiles do not have, so calls with dropout use narrow tiles.
   static constexpr bool can_drop = Width == narrow_tile;
   SLICESORT_HD bool dropping() const { return can_drop && drop.drops(); }
@@ -86,14 +86,14 @@ struct attention_backward_kv_kernel {
     index_t const c = in.q.extents().channels, v = in.v.extents().channels;
     return chunks_of<Width>(c > v ? c : v);
   }
-  SLICESORT_HD index_t tiles() const { return divide_up(in.v.extents().length, keys_of_block()); }
+  SLICESORT_HD index_t tiles() const { return divide_up(in.v.extents().length, keys_per_block()); }
   index_t blocks() const { return attention_shape(in).pairs() * tiles() * chunks(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
     // Passed as arguments, because recomputing them in each step costs registers.
-    int const rows = keys_of_block(), warp_row = block.rank() / 32 * 16, depths = chunks();
+    int const rows = keys_per_block(), warp_row = block.rank() / 32 * 16, depths = chunks();
     begin(block, smem, rows, depths);
     attention_task const& task = *smem.task;
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
@@ -102,20 +102,21 @@ struct attention_backward_kv_kernel {
     walk_state walk = first_tile(smem, rows, warp_row, depths);
     SLICESORT_NO_UNROLL
     while (walk.tile < 0 ? walk.next < walk.count : walk.tile < walk.count) {
-      piece const* const q = smem.tiles + walk.buffer * (2 * queries_of_tile * pieces);
-      piece const* const dy_rows = q + queries_of_tile * pieces;
+      piece const* const q = smem.tiles + walk.buffer * (2 * queries_per_tile * pieces);
+      piece const* const dy_rows = q + queries_per_tile * pieces;
       scores s, dw;
       s.clear(), dw.clear();
       multiply(block, smem, walk, s, dw, q, dy_rows);
       if (walk.tile >= 0) {
-        weights_and_dscores(block, smem, walk, s, dw);
+        weights_and_score_grads(block, smem, walk, s, dw);
         auto const weights = block.template mma_operand<T>(s);
-        auto const dscores = block.template mma_operand<T>(dw);
+        auto const score_grads = block.template mma_operand<T>(dw);
         if (dv.data() != nullptr)
           block.template mma_ab<Width>(sums_v, weights, dy_rows,
                                        valid_channels(values - task.channel));
         if (dk.data() != nullptr)
-          block.template mma_ab<Width>(sums_k, dscores, q, valid_channels(channels - task.channel));
+          block.template mma_ab<Width>(sums_k, score_grads, q,
+                                       valid_channels(channels - task.channel));
         if (walk.double_buffered) walk.buffer = 1 - walk.buffer;
       }
       advance(smem, walk);
@@ -162,7 +163,7 @@ struct attention_backward_kv_kernel {
     walk.rows = rows;
     walk.warp_row = warp_row;
     walk.depths = depths;
-    walk.count = static_cast<int>(divide_up(in.q.extents().length, queries_of_tile));
+    walk.count = static_cast<int>(divide_up(in.q.extents().length, queries_per_tile));
     walk.double_buffered = walk.depths == 1 && buffers > 1;
     walk.tile = walk.next = -1;
     if (smem.task->first < end_of_keys(smem, walk))
@@ -199,8 +200,8 @@ struct attention_backward_kv_kernel {
       if constexpr (is_sparse<Mask>) {
         auto const& head_mask = mask_of(mask, smem.task->head);
         pair_range const pairs =
-            pairs_of_tile(index_t{walk.next} * queries_of_tile, queries_of_tile, smem.task->queries,
-                          first, walk.rows, smem.task->keys);
+            pairs_of_tile(index_t{walk.next} * queries_per_tile, queries_per_tile,
+                          smem.task->queries, first, walk.rows, smem.task->keys);
         if (!meets_pairs(head_mask, pairs)) continue;
         walk.next_masked = in.bias.data() != nullptr || !covers_pairs(head_mask, pairs);
       }
@@ -213,27 +214,27 @@ struct attention_backward_kv_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void load_async(Block& block, memory const& smem, walk_state const& walk,
                                       int tile, int buffer, int depth) const {
-    index_t const query = index_t{tile} * queries_of_tile;
+    index_t const query = index_t{tile} * queries_per_tile;
     if (walk.depths > 1 || !walk.rows_loaded)
       load_tiles_async<Width>(block, smem.rows, smem.sources, 2, smem.task->first, walk.rows,
                               depth * Width);
-    load_tiles_async<Width>(block, smem.tiles + buffer * (2 * queries_of_tile * pieces),
-                            smem.sources + 2, 2, query, queries_of_tile, depth * Width);
+    load_tiles_async<Width>(block, smem.tiles + buffer * (2 * queries_per_tile * pieces),
+                            smem.sources + 2, 2, query, queries_per_tile, depth * Width);
     load_stats_async(block, smem, tile, buffer, tile == walk.next ? walk.next_masked : walk.masked);
   }
   template <class Block>
   SLICESORT_HD_INLINE void load_stats_async(Block& block, memory const& smem, int tile, int buffer,
                                             bool masked) const {
     attention_task const& task = *smem.task;
-    index_t const query = index_t{tile} * queries_of_tile, queries = in.q.extents().length;
-    auto* const to = reinterpret_cast<unsigned char*>(smem.stats + buffer * queries_of_tile);
+    index_t const query = index_t{tile} * queries_per_tile, queries = in.q.extents().length;
+    auto* const to = reinterpret_cast<unsigned char*>(smem.stats + buffer * queries_per_tile);
     auto const* const from = reinterpret_cast<unsigned char const*>(
         stats + (task.head.sample * in.q.extents().heads + task.head.head) * queries + query);
-    for (int i = block.rank(); i < queries_of_tile * pieces_of_stats; i += block.size())
-      block.copy_async(to + 16 * i, from + 16 * i, query + i / pieces_of_stats < queries ? 16 : 0);
+    for (int i = block.rank(); i < queries_per_tile * pieces_per_stats; i += block.size())
+      block.copy_async(to + 16 * i, from + 16 * i, query + i / pieces_per_stats < queries ? 16 : 0);
     if (masked)
-      for (int i = block.rank(); i < queries_of_tile; i += block.size())
-        smem.ranges[buffer * queries_of_tile + i] =
+      for (int i = block.rank(); i < queries_per_tile; i += block.size())
+        smem.ranges[buffer * queries_per_tile + i] =
             query + i < task.queries ? range_of_keys(mask_of(mask, task.head), query + i, task.keys)
                                      : key_range{0, 0};
   }
@@ -265,24 +266,24 @@ struct attention_backward_kv_kernel {
 
   // Turns S into P and dP into dS = P * (dP - D), then applies dropout to P.
   template <class Block>
-  SLICESORT_HD_INLINE void weights_and_dscores(Block& block, memory const& smem,
-                                               walk_state const& walk, scores& s,
-                                               scores& dw) const {
-    int const first = walk.buffer * queries_of_tile;
+  SLICESORT_HD_INLINE void weights_and_score_grads(Block& block, memory const& smem,
+                                                   walk_state const& walk, scores& s,
+                                                   scores& dw) const {
+    int const first = walk.buffer * queries_per_tile;
     A score_scale = scale;
     if (walk.masked) {
-      stage_bias<true, queries_of_tile>(
+      stage_bias<true, queries_per_tile>(
           block, smem.terms, walk.rows, mask_of(mask, smem.task->head), smem.ranges + first,
-          index_t{walk.tile} * queries_of_tile, smem.task->first, smem.sources[4]);
+          index_t{walk.tile} * queries_per_tile, smem.task->first, smem.sources[4]);
       block.sync();
-      mask_scores(block, s, scale, smem.terms + walk.warp_row * queries_of_tile);
+      mask_scores(block, s, scale, smem.terms + walk.warp_row * queries_per_tile);
       score_scale = A(1);
     }
     keep_mask<true, 1, columns> keep;
     if (dropping()) {
       scale_tile(dw, static_cast<A>(drop.scale));
       keep.compute(block, drop,
-                   {smem.task->head, in.v.extents().length, index_t{walk.tile} * queries_of_tile,
+                   {smem.task->head, in.v.extents().length, index_t{walk.tile} * queries_per_tile,
                     smem.task->first + walk.warp_row});
       drop_weights(dw, keep);
     }
@@ -293,8 +294,8 @@ struct attention_backward_kv_kernel {
       SLICESORT_UNROLL
       for (int row = 0; row < scores::lane_rows; ++row) {
         A &score = s.at(row, column), &dweight = dw.at(row, column);
-        weight_and_dscore<T> const result(block, score, score_scale, query, dweight);
-        score = result.weight, dweight = result.dscore;
+        weight_and_score_grad<T> const result(block, score, score_scale, query, dweight);
+        score = result.weight, dweight = result.score_grad;
       }
     }
     if (dropping()) drop_weights(s, keep);

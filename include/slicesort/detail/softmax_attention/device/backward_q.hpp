@@ -8,8 +8,8 @@
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
-#include <slicesort/detail/softmax_attention/device/dscore_tile.hpp>
 #include <slicesort/detail/softmax_attention/device/mask.hpp>
+#include <slicesort/detail/softmax_attention/device/score_grad_tile.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
 #include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/dtype.hpp>
@@ -21,19 +21,19 @@ SLICESORT_DETAIL_BEGIN
 
 template <class Mask, class T, int Width>
 struct attention_backward_q_kernel {
-  using dscores = dscore_tile<Mask, T, Width>;
-  using A = typename dscores::A;
-  using piece = typename dscores::piece;
-  using scores = typename dscores::scores;
-  using memory = typename dscores::memory;
-  using walk_state = typename dscores::walk_state;
-  static constexpr int max_threads = 32 * dscores::max_warps;
-  static constexpr int tiles_of_warp = dscores::tiles_of_warp;
-  static constexpr int keys_of_tile = dscores::keys_of_tile, pieces = dscores::pieces;
+  using score_grads = score_grad_tile<Mask, T, Width>;
+  using A = typename score_grads::A;
+  using piece = typename score_grads::piece;
+  using scores = typename score_grads::scores;
+  using memory = typename score_grads::memory;
+  using walk_state = typename score_grads::walk_state;
+  static constexpr int max_threads = 32 * score_grads::max_warps;
+  static constexpr int tiles_per_warp = score_grads::tiles_per_warp;
+  static constexpr int keys_per_tile = score_grads::keys_per_tile, pieces = score_grads::pieces;
 
-  using gradients = register_tile<A, tiles_of_warp, Width / 8>;  // [queries of the warp, channels]
+  using gradients = register_tile<A, tiles_per_warp, Width / 8>;  // [queries of the warp, channels]
 
-  dscores tile;
+  score_grads tile;
   tensor4<T> dq{};     // [batch, heads, queries, channels]
   tensor4<T> dbias{};  // [batch, heads, queries, keys]
   grad_mode mode{};
@@ -52,7 +52,7 @@ struct attention_backward_q_kernel {
     // Starts the blocks of the last queries first, because they have the most keys under a causal
     // mask.
     tile.stage(block, smem, tile_index / tile.tiles(),
-               (tile.tiles() - 1 - tile_index % tile.tiles()) * tile.queries_of_block(),
+               (tile.tiles() - 1 - tile_index % tile.tiles()) * tile.queries_per_block(),
                block.index() % chunks() * Width);
     attention_task const& task = *smem.task;
     gradients sums;
@@ -61,12 +61,12 @@ struct attention_backward_q_kernel {
     SLICESORT_NO_UNROLL
     for (; has_tile(walk); advance(block, smem, walk)) {
       bool const idle = walk.idle();
-      piece const* const k = smem.tiles + walk.buffer * (2 * keys_of_tile * pieces);
+      piece const* const k = smem.tiles + walk.buffer * (2 * keys_per_tile * pieces);
       scores s, dw;
       s.clear(), dw.clear();
       tile.multiply(block, smem, walk, s, dw, k);
       if (idle) continue;
-      tile.weights_to_dscores(block, smem, walk, s, dw);
+      tile.weights_to_score_grads(block, smem, walk, s, dw);
       if (walk.writes_dbias) {
         A* const staging = reinterpret_cast<A*>(smem.terms);
         // Each thread overwrites only the terms that it has read, unless A is wider than T.
@@ -89,19 +89,19 @@ struct attention_backward_q_kernel {
   SLICESORT_HD_INLINE walk_state first_tile(Block& block, memory const& smem) const {
     index_t const channels = tile.in.q.extents().channels, values = tile.in.v.extents().channels;
     walk_state walk{};
-    walk.warp_row = block.rank() / 32 * (16 * tiles_of_warp);
+    walk.warp_row = block.rank() / 32 * (16 * tiles_per_warp);
     walk.chunk = static_cast<int>(smem.task->channel / Width);
     walk.depths = chunks_of<Width>(channels > values ? channels : values);
     walk.writes_dbias = dbias.data() != nullptr && smem.task->channel == 0;
     walk.double_buffered = walk.depths == 1 && tile.buffers > 1;
     // dbias is written for every key, even masked ones.
-    walk.key = walk.writes_dbias ? 0 : smem.bounds->first / keys_of_tile * keys_of_tile;
+    walk.key = walk.writes_dbias ? 0 : smem.bounds->first / keys_per_tile * keys_per_tile;
     walk.end = walk.writes_dbias ? tile.in.v.extents().length : smem.bounds->last;
     if constexpr (is_sparse<Mask>) {
       find_next(block, smem, walk, walk.key);
       if (!walk.double_buffered) advance(block, smem, walk);
     } else {
-      if (walk.double_buffered) walk.key -= keys_of_tile;
+      if (walk.double_buffered) walk.key -= keys_per_tile;
     }
     return walk;
   }
@@ -110,15 +110,15 @@ struct attention_backward_q_kernel {
     if constexpr (is_sparse<Mask>)
       return (walk.idle() ? walk.next : walk.key) < walk.end;
     else
-      return walk.key + (walk.idle() ? keys_of_tile : 0) < walk.end;
+      return walk.key + (walk.idle() ? keys_per_tile : 0) < walk.end;
   }
   template <class Block>
   SLICESORT_HD_INLINE void advance(Block& block, memory const& smem, walk_state& walk) const {
     if constexpr (is_sparse<Mask>) {
       walk.key = walk.next;
-      if (walk.key < walk.end) find_next(block, smem, walk, walk.key + keys_of_tile);
+      if (walk.key < walk.end) find_next(block, smem, walk, walk.key + keys_per_tile);
     } else {
-      (void)block, (void)smem, walk.key += keys_of_tile;
+      (void)block, (void)smem, walk.key += keys_per_tile;
     }
   }
   // Advances `next` to the first tile from `key` on that is visible to any of the queries. Clears
@@ -128,9 +128,9 @@ struct attention_backward_q_kernel {
                                      index_t key) const {
     auto const& head_mask = mask_of(tile.mask, smem.task->head);
     SLICESORT_NO_UNROLL
-    for (; key < walk.end; key += keys_of_tile) {
-      if (tile_meets(head_mask, *smem.task, *smem.bounds, tile.queries_of_block(), key,
-                     keys_of_tile))
+    for (; key < walk.end; key += keys_per_tile) {
+      if (tile_meets(head_mask, *smem.task, *smem.bounds, tile.queries_per_block(), key,
+                     keys_per_tile))
         break;
       if (walk.writes_dbias && mode == grad_mode::overwrite) clear_dbias(block, smem, key);
     }
@@ -140,8 +140,8 @@ struct attention_backward_q_kernel {
   SLICESORT_HD_INLINE void clear_dbias(Block& block, memory const& smem, index_t key) const {
     head_results<T> const results(dbias, smem.task->head, smem.task->queries, mode);
     SLICESORT_NO_UNROLL
-    for (int i = block.rank(); i < tile.queries_of_block() * keys_of_tile; i += block.size()) {
-      index_t const query = smem.task->first + i / keys_of_tile, column = key + i % keys_of_tile;
+    for (int i = block.rank(); i < tile.queries_per_block() * keys_per_tile; i += block.size()) {
+      index_t const query = smem.task->first + i / keys_per_tile, column = key + i % keys_per_tile;
       if (query < results.total && column < results.channels)
         results.data[query * results.stride + column * results.channel_stride] =
             static_cast<T>(0.0f);
@@ -156,9 +156,9 @@ struct attention_backward_q_kernel {
     head_results<T> const results(dq, task.head, task.queries, mode);
     scale_tile(sums, tile.scale);
     SLICESORT_UNROLL
-    for (int i = 0; i < tiles_of_warp; ++i)
+    for (int i = 0; i < tiles_per_warp; ++i)
       store_tile<Width>(block, reinterpret_cast<A*>(smem.rows), sums, i, results,
-                        task.first + 16 * i, tiles_of_warp, task.channel);
+                        task.first + 16 * i, tiles_per_warp, task.channel);
   }
 };
 

@@ -24,8 +24,8 @@ struct tile_origin {
 template <bool Transposed, int Rows, int Columns>
 class keep_mask {
   using tile = register_tile<float, Rows, Columns>;
-  static constexpr int bits_of_word = tile::count < 32 ? tile::count : 32,
-                       words = tile::count / bits_of_word;
+  static constexpr int bits_per_word = tile::count < 32 ? tile::count : 32,
+                       words = tile::count / bits_per_word;
 
  public:
   template <class Block>
@@ -43,7 +43,7 @@ class keep_mask {
       std::uint32_t bits = 0;
       // Computes one hash at a time, because the sums occupy the registers.
       SLICESORT_NO_UNROLL
-      for (int n = 0; n < bits_of_word; ++n) {
+      for (int n = 0; n < bits_per_word; ++n) {
         auto const row = static_cast<std::uint64_t>(tile::row(32 * word + n, lane)),
                    column = static_cast<std::uint64_t>(tile::column(32 * word + n, lane));
         bits |= std::uint32_t{drop.keeps(first + (Transposed ? column : row) * query_step +

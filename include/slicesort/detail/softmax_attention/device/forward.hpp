@@ -32,13 +32,13 @@ struct attention_forward_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
-  static constexpr int tiles_of_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
-  static constexpr int keys_of_tile = sizeof(A) == 8 ? 32 : 64;
-  static constexpr int columns = keys_of_tile / 8, pieces = Width / elements_of_piece<T>;
+  static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
+  static constexpr int keys_per_tile = sizeof(A) == 8 ? 32 : 64;
+  static constexpr int columns = keys_per_tile / 8, pieces = Width / elements_per_piece<T>;
 
-  using scores = register_tile<A, tiles_of_warp, columns>;     // [queries of the warp, keys]
-  using outputs = register_tile<A, tiles_of_warp, Width / 8>;  // [queries of the warp, channels]
-  using row_stats = row_numbers<A, tiles_of_warp>;             // [queries of the lane]
+  using scores = register_tile<A, tiles_per_warp, columns>;     // [queries of the warp, keys]
+  using outputs = register_tile<A, tiles_per_warp, Width / 8>;  // [queries of the warp, channels]
+  using row_stats = row_numbers<A, tiles_per_warp>;             // [queries of the lane]
 
   Mask mask;
   A scale{};
@@ -51,8 +51,8 @@ struct attention_forward_kernel {
 
   struct memory {
     piece* q;  // [queries of the block, Width]
-    piece* k;  // [keys_of_tile, Width]; later bias or -infinity, in T
-    piece* v;  // [keys_of_tile, Width]
+    piece* k;  // [keys_per_tile, Width]; later bias or -infinity, in T
+    piece* v;  // [keys_per_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // q, k, v, bias
     key_range* ranges;      // [queries of the block]
@@ -60,9 +60,9 @@ struct attention_forward_kernel {
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    auto const rows = static_cast<std::size_t>(queries_of_block());
-    constexpr auto tile = static_cast<std::size_t>(keys_of_tile * pieces);
-    auto const terms = rows * static_cast<std::size_t>(keys_of_tile / elements_of_piece<T>);
+    auto const rows = static_cast<std::size_t>(queries_per_block());
+    constexpr auto tile = static_cast<std::size_t>(keys_per_tile * pieces);
+    auto const terms = rows * static_cast<std::size_t>(keys_per_tile / elements_per_piece<T>);
     memory smem{};
     smem.q = shared_memory.template allocate<piece>(rows * static_cast<std::size_t>(pieces));
     smem.k = shared_memory.template allocate<piece>(tile < terms ? terms : tile);
@@ -74,10 +74,10 @@ struct attention_forward_kernel {
     return smem;
   }
 
-  SLICESORT_HD int queries_of_block() const { return warps * 16 * tiles_of_warp; }
+  SLICESORT_HD int queries_per_block() const { return warps * 16 * tiles_per_warp; }
   SLICESORT_HD int chunks() const { return chunks_of<Width>(in.v.extents().channels); }
   SLICESORT_HD index_t tiles() const {
-    return divide_up(in.q.extents().length, queries_of_block());
+    return divide_up(in.q.extents().length, queries_per_block());
   }
   index_t blocks() const { return attention_shape(in).pairs() * tiles() * chunks(); }
 
@@ -97,7 +97,7 @@ struct attention_forward_kernel {
     A const factor = factor_of<T>(direct ? scale : A(1));
 
     index_t const end = smem.bounds->last;
-    index_t key = smem.bounds->first / keys_of_tile * keys_of_tile;
+    index_t key = smem.bounds->first / keys_per_tile * keys_per_tile;
     if constexpr (is_sparse<Mask>) key = next_visible_tile(smem, key, end);
     load_qk_async(block, smem, true, key, end, 0);
     SLICESORT_NO_UNROLL
@@ -113,7 +113,7 @@ struct attention_forward_kernel {
 
       block.await_copies();
       block.sync();
-      next = key + keys_of_tile;
+      next = key + keys_per_tile;
       if constexpr (is_sparse<Mask>) next = next_visible_tile(smem, next, end);
       load_qk_async(block, smem, depths > 1 && next < end, next, end, 0);
       block.template mma_ab<Width>(out, weights, smem.v, valid_channels(values - task.channel));
@@ -129,7 +129,7 @@ struct attention_forward_kernel {
     index_t const tile_index = block.index() / chunks(), pair = tile_index / tiles();
     // Starts the blocks of the last queries first, because they have the most keys under a causal
     // mask.
-    index_t const first = (tiles() - 1 - tile_index % tiles()) * queries_of_block();
+    index_t const first = (tiles() - 1 - tile_index % tiles()) * queries_per_block();
     head_index const head{pair / heads, pair % heads};
     index_t const queries = valid_rows(lengths.queries, head.sample, in.q.extents().length);
     index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
@@ -140,23 +140,24 @@ struct attention_forward_kernel {
       smem.sources[2] = {in.v, head, keys};
       smem.sources[3] = {in.bias, head, queries};
     }
-    stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_of_block(),
+    stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_per_block(),
                  queries, keys);
   }
   SLICESORT_HD_INLINE bool is_covered(memory const& smem, index_t key) const {
     if constexpr (is_sparse<Mask>)
-      return tile_is_covered(mask, *smem.task, *smem.bounds, queries_of_block(), key, keys_of_tile);
+      return tile_is_covered(mask, *smem.task, *smem.bounds, queries_per_block(), key,
+                             keys_per_tile);
     else
-      return smem.bounds->covers(key, key + keys_of_tile);
+      return smem.bounds->covers(key, key + keys_per_tile);
   }
   // First tile from `key` on with a key that any of the queries sees.
   SLICESORT_HD_INLINE index_t next_visible_tile(memory const& smem, index_t key,
                                                 index_t end) const {
     auto const& head_mask = mask_of(mask, smem.task->head);
     SLICESORT_NO_UNROLL
-    while (key < end &&
-           !tile_meets(head_mask, *smem.task, *smem.bounds, queries_of_block(), key, keys_of_tile))
-      key += keys_of_tile;
+    while (key < end && !tile_meets(head_mask, *smem.task, *smem.bounds, queries_per_block(), key,
+                                    keys_per_tile))
+      key += keys_per_tile;
     return key;
   }
   static SLICESORT_HD int valid_channels(index_t remaining) {
@@ -164,7 +165,7 @@ struct attention_forward_kernel {
   }
   template <class Block>
   static SLICESORT_HD_INLINE int first_query_of_warp(Block& block) {
-    return block.rank() / 32 * (16 * tiles_of_warp);
+    return block.rank() / 32 * (16 * tiles_per_warp);
   }
 
   // Starts to copy channel chunk `depth` of the keys from `key` on, and of the queries.
@@ -172,10 +173,10 @@ struct attention_forward_kernel {
   SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& smem, bool queries_too,
                                          index_t key, index_t end, int depth) const {
     if (queries_too)
-      load_tile_async<Width>(block, smem.q, smem.sources[0], smem.task->first, queries_of_block(),
+      load_tile_async<Width>(block, smem.q, smem.sources[0], smem.task->first, queries_per_block(),
                              depth * Width);
     if (key < end)
-      load_tile_async<Width>(block, smem.k, smem.sources[1], key, keys_of_tile, depth * Width);
+      load_tile_async<Width>(block, smem.k, smem.sources[1], key, keys_per_tile, depth * Width);
   }
 
   // S += Q K^T, chunk by chunk. The first chunk is already being copied. Starts to copy the values.
@@ -191,7 +192,7 @@ struct attention_forward_kernel {
       block.await_copies();
       block.sync();
       if (depth == 0)
-        load_tile_async<Width>(block, smem.v, smem.sources[2], key, keys_of_tile,
+        load_tile_async<Width>(block, smem.v, smem.sources[2], key, keys_per_tile,
                                smem.task->channel);
       block.template mma_abt<Width>(s, smem.q + first_query_of_warp(block) * pieces, smem.k,
                                     valid_channels(in.q.extents().channels - depth * Width));
@@ -202,13 +203,13 @@ struct attention_forward_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void add_bias(Block& block, memory const& smem, scores& s, index_t key,
                                     A score_scale) const {
-    T* const terms = smem.k->value;  // [queries of the block, keys_of_tile]
+    T* const terms = smem.k->value;  // [queries of the block, keys_per_tile]
     block.sync();
-    stage_bias<false, keys_of_tile>(block, terms, queries_of_block(),
-                                    mask_of(mask, smem.task->head), smem.ranges, smem.task->first,
-                                    key, smem.sources[3]);
+    stage_bias<false, keys_per_tile>(block, terms, queries_per_block(),
+                                     mask_of(mask, smem.task->head), smem.ranges, smem.task->first,
+                                     key, smem.sources[3]);
     block.sync();
-    mask_scores(block, s, score_scale, terms + first_query_of_warp(block) * keys_of_tile);
+    mask_scores(block, s, score_scale, terms + first_query_of_warp(block) * keys_per_tile);
   }
 
   // Turns S into P = exp(S - m) with the running maximum m, and rescales the outputs and the sum.
@@ -233,7 +234,7 @@ struct attention_forward_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void apply_dropout(Block& block, scores& weights, attention_task const& task,
                                          index_t key) const {
-    keep_mask<false, tiles_of_warp, columns> keep;
+    keep_mask<false, tiles_per_warp, columns> keep;
     keep.compute(block, drop,
                  {task.head, in.v.extents().length, task.first + first_query_of_warp(block), key});
     drop_weights(weights, keep);
@@ -264,8 +265,8 @@ struct attention_forward_kernel {
     head_results<T> const results(y, task.head, task.queries, grad_mode::overwrite);
     A* const staging = reinterpret_cast<A*>(smem.q);
     SLICESORT_UNROLL
-    for (int i = 0; i < tiles_of_warp; ++i)
-      store_tile<Width>(block, staging, out, i, results, task.first + 16 * i, tiles_of_warp,
+    for (int i = 0; i < tiles_per_warp; ++i)
+      store_tile<Width>(block, staging, out, i, results, task.first + 16 * i, tiles_per_warp,
                         task.channel);
   }
 };

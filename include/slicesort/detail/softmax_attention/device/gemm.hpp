@@ -51,9 +51,9 @@ struct multiply_heads_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
-  static constexpr int rows_of_block = 64, columns_of_block = 64;
+  static constexpr int rows_per_block = 64, columns_per_block = 64;
   static constexpr int width = sizeof(T) == 8 ? 32 : 64;  // extent of a step along k
-  static constexpr int pieces = width / elements_of_piece<T>;
+  static constexpr int pieces = width / elements_per_piece<T>;
 
   A alpha;
   head_matrices<T const> a, b;
@@ -66,30 +66,30 @@ struct multiply_heads_kernel {
 
   template <class SharedAllocator>
   SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
-    constexpr int pieces_of_block = (rows_of_block + columns_of_block) * pieces;
-    return shared_memory.template allocate<piece>(static_cast<std::size_t>(pieces_of_block));
+    constexpr int pieces_per_block = (rows_per_block + columns_per_block) * pieces;
+    return shared_memory.template allocate<piece>(static_cast<std::size_t>(pieces_per_block));
   }
-  SLICESORT_HD index_t row_tiles() const { return divide_up(rows.size, rows_of_block); }
-  SLICESORT_HD index_t column_tiles() const { return divide_up(columns.size, columns_of_block); }
+  SLICESORT_HD index_t row_tiles() const { return divide_up(rows.size, rows_per_block); }
+  SLICESORT_HD index_t column_tiles() const { return divide_up(columns.size, columns_per_block); }
   index_t blocks() const { return heads * row_tiles() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     piece* const a_tile = shared(block);
-    piece* const b_tile = a_tile + rows_of_block * pieces;
-    index_t const column = block.index() % column_tiles() * columns_of_block;
+    piece* const b_tile = a_tile + rows_per_block * pieces;
+    index_t const column = block.index() % column_tiles() * columns_per_block;
     index_t const tile_index = block.index() / column_tiles();
-    index_t const row = tile_index % row_tiles() * rows_of_block, head = tile_index / row_tiles();
+    index_t const row = tile_index % row_tiles() * rows_per_block, head = tile_index / row_tiles();
     index_t const valid = valid_of(depth);
     head_rows<T> const a_rows = rows_of_matrix(a, head, valid_of(rows), valid),
                        b_rows = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
-    register_tile<A, 1, columns_of_block / 8> sums;
+    register_tile<A, 1, columns_per_block / 8> sums;
     sums.clear();
     SLICESORT_NO_UNROLL
     for (index_t k = 0; k < valid; k += width) {
       block.sync();
-      load_tile_async<width>(block, a_tile, a_rows, row, rows_of_block, k);
-      load_tile_async<width>(block, b_tile, b_rows, column, columns_of_block, k);
+      load_tile_async<width>(block, a_tile, a_rows, row, rows_per_block, k);
+      load_tile_async<width>(block, b_tile, b_rows, column, columns_per_block, k);
       block.await_copies();
       block.sync();
       block.template mma_abt<width>(sums, a_tile + block.rank() / 32 * (16 * pieces), b_tile,
@@ -99,9 +99,9 @@ struct multiply_heads_kernel {
     for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
     tensor4<Out> const output(c.data, {1, heads, rows.size, columns.size},
                               {0, c.head_stride, c.row_stride, c.column_stride});
-    store_tile<columns_of_block>(block, reinterpret_cast<A*>(a_tile), sums, 0,
-                                 head_results<Out>(output, {0, head}, valid_of(rows), mode), row, 1,
-                                 column);
+    store_tile<columns_per_block>(block, reinterpret_cast<A*>(a_tile), sums, 0,
+                                  head_results<Out>(output, {0, head}, valid_of(rows), mode), row,
+                                  1, column);
   }
 
  private:

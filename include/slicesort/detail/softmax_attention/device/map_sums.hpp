@@ -17,12 +17,12 @@ SLICESORT_DETAIL_BEGIN
 // in memory until the last heads of their group.
 template <class T>
 struct shared_map_sums_kernel {
-  static constexpr int max_threads = 32 * map_rows::rows_of_block;
+  static constexpr int max_threads = 32 * map_rows::rows_per_block;
   using A = accumulator_t<T>;
-  using dscore_row = typename dscore_map<T>::row_view;
+  using score_grad_row = typename score_grad_map<T>::row_view;
 
-  dscore_map<T> map{};
-  index_t first_group{}, groups{}, heads_of_group{};
+  score_grad_map<T> map{};
+  index_t first_group{}, groups{}, heads_per_group{};
   bool is_first{}, is_last{};  // true if this chunk has the first (last) heads of its groups
   A* sums{};                   // [all groups, queries, keys]
   tensor4<T> dbias{};
@@ -35,16 +35,16 @@ struct shared_map_sums_kernel {
     first_group =
         (shares_samples ? 0 : rows.sample) * s.dbias.heads + (shares_heads ? 0 : rows.first_head);
     groups = shares_heads ? 1 : rows.heads;
-    heads_of_group = shares_heads ? rows.heads : 1;
+    heads_per_group = shares_heads ? rows.heads : 1;
     is_first = (!shares_samples || rows.sample == 0) && (!shares_heads || rows.first_head == 0);
     is_last = (!shares_samples || rows.sample == s.batch - 1) &&
               (!shares_heads || rows.first_head + rows.heads == s.heads);
     if (s.pairs() == 0) {
-      first_group = 0, groups = s.dbias.groups(), heads_of_group = 0;
+      first_group = 0, groups = s.dbias.groups(), heads_per_group = 0;
       is_first = is_last = true;
     }
   }
-  index_t blocks() const { return groups * divide_up(map.rows.queries, map_rows::rows_of_block); }
+  index_t blocks() const { return groups * divide_up(map.rows.queries, map_rows::rows_per_block); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -55,8 +55,8 @@ struct shared_map_sums_kernel {
     index_t const heads = dbias.extents().heads;
     for (index_t key = block.rank() % 32; key < keys; key += 32) {
       A sum = is_first ? A(0) : row_sums[key];
-      for (index_t n = 0; n < heads_of_group; ++n)
-        sum += dscore_row(map, pos.head * heads_of_group + n, pos.row)(key);
+      for (index_t n = 0; n < heads_per_group; ++n)
+        sum += score_grad_row(map, pos.head * heads_per_group + n, pos.row)(key);
       if (is_last)
         store_or_accumulate_sum(mode, dbias(group / heads, group % heads, pos.row, key), sum);
       else
@@ -71,9 +71,9 @@ template <class T>
 struct diagonal_sums_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using dscore_row = typename dscore_map<T>::row_view;
+  using score_grad_row = typename score_grad_map<T>::row_view;
 
-  dscore_map<T> map{};
+  score_grad_map<T> map{};
   A* sums{};  // [batch * heads, queries + keys - 1]
 
   SLICESORT_HD index_t distances() const { return map.rows.queries + map.rows.keys - 1; }
@@ -90,7 +90,7 @@ struct diagonal_sums_kernel {
     A sum(0);
     for (index_t row = rows_above < 0 ? 0 : rows_above;
          row < map.rows.queries && row - rows_above < map.rows.keys; ++row)
-      sum += dscore_row(map, head, row)(row - rows_above);
+      sum += score_grad_row(map, head, row)(row - rows_above);
     sums[map.rows.pair(head) * distances() + diagonal] = sum;
   }
 };

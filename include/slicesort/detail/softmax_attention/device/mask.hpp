@@ -30,11 +30,11 @@ SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& h
 template <class Mask>
 inline constexpr bool tests_each_key = has_allows<head_mask_t<Mask>> && !is_sparse<Mask>;
 
-// Queries [first, first + count) and keys [key, key + keys_of_tile), clipped to the head.
+// Queries [first, first + count) and keys [key, key + keys_per_tile), clipped to the head.
 SLICESORT_HD_INLINE pair_range pairs_of_tile(index_t first, int count, index_t queries, index_t key,
-                                             int keys_of_tile, index_t keys) {
+                                             int keys_per_tile, index_t keys) {
   return {first, first + count < queries ? first + count : queries, key,
-          key + keys_of_tile < keys ? key + keys_of_tile : keys};
+          key + keys_per_tile < keys ? key + keys_per_tile : keys};
 }
 
 // Union [first, last) and intersection [common_first, common_last) of the key ranges of some
@@ -65,25 +65,25 @@ struct range_bounds {
 // True if any query of a block sees any key of a tile. Tests the bounds, then the mask itself.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const& task,
-                                    range_bounds const& bounds, int queries_of_block, index_t key,
-                                    int keys_of_tile) {
-  return bounds.meets(key, key + keys_of_tile) &&
-         meets_pairs(head_mask, pairs_of_tile(task.first, queries_of_block, task.queries, key,
-                                              keys_of_tile, task.keys));
+                                    range_bounds const& bounds, int queries_per_block, index_t key,
+                                    int keys_per_tile) {
+  return bounds.meets(key, key + keys_per_tile) &&
+         meets_pairs(head_mask, pairs_of_tile(task.first, queries_per_block, task.queries, key,
+                                              keys_per_tile, task.keys));
 }
 // True if all queries of a block see all keys of a tile. A sparse mask decides itself; other masks
 // use the ranges.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const& task,
-                                         range_bounds const& bounds, int queries_of_block,
-                                         index_t key, int keys_of_tile) {
+                                         range_bounds const& bounds, int queries_per_block,
+                                         index_t key, int keys_per_tile) {
   if constexpr (is_sparse<Mask>)
-    return key + keys_of_tile <= task.keys &&
+    return key + keys_per_tile <= task.keys &&
            covers_pairs(mask_of(mask, task.head),
-                        pairs_of_tile(task.first, queries_of_block, task.queries, key, keys_of_tile,
-                                      task.keys));
+                        pairs_of_tile(task.first, queries_per_block, task.queries, key,
+                                      keys_per_tile, task.keys));
   else
-    return bounds.covers(key, key + keys_of_tile);
+    return bounds.covers(key, key + keys_per_tile);
 }
 
 // Row of a head in `bounds` [samples or samples * heads, tiles]. Heads share a row unless the mask

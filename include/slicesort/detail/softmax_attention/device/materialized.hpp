@@ -76,9 +76,9 @@ struct device_implementation<materialized_attention_op<Mask>> {
     auto const drop = dropout_config::make(params.drop, shape.heads);
     bool const has_dbias = grads.dbias.data() != nullptr,
                writes_dbias_per_pair = has_dbias && shape.dbias.form == bias_gradient::per_pair,
-               needs_dscores = grads.dq.data() != nullptr || grads.dk.data() != nullptr ||
-                               writes_dbias_per_pair;
-    if (needs_dscores || has_dbias)
+               needs_score_grads = grads.dq.data() != nullptr || grads.dk.data() != nullptr ||
+                                   writes_dbias_per_pair;
+    if (needs_score_grads || has_dbias)
       launch(grid, query_stats_kernel<T>{params.dy, params.y, {}, params.lengths, layout.stats});
     for_each_head_chunk(shape, layout.heads, [&](map_rows const& chunk) {
       head_products<T> const gemm{params.lengths, chunk, params.in, params.gemm};
@@ -94,26 +94,27 @@ struct device_implementation<materialized_attention_op<Mask>> {
                       matrices(grads.dv, chunk), gemm.keys(), gemm.values(), gemm.queries(),
                       params.mode);
       }
-      if (!needs_dscores && !has_dbias) return;
+      if (!needs_score_grads && !has_dbias) return;
       if (shape.queries > 0) {
         gemm.multiply(grid, A(1), dy, matrices(params.in.v, chunk).transposed(),
                       view_of_map(layout.map, chunk), gemm.queries(), gemm.keys(), gemm.values(),
                       grad_mode::overwrite);
-        dscore_map<T> const map{chunk, weights, layout.map,
-                                layout.stats + chunk.pair(0) * shape.queries, drop};
+        score_grad_map<T> const map{chunk, weights, layout.map,
+                                    layout.stats + chunk.pair(0) * shape.queries, drop};
         if (shape.dbias.form != bias_gradient::per_pair)
-          add_dscores(grid, params, shape, layout, map);
-        dscore_rows_kernel<T> const kernel{map, layout.rounded_map,
-                                           writes_dbias_per_pair ? grads.dbias : tensor4<T>(),
-                                           params.mode};
-        if (needs_dscores) grid.run(kernel, chunk.blocks(), kernel.max_threads);
+          add_score_grads(grid, params, shape, layout, map);
+        score_grad_rows_kernel<T> const kernel{map, layout.rounded_map,
+                                               writes_dbias_per_pair ? grads.dbias : tensor4<T>(),
+                                               params.mode};
+        if (needs_score_grads) grid.run(kernel, chunk.blocks(), kernel.max_threads);
       }
-      head_matrices<T const> const dscores = view_of_map(layout.rounded_map, chunk);
+      head_matrices<T const> const score_grads = view_of_map(layout.rounded_map, chunk);
       if (grads.dq.data() != nullptr)
-        gemm.multiply(grid, scale, dscores, matrices(params.in.k, chunk), matrices(grads.dq, chunk),
-                      gemm.queries(), gemm.channels(), gemm.keys(), params.mode);
+        gemm.multiply(grid, scale, score_grads, matrices(params.in.k, chunk),
+                      matrices(grads.dq, chunk), gemm.queries(), gemm.channels(), gemm.keys(),
+                      params.mode);
       if (grads.dk.data() != nullptr)
-        gemm.multiply(grid, scale, dscores.transposed(), matrices(params.in.q, chunk),
+        gemm.multiply(grid, scale, score_grads.transposed(), matrices(params.in.q, chunk),
                       matrices(grads.dk, chunk), gemm.keys(), gemm.channels(), gemm.queries(),
                       params.mode);
     });
@@ -122,7 +123,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
              distance_sums_kernel<T>{
                  shape, {1, 1, shape.queries, shape.keys}, layout.sums, grads.dbias, params.mode});
     else if (shape.dbias.form == bias_gradient::shared && shape.pairs() == 0)
-      add_dscores(grid, params, shape, layout, {empty_chunk(shape)});
+      add_score_grads(grid, params, shape, layout, {empty_chunk(shape)});
   }
 
  private:
@@ -159,9 +160,9 @@ struct device_implementation<materialized_attention_op<Mask>> {
 
   // Accumulates the score gradients of a chunk of heads into a relative or shared dbias.
   template <class Grid, class T, class State>
-  static void add_dscores(Grid const& grid, attention_backward<Mask, T, State> const& params,
-                          attention_shape const& shape, materialized_layout<T> const& layout,
-                          dscore_map<T> const& map) {
+  static void add_score_grads(Grid const& grid, attention_backward<Mask, T, State> const& params,
+                              attention_shape const& shape, materialized_layout<T> const& layout,
+                              score_grad_map<T> const& map) {
     if (shape.dbias.form == bias_gradient::relative) {
       diagonal_sums_kernel<T> const sums{map, layout.sums};
       return grid.run(sums, sums.blocks(), sums.max_threads);
@@ -177,7 +178,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
 
   static map_rows empty_chunk(attention_shape const& shape) {
     map_rows chunk{};
-    chunk.queries = shape.queries, chunk.keys = shape.keys, chunk.heads_of_sample = shape.heads;
+    chunk.queries = shape.queries, chunk.keys = shape.keys, chunk.heads_per_sample = shape.heads;
     return chunk;
   }
   // Calls f(chunk) for chunks of at most `heads` heads of one sample.

@@ -19,7 +19,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct query_stats_kernel {
   static constexpr int max_threads = 128;
-  static constexpr int rows_of_block = max_threads / 4;
+  static constexpr int rows_per_block = max_threads / 4;
   using A = accumulator_t<T>;
 
   tensor4<T const> dy, y;
@@ -27,14 +27,14 @@ struct query_stats_kernel {
   attention_lengths lengths;
   query_stats<A>* stats;  // [batch, heads, queries]
 
-  SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, rows_of_block); }
+  SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, rows_per_block); }
   index_t blocks() const { return y.extents().batch * y.extents().heads * tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents4 const e = y.extents();
     index_t const head_number = block.index() / tiles();
-    index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
+    index_t const row = block.index() % tiles() * rows_per_block + block.rank() / 4;
     head_index const head{head_number / e.heads, head_number % e.heads};
     bool const valid = row < valid_rows(lengths.queries, head.sample, e.length);
     A delta(0);
@@ -62,10 +62,10 @@ struct query_bounds_kernel {
   Mask mask;
   attention_lengths lengths{};
   index_t samples{}, heads{}, queries{}, keys{};
-  int queries_of_tile{};
+  int queries_per_tile{};
   range_bounds* bounds{};  // [samples or samples * heads, tiles]
 
-  SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_of_tile); }
+  SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_per_tile); }
   SLICESORT_HD index_t rows() const { return has_for_head<Mask> ? samples * heads : samples; }
   index_t blocks() const { return divide_up(rows() * tiles(), max_threads); }
 
@@ -73,13 +73,13 @@ struct query_bounds_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     index_t const index = block.index() * block.size() + block.rank();
     if (index >= rows() * tiles()) return;
-    index_t const mask_row = index / tiles(), first = index % tiles() * queries_of_tile;
+    index_t const mask_row = index / tiles(), first = index % tiles() * queries_per_tile;
     index_t const sample = has_for_head<Mask> ? mask_row / heads : mask_row;
     head_index const head{sample, has_for_head<Mask> ? mask_row % heads : 0};
     auto const& head_mask = mask_of(mask, head);
     index_t const valid_keys = valid_rows(lengths.keys, sample, keys);
     index_t end = valid_rows(lengths.queries, sample, queries);
-    if (end > first + queries_of_tile) end = first + queries_of_tile;
+    if (end > first + queries_per_tile) end = first + queries_per_tile;
     range_bounds tile_bounds = range_bounds::empty(valid_keys);
     for (index_t i = first; i < end; ++i)
       tile_bounds.add(range_of_keys(head_mask, i, valid_keys), valid_keys);

@@ -45,16 +45,16 @@ struct alignas(16) query_stats {
 // Weight and gradient of the score product * score_scale. Clamps the score to the saved maximum,
 // which it may exceed due to rounding.
 template <class T>
-struct weight_and_dscore {
+struct weight_and_score_grad {
   using A = accumulator_t<T>;
-  A weight, dscore;
+  A weight, score_grad;
 
   template <class Block>
-  SLICESORT_HD_INLINE weight_and_dscore(Block& block, A product, A score_scale,
-                                        query_stats<A> const& stats, A dweight) {
+  SLICESORT_HD_INLINE weight_and_score_grad(Block& block, A product, A score_scale,
+                                            query_stats<A> const& stats, A dweight) {
     A const excess = block.multiply_add(product, score_scale, -stats.max);
     weight = exp_of<T>(block, excess > A(0) ? A(0) : excess, factor_of<T>(A(1))) * stats.inv_sum;
-    dscore = weight * (dweight - stats.delta);
+    score_grad = weight * (dweight - stats.delta);
   }
 };
 

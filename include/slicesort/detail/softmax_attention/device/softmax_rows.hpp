@@ -24,21 +24,21 @@ SLICESORT_DETAIL_BEGIN
 
 // Rows of the maps of several heads of a sample, and their distribution among warps.
 struct map_rows {
-  index_t sample, first_head, heads, queries, keys, heads_of_sample;
+  index_t sample, first_head, heads, queries, keys, heads_per_sample;
 
-  static constexpr int rows_of_block = 4;
-  SLICESORT_HD index_t blocks() const { return heads * divide_up(queries, rows_of_block); }
+  static constexpr int rows_per_block = 4;
+  SLICESORT_HD index_t blocks() const { return heads * divide_up(queries, rows_per_block); }
 
   SLICESORT_HD index_t pair(index_t head) const {
-    return sample * heads_of_sample + first_head + head;
+    return sample * heads_per_sample + first_head + head;
   }
   struct position {
     index_t head, row;
     bool inside;
   };
   SLICESORT_HD position position_of(index_t block, int rank) const {
-    index_t const tiles = divide_up(queries, rows_of_block);
-    index_t const row = block % tiles * rows_of_block + rank / 32;
+    index_t const tiles = divide_up(queries, rows_per_block);
+    index_t const row = block % tiles * rows_per_block + rank / 32;
     return {block / tiles, row, row < queries};
   }
 };
@@ -61,7 +61,7 @@ class keep_row {
 
 template <class Mask, class T>
 struct softmax_rows_kernel {
-  static constexpr int max_threads = 32 * map_rows::rows_of_block;
+  static constexpr int max_threads = 32 * map_rows::rows_per_block;
   using A = accumulator_t<T>;
 
   Mask mask;
@@ -128,7 +128,7 @@ struct softmax_rows_kernel {
 // Applies dropout to saved weights.
 template <class T>
 struct drop_rows_kernel {
-  static constexpr int max_threads = 32 * map_rows::rows_of_block;
+  static constexpr int max_threads = 32 * map_rows::rows_per_block;
 
   map_rows rows{};
   head_matrices<T const> weights{};
@@ -148,7 +148,7 @@ struct drop_rows_kernel {
 
 // Computes the gradients of scores from those of the weights.
 template <class T>
-struct dscore_map {
+struct score_grad_map {
   using A = accumulator_t<T>;
 
   map_rows rows{};
@@ -159,7 +159,7 @@ struct dscore_map {
 
   class row_view {
    public:
-    SLICESORT_HD row_view(dscore_map const& map, index_t head, index_t row)
+    SLICESORT_HD row_view(score_grad_map const& map, index_t head, index_t row)
         : map_(map),
           weights_(&map.weights(head, row, 0)),
           dweights_(map.dweights + (head * map.rows.queries + row) * map.rows.keys),
@@ -179,7 +179,7 @@ struct dscore_map {
     }
 
    private:
-    dscore_map const& map_;
+    score_grad_map const& map_;
     T const* const weights_;
     A const* const dweights_;
     A const delta_;
@@ -188,12 +188,12 @@ struct dscore_map {
 };
 
 template <class T>
-struct dscore_rows_kernel {
-  static constexpr int max_threads = 32 * map_rows::rows_of_block;
+struct score_grad_rows_kernel {
+  static constexpr int max_threads = 32 * map_rows::rows_per_block;
   using A = accumulator_t<T>;
 
-  dscore_map<T> map{};
-  T* dscores{};  // [heads, queries, keys]; may alias dweights
+  score_grad_map<T> map{};
+  T* score_grads{};  // [heads, queries, keys]; may alias dweights
   tensor4<T> dbias{};
   grad_mode mode{};
 
@@ -202,13 +202,14 @@ struct dscore_rows_kernel {
     map_rows const& rows = map.rows;
     map_rows::position const pos = rows.position_of(block.index(), block.rank());
     if (!pos.inside) return;
-    typename dscore_map<T>::row_view const row(map, pos.head, pos.row);
+    typename score_grad_map<T>::row_view const row(map, pos.head, pos.row);
     for (index_t key = block.rank() % 32; key < rows.keys; key += 32) {
-      A const dscore = row(key);
-      dscores[(pos.head * rows.queries + pos.row) * rows.keys + key] = static_cast<T>(dscore);
-      if (dbias.data() != nullptr && (mode == grad_mode::overwrite || dscore != A(0)))
+      A const score_grad = row(key);
+      score_grads[(pos.head * rows.queries + pos.row) * rows.keys + key] =
+          static_cast<T>(score_grad);
+      if (dbias.data() != nullptr && (mode == grad_mode::overwrite || score_grad != A(0)))
         store_or_accumulate_sum(mode, dbias(rows.sample, rows.first_head + pos.head, pos.row, key),
-                                dscore);
+                                score_grad);
     }
   }
 };

@@ -45,7 +45,7 @@ struct head_rows {
         rows(valid),
         channels(t.extents().channels) {
     if (data != nullptr) data += head.sample * t.strides().batch + head.head * t.strides().heads;
-    constexpr index_t elements = elements_of_piece<T>;
+    constexpr index_t elements = elements_per_piece<T>;
     in_pieces = (channel_stride == 1 || channels <= 1) && (stride % elements == 0 || rows <= 1) &&
                 reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
   }
@@ -59,7 +59,7 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
                                          index_t channel) {
   head_rows<T> const from = source;
   using tile = piece_tile<T, Width>;
-  constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
+  constexpr int elements = elements_per_piece<T>, pieces = Width / elements;
   static_assert(pieces <= 32, "a thread stays with a piece's place in its row");
   int const rank =
       Block::opaque(block.rank());  // opaque, so that no addresses stay in registers between calls
@@ -102,7 +102,7 @@ SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_
                                           int tensors, index_t row, int count, index_t channel) {
   SLICESORT_NO_UNROLL
   for (int i = 0; i < tensors; ++i)
-    load_tile_async<Width>(block, to + i * count * (Width / elements_of_piece<T>), from[i], row,
+    load_tile_async<Width>(block, to + i * count * (Width / elements_per_piece<T>), from[i], row,
                            count, channel);
 }
 

@@ -92,8 +92,8 @@ class attention_backward_task {
       if (visible.first == visible.last) continue;
       int const keys = static_cast<int>(visible.last - visible.first);
       steps_.compute_scores(tile, kv, query, count, visible);
-      steps_.compute_dscores(tile, kv, {}, visible.first, keys,
-                             steps_.keep_mask(query, visible.first, keys));
+      steps_.compute_score_grads(tile, kv, {}, visible.first, keys,
+                                 steps_.keep_mask(query, visible.first, keys));
       steps_.clear_dbias(query, count, dbias_end, visible.first);
       steps_.store_dbias(query, {0, count}, 0, visible.first, keys);
       steps_.add_gradients(tile, kv, {}, count, visible.first, keys);
@@ -143,8 +143,8 @@ class attention_backward_task {
   void process_segment(attention_query_tile<A> const& tile, attention_kv_rows<A> const& kv,
                        index_t query, int count, gathered_segment segment) const {
     steps_.compute_scores(tile, kv, query, count, *memory_.gathered, segment);
-    steps_.compute_dscores(tile, kv, segment.lanes, segment.first, segment.keys,
-                           steps_.keep_mask(query, *memory_.gathered, segment));
+    steps_.compute_score_grads(tile, kv, segment.lanes, segment.first, segment.keys,
+                               steps_.keep_mask(query, *memory_.gathered, segment));
     lane_range const lanes{segment.lanes.first, std::min(segment.lanes.last, count)};
     memory_.gathered->for_each_interval_in(segment, [&](int row, int rows) {
       steps_.store_dbias(query, lanes, row - segment.first, memory_.gathered->keys[row], rows);
@@ -211,7 +211,7 @@ struct shared_bias_layout {
   per_thread<shared_bias_workspace<accumulator_t<T>>, attention_shape, bool> workspaces;
 
   shared_bias_layout(arena& memory, host_exec const& exec, attention_shape const& s, bool sparse)
-      : tasks(tasks_of_shared(s)), workspaces(memory, exec.threads, tasks, s, sparse) {}
+      : tasks(count_shared_tasks(s)), workspaces(memory, exec.threads, tasks, s, sparse) {}
 };
 
 template <class T>
@@ -239,7 +239,7 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
   shared_bias_layout<T> const shared(second_pass_memory, exec, s, sparse);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
-    index_t const tiles = tiles_of_queries(s);
+    index_t const tiles = count_query_tiles(s);
     shared_bias_task<T>(config, kernels, in, state, out, s, workspace)
         .run(task / tiles, task % tiles * attention_queries);
   });

@@ -30,11 +30,11 @@ struct attention_backward_tensors {
   // [batch, heads, queries + keys - 1]: sums of dS, indexed by query - key + keys - 1. May be null.
   accumulator_t<T>* distance_sums = nullptr;
 
-  bool needs_dscores() const {
+  bool needs_score_grads() const {
     return grads.dq.data() != nullptr || grads.dk.data() != nullptr ||
            grads.dbias.data() != nullptr || distance_sums != nullptr;
   }
-  bool needs_heads() const { return needs_dscores() || grads.dv.data() != nullptr; }
+  bool needs_heads() const { return needs_score_grads() || grads.dv.data() != nullptr; }
 };
 
 // Operands and gradient sums of a query tile.
@@ -189,10 +189,10 @@ class attention_backward_steps {
   }
 
   // Turns scores into P and computes dS = P * (dP - D). Sets dropped weights of P to 0.
-  void compute_dscores(query_tile const& tile, kv_rows const& kv, lane_range lanes, index_t first,
-                       int keys, std::uint64_t const* keep) const {
+  void compute_score_grads(query_tile const& tile, kv_rows const& kv, lane_range lanes,
+                           index_t first, int keys, std::uint64_t const* keep) const {
     index_t const v = kernels_.words(value_pitch());
-    if (out_.needs_dscores()) {
+    if (out_.needs_score_grads()) {
       // [keys, channels] x [channels, queries] -> [keys, queries]
       strided_rows<A> const values{kv.values + first * v, v, 1};
       pitched_rows<A const> const dy{tile.dy_transposed + lanes.first, attention_queries};
@@ -203,11 +203,11 @@ class attention_backward_steps {
            dweights,
            {static_cast<int>(padded_rows(keys)), lanes.count(), kernels_.words(shape_.values)}});
     }
-    dscore_call<A> call{
+    score_grad_call<A> call{
         scratch_.scores.scores, scratch_.products, keys, {tile.row_max, tile.inv_sum, tile.delta}};
     call.drop = {keep, static_cast<A>(config_.drop.scale)};
     call.lanes = lanes;
-    kernels_.dscore(call);
+    kernels_.score_grad(call);
   }
 
   // Adds P^T dO to dV, dS K to dQ and dS^T Q to dK. Overwrites P and dS.
@@ -218,11 +218,11 @@ class attention_backward_steps {
     int const rows = static_cast<int>(padded_rows(keys)), lane = lanes.first;
     index_t const depth = kernels_.words(std::min(lanes.last, count) - lane);
     typename product_params<A>::epilogue_params const add{true, nullptr, A(1)};
-    A *const weights = scratch_.scores.scores, *dscores_for_sums = scratch_.products;
+    A *const weights = scratch_.scores.scores, *score_grads_for_sums = scratch_.products;
     if (kernels_.native()) {  // segments span all lanes
       kernels_.pair_columns(weights, index_t{rows} * pitch, weights);
-      dscores_for_sums = weights + rows * words;  // second half of the tile, which is free
-      kernels_.pair_rows(scratch_.products, pitch, keys, dscores_for_sums);
+      score_grads_for_sums = weights + rows * words;  // second half of the tile, which is free
+      kernels_.pair_rows(scratch_.products, pitch, keys, score_grads_for_sums);
       kernels_.pair_columns(scratch_.products, index_t{rows} * pitch, scratch_.products);
     }
     if (out_.grads.dv.data() != nullptr) {  // [keys, queries] x [queries, channels]
@@ -233,20 +233,20 @@ class attention_backward_steps {
     }
     if (out_.grads.dq.data() != nullptr) {  // [channels, keys] x [keys, queries]
       strided_rows<A> const transposed_keys{keys_for_sums(kv) + kernels_.words(first) * q, 1, q};
-      pitched_rows<A const> const dscores{dscores_for_sums + lane, pitch};
+      pitched_rows<A const> const score_grads{score_grads_for_sums + lane, pitch};
       pitched_rows<A> const dq{tile.dqueries + lane, pitch};
       kernels_.multiply(
           {transposed_keys,
-           dscores,
+           score_grads,
            dq,
            {static_cast<int>(padded_rows(shape_.channels)), lanes.count(), kernels_.words(keys)},
            add});
     }
     if (out_.grads.dk.data() != nullptr) {  // [keys, queries] x [queries, channels]
-      strided_rows<A> const dscores{scratch_.products + lane, words, 1};
+      strided_rows<A> const score_grads{scratch_.products + lane, words, 1};
       pitched_rows<A const> const queries{tile.queries + lane * q, q};
       pitched_rows<A> const dk{kv.dkeys + first * q, q};
-      kernels_.multiply({dscores, queries, dk, {rows, static_cast<int>(q), depth}, add});
+      kernels_.multiply({score_grads, queries, dk, {rows, static_cast<int>(q), depth}, add});
     }
   }
 
@@ -259,23 +259,24 @@ class attention_backward_steps {
   // Stores or accumulates dS for `keys` keys from `first` on. Its rows in the tile begin at `row`.
   void store_dbias(index_t query, lane_range lanes, int row, index_t first, index_t keys) const {
     if (out_.distance_sums != nullptr)
-      add_dscores(lanes, row, static_cast<int>(keys),
-                  distance_sums() + query - first + shape_.keys - 1, -1);
+      add_score_grads(lanes, row, static_cast<int>(keys),
+                      distance_sums() + query - first + shape_.keys - 1, -1);
     if (out_.grads.dbias.data() == nullptr) return;
-    A query_dscores[attention_keys];
+    A query_score_grads[attention_keys];
     index_t const step = out_.grads.dbias.strides().channels;
-    A const* const dscores = scratch_.products + row * attention_queries;
+    A const* const score_grads = scratch_.products + row * attention_queries;
     for (int i = lanes.first; i < lanes.last; ++i) {
-      for (index_t j = 0; j < keys; ++j) query_dscores[j] = dscores[j * attention_queries + i];
-      io_.store(query_dscores, 0, 1, keys, head_.at(out_.grads.dbias, query + i) + first * step, 0,
-                step, out_.mode);
+      for (index_t j = 0; j < keys; ++j)
+        query_score_grads[j] = score_grads[j * attention_queries + i];
+      io_.store(query_score_grads, 0, 1, keys, head_.at(out_.grads.dbias, query + i) + first * step,
+                0, step, out_.mode);
     }
   }
   void clear_distance_sums() const {
     if (out_.distance_sums != nullptr) std::fill_n(distance_sums(), shape_.distances(), A(0));
   }
   // Adds rows of dS to rows of `out`, or to its diagonals if pitch is -1.
-  void add_dscores(lane_range lanes, int row, int rows, A* out, index_t pitch) const {
+  void add_score_grads(lane_range lanes, int row, int rows, A* out, index_t pitch) const {
     kernels_.add_rows({scratch_.products + row * attention_queries, rows, out, pitch, lanes});
   }
   void clear_dbias(index_t query, int count, index_t first, index_t last) const {

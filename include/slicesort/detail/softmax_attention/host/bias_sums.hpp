@@ -109,12 +109,12 @@ struct shared_sums {
 };
 
 // Number of query tiles. Each is one task of the pass over a shared bias.
-constexpr index_t tiles_of_queries(attention_shape const& shape) {
+constexpr index_t count_query_tiles(attention_shape const& shape) {
   return (shape.queries + attention_queries - 1) / attention_queries;
 }
-constexpr index_t tasks_of_shared(attention_shape const& shape) {
+constexpr index_t count_shared_tasks(attention_shape const& shape) {
   bool const needed = shape.dbias.form == bias_gradient::shared && !shape.empty();
-  return needed ? shape.dbias.groups() * tiles_of_queries(shape) : 0;
+  return needed ? shape.dbias.groups() * count_query_tiles(shape) : 0;
 }
 
 SLICESORT_DETAIL_END

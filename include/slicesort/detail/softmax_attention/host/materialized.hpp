@@ -59,12 +59,12 @@ void materialized_backward(host_exec const& exec, attention_config const& config
   shared_bias_map_layout<T> const shared(after, exec, shape);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
-    index_t const group = task / tiles_of_queries(shape),
-                  query = task % tiles_of_queries(shape) * attention_queries;
+    index_t const group = task / count_query_tiles(shape),
+                  query = task % count_query_tiles(shape) * attention_queries;
     workspace.total.clear(shape.keys);
     for_each_pair_of_group(shape, group, [&](index_t pair) {
       attention_map_task<T>(config, kernels, in, workspace.map, pair)
-          .add_dscores(state, shares, query, workspace.total);
+          .add_score_grads(state, shares, query, workspace.total);
     });
     workspace.total.store(row_access<T>(kernels), shape, group, query, dbias, out.mode);
   });

@@ -84,9 +84,9 @@ class shared_bias_task {
         steps.io().load(steps.head(), from, visible.first, keys, to, pitch, kv.rows);
       });
       steps.compute_scores(memory_.tile, kv, query, count, visible);
-      steps.compute_dscores(memory_.tile, kv, {}, 0, keys,
-                            steps.keep_mask(query, visible.first, keys));
-      steps.add_dscores({0, count}, 0, keys, rows_from(visible.first), attention_queries);
+      steps.compute_score_grads(memory_.tile, kv, {}, 0, keys,
+                                steps.keep_mask(query, visible.first, keys));
+      steps.add_score_grads({0, count}, 0, keys, rows_from(visible.first), attention_queries);
     }
   }
   void walk_gathered(attention_backward_steps<T> const& steps, index_t query, int count) const {
@@ -102,12 +102,12 @@ class shared_bias_task {
       gathered.find_pairs(config_.mask, steps.head(), query, count);
       gathered.for_each_segment(kernels_.native(), [&](gathered_segment segment) {
         steps.compute_scores(memory_.tile, kv, query, count, gathered, segment);
-        steps.compute_dscores(memory_.tile, kv, segment.lanes, segment.first, segment.keys,
-                              steps.keep_mask(query, gathered, segment));
+        steps.compute_score_grads(memory_.tile, kv, segment.lanes, segment.first, segment.keys,
+                                  steps.keep_mask(query, gathered, segment));
         lane_range const lanes{segment.lanes.first, std::min(segment.lanes.last, count)};
         gathered.for_each_interval_in(segment, [&](int row, int rows) {
-          steps.add_dscores(lanes, row - segment.first, rows, rows_from(gathered.keys[row]),
-                            attention_queries);
+          steps.add_score_grads(lanes, row - segment.first, rows, rows_from(gathered.keys[row]),
+                                attention_queries);
         });
       });
     }

@@ -4,8 +4,8 @@
 
 #include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
-#include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
@@ -29,7 +29,7 @@ struct attention_kernels : row_kernels<T> {
   void (*multiply)(product_params<A> const&);
   void (*mask_scores)(mask_scores_call<A> const&);
   void (*online_softmax)(online_softmax_call<A> const&);
-  void (*dscore)(dscore_call<A> const&);
+  void (*score_grad)(score_grad_call<A> const&);
   void (*compute_keep_mask)(keep_mask_call const&);
   void (*drop)(A* scores, int rows, std::uint64_t const* keep, lane_range lanes);
   void (*add_rows)(add_rows_call<A> const&);
@@ -40,7 +40,7 @@ struct attention_kernels : row_kernels<T> {
   void (*lanes_to_rows)(A const* lanes, index_t channels, A const* factors, A* rows, index_t pitch);
   A (*softmax_row)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);
-  void (*dscore_row)(A const* weights, A* products, index_t count, A delta);
+  void (*score_grad_row)(A const* weights, A* products, index_t count, A delta);
   // Round to bfloat16 and pack two neighbors along k into one A, the first in the low half. Null if
   // products are exact.
   void (*pair_rows)(A const* from, index_t pitch, index_t rows, A* to) = nullptr;

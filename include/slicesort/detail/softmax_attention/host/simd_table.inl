@@ -17,7 +17,7 @@ void choose_kernels(target, attention_kernels<T>& kernels) {
   kernels.multiply = product::multiply;
   kernels.mask_scores = rows::mask_scores;
   kernels.online_softmax = rows::online_softmax;
-  kernels.dscore = rows::dscore;
+  kernels.score_grad = rows::score_grad;
   kernels.compute_keep_mask = keep_mask::compute;
   kernels.drop = rows::drop;
   kernels.add_rows = rows::add_rows;
@@ -26,7 +26,7 @@ void choose_kernels(target, attention_kernels<T>& kernels) {
   kernels.lanes_to_rows = tile_transpose<A>::lanes_to_rows;
   kernels.softmax_row = rows::softmax_row;
   kernels.scale_row = rows::scale_row;
-  kernels.dscore_row = rows::dscore_row;
+  kernels.score_grad_row = rows::score_grad_row;
   kernels.load = transfer::load;
   kernels.store = transfer::template store<false>;
   kernels.add = transfer::add;

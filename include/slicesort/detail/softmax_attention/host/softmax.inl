@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic uses fused
 // multiply-adds, so every instruction set gives the same bits. Included once per instruction set,
-// after number_lanes.inl.
+// after value_lanes.inl.
 
 template <class A>
 struct attention_rows {
-  using lanes = number_lanes<A>;
+  using lanes = value_lanes<A>;
   using V = typename lanes::V;
   using uint_lanes = vec<lane_uint<A>, lanes::count>;
   static constexpr int pitch = attention_queries;
@@ -67,11 +67,11 @@ struct attention_rows {
     }
   }
 
-  static void dscore(dscore_call<A> const& call) {
+  static void score_grad(score_grad_call<A> const& call) {
     if (call.drop.keep == nullptr)
-      dscore_rows<false>(call);
+      score_grad_rows<false>(call);
     else
-      dscore_rows<true>(call);
+      score_grad_rows<true>(call);
   }
   static void add_rows(add_rows_call<A> const& call) {
     int const full = call.lanes.first + call.lanes.count() / lanes::count * lanes::count;
@@ -87,7 +87,7 @@ struct attention_rows {
   }
 
   template <bool HasDropout>
-  static void dscore_rows(dscore_call<A> const& call) {
+  static void score_grad_rows(score_grad_call<A> const& call) {
     for (int column = call.lanes.first; column < call.lanes.last; column += lanes::count) {
       A* s = call.scores + column;
       A* products = call.products + column;
@@ -104,7 +104,7 @@ struct attention_rows {
         } else {
           store_lanes(s, weight);
         }
-        store_lanes(products, dscore_of(weight, dot, delta));
+        store_lanes(products, score_grad_of(weight, dot, delta));
       }
     }
   }
@@ -153,17 +153,17 @@ struct attention_rows {
   }
 
   // products[j] = weights[j] * (products[j] - delta)
-  static void dscore_row(A const* weights, A* products, index_t count, A delta) {
+  static void score_grad_row(A const* weights, A* products, index_t count, A delta) {
     index_t j = 0;
     V const deltas = lanes::splat(delta);
     for (; j + lanes::count <= count; j += lanes::count)
       store_lanes(products + j,
-                  dscore_of(load_lanes<V>(weights + j), load_lanes<V>(products + j), deltas));
+                  score_grad_of(load_lanes<V>(weights + j), load_lanes<V>(products + j), deltas));
     A last_weights[lanes::count] = {}, last_products[lanes::count] = {};
     for (index_t i = j; i < count; ++i)
       last_weights[i - j] = weights[i], last_products[i - j] = products[i];
     store_lanes(last_products,
-                dscore_of(load_lanes<V>(last_weights), load_lanes<V>(last_products), deltas));
+                score_grad_of(load_lanes<V>(last_weights), load_lanes<V>(last_products), deltas));
     for (index_t i = j; i < count; ++i) products[i] = last_products[i - j];
   }
 
@@ -211,7 +211,7 @@ struct attention_rows {
     return as<V>((bits ^ sign) & ~equal(bits, every_uint(minus_infinity_bits)));
   }
   // Forces the gradient to 0 if the weight is 0, even if `dot` is NaN or infinite.
-  static SLICESORT_INLINE V dscore_of(V const& weight, V const& dot, V const& delta) {
+  static SLICESORT_INLINE V score_grad_of(V const& weight, V const& dot, V const& delta) {
     V const difference = fused_lanes(delta, lanes::splat(A(-1)), dot);
     uint_lanes const zero_weight = equal(as<uint_lanes>(weight), uint_lanes{});
     return as<V>(as<uint_lanes>(product(weight, difference)) & ~zero_weight);

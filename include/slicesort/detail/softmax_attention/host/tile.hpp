@@ -56,7 +56,7 @@ struct online_softmax_call {
 
 // Turns scores into weights, and the products <dy, v> into score gradients.
 template <class A>
-struct dscore_call {
+struct score_grad_call {
   A *scores, *products;
   int keys;
   struct statistics {

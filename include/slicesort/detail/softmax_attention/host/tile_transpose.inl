@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposes a query tile, [query][channel] <-> [channel][query], in square blocks in registers.
-// Included once per instruction set, after number_lanes.inl.
+// Included once per instruction set, after value_lanes.inl.
 
 template <class A>
 class tile_transpose {
-  using lanes = number_lanes<A>;
+  using lanes = value_lanes<A>;
   using V = typename lanes::V;
   using bits = vec<lane_uint<A>, lanes::count>;
   using places = std::make_index_sequence<std::size_t{lanes::count}>;

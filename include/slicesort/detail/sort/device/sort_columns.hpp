@@ -33,7 +33,7 @@ struct sort_shape {
   int width = 0, threads = 0, merge_threads = 0;
   index_t run_rows = 0, runs = 0;
   bool cluster = false;       // true if the two blocks of a cluster sort the two runs of a column
-  int sharing = 1;            // blocks of a cluster that share a tile
+  int blocks_per_tile = 1;    // blocks of a cluster that share a tile
   index_t chunk_columns = 0;  // columns whose runs the workspace holds; 0 without runs
 };
 
@@ -65,16 +65,17 @@ inline constexpr int max_register_rows = sizeof(T) == 2   ? 128
 // sector; at most 4. Larger clusters would leave multiprocessors idle, and wider rows would save
 // less than the exchange between blocks costs.
 template <class T>
-int choose_sharing(sort_shape const& shape, index_t columns, std::size_t shared_bytes) {
+int choose_blocks_per_tile(sort_shape const& shape, index_t columns, std::size_t shared_bytes) {
   constexpr int half_sector = 16 / static_cast<int>(sizeof(T)), max_sharing = 4;
   if (sort_tile_bytes<T>(shape.run_rows, shape.width) + shared_slice(max_sharing * sizeof(int)) >
       shared_bytes)
     return 1;
-  int sharing = 1;
-  while (sharing < max_sharing && sharing * shape.width < std::min<index_t>(half_sector, columns) &&
-         2 * sharing * shape.width <= shape.threads)
-    sharing *= 2;
-  return sharing;
+  int blocks_per_tile = 1;
+  while (blocks_per_tile < max_sharing &&
+         blocks_per_tile * shape.width < std::min<index_t>(half_sector, columns) &&
+         2 * blocks_per_tile * shape.width <= shape.threads)
+    blocks_per_tile *= 2;
+  return blocks_per_tile;
 }
 
 template <class T, class Grid>
@@ -84,7 +85,7 @@ sort_shape shape_of_sort(Grid const& grid, extents3 extents) {
   sort_shape shape;
   if (extents.length <= std::min<index_t>(tuning.register_rows, max_register_rows<T>)) {
     shape.register_rows =
-        static_cast<int>(std::max<index_t>(smallest_network, power_of_two_above(extents.length)));
+        static_cast<int>(std::max<index_t>(smallest_network, ceil_power_of_two(extents.length)));
     shape.register_threads = tuning.register_threads;
     return shape;
   }
@@ -111,15 +112,16 @@ sort_shape shape_of_sort(Grid const& grid, extents3 extents) {
          (shape.width < tuning.tile_columns || shape.width * groups < 128))
     shape.width *= 2;
   shape.threads = static_cast<int>(
-      std::clamp<index_t>(power_of_two_above(shape.width * groups), 32, tuning.tile_threads));
+      std::clamp<index_t>(ceil_power_of_two(shape.width * groups), 32, tuning.tile_threads));
   if (shape.runs == 1 && tuning.clusters && grid.clusters())
-    shape.sharing = choose_sharing<T>(shape, extents.batch * extents.channels, device.shared_bytes);
+    shape.blocks_per_tile =
+        choose_blocks_per_tile<T>(shape, extents.batch * extents.channels, device.shared_bytes);
   if (shape.runs == 1 || shape.cluster) return shape;
   // Limits only small devices and tests, because every GPU has 48 KiB.
   index_t const max_threads =
       static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
   shape.merge_threads =
-      power_of_two_in(std::min<index_t>(tuning.merge_threads, max_threads), 32, 512);
+      floor_power_of_two(std::min<index_t>(tuning.merge_threads, max_threads), 32, 512);
   shape.chunk_columns = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / extents.length,
                                             1, extents.batch * extents.channels);
   return shape;
@@ -169,7 +171,7 @@ sort_tile_kernel<View> tile_kernel(View const& view,
   tile.run_rows = static_cast<int>(shape.run_rows);
   tile.runs = static_cast<int>(shape.runs);
   tile.paired = shape.cluster;
-  tile.sharing = shape.sharing;
+  tile.blocks_per_tile = shape.blocks_per_tile;
   tile.tiles = divide_up(columns, tile.tile_columns());
   tile.out = layout.runs(view, 0);
   return tile;

@@ -20,8 +20,8 @@ SLICESORT_DETAIL_BEGIN
 // Returns the upper 32 bits of a key. A 16-bit key is padded below with zeros or ones.
 template <class Block, class T>
 SLICESORT_HD_INLINE std::uint32_t upper_key(bits_t<T> value) {
-  if constexpr (is_upper_part_of_float<T>) {
-    float const canonical = Block::canonicalize(upper_part_of_float<T>(value));
+  if constexpr (is_float_prefix<T>) {
+    float const canonical = Block::canonicalize(widen_to_float<T>(value));
     auto const float_bits = bit_cast<std::uint32_t>(canonical);
     return float_bits ^ (sign_mask(float_bits) | 0x80000000u);
   } else if constexpr (sizeof(T) == 2) {

@@ -5,8 +5,8 @@
 //   plain    one block sorts a column, which is a single run
 //   runs     longer columns are split into runs, which are sorted into the workspace
 //   paired   each of the two blocks of a cluster sorts one run of a column; then they merge
-//   sharing  the blocks of a cluster share a tile, so that its rows are whole sectors of memory:
-//            each loads and stores some rows of all columns, and sorts some columns
+//   shared   `blocks_per_tile` blocks of a cluster share a tile, so that its rows are whole sectors
+//            of memory: each loads and stores some rows of all columns, and sorts some columns
 #pragma once
 
 #include <slicesort/detail/device/columns.hpp>
@@ -43,30 +43,30 @@ struct sort_tile_kernel {
   int run_rows = 0;               // rows per run: a multiple of 32 if runs > 1
   int runs = 1;                   // runs per column
   bool paired = false;            // requires runs == 2, width == 1
-  int sharing = 1;                // blocks of a cluster that share a tile of `sharing * width`
-                                  // columns: a power of two, 1 if runs > 1
-  index_t tiles = 1;              // number of tiles
-  sorted_runs<T> out{};           // output if runs > 1 and not paired
+  int blocks_per_tile = 1;  // blocks of a cluster that share a tile of `blocks_per_tile * width`
+                            // columns: a power of two, 1 if runs > 1
+  index_t tiles = 1;        // number of tiles
+  sorted_runs<T> out{};     // output if runs > 1 and not paired
 
   // All packed keys have the same size; 4 levels insert the most free rows, so this tile has room
   // for any choice.
   using tile_type = key_tile<packed_key<T, false>, 4>;
   struct memory {
     tile_type tile;
-    std::uint32_t* lossy;  // [sharing]: nonzero if a block loaded lossy keys
+    std::uint32_t* lossy;  // [blocks_per_tile]: nonzero if a block loaded lossy keys
   };
   template <class SharedAllocator>
   SLICESORT_HD_INLINE memory shared(SharedAllocator& shared_memory) const {
     memory buffers{tile_type::allocate(shared_memory, run_rows, width), nullptr};
-    if (sharing > 1)
+    if (blocks_per_tile > 1)
       buffers.lossy =
-          shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(sharing));
+          shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(blocks_per_tile));
     return buffers;
   }
   // Columns per block, or per cluster if its blocks share a tile.
-  SLICESORT_HD_INLINE int tile_columns() const { return width * sharing; }
-  index_t blocks() const { return tiles * runs * sharing; }
-  SLICESORT_HD_INLINE int cluster() const { return paired ? 2 : sharing; }
+  SLICESORT_HD_INLINE int tile_columns() const { return width * blocks_per_tile; }
+  index_t blocks() const { return tiles * runs * blocks_per_tile; }
+  SLICESORT_HD_INLINE int cluster() const { return paired ? 2 : blocks_per_tile; }
 
   template <class Block>
   SLICESORT_HD_INLINE void operator()(Block& block) const {
@@ -74,24 +74,24 @@ struct sort_tile_kernel {
     using keys = packed_key<T, Block::fast_double>;
     key_tile<keys, tile_levels<Block, T>> const tile{buffers.tile.high, buffers.tile.low,
                                                      buffers.tile.pitch};
-    bool lossy = sharing > 1 ? load_shared(block, tile, buffers.lossy)
-                             : load(block, tile, rows_of_thread(block));
+    bool lossy = blocks_per_tile > 1 ? load_shared(block, tile, buffers.lossy)
+                                     : load(block, tile, rows_of_thread(block));
 
     // Sorts the columns in the shared memory of this block.
-    int const first = sharing > 1 ? block.cluster_rank() * width : 0;
+    int const first = blocks_per_tile > 1 ? block.cluster_rank() * width : 0;
     column const sorted = column_of_tile(block, first + (block.rank() & (width - 1)));
     tile_network<keys, tile_levels<Block, T>, Block>(block, tile, width, sorted.valid)
         .sort(rows_from(sorted.first_row));
 
-    if (sharing > 1) {
+    if (blocks_per_tile > 1) {
       block.sync_cluster();
-      for (int i = 0; i < sharing; ++i) lossy |= buffers.lossy[i] != 0;
+      for (int i = 0; i < blocks_per_tile; ++i) lossy |= buffers.lossy[i] != 0;
     }
     // Recomputed here, because the network needs all registers.
     thread_rows const rows = rows_of_thread(block);
     column const stored = column_of_tile(block, rows.column);
     if (lossy || paired) {
-      if (sharing > 1)
+      if (blocks_per_tile > 1)
         stored.restore(*this, tile_of_owner(block, tile), rows);
       else
         stored.restore(*this, tile, rows);
@@ -102,7 +102,7 @@ struct sort_tile_kernel {
     }
     if (paired)
       merge_pair(block, tile, view, stored.column, stored.ascending, run_rows);
-    else if (sharing > 1)
+    else if (blocks_per_tile > 1)
       stored.store(*this, tile_of_owner(block, tile), rows, lossy);
     else
       stored.store(*this, tile, rows, lossy);
@@ -119,8 +119,8 @@ struct sort_tile_kernel {
     tile_walk const walk(Block::opaque(block.rank()), block.size(), tile_columns(),
                          view.rows_adjacent());
     thread_rows rows{walk.column, walk.first_row, walk.step, 0, run_rows};
-    if (sharing > 1) {
-      int const share = divide_up(run_rows, sharing);
+    if (blocks_per_tile > 1) {
+      int const share = divide_up(run_rows, blocks_per_tile);
       rows.from = block.cluster_rank() * share;
       rows.to = rows.from + share;
     }
@@ -157,7 +157,7 @@ struct sort_tile_kernel {
   SLICESORT_HD_INLINE bool load_shared(Block& block, Tile tile, std::uint32_t* lossy) const {
     block.sync_cluster();  // other blocks may not have started yet
     bool const own_lossy = load(block, tile_of_owner(block, tile), rows_of_thread(block));
-    if (block.rank() < sharing)
+    if (block.rank() < blocks_per_tile)
       block.map_shared_rank(lossy, block.rank())[block.cluster_rank()] = own_lossy;
     block.sync_cluster();
     return own_lossy;

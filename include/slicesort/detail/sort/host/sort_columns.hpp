@@ -38,7 +38,7 @@ struct sort_task {
 
   sort_task(extents3 extents, unsigned threads)
       : radix(extents.length > longest_network),
-        tiles(!radix && sizeof(T) == 2 ? tiles_of_task(extents, threads) : 1),
+        tiles(!radix && sizeof(T) == 2 ? tiles_per_task(extents, threads) : 1),
         columns(radix ? radix_tile<T>::columns : tiles * tile_columns) {}
   index_t count(extents3 extents) const { return extents.empty() ? 0 : tiles_of(extents, columns); }
 };
@@ -116,7 +116,7 @@ void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params
     int const count = shape.radix ? 1 : tiles_in_task(extents, task, shape.tiles);
     auto const open = [&](int i) {
       open_tile(params,
-                columns_of_tile(extents, task * shape.tiles + i, shape.columns / shape.tiles),
+                columns_per_tile(extents, task * shape.tiles + i, shape.columns / shape.tiles),
                 tiles[i]);
       tiles[i].scratch = scratch.networks[i];
     };

@@ -19,7 +19,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int tile_rows_of_groups = 256;
+inline constexpr int group_tile_rows = 256;
 
 template <class T>
 struct column_tile {

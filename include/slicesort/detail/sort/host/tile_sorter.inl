@@ -82,7 +82,7 @@ class tile_sorter {
  private:
   // Rows that are loaded and sorted while in the L1 cache; also the maximum rows of a tile with
   // several groups.
-  static constexpr std::size_t run_rows = tile_rows_of_groups;
+  static constexpr std::size_t run_rows = group_tile_rows;
 
   static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
   int used_lanes(int p) const {

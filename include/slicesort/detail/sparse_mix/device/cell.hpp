@@ -38,15 +38,15 @@ struct mix_cell {
 
 // Piece: neighboring channels of a row that one load reads, up to 16 bytes of cells.
 template <class T, int Channels>
-inline constexpr int cells_of_piece =
+inline constexpr int cells_per_piece =
     Channels / mix_cell<T>::channels < 16 / static_cast<int>(sizeof(typename mix_cell<T>::type))
         ? Channels / mix_cell<T>::channels
         : 16 / static_cast<int>(sizeof(typename mix_cell<T>::type));
 template <class T, int Channels>
-struct alignas(cells_of_piece<T, Channels> * sizeof(typename mix_cell<T>::type)) mix_piece {
+struct alignas(cells_per_piece<T, Channels> * sizeof(typename mix_cell<T>::type)) mix_piece {
   using cell = mix_cell<T>;
   using A = typename cell::A;
-  static constexpr int cells = cells_of_piece<T, Channels>;
+  static constexpr int cells = cells_per_piece<T, Channels>;
   static constexpr int channels = cells * cell::channels;
 
   typename cell::type value[static_cast<std::size_t>(cells)];

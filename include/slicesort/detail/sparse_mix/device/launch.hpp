@@ -55,7 +55,7 @@ void pack_weights(Grid const& grid, chain_args<T> const& chain, index_t begin, i
   kernel.count = end - begin;
   kernel.backward = backward;
   kernel.lanes = static_cast<int>(
-      power_of_two_above(std::min<index_t>(chain.factors.links, Kernel::block_links)));
+      ceil_power_of_two(std::min<index_t>(chain.factors.links, Kernel::block_links)));
   kernel.packed = chain.factors;
   grid.run(kernel, kernel.blocks(), Kernel::max_threads);
 }
@@ -67,8 +67,8 @@ void run_factor(Grid const& grid, chain_args<T> const& chain, index_t factor,
   using Kernel = mix_rows_kernel<T>;
   extents3 const extents = input.extents();
   mix_tuning const tuning = mix_tuning_of<T>(grid);
-  int width = power_of_two_in(divide_up(extents.channels, Kernel::thread_channels), 1,
-                              tuning.channel_threads);
+  int width = floor_power_of_two(divide_up(extents.channels, Kernel::thread_channels), 1,
+                                 tuning.channel_threads);
   // Blocks that run concurrently read the same channels, which should stay in the L2 cache.
   std::size_t const channel_bytes = static_cast<std::size_t>(extents.length) * sizeof(T) *
                                     static_cast<std::size_t>(Kernel::thread_channels);

@@ -7,7 +7,7 @@
 // loads are the bottleneck.
 template <class T>
 struct mix_sums {
-  using lanes = number_lanes<T>;
+  using lanes = value_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
   static constexpr int across = mix_columns / lanes::count < 4 ? mix_columns / lanes::count : 4;
@@ -114,7 +114,7 @@ struct mix_sums {
 // before the folds, and products after them.
 template <class T>
 struct mix_dots {
-  using lanes = number_lanes<T>;
+  using lanes = value_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 
@@ -171,7 +171,7 @@ struct mix_dots {
 // Adds `count` values to sums. With `anew`, the sums start at 0.
 template <class T>
 struct mix_add {
-  using lanes = number_lanes<detail::accumulator_t<T>>;
+  using lanes = value_lanes<detail::accumulator_t<T>>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 
@@ -189,7 +189,7 @@ void choose_kernels(target, mix_kernels<T>& table) {
   using transfer = simd_rows<T, mix_columns>;
   table.sums = mix_sums<T>::run;
   table.dots = mix_dots<T>::run;
-  table.dots_of_round = number_lanes<T>::count;
+  table.dots_per_round = value_lanes<T>::count;
   table.add_numbers = mix_add<T>::run;
   table.load = transfer::load;
   table.store = transfer::template store<false>;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/detail/sparse_mix/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
@@ -23,7 +23,7 @@ struct mix_kernels {
 
   void (*sums)(row_span<T> const&);
   void (*dots)(A const*, A const*, mix_pairs const&, int rounds, A*);
-  int dots_of_round;
+  int dots_per_round;
   void (*add_numbers)(A const*, index_t count, A*, bool anew);
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);

@@ -52,7 +52,7 @@ class mix_products {
     pad_tiles(chain, dz, input);
     wait_for_order(sample, factor, tile);
     // A round processes as many links as fit, then as many rows as fit.
-    int const round_dots = chain.call().kernels.dots_of_round;
+    int const round_dots = chain.call().kernels.dots_per_round;
     for (index_t first = 0, links; first < shape_.links; first += links) {
       links = std::min<index_t>(shape_.links - first, round_dots);
       mix_pairs pairs{};

@@ -67,7 +67,7 @@ struct shared_bias_map_layout {
   per_thread<shared_bias_map_workspace<T>, attention_shape> workspaces;
 
   shared_bias_map_layout(arena& memory, host_exec const& exec, attention_shape const& shape)
-      : tasks(tasks_of_shared(shape)), workspaces(memory, exec.threads, tasks, shape) {}
+      : tasks(count_shared_tasks(shape)), workspaces(memory, exec.threads, tasks, shape) {}
 };
 
 SLICESORT_DETAIL_END

@@ -45,15 +45,15 @@ class attention_map_task : attention_map_products<T> {
   }
 
   // Adds the score gradients of a query tile to `total`.
-  void add_dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
-                   shared_sums<A>& total) const {
+  void add_score_grads(tensor4<T const> state, attention_backward_tensors<T> const& out,
+                       index_t query, shared_sums<A>& total) const {
     index_t const keys = head_.keys,
                   count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
     if (count == 0) return;
     total.extend(static_cast<int>(count), keys);
     into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values}, valid_rows(out.dy, query),
              valid_rows(in_.v).transposed());
-    dscores(state, out, query, memory_.map);
+    score_grads(state, out, query, memory_.map);
     for (index_t j = 0; j < keys; ++j)
       for (index_t i = 0; i < count; ++i)
         total.sums[j * attention_queries + i] += memory_.map[i * shape_.keys + j];
@@ -66,12 +66,12 @@ class attention_map_task : attention_map_products<T> {
       into_rows(grads.dv, 0, config_.drop.scale, out.mode, {keys, shape_.values, queries},
                 kept_weights(state).transposed(), valid_rows(out.dy));
     if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
-    if (out.needs_dscores()) {
+    if (out.needs_score_grads()) {
       index_t const pitch = shape_.keys;
       into_map(memory_.map, pitch, 1, {queries, keys, shape_.values}, valid_rows(out.dy),
                valid_rows(in_.v).transposed());
       for (index_t query = 0; query < queries; query += attention_queries)
-        dscores(state, out, query, memory_.map + query * pitch);
+        score_grads(state, out, query, memory_.map + query * pitch);
       matrix const map = matrix::from_sums(memory_.map, pitch, 1);
       if (grads.dq.data() != nullptr)
         into_rows(grads.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys}, map,
@@ -172,8 +172,8 @@ class attention_map_task : attention_map_products<T> {
   }
 
   // Turns dP = dO V^T of a query tile into dS = P * (dP - D).
-  void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
-               A* map) const {
+  void score_grads(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
+                   A* map) const {
     constexpr int lanes = attention_queries;
     index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
@@ -193,7 +193,7 @@ class attention_map_task : attention_map_products<T> {
       if constexpr (sums_are_elements)
         if (step == 1) weights = saved;
       if (weights == memory_.row) io_.load(saved, 0, step, 1, keys, memory_.row, 0);
-      kernels_.dscore_row(weights, row, keys, memory_.delta[i]);
+      kernels_.score_grad_row(weights, row, keys, memory_.delta[i]);
       if (out.grads.dbias.data() != nullptr) store_dbias(row, out, query + i);
       if (out.distance_sums == nullptr) continue;
       A* const last = distance_sums(out) + query + i + shape_.keys - 1;

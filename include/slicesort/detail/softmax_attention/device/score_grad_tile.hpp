@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tile of score gradients dS of a block: some queries of a head by some keys. Shared by the
+// backward passes for queries and for a bias.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/register_tile.hpp>
+#include <slicesort/detail/device/store.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
+#include <slicesort/detail/softmax_attention/device/dropout.hpp>
+#include <slicesort/detail/softmax_attention/device/mask.hpp>
+#include <slicesort/detail/softmax_attention/device/softmax.hpp>
+#include <slicesort/detail/softmax_attention/device/tile.hpp>
+#include <slicesort/detail/softmax_attention/dropout.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Mask, class T, int Width>
+struct score_grad_tile {
+  static constexpr int max_warps = 4;
+  using A = accumulator_t<T>;
+  using piece = tile_piece<T>;
+  static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
+  static constexpr int keys_per_tile = sizeof(A) == 8 ? 16 : 32;
+  static constexpr int columns = keys_per_tile / 8, pieces = Width / elements_per_piece<T>;
+
+  using scores = register_tile<A, tiles_per_warp, columns>;  // [queries of the warp, keys]
+
+  Mask mask;
+  A scale{};
+  attention_inputs<T> in{};
+  tensor4<T const> dy{};          // [batch, heads, queries, channels]
+  query_stats<A> const* stats{};  // [batch, heads, queries]
+  attention_lengths lengths{};
+  dropout_config drop{};
+  int warps{};
+  int buffers{};          // shared buffers of k and v: 1 or 2
+  bool computes_dbias{};  // true if dS is staged in shared memory
+
+  struct memory {
+    piece* rows;   // [q, dy][queries of the block, Width]
+    piece* tiles;  // [buffers][k, v][keys_per_tile, Width]
+    attention_task* task;
+    head_rows<T>* sources;  // q, dy, k, v, bias
+    query_stats<A>* stats;  // [queries of the block]
+    key_range* ranges;      // [queries of the block]
+    range_bounds* bounds;   // [warps]
+    T* terms;  // [queries of the block, keys_per_tile]: bias or -infinity; later dS, in A
+  };
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+    auto const count = static_cast<std::size_t>(queries_per_block());
+    constexpr auto row = static_cast<std::size_t>(pieces);
+    constexpr auto keys = static_cast<std::size_t>(keys_per_tile);
+    std::size_t const terms_per_sum = computes_dbias ? sizeof(A) / sizeof(T) : 1;
+    memory smem{};
+    smem.rows = shared_memory.template allocate<piece>(2 * count * row);
+    smem.tiles =
+        shared_memory.template allocate<piece>(static_cast<std::size_t>(2 * buffers) * keys * row);
+    smem.task = shared_memory.template allocate<attention_task>(1);
+    smem.sources = shared_memory.template allocate<head_rows<T>>(5);
+    smem.stats = shared_memory.template allocate<query_stats<A>>(count);
+    smem.ranges = shared_memory.template allocate<key_range>(count);
+    smem.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
+    smem.terms = shared_memory.template allocate<T>(count * keys * terms_per_sum);
+    return smem;
+  }
+
+  SLICESORT_HD int queries_per_block() const { return warps * 16 * tiles_per_warp; }
+  SLICESORT_HD index_t tiles() const {
+    return divide_up(in.q.extents().length, queries_per_block());
+  }
+  SLICESORT_HD index_t pairs() const { return attention_shape(in).pairs(); }
+
+  // Position in the walk over the key tiles. With two buffers, the next tile is copied while this
+  // one is processed; the first iteration only copies.
+  struct walk_state {
+    int warp_row;  // first query of the warp, relative to the block
+    int chunk;     // chunk of dq that the block computes
+    int depths;    // number of channel chunks
+    index_t key;   // first key of the tile
+    index_t next;  // first key of the next tile; used by sparse masks only
+    index_t end;
+    int buffer;
+    bool writes_dbias;  // true if this pass stores dbias
+    bool double_buffered;
+    bool rows_loaded;  // true if q and dy have been copied
+
+    SLICESORT_HD bool idle() const { return double_buffered && !rows_loaded; }
+  };
+
+  // Stages sources, statistics and key ranges of the queries from `first` on.
+  template <class Block>
+  SLICESORT_HD_INLINE void stage(Block& block, memory const& smem, index_t pair, index_t first,
+                                 index_t channel) const {
+    index_t const heads = in.q.extents().heads, rows = in.q.extents().length;
+    head_index const head{pair / heads, pair % heads};
+    index_t const queries = valid_rows(lengths.queries, head.sample, rows);
+    index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
+    if (block.rank() == 0) {
+      *smem.task = {head, first, channel, queries, keys};
+      smem.sources[0] = {in.q, head, queries};
+      smem.sources[1] = {dy, head, queries};
+      smem.sources[2] = {in.k, head, keys};
+      smem.sources[3] = {in.v, head, keys};
+      smem.sources[4] = {in.bias, head, queries};
+    }
+    for (int i = block.rank(); i < queries_per_block(); i += block.size())
+      smem.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
+    stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_per_block(),
+                 queries, keys);
+  }
+  // Walk state for a single tile.
+  template <class Block>
+  SLICESORT_HD_INLINE walk_state only_tile(Block& block, index_t key) const {
+    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    walk_state walk{};
+    walk.warp_row = block.rank() / 32 * (16 * tiles_per_warp);
+    walk.depths = chunks_of<Width>(channels > values ? channels : values);
+    walk.key = key;
+    walk.end = in.v.extents().length;
+    return walk;
+  }
+  // True if any of the queries sees any key of the tile.
+  SLICESORT_HD_INLINE bool is_visible(memory const& smem, index_t key) const {
+    if constexpr (is_sparse<Mask>)
+      return tile_meets(mask_of(mask, smem.task->head), *smem.task, *smem.bounds,
+                        queries_per_block(), key, keys_per_tile);
+    else
+      return smem.bounds->meets(key, key + keys_per_tile);
+  }
+
+  // S += Q K^T and dP += dO V^T, chunk by chunk. The last chunk is the chunk of dq that the block
+  // computes. Starts to copy the next tile.
+  template <class Block>
+  SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
+                                    scores& dw, piece const* k) const {
+    bool const idle = walk.idle();
+    int const rows = queries_per_block();
+    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    SLICESORT_NO_UNROLL
+    for (int step = 1; step <= walk.depths; ++step) {
+      int const depth = (walk.chunk + step) % walk.depths;
+      index_t const key_to_load = walk.double_buffered ? next_tile(walk) : walk.key;
+      if (walk.double_buffered) block.await_copies();
+      block.sync();
+      if (key_to_load < walk.end) {
+        if (walk.depths > 1 || !walk.rows_loaded)
+          load_tiles_async<Width>(block, smem.rows, smem.sources, 2, smem.task->first, rows,
+                                  depth * Width);
+        int const buffer = walk.double_buffered && !idle ? 1 - walk.buffer : 0;
+        load_tiles_async<Width>(block, smem.tiles + buffer * (2 * keys_per_tile * pieces),
+                                smem.sources + 2, 2, key_to_load, keys_per_tile, depth * Width);
+      }
+      walk.rows_loaded = true;
+      if (idle) break;
+      if (!walk.double_buffered) block.await_copies(), block.sync();
+      block.template mma_abt<Width>(s, smem.rows + walk.warp_row * pieces, k,
+                                    valid_channels(channels - depth * Width));
+      block.template mma_abt<Width>(dw, smem.rows + (rows + walk.warp_row) * pieces,
+                                    k + keys_per_tile * pieces,
+                                    valid_channels(values - depth * Width));
+    }
+  }
+
+  // Turns dP into dS = P * (dP - D), with P = exp(S - m) / l.
+  template <class Block>
+  SLICESORT_HD_INLINE void weights_to_score_grads(Block& block, memory const& smem,
+                                                  walk_state const& walk, scores& s,
+                                                  scores& dw) const {
+    A score_scale = scale;
+    if (tests_each_key<Mask> || in.bias.data() != nullptr || walk.writes_dbias ||
+        !tile_is_covered(mask, *smem.task, *smem.bounds, queries_per_block(), walk.key,
+                         keys_per_tile)) {
+      stage_bias<false, keys_per_tile>(block, smem.terms, queries_per_block(),
+                                       mask_of(mask, smem.task->head), smem.ranges,
+                                       smem.task->first, walk.key, smem.sources[4]);
+      block.sync();
+      mask_scores(block, s, scale, smem.terms + walk.warp_row * keys_per_tile);
+      score_scale = A(1);
+    }
+    if (drop.drops()) {
+      scale_tile(dw, static_cast<A>(drop.scale));
+      keep_mask<false, tiles_per_warp, columns> keep;
+      keep.compute(
+          block, drop,
+          {smem.task->head, in.v.extents().length, smem.task->first + walk.warp_row, walk.key});
+      drop_weights(dw, keep);
+    }
+    int const g = tile_lane(Block::opaque(block.rank())).g;
+    SLICESORT_UNROLL
+    for (int i = 0; i < scores::count; ++i)
+      dw[i] =
+          weight_and_score_grad<T>(block, s[i], score_scale,
+                                   smem.stats[walk.warp_row + scores::lane_row(i) * 8 + g], dw[i])
+              .score_grad;
+  }
+
+  // Stages the block's scores: [queries of the block, keys_per_tile].
+  template <class Block>
+  static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& score_grads) {
+    tile_lane const lane(block.rank());
+    A* const warp_staging = staging + block.rank() / 32 * (16 * tiles_per_warp * keys_per_tile);
+    SLICESORT_UNROLL
+    for (int i = 0; i < scores::count; ++i)
+      warp_staging[scores::row(i, lane) * keys_per_tile + scores::column(i, lane)] = score_grads[i];
+    block.sync();
+  }
+  // Stores staged gradients. When accumulating, skips zeros, such as those of masked pairs.
+  template <class Block>
+  static SLICESORT_HD_INLINE void store_staged(Block& block, A const* staging,
+                                               head_results<T> const& results, index_t row,
+                                               index_t key) {
+    SLICESORT_NO_UNROLL
+    for (int i = block.rank(); i < block.size() / 2 * tiles_per_warp * keys_per_tile;
+         i += block.size()) {
+      index_t const query = row + i / keys_per_tile, column = key + i % keys_per_tile;
+      if (query >= results.total || column >= results.channels) continue;
+      if (results.mode == grad_mode::accumulate && staging[i] == A(0)) continue;
+      store_or_accumulate_sum(
+          results.mode, results.data[query * results.stride + column * results.channel_stride],
+          staging[i]);
+    }
+  }
+
+  static SLICESORT_HD_INLINE index_t next_tile(walk_state const& walk) {
+    return is_sparse<Mask> ? walk.next : walk.key + keys_per_tile;
+  }
+  static SLICESORT_HD int valid_channels(index_t remaining) {
+    return remaining < 0 ? 0 : remaining < Width ? static_cast<int>(remaining) : Width;
+  }
+};
+
+SLICESORT_DETAIL_END

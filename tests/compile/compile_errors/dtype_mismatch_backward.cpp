@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: slicesort: input and output must have the same element type.
+#include <slicesort/slicesort.hpp>
+
+#ifdef VALID
+using other = float;
+#else
+using other = double;
+#endif
+
+void backward(slicesort::tensor3<float const> dy, slicesort::const_saved_permutation saved,
+              slicesort::tensor3<other> dx, slicesort::workspace scratch) {
+  slicesort::slicing_sort<>{}.backward(slicesort::exec::host{}, dy, saved, dx, scratch);
+}

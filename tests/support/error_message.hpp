@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exceptions and messages of rejected calls.
+#pragma once
+
+#include <slicesort/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+
+namespace support {
+
+namespace ss = slicesort;
+
+inline bool says(std::string const& message, char const* part) {
+  return message.find(part) != std::string::npos;
+}
+
+enum class thrown { nothing, argument, workspace };
+
+template <class F>
+std::pair<thrown, std::string> outcome_of(F const& call) {
+  try {
+    call();
+  } catch (ss::invalid_argument const& e) {
+    return {thrown::argument, e.what()};
+  } catch (ss::workspace_error const& e) {
+    return {thrown::workspace, e.what()};
+  }
+  return {thrown::nothing, ""};
+}
+
+// Message of a rejected call; "" if it is accepted.
+template <class F>
+std::string error_message(F const& call) {
+  return outcome_of(call).second;
+}
+// Message of a call, which must agree with the `status` of its dry run.
+template <class F>
+std::string error_message(ss::status const& status, F const& call) {
+  auto const [exception, message] = outcome_of(call);
+  CHECK(message == status.message);
+  CHECK((status.kind == ss::error_kind::workspace) == (exception == thrown::workspace));
+  CHECK((status.kind == ss::error_kind::argument) == (exception == thrown::argument));
+  return message;
+}
+
+}  // namespace support

@@ -31,6 +31,7 @@
 #include <slicesort/policies/attention_algorithm.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/saved.hpp>
+#include <slicesort/short_convolution.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
@@ -180,6 +181,26 @@ dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batc
   detail::matrix_sample const s(x, batch, channel, options);
   return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
     op.backward(exec::host{}, dy, dx, w, o);
+  });
+}
+
+/// A band matrix with the filter of the channel in every row; 0 in rows past the length. It is the
+/// same for every x. `weights`: as for the operator.
+template <class X, class Weights>
+dense_matrix equivalent_matrix(short_convolution const& op, X const& x, Weights const& weights,
+                               index_t batch, index_t channel, forward_options options = {}) {
+  detail::matrix_sample const s(x, batch, channel, options);
+  auto const filters = detail::input(weights);
+  index_t const channels = detail::extents_of(x).channels, groups = filters.extents().channels;
+  detail::checker c("equivalent_matrix");
+  detail::check_filters(c, detail::describe("weights", filters, false), channels, "x");
+  detail::enforce(c.result());
+  std::vector<double> filter;
+  for (index_t k = 0; k < filters.extents().length; ++k)
+    filter.push_back(detail::as_double(filters(0, k, channel / (channels / groups))));
+  tensor3<double const> const view(filter.data(), {1, filters.extents().length, 1});
+  return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
+    op.backward(exec::host{}, dy, view, dx, w, o);
   });
 }
 

@@ -36,6 +36,7 @@
 #include <slicesort/random_rows.hpp>
 #include <slicesort/rank_collapse.hpp>
 #include <slicesort/saved.hpp>
+#include <slicesort/short_convolution.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>

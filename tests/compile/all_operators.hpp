@@ -99,6 +99,18 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   shuffle.backward(exec, y.read(), dx.view(), scratch, {mode});
   add_hash(dx);
 
+  std::vector<T> filters(4), filter_gradients(4);
+  for (std::size_t k = 0; k < filters.size(); ++k) filters[k] = x.values[k];
+  ss::tensor3<T const> const filter(filters.data(), {1, 4, 1});
+  ss::tensor3<T> const filter_gradient(filter_gradients.data(), {1, 4, 1});
+  auto const convolution = ss::short_convolution::causal(4);
+  convolution.forward(exec, x.read(), filter, y.view(), scratch);
+  add_hash(y);
+  convolution.backward(exec, y.read(), x.read(), filter, dx.view(), filter_gradient, scratch,
+                       {mode});
+  add_hash(dx);
+  for (T v : filter_gradients) seed = hash(v, seed);
+
   ss::csp const csp{ss::group_size{2}};
   tensor<std::uint8_t> order(csp.saved_extents(e));
   csp.forward(exec, x.read(), y.view(), {order.view()}, scratch);

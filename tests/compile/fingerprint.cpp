@@ -154,6 +154,23 @@ void multi_permutation() {
 }
 
 template <class T>
+void short_convolution() {
+  operator_fingerprints<T> fingerprints("short_convolution");
+  ss::short_convolution const op(4, 2);
+  scratch memory(op.workspace_bytes<T>(exec, shape));
+  extents3 const filters{1, 4, shape.channels};
+  tensor<T> const x = number_tensor<T>(shape, 1), dy = number_tensor<T>(shape, 2),
+                  weights = number_tensor<T>(filters, 3);
+  tensor<T> y(shape), dx = previous_gradients<T>(shape), dweights = previous_gradients<T>(filters);
+  op.forward(exec, x.view(), weights.view(), y.view(), memory, {view_of(lengths)});
+  fingerprints.forward.add(y);
+  op.backward(exec, dy.view(), x.view(), weights.view(), dx.view(), dweights.view(), memory,
+              add_to(view_of(lengths)));
+  fingerprints.backward.add(dx);
+  fingerprints.backward.add(dweights);
+}
+
+template <class T>
 void max_exchange() {
   operator_fingerprints<T> fingerprints("max_exchange");
   ss::max_exchange const op(5);
@@ -290,6 +307,7 @@ void every_operator() {
   slicing_sort<T>();
   permute<T>();
   multi_permutation<T>();
+  short_convolution<T>();
   max_exchange<T>();
   shuffle<T>();
   csp<T>();

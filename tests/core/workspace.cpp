@@ -126,6 +126,21 @@ TEST_CASE("shuffle") {
   with(ss::shuffle<ss::per_channel>{3}, false);
 }
 
+TEST_CASE("short_convolution") {
+  for (index_t taps : {1, 64}) {
+    auto const op = ss::short_convolution::causal(taps);
+    check_sizes<float>(
+        "short_convolution", op,
+        [&](any_exec const& exec, auto x, auto y) {
+          auto const weights = view_of_nothing<float const>(3, extents3{1, taps, 1});
+          return op.forward(ss::exec::dry_run{exec}, x, weights, y);
+        },
+        [=](extents3 e, bool) {
+          return wide{e.batch} * e.channels * (e.length / 1024) * taps * 8;
+        });
+  }
+}
+
 TEST_CASE("csp") {
   auto const with = [](auto const& op) {
     check_sizes<float>("csp", op, forward_of(op),

@@ -131,6 +131,27 @@ TEST_CASE("permute") {
         }) == "equivalent_matrix: perm.length is 12, must be 13 (x.length)");
 }
 
+TEST_CASE("short_convolution") {
+  for (index_t groups : {1, 5}) {
+    ss::short_convolution const op(4, 1);
+    tensor<float> const weights = integer_tensor<float>({1, 4, groups}, 8, 3);
+    check_operator<float>(
+        0, false,
+        [&](auto x, auto y, auto w, auto o) {
+          op.forward(ss::exec::host{}, x, weights.view(), y, w, o);
+        },
+        [&](auto x, index_t b, index_t c, auto o) {
+          return equivalent_matrix(op, x, weights.view(), b, c, o);
+        });
+  }
+  tensor<float> const x(shape), weights({1, 4, 2});
+  CHECK(error_message([&] {
+          (void)equivalent_matrix(ss::short_convolution(4, 1), x.view(), weights.view(), 0, 0);
+        }) ==
+        "equivalent_matrix: weights.channels is 2, must divide 5 (x.channels): a filter for "
+        "each group of channels");
+}
+
 TEST_CASE("multi_permutation") {
   ss::multi_permutation<> const op{3};
   std::vector<double> const numbers = {0.5, -2, 0.25};

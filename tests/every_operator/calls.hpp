@@ -207,6 +207,33 @@ inline std::vector<call> calls() {
   };
   add_shuffle(ss::shuffle<ss::shared_by_channels>(5));
   add_shuffle(ss::shuffle<ss::per_channel>(5));
+  {
+    ss::short_convolution const op(3, 1);
+    auto const filter = [](arguments const& a, std::size_t i) {
+      return a.view(i, extents3{1, 3, shape.channels});
+    };
+    list.push_back({"short_convolution.forward",
+                    {"y", "x", "weights"},
+                    1,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(1, shape), filter(a, 2), a.view(0, shape), a.scratch,
+                                 {a.lengths});
+                    }});
+    list.push_back({"short_convolution.backward",
+                    {"dx", "dweights", "dy", "x", "weights"},
+                    2,
+                    true,
+                    false,
+                    size_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(2, shape), a.view(3, shape), filter(a, 4),
+                                  a.view(0, shape), filter(a, 1), a.scratch,
+                                  {ss::grad_mode::overwrite, a.lengths});
+                    }});
+  }
   auto const add_csp = [&](auto const& op) {
     add_saving("csp", "order", op, [op](arguments const& a, std::size_t i) {
       return a.view<std::uint8_t>(i, op.saved_extents(shape));

@@ -215,6 +215,28 @@ TEST_CASE_TEMPLATE("multi_permutation", T, float, double, float16, bfloat16) {
       }
 }
 
+TEST_CASE_TEMPLATE("short_convolution", T, float, double, float16, bfloat16) {
+  ss::short_convolution const op(4, 1);
+  for (extents3 e : {extents3{2, 50, 37}, extents3{1, 1100, 3}})
+    for (ss::grad_mode mode : modes) {
+      extents3 const f{1, 4, e.channels};
+      tensor<T> const x = mixed_specials<T>(e, 4), dy = mixed_specials<T>(e, 5),
+                      weights = mixed_specials<T>(f, 3), before = mixed_specials<T>(e, 6),
+                      weights_before = mixed_specials<T>(f, 7);
+      check_call(static_cast<std::uint64_t>(e.length), [&](any_exec const& exec) {
+        guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+        tensor<T> y(e), dx = before, dweights = weights_before;
+        op.forward(exec, x.view(), weights.view(), y.view(), scratch.get());
+        op.backward(exec, dy.view(), x.view(), weights.view(), dx.view(), dweights.view(),
+                    scratch.get(), mode);
+        sums_of_call<T> sums{y.elements(), {}};
+        sums.append(dx.elements());
+        sums.append(dweights.elements());
+        return sums;
+      });
+    }
+}
+
 TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
   extents3 const e{2, 40, 21};
   constexpr index_t reference = 1;

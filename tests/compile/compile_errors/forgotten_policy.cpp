@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cases: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn_csp sparse_mix
 // cases: softmax_attention backward backward_without_state backward_of_weights
-// cases: linear_attention merge_attention permute braces_first workspace_bytes
+// cases: linear_attention merge_attention permute short_convolution braces_first workspace_bytes
 // cases: workspace_bytes_of_two
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
@@ -57,6 +57,8 @@ void call() {
   ss::multi_permutation<>{3}.backward(ON x, weights, perm, y, scratch);
 #elif defined(CASE_permute)
   ss::permute{}.forward(ON x, perm, y, scratch);
+#elif defined(CASE_short_convolution)
+  ss::short_convolution::causal(4).forward(ON x, x, y, scratch);
 #elif defined(CASE_braces_first)
   attention.forward(ON{w, w, w, {}}, means, ss::no_saved);
 #elif defined(CASE_workspace_bytes)

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// short_convolution on the host. A task convolves a segment of rows of some neighboring columns,
+// tile by tile. Kernels read rows in place through pointers; rows that are not valid point to
+// zeros, and rows with strided channels to a copy.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
+#include <slicesort/detail/short_convolution/host/rows.hpp>
+#include <slicesort/detail/short_convolution/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+// Columns per task: wide, so rows are read in long pieces, unless the weights would not fit in the
+// L1 cache.
+inline index_t convolution_columns(convolution_shape const& shape) {
+  return std::min(shape.extents.channels,
+                  std::clamp<index_t>(4096 / shape.taps / 64 * 64, 64, 1024));
+}
+
+// Memory of a thread. All matrices have `columns` columns.
+template <class T>
+struct convolution_buffers {
+  index_t columns;
+  T *rows, *x_rows;           // [tile rows + taps - 1], copies of strided rows
+  T* output;                  // [tile rows]
+  T* zeros;                   // [1]
+  accumulator_t<T>* weights;  // [taps]
+  double* weight_sums;        // [taps]
+
+  convolution_buffers(arena& memory, index_t taps, index_t width)
+      : columns(width),
+        rows(memory.take<T>(amount(convolution_tile_rows + taps - 1) * width)),
+        x_rows(memory.take<T>(amount(convolution_tile_rows + taps - 1) * width)),
+        output(memory.take<T>(amount(convolution_tile_rows) * width)),
+        zeros(memory.take<T>(amount(width))),
+        weights(memory.take<accumulator_t<T>>(amount(taps) * width)),
+        weight_sums(memory.take<double>(amount(taps) * width)) {}
+};
+
+template <class T>
+struct convolution_layout {
+  column_chunks chunks;
+  per_thread<convolution_buffers<T>, index_t, index_t> threads;
+  double* weight_sums;  // [sample][segment][tap][channel]
+
+  convolution_layout(arena& memory, host_exec const& exec, convolution_shape const& shape)
+      : chunks(shape.extents, std::max<index_t>(convolution_columns(shape), 1)),
+        threads(memory, exec.threads, amount(chunks.count()) * shape.segments(), shape.taps,
+                convolution_columns(shape)),
+        weight_sums(memory.take<double>(
+            amount(shape.extents.empty() ? 0 : shape.extents.batch * shape.extents.channels) *
+            shape.segments() * shape.taps)) {}
+};
+
+// Pointers to the rows that a tile of output rows [first, first + count) reads: from `shift` before
+// the first one to taps - 1 - shift past the last one.
+template <class T>
+class convolved_rows {
+ public:
+  convolved_rows(tensor3<T const> from, column_chunk chunk, convolution_window window,
+                 index_t valid, T* copies, T const* zeros)
+      : from_(from.data() + from.offset(chunk.batch, 0, chunk.channel)),
+        strides_(from.strides()),
+        channels_(chunk.channels),
+        window_(window),
+        valid_(valid),
+        copies_(copies),
+        zeros_(zeros) {}
+
+  void load(index_t first, index_t count) {
+    index_t const end = count + window_.taps - 1;
+    for (index_t i = 0; i < end + prefetched_rows; ++i) {
+      index_t const row = first - window_.shift + i;
+      bool const is_valid = row >= 0 && row < valid_ && (i < end || strides_.channels == 1);
+      rows_[i] = is_valid ? load_row(row, copies_ + i * channels_) : zeros_;
+    }
+  }
+  // Row i of the tile, counted from its first input row.
+  T const* const* operator[](index_t i) const { return rows_ + i; }
+
+ private:
+  static constexpr index_t prefetched_rows = convolution_kernels<T>::prefetched_rows;
+
+  T const* load_row(index_t row, T* copy) const {
+    T const* const from = from_ + row * strides_.length;
+    if (strides_.channels == 1) return from;
+    for (index_t c = 0; c < channels_; ++c) copy[c] = from[c * strides_.channels];
+    return copy;
+  }
+
+  T const* from_;
+  strides3 strides_;
+  index_t channels_;
+  convolution_window window_;
+  index_t valid_;
+  T* copies_;
+  T const* zeros_;
+  static constexpr std::size_t max_rows{convolution_tile_rows + convolution_window::max_taps - 1 +
+                                        prefetched_rows};
+  T const* rows_[max_rows] = {};
+};
+
+// A segment of rows of a chunk of columns.
+template <class T>
+class convolution_task {
+ public:
+  using A = accumulator_t<T>;
+
+  convolution_task(convolution_kernels<T> const& kernels, column_chunk chunk, index_t segment,
+                   index_t valid, index_t length, convolution_buffers<T> const& buffers)
+      : kernels_(kernels),
+        chunk_(chunk),
+        first_(segment * convolution_segment_rows),
+        last_(std::min(first_ + convolution_segment_rows, length)),
+        valid_(valid),
+        valid_last_(std::clamp(valid, first_, last_)),
+        buffers_(buffers) {
+    std::fill_n(buffers.zeros, chunk.channels, T(0.0F));
+  }
+
+  void load_weights(tensor3<T const> weights, index_t channels, bool reversed) const {
+    index_t const taps = weights.extents().length,
+                  group_channels = channels / weights.extents().channels;
+    for (index_t k = 0; k < taps; ++k)
+      for (index_t c = 0; c < chunk_.channels; ++c)
+        buffers_.weights[k * chunk_.channels + c] = static_cast<A>(
+            weights(0, reversed ? taps - 1 - k : k, (chunk_.channel + c) / group_channels));
+  }
+
+  void forward(tensor3<T const> x, tensor3<T> y, convolution_window window) const {
+    convolve(x, y, window, grad_mode::overwrite, [](index_t, index_t, convolved_rows<T> const&) {});
+  }
+
+  // Computes dx, and the segment's sums of dweights, [tap][channel of the tensor].
+  void backward(short_convolution_backward<T> const& params, double* sums) const {
+    convolution_window const window = params.window, reversed = window.reversed();
+    std::fill_n(buffers_.weight_sums, window.taps * chunk_.channels, 0.0);
+    convolved_rows<T> x(params.x, chunk_, window, valid_, buffers_.x_rows, buffers_.zeros);
+    convolve(params.dy, params.dx, reversed, params.mode,
+             [&](index_t first, index_t count, convolved_rows<T> const& dy) {
+               if (!params.needs_weight_gradient) return;
+               x.load(first, count);
+               kernels_.correlate(dy[reversed.shift], x[0], window.taps, count, chunk_.channels,
+                                  buffers_.weight_sums);
+             });
+    if (!params.needs_weight_gradient) return;
+    for (index_t k = 0; k < window.taps; ++k)
+      std::copy_n(buffers_.weight_sums + k * chunk_.channels, chunk_.channels,
+                  sums + k * params.dy.extents().channels + chunk_.channel);
+  }
+
+ private:
+  // Calls each_tile(first, count, rows) for every tile of valid rows, after its convolution.
+  template <class F>
+  void convolve(tensor3<T const> from, tensor3<T> to, convolution_window window, grad_mode mode,
+                F const& each_tile) const {
+    convolved_rows<T> rows(from, chunk_, window, valid_, buffers_.rows, buffers_.zeros);
+    T* const target = to.data() + to.offset(chunk_.batch, 0, chunk_.channel);
+    index_t const pitch = to.strides().length, step = to.strides().channels;
+    bool const dense = step == 1;
+    auto const kernel = kernels_.convolve(mode == grad_mode::accumulate ? row_output::add
+                                          : dense && streams(to)        ? row_output::stream
+                                                                        : row_output::store);
+    for (index_t first = first_, count; first < valid_last_; first += count) {
+      count = std::min(convolution_tile_rows, valid_last_ - first);
+      rows.load(first, count);
+      T* const tile = target + first * pitch;
+      if (dense) {
+        kernel(rows[0], buffers_.weights, window.taps, count, chunk_.channels, tile, pitch);
+      } else {
+        if (mode == grad_mode::accumulate)
+          for_each(count, [&](index_t i, index_t c, T& out) { out = tile[i * pitch + c * step]; });
+        kernel(rows[0], buffers_.weights, window.taps, count, chunk_.channels, buffers_.output,
+               chunk_.channels);
+        for_each(count, [&](index_t i, index_t c, T& out) { tile[i * pitch + c * step] = out; });
+      }
+      each_tile(first, count, rows);
+    }
+    if (mode == grad_mode::accumulate) return;
+    for (index_t i = valid_last_; i < last_; ++i)
+      for (index_t c = 0; c < chunk_.channels; ++c) target[i * pitch + c * step] = T(0.0F);
+  }
+  template <class F>
+  void for_each(index_t count, F const& f) const {
+    for (index_t i = 0; i < count; ++i)
+      for (index_t c = 0; c < chunk_.channels; ++c)
+        f(i, c, buffers_.output[i * chunk_.channels + c]);
+  }
+  // True if the output should use streaming stores: it is large, and rows are whole cache lines.
+  bool streams(tensor3<T> to) const {
+    constexpr index_t line = 64, size = sizeof(T);
+    return worth_streaming<T>(to.extents()) && chunk_.channels * size % line == 0 &&
+           to.strides().length * size % line == 0 &&
+           reinterpret_cast<std::uintptr_t>(&to(chunk_.batch, 0, chunk_.channel)) % line == 0;
+  }
+
+  convolution_kernels<T> const& kernels_;
+  column_chunk chunk_;
+  index_t first_, last_;        // rows of the segment
+  index_t valid_, valid_last_;  // valid rows of the sample; end of the segment's
+  convolution_buffers<T> buffers_;
+};
+
+template <>
+struct host_implementation<short_convolution_op> {
+  template <class T>
+  static void plan(host_exec const& exec, convolution_shape const& shape, arena& memory) {
+    (void)convolution_layout<T>(memory, exec, shape);
+  }
+
+  template <class T>
+  static void forward(host_exec const& exec, short_convolution_forward<T> const& params,
+                      workspace memory) {
+    for_each_segment(exec, params, memory, [&](convolution_task<T> const& task, double*) {
+      task.load_weights(params.weights, params.x.extents().channels, false);
+      task.forward(params.x, params.y, params.window);
+    });
+  }
+
+  template <class T>
+  static void backward(host_exec const& exec, short_convolution_backward<T> const& params,
+                       workspace memory) {
+    double* const sums = for_each_segment(
+        exec, params, memory, [&](convolution_task<T> const& task, double* segment_sums) {
+          task.load_weights(params.weights, params.dy.extents().channels, true);
+          task.backward(params, segment_sums);
+        });
+    if (params.needs_weight_gradient) sum_segments(params, sums);
+  }
+
+ private:
+  // Calls f(task, sums) for every segment of every chunk of columns, where `sums` are those of the
+  // segment. Returns the sums of all segments.
+  template <class Params, class F>
+  static double* for_each_segment(host_exec const& exec, Params const& params, workspace w,
+                                  F const& f) {
+    using T = typename Params::element;
+    convolution_shape const shape = params.shape();
+    index_t const segments = shape.segments();
+    arena memory(w);
+    convolution_layout<T> const layout(memory, exec, shape);
+    convolution_kernels<T> const kernels = convolution_kernels_of<T>(exec.instructions);
+    for_each_task(exec, layout.chunks.count() * segments, [&](unsigned thread, index_t index) {
+      sample_chunk const samples = layout.chunks[index / segments];
+      index_t const segment = index % segments;
+      for (index_t s = 0; s < samples.batches; ++s) {
+        column_chunk const chunk = samples[s];
+        f(convolution_task<T>(kernels, chunk, segment,
+                              valid_rows(params.lengths, chunk.batch, shape.extents.length),
+                              shape.extents.length, layout.threads[thread]),
+          layout.weight_sums +
+              (chunk.batch * segments + segment) * shape.taps * shape.extents.channels);
+      }
+    });
+    return layout.weight_sums;
+  }
+
+  // Computes dweights from the sums of all segments. Overwrites those of the first one.
+  template <class T>
+  static void sum_segments(short_convolution_backward<T> const& params, double* sums) {
+    convolution_shape const shape = params.shape();
+    extents3 const e = shape.extents;
+    index_t const groups = params.dweights.extents().channels, size = shape.taps * e.channels;
+    index_t const segments = e.empty() ? 0 : e.batch * shape.segments(),
+                  group_channels = segments == 0 ? 0 : e.channels / groups;
+    for (index_t s = 1; s < segments; ++s)
+      for (index_t i = 0; i < size; ++i) sums[i] += sums[s * size + i];
+    with_store<T>(params.mode, [&](auto store) {
+      for (index_t k = 0; k < shape.taps; ++k)
+        for (index_t g = 0; g < groups; ++g) {
+          double sum = 0;
+          for (index_t c = 0; c < group_channels; ++c)
+            sum += sums[k * e.channels + g * group_channels + c];
+          store.sum(params.dweights(0, k, g), static_cast<accumulator_t<T>>(sum));
+        }
+    });
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -13,6 +13,14 @@ def multi_permutation(x: Any, weights: Any) -> Any:
     return y
 
 
+def short_convolution(x: Any, weights: Any, shift: int | None = None) -> Any:
+    taps, length = weights.shape[1], x.shape[1]
+    shift = taps - 1 if shift is None else shift
+    padded = jnp.pad(x, ((0, 0), (shift, taps - 1 - shift), (0, 0)))
+    weights = jnp.repeat(weights, x.shape[2] // weights.shape[0], axis=0)
+    return sum(weights[:, k] * padded[:, k:k + length] for k in range(taps))
+
+
 def max_exchange(x: Any) -> Any:
     m = jnp.argmax(x, axis=1, keepdims=True)
     n = jnp.arange(x.shape[1])[None, :, None]

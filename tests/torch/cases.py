@@ -29,6 +29,12 @@ def multi_permutation(x, weights):
     return y
 
 
+def short_convolution(x, weights, shift):
+    taps, weights = weights.size(1), weights.repeat_interleave(x.size(2) // weights.size(0), 0)
+    padded = torch.nn.functional.pad(x.transpose(1, 2), (shift, taps - 1 - shift))
+    return torch.nn.functional.conv1d(padded, weights[:, None], groups=x.size(2)).transpose(1, 2)
+
+
 def max_exchange(x, row):
     maximum = torch.max(x, dim=1, keepdim=True).indices
     y = x.scatter(1, maximum, x[:, row:row + 1])
@@ -135,6 +141,10 @@ CASES = [
          lambda: torch.randn(3, dtype=torch.float64), accumulators=(1,)),
     Case("permute", lambda x: F.permute(x, F.slicing_sort_with_permutation(-x)[1]),
          lambda x: gathered(x, torch.sort(-x, dim=1).indices), sequence),
+    Case("short_convolution", F.short_convolution, lambda x, w: short_convolution(x, w, 3), sequence,
+         lambda: torch.randn(CHANNELS, 4, dtype=torch.float64)),
+    Case("short_convolution of heads", lambda x, w: F.short_convolution(x, w, shift=1),
+         lambda x, w: short_convolution(x, w, 1), sequence, lambda: torch.randn(2, 3, dtype=torch.float64)),
     Case("max_exchange", lambda x: F.max_exchange(x, 2), lambda x: max_exchange(x, 2), sequence),
     Case("shuffle", lambda x: F.shuffle(x, 7),
          lambda x: x[:, F.shuffle(torch.arange(x.size(1), dtype=torch.float32).reshape(1, -1, 1), 7).flatten().long()],

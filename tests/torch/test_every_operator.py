@@ -31,6 +31,7 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     lengths, row, weights = torch.tensor([length, length // 2]), 0, torch.tensor([0.5, -1.25], dtype=wide)
     w, features = distinct(3, BATCH, length, 3).to(dtype), distinct(HEADS, 5, CHANNELS).to(dtype)
     bias = distinct(1, HEADS, length, length).to(dtype)
+    filters = distinct(CHANNELS, 3).to(dtype)
     csp = "group_size{3}", "linear", "reference{0}"
     sinkhorn = 0.5, 4, "group_size{3}", "linear", 0
     chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "noncausal", lengths, lengths)
@@ -52,6 +53,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "multi_permutation": (x, weights, "ascending", lengths),
         "multi_permutation_backward": (dy, x, weights, perm, lengths),
         "permute": (x, perm, lengths),
+        "short_convolution": (x, filters, 1, lengths),
+        "short_convolution_backward": (dy, x, filters, 1, lengths),
         "shuffle": (x, 7, "per_channel", lengths),
         "shuffle_backward": (dy, 7, "per_channel", lengths),
         "sinkhorn_csp": (x, *sinkhorn, lengths),

@@ -6,6 +6,7 @@
 #include "../../../examples/bindings/linear_attention.hpp"
 #include "../../../examples/bindings/max_exchange.hpp"
 #include "../../../examples/bindings/multi_permutation.hpp"
+#include "../../../examples/bindings/short_convolution.hpp"
 #include "../../../examples/bindings/shuffle.hpp"
 #include "../../../examples/bindings/slicing_sort.hpp"
 #include "../../../examples/bindings/softmax_attention.hpp"
@@ -134,6 +135,22 @@ void sorts() {
         ss::multi_permutation<ss::descending>(2).forward(
             exec, x, ss::tensor1<float const>(weights, 2), y, ss::no_saved, scratch);
       });
+}
+
+void short_convolutions() {
+  for (ss::index_t groups : {6, 2}) {
+    std::vector<float> weights = normal(4 * groups, 3);
+    compare(
+        "short_convolution",
+        [&](auto& call, array x, array y) {
+          bindings::short_convolution(call, 1, x, wrap(weights, {groups, 4}), y, std::nullopt);
+        },
+        [&](auto exec, auto x, auto y, auto scratch) {
+          ss::short_convolution(4, 1).forward(
+              exec, x, ss::tensor3<float const>(weights.data(), {1, 4, groups}, {0, 1, 4}), y,
+              scratch);
+        });
+  }
 }
 
 void csp_operators() {
@@ -392,6 +409,7 @@ void error_messages() {
 
 int main() {
   sorts();
+  short_convolutions();
   csp_operators();
   sparse_mixes();
   attention();

@@ -7,8 +7,8 @@ from .linear import linear_attention
 from .softmax import (merge_attention, softmax_attention, softmax_attention_backward,
                       softmax_attention_with_state)
 from .sorting import multi_permutation, permute, slicing_sort, slicing_sort_with_permutation, sort
-from .sparse import sparse_mix
+from .sparse import short_convolution, sparse_mix
 
 __all__ = ["csp", "get_num_threads", "linear_attention", "max_exchange", "merge_attention", "multi_permutation",
-           "permute", "set_num_threads", "shuffle", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation",
+           "permute", "set_num_threads", "short_convolution", "shuffle", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation",
            "softmax_attention", "softmax_attention_backward", "softmax_attention_with_state", "sort", "sparse_mix"]

@@ -34,3 +34,28 @@ def sparse_mix(x: Any, w: Any, topology: str = "chord", residual: str = "per_fac
     `none` or `initial`. Saves every `checkpoint_every`-th state for backward; 0 saves none."""
     return _mix(policies(topology=topology, residual=residual, checkpoint_every=checkpoint_every), array("x", x),
                 array("w", w, "[factors, batch, length, links]"), as_lengths("lengths", lengths))
+
+
+def _convolution_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) -> Any:
+    (y,) = call("short_convolution", [In(x), In(weights, None), In(lengths)], [Out(x.shape, x.dtype)], policies)
+    return y, (x, weights, lengths)
+
+
+def _convolution_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
+    x, weights, lengths = saved
+    dx, dweights = call("short_convolution_backward", [In(dy), In(x), In(weights, None), In(lengths)],
+                        [Out(x.shape, x.dtype), Out(weights.shape, weights.dtype, None)], policies)
+    return dx, dweights, None
+
+
+_convolution = operator(_convolution_forward, _convolution_backward)
+
+
+def short_convolution(x: Any, weights: Any, shift: int | None = None, lengths: Any = None) -> Any:
+    """`y[b, n, c] = sum over k of weights[g, k] * x[b, n + k - shift, c]`, where g is the group of channel c: a depthwise
+    convolution along the length. Rows outside the sequence count as zeros. x, y: `[batch, length, channels]`; weights:
+    `[groups, taps]` with up to 64 taps; groups divides channels. `shift` is taps - 1 by default, which is causal;
+    (taps - 1) // 2 is centered."""
+    weights = array("weights", weights, "[groups, taps]")
+    return _convolution(policies(shift=weights.shape[1] - 1 if shift is None else shift), array("x", x), weights,
+                        as_lengths("lengths", lengths))

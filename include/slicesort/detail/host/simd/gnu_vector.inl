@@ -48,7 +48,22 @@ SLICESORT_INLINE V select(V const& mask, V const& a, V const& b) {
 }
 template <class To, class V>
 SLICESORT_INLINE To convert(V const& v) {
-  return __builtin_convertvector(v, To);
+#if SLICESORT_VECTOR_BYTES == 64 && !defined(__clang__)
+  // GCC splits conversions between 16 and 32 bits into halves, or gathers lanes by a permutation.
+  using short_lanes = vec<short, 16>;
+  using int_lanes = vec<int, 16>;
+  constexpr unsigned short all = 0xffff;
+  if constexpr (std::is_same_v<V, vec<std::uint16_t, 16>> &&
+                std::is_same_v<To, vec<std::uint32_t, 16>>)
+    return reinterpret_cast<To>(__builtin_ia32_pmovzxwd512_mask(
+        reinterpret_cast<short_lanes>(v), int_lanes{}, static_cast<short>(all)));
+  else if constexpr (std::is_same_v<V, vec<std::uint32_t, 16>> &&
+                     std::is_same_v<To, vec<std::uint16_t, 16>>)
+    return reinterpret_cast<To>(__builtin_ia32_pmovdw512_mask(
+        reinterpret_cast<int_lanes>(v), short_lanes{}, static_cast<short>(all)));
+  else
+#endif
+    return __builtin_convertvector(v, To);
 }
 // Broadcasts the sign bit of each lane to all bits of the lane.
 template <class Lane, int Count>

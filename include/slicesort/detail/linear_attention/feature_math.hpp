@@ -111,6 +111,6 @@ SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& ops, index_t row, inde
 // Number of partial sums of a dot product or row sum. Partial sum l adds the elements l, l + 16, l
 // + 32, ... in order. The partial sums are then halved repeatedly by adding the upper half to the
 // lower half.
-inline constexpr int row_parts = 16;
+inline constexpr int partials_per_row = 16;
 
 SLICESORT_DETAIL_END

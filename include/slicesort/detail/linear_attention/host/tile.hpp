@@ -87,7 +87,7 @@ void clear_padding(pitched_rows<A> matrix, index_t used, int rows) {
     std::fill(matrix.data + i * matrix.pitch + used, matrix.data + (i + 1) * matrix.pitch, A(0));
 }
 
-// out[i] = <a[i], b[i]>, with row_parts partial sums. A pitch of 0 repeats one row.
+// out[i] = <a[i], b[i]>, with partials_per_row partial sums. A pitch of 0 repeats one row.
 template <class A>
 struct row_dots_call {
   pitched_rows<A const> a, b;

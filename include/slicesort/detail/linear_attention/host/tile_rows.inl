@@ -9,7 +9,7 @@ class tile_rows {
   using lanes = value_lanes<A>;
   using V = typename lanes::V;
   using bits = typename lane_ops::bits;
-  static constexpr int count = lanes::count, parts = detail::row_parts;
+  static constexpr int count = lanes::count, parts = detail::partials_per_row;
   static constexpr int vectors = parts / count;  // vectors that hold the partial sums of a row
   static_assert(parts % count == 0 && product_columns % parts == 0);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device backend of linear_attention, for any grid. Forward computes features, sums over tiles of
-// keys, and outputs. Backward repeats the first two steps, then computes the gradients. Both process
-// as many (sample, head) pairs at a time as the workspace holds.
+// keys, and outputs. Backward repeats the first two steps, then computes the gradients. Both
+// process as many (sample, head) pairs at a time as the workspace holds.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

@@ -196,10 +196,12 @@ TEST_CASE("more rows of w than a tile has columns, and a sample without its only
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
       index_t const keys = causal ? 5 : 6;
-      auto wide = random_linear<float>({1, 1, 5, keys, 3, 2, 70}, feature, 0, causal, ++seed);
+      auto wide = random_linear<float>({1, 1, 5, keys, 3, 2, 70}, feature, divisor_index::sum_plus,
+                                       causal, ++seed);
       wide.lengths.clear(), wide.query_lengths.clear();
       check_on_every_backend(wide);
-      auto single_row = random_linear<float>({2, 1, 1, 1, 3, 2, 4}, feature, 0, causal, ++seed);
+      auto single_row = random_linear<float>({2, 1, 1, 1, 3, 2, 4}, feature,
+                                             divisor_index::sum_plus, causal, ++seed);
       single_row.lengths = {1, 0}, single_row.query_lengths.clear();
       check_on_every_backend(single_row);
     }
@@ -227,7 +229,8 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
   T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
-      auto problem = random_linear<T>({2, 1, 9, 9, 3, 4}, feature, 0, causal, 3500 + feature);
+      auto problem = random_linear<T>({2, 1, 9, 9, 3, 4}, feature, divisor_index::sum_plus, causal,
+                                      3500 + feature);
       problem.lengths = {5, 0}, problem.query_lengths = {0, 6};
       problem.gradients = linear_all_gradients;
       auto const expected = run_on_host(problem);

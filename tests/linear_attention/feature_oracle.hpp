@@ -81,7 +81,7 @@ class feature_oracle {
   long double scale(ss::feature::random_fourier const& f) const {
     return f.scale ? *f.scale : inverse_root(w_rows_);
   }
-  // <w_f, scale x>
+  // Returns <w_f, scale x>.
   estimate product(index_t f, vector const& x, long double scale) const {
     estimate sum;
     for (index_t c = 0; c < channels_; ++c) sum += exact(scale * w(f, c) * at(x, c));
@@ -144,12 +144,12 @@ class feature_oracle {
 
   // exp(<w_f, z> - |z|^2 / 2 - m)
   estimate exponential_of(index_t f, oracle_row const& row) const {
-    estimate half;
+    estimate half_square;
     for (long double x : row.x)
-      half += exact(inverse_fourth_root() * inverse_fourth_root() * x * x / 2);
-    half = roundings_.rounded(half, channels_ + 5);
-    estimate const a = product(f, row.x, inverse_fourth_root());
-    return roundings_.exponential(roundings_.rounded(a + -half + -row.maximum, 3));
+      half_square += exact(inverse_fourth_root() * inverse_fourth_root() * x * x / 2);
+    half_square = roundings_.rounded(half_square, channels_ + 5);
+    estimate const wz = product(f, row.x, inverse_fourth_root());
+    return roundings_.exponential(roundings_.rounded(wz + -half_square + -row.maximum, 3));
   }
   estimates map(ss::feature::random_exp const& feature, oracle_row const& row) const {
     estimates phi;
@@ -183,9 +183,9 @@ class feature_oracle {
   estimates map(ss::feature::random_relu const& feature, oracle_row const& row) const {
     estimates phi;
     for (index_t f = 0; f < w_rows_; ++f) {
-      estimate a = product(f, row.x, scale(feature));
-      a.value = std::fmax(a.value, 0.0L);
-      phi.push_back(roundings_.rounded(a + exact(feature.eps), 2));
+      estimate scaled_wz = product(f, row.x, scale(feature));
+      scaled_wz.value = std::fmax(scaled_wz.value, 0.0L);
+      phi.push_back(roundings_.rounded(scaled_wz + exact(feature.eps), 2));
     }
     return phi;
   }
@@ -193,11 +193,11 @@ class feature_oracle {
                      estimates const& dphi, estimates& dw) const {
     estimates dx(row.x.size());
     for (index_t f = 0; f < w_rows_; ++f) {
-      estimate const a = product(f, row.x, scale(feature));
-      bool const unclear = a.error > 0 && std::fabs(a.value) <= a.error;
-      if (a.value <= 0 && !unclear) continue;
+      estimate const scaled_wz = product(f, row.x, scale(feature));
+      bool const is_unclear = scaled_wz.error > 0 && std::fabs(scaled_wz.value) <= scaled_wz.error;
+      if (scaled_wz.value <= 0 && !is_unclear) continue;
       estimate dwz = roundings_.rounded(at(dphi, f) * scale(feature), 2);
-      if (unclear) dwz = {0, dwz.size, dwz.size};
+      if (is_unclear) dwz = {0, dwz.size, dwz.size};
       for (index_t c = 0; c < channels_; ++c) {
         at(dx, c) += roundings_.with_rounded_operands(dwz * w(f, c), 1);
         at(dw, f * channels_ + c) += roundings_.with_rounded_operands(dwz * at(row.x, c), 2);
@@ -207,7 +207,7 @@ class feature_oracle {
     return dx;
   }
 
-  // 1 / (|x| + floor)
+  // Returns 1 / (|x| + floor).
   estimate reciprocal_norm(ss::feature::random_fourier const& feature, vector const& x) const {
     return roundings_.reciprocal(roundings_.rounded(exact(norm(x) + feature.floor), channels_ + 7));
   }
@@ -223,11 +223,11 @@ class feature_oracle {
     estimate const reciprocal = reciprocal_norm(feature, row.x);
     estimates sines, phi;
     for (index_t f = 0; f < w_rows_; ++f) {
-      estimate const u = argument(f, reciprocal, row.x);
-      phi.push_back(
-          roundings_.rounded(roundings_.sine_or_cosine(std::cos(u.value), u) * scale(feature), 2));
-      sines.push_back(
-          roundings_.rounded(roundings_.sine_or_cosine(std::sin(u.value), u) * scale(feature), 2));
+      estimate const wz = argument(f, reciprocal, row.x);
+      phi.push_back(roundings_.rounded(
+          roundings_.sine_or_cosine(std::cos(wz.value), wz) * scale(feature), 2));
+      sines.push_back(roundings_.rounded(
+          roundings_.sine_or_cosine(std::sin(wz.value), wz) * scale(feature), 2));
     }
     sines.insert(sines.end(), phi.begin(), phi.end());
     return sines;

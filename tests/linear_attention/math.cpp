@@ -46,7 +46,7 @@ struct sincos_errors {
   long double error = 0, beyond_one = 0;
 };
 template <class A>
-sincos_errors sincos_error(A u) {
+sincos_errors measure_sincos(A u) {
   auto const actual = math<A>::sincos(scalar_ops<A>{arithmetic}, u);
   long double const exact = u;
   return {std::max(std::fabs(actual.sine - std::sin(exact)),
@@ -75,9 +75,9 @@ void for_each_angle(double limit, F const& f) {
 TEST_CASE_TEMPLATE("sine and cosine", A, float, double) {
   long double error = 0, beyond_one = 0;
   for_each_angle<A>(sizeof(A) == 4 ? 1e6 : 1e9, [&](A u) {
-    sincos_errors const d = sincos_error(u);
-    error = std::max(error, d.error);
-    beyond_one = std::max(beyond_one, d.beyond_one);
+    sincos_errors const errors = measure_sincos(u);
+    error = std::max(error, errors.error);
+    beyond_one = std::max(beyond_one, errors.beyond_one);
   });
   CHECK(error <= 2 * epsilon<A>);
   CHECK(beyond_one <= epsilon<A>);

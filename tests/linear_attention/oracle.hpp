@@ -30,7 +30,7 @@ struct bounded_linear_results {
   std::vector<bounded> y, dq, dk, dv, dw;
 };
 
-// Maxima of random_exp for every query and key of every head. Gradients treat them as constants, so
+// Maxima of random_exp, per query and key of every head. Gradients treat them as constants, so
 // finite differences use the maxima of the unperturbed problem.
 struct feature_maxima {
   std::vector<estimate> q, k;
@@ -122,33 +122,34 @@ class linear_oracle {
     for (oracle_row const& row : q) phi_q.push_back(features.map(row));
     for (oracle_row const& row : k) phi_k.push_back(features.map(row));
 
-    index_t const count = valid_queries > 0 ? static_cast<index_t>(phi_q[0].size()) : 0;
-    index_t const tiles = 4 * (std::max(valid_queries, valid_keys) / 64 + 2) + 16;
-    std::vector<estimates> dphi_q(as_size(valid_queries), estimates(as_size(count))),
+    index_t const feature_count = valid_queries > 0 ? static_cast<index_t>(phi_q[0].size()) : 0;
+    // Roundings from rescaling and from adding sums once per tile.
+    index_t const tile_roundings = 4 * (std::max(valid_queries, valid_keys) / 64 + 2) + 16;
+    std::vector<estimates> dphi_q(as_size(valid_queries), estimates(as_size(feature_count))),
         dphi_k(as_size(valid_keys), estimates(valid_keys > 0 ? phi_k[0].size() : 0));
     for (index_t i = 0; i < valid_queries; ++i) {
       index_t const visible = problem_.causal ? std::min(i + 1, valid_keys) : valid_keys;
-      estimates const& query = phi_q[as_size(i)];
+      estimates const& query_features = phi_q[as_size(i)];
       // Key features, relative to the maximum at the last visible key.
       std::vector<estimates> key_features(phi_k.begin(), phi_k.begin() + visible);
       estimates factor(as_size(visible), estimate::exact(1));
       if (has_maximum() && problem_.causal)
         for (index_t j = 0; j < visible; ++j) {
-          factor[as_size(j)] =
-              rescale_factor(k[as_size(j)].maximum, k[as_size(visible - 1)].maximum, tiles);
+          factor[as_size(j)] = rescale_factor(k[as_size(j)].maximum,
+                                              k[as_size(visible - 1)].maximum, tile_roundings);
           for (estimate& phi : key_features[as_size(j)]) phi = phi * factor[as_size(j)];
         }
       estimates weights(as_size(visible));
       estimate weight_sum;
       for (index_t j = 0; j < visible; ++j) {
-        for (index_t f = 0; f < count; ++f)
-          weights[as_size(j)] += query[as_size(f)] * key_features[as_size(j)][as_size(f)];
+        for (index_t f = 0; f < feature_count; ++f)
+          weights[as_size(j)] += query_features[as_size(f)] * key_features[as_size(j)][as_size(f)];
         weights[as_size(j)] = roundings_.with_rounded_operands(weights[as_size(j)], 3);
         weight_sum += weights[as_size(j)];
       }
       weight_sums_.push_back(weight_sum.value);
-      auto const [inverse, slope] =
-          divisor_terms(roundings_.rounded(weight_sum, valid_keys + count + tiles));
+      auto const [inverse, slope] = divisor_terms(
+          roundings_.rounded(weight_sum, valid_keys + feature_count + tile_roundings));
 
       // y, and g = dy / D, c = -D' <dy, y> / D.
       estimates scaled_dy(as_size(s.values));
@@ -157,11 +158,13 @@ class linear_oracle {
         estimate sum;
         for (index_t j = 0; j < visible; ++j)
           sum += weights[as_size(j)] * value(problem_.v, s.v(), j, c);
-        y_[at(s.y(), i, c)] = roundings_.rounded(sum * inverse, valid_keys + count + tiles);
+        y_[at(s.y(), i, c)] =
+            roundings_.rounded(sum * inverse, valid_keys + feature_count + tile_roundings);
         scaled_dy[as_size(c)] = roundings_.rounded(inverse * value(problem_.dy, s.y(), i, c), 1);
         dy_dot_y += scaled_dy[as_size(c)] * sum;
       }
-      dy_dot_y = roundings_.rounded(dy_dot_y, valid_keys + count + s.values + tiles);
+      dy_dot_y =
+          roundings_.rounded(dy_dot_y, valid_keys + feature_count + s.values + tile_roundings);
       estimate const weight_sum_grad = roundings_.rounded(-(dy_dot_y * slope * inverse), 2);
 
       for (index_t j = 0; j < visible; ++j) {
@@ -172,9 +175,10 @@ class linear_oracle {
               roundings_.with_rounded_operands(weights[as_size(j)] * scaled_dy[as_size(c)], 1);
         }
         weight_grad = roundings_.with_rounded_operands(weight_grad, 3);
-        for (index_t f = 0; f < count; ++f) {
+        for (index_t f = 0; f < feature_count; ++f) {
           dphi_q[as_size(i)][as_size(f)] += weight_grad * key_features[as_size(j)][as_size(f)];
-          dphi_k[as_size(j)][as_size(f)] += weight_grad * factor[as_size(j)] * query[as_size(f)];
+          dphi_k[as_size(j)][as_size(f)] +=
+              weight_grad * factor[as_size(j)] * query_features[as_size(f)];
         }
       }
     }
@@ -182,7 +186,8 @@ class linear_oracle {
     estimates dw(w.size());
     auto const map_backward = [&](oracle_row const& row, estimates& dphi, index_t partners,
                                   estimates& out, extents4 e) {
-      for (estimate& sum : dphi) sum = roundings_.rounded(sum, partners + s.values + tiles);
+      for (estimate& sum : dphi)
+        sum = roundings_.rounded(sum, partners + s.values + tile_roundings);
       estimates const dx = features.backward(row, dphi, dw);
       for (index_t c = 0; c < s.channels; ++c) out[at(e, row.index, c)] = dx[as_size(c)];
     };
@@ -192,7 +197,7 @@ class linear_oracle {
       map_backward(k[as_size(j)], dphi_k[as_size(j)], valid_queries, dk_, s.k());
       for (index_t c = 0; c < s.values; ++c) {
         estimate& sum = dv_[at(s.v(), j, c)];
-        sum = roundings_.rounded(sum, valid_queries + count + tiles);
+        sum = roundings_.rounded(sum, valid_queries + feature_count + tile_roundings);
       }
     }
     for (std::size_t i = 0; i < dw.size(); ++i) dw_[w_offset() + i] += dw[i];

@@ -24,12 +24,12 @@ inline constexpr int max_heads_per_task = 4;
 template <class T>
 bool should_interleave_heads(linear_attention_inputs<T> const& in,
                              linear_attention_shape const& s) {
-  auto const side_by_side = [](tensor4<T const> t) {
+  auto const has_adjacent_heads = [](tensor4<T const> t) {
     strides4 const strides = t.strides();
     return std::abs(strides.heads) < std::abs(strides.length);
   };
   return std::max(s.queries, s.keys) > linear_tile &&
-         (side_by_side(in.q) || side_by_side(in.k) || side_by_side(in.v));
+         (has_adjacent_heads(in.q) || has_adjacent_heads(in.k) || has_adjacent_heads(in.v));
 }
 
 // Chooses how many heads of a sample a task computes. Their state must fit in the L2 cache, and no

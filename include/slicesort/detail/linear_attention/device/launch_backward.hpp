@@ -70,7 +70,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
     kernel.rhs = base::tensor_operand(params.in.v);
     kernel.partner_rows = base::features_of_keys();
     kernel.lhs_factors = base::from_tile_start();
-    kernel.gradients = layout.query_gradients.phi;
+    kernel.feature_grads = layout.query_gradients.phi;
     run(kernel);
     sum_gradients_kernel<T> sum_gradients{};
     sum_gradients.pairs = pairs;
@@ -90,7 +90,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
     kernel.partner_rows = base::features_of_queries();
     kernel.lhs_factors = base::to_tile_end();
     kernel.weight_sum_grads = layout.weight_sum_grads;
-    kernel.gradients = layout.key_gradients.phi;
+    kernel.feature_grads = layout.key_gradients.phi;
     run(kernel);
   }
   void compute_dv(tensor4<T> dv, grad_mode mode) const {

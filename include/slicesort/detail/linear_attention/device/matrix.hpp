@@ -144,8 +144,8 @@ struct product_operand {
     return first_column % 4 == 0 && matrix.has_aligned_fours();
   }
   // Loads four adjacent elements of a matrix row, starting at a multiple of 4: k .. k + 3 of a
-  // line, or lines line .. line + 3. Elements with k >= end are zeros. Pass
-  // has_aligned_fours() as `load_fours`.
+  // line, or lines line .. line + 3. Elements with k >= end are zeros. `load_fours` must be the
+  // result of has_aligned_fours().
   template <class Block>
   SLICESORT_HD_INLINE void load_four(Block& block, int line, index_t k, index_t end,
                                      bool load_fours, A (&values)[4]) const {

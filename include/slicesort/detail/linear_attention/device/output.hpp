@@ -34,6 +34,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
+// Result of a kernel; see the table above.
 enum class output_step { outputs, query_gradients, value_gradients, key_gradients };
 
 template <class T, output_step Step, products Products>
@@ -59,12 +60,12 @@ struct linear_output_kernel : row_tiles {
   index_t inner_width, width;  // columns of lhs and rhs; columns of the result
   tile_sums<A> sums;
   A const* lhs_factors;  // [pair][row]: rescales lhs for the product with the sums; null means 1
-  A const* maxima;       // [pair][key]: running maxima; null without maxima
+  A const* maxima;       // [pair][key]: running maxima; null if not random_exp
   A const* weight_sum_grads;  // [pair][query]: c, for key_gradients
   divisor_config divisor;
   tensor4<T> results;  // destination of outputs and value_gradients
   grad_mode mode;
-  A* gradients;  // destination of the other steps: [pair][row][width]
+  A* feature_grads;  // destination of the other steps: [pair][row][width]
 
   struct shared_memory {
     typename tile::operands product;
@@ -116,11 +117,11 @@ struct linear_output_kernel : row_tiles {
   template <class Block>
   SLICESORT_HD_INLINE void add_sums(Block& block, shared_memory const& memory,
                                     tile_position const& position, int rows, tile& products) const {
-    A const* const factor =
+    A const* const tile_factors =
         lhs_factors == nullptr ? nullptr : lhs_factors + row_offset(position, side);
     index_t const tile_of_sums = causal ? position.tile : 0;
     auto const lhs_rows =
-        make_operand<true>(lhs.matrix(position), position.first_row(), 0, rows, factor);
+        make_operand<true>(lhs.matrix(position), position.first_row(), 0, rows, tile_factors);
     auto const rhs_sums = make_operand<transposed>(
         sums.matrix(position.pair, tile_of_sums), transposed ? position.first_column : 0,
         transposed ? 0 : position.first_column, width - position.first_column);
@@ -201,8 +202,9 @@ struct linear_output_kernel : row_tiles {
     if constexpr (Step == step::key_gradients)
       weight = math::sum(ops, weight, weight_sum_grads[row_offset(position, side) + query]);
     if (maxima == nullptr) return weight;
-    A const* const m = maxima + row_offset(position, side);
-    return math::product(ops, weight, math::exponential(ops, math::sum(ops, m[key], -m[query])));
+    A const* const tile_maxima = maxima + row_offset(position, side);
+    return math::product(
+        ops, weight, math::exponential(ops, math::sum(ops, tile_maxima[key], -tile_maxima[query])));
   }
 
   // Replaces the weight sum d of each row by the reciprocal of its divisor.
@@ -238,10 +240,10 @@ struct linear_output_kernel : row_tiles {
                                  tile_position const& position, int rows,
                                  tile const& products) const {
     int const height = side.rows_in_tile(position.tile),
-              columns = within_tile(width - position.first_column);
+              columns = clamp_to_tile(width - position.first_column);
     index_t const first = row_offset(position, side);
     strides4 const s = results.strides();
-    [[maybe_unused]] A* const gradient = gradients + first * width + position.first_column;
+    [[maybe_unused]] A* const gradient = feature_grads + first * width + position.first_column;
     T* const out =
         results.data() == nullptr
             ? nullptr

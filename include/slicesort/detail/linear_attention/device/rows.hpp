@@ -14,7 +14,7 @@ SLICESORT_DETAIL_BEGIN
 inline constexpr int linear_threads = 128;
 
 // Number of rows or columns in a tile. `remaining` counts them from the tile's start to the end.
-SLICESORT_HD constexpr int within_tile(index_t remaining) {
+SLICESORT_HD constexpr int clamp_to_tile(index_t remaining) {
   return remaining < 0 ? 0 : remaining < linear_tile ? static_cast<int>(remaining) : linear_tile;
 }
 
@@ -37,10 +37,10 @@ struct linear_side {
   }
   // Rows of a tile, including padding.
   SLICESORT_HD int rows_in_tile(index_t tile) const {
-    return within_tile(rows - tile * linear_tile);
+    return clamp_to_tile(rows - tile * linear_tile);
   }
   SLICESORT_HD int valid_rows_in_tile(index_t sample, index_t tile) const {
-    return within_tile(valid_row_count(sample) - tile * linear_tile);
+    return clamp_to_tile(valid_row_count(sample) - tile * linear_tile);
   }
 };
 

@@ -97,8 +97,8 @@ struct tile_sums_kernel : row_tiles {
                  });
     A* const out =
         sums.begin(position.pair, position.tile) + lhs_column * sums.columns + rhs_column;
-    int const result_rows = within_tile(sums.rows - lhs_column),
-              result_columns = within_tile(sums.columns - rhs_column);
+    int const result_rows = clamp_to_tile(sums.rows - lhs_column),
+              result_columns = clamp_to_tile(sums.columns - rhs_column);
     products.for_each(block.rank(), [&](int r, int c, A sum) {
       if (r < result_rows && c < result_columns) out[r * sums.columns + c] = sum;
     });

@@ -81,17 +81,17 @@ void check_number(checker& c, char const* name, double value) {
 struct attention_info {
   attention_view q, k, v;
   attention_view extra;  // bias, or matrix of random features
-  bool has[4];
+  bool has[4];           // true if the caller passed q, k, v, extra
 
   template <class T>
   attention_info(tensor4<T> queries, tensor4<T> keys, tensor4<T> values,
-                 attention_view const& other, bool has_other)
-      : q(describe(other.written ? "dq" : "q", queries, other.written)),
-        k(describe(other.written ? "dk" : "k", keys, other.written)),
-        v(describe(other.written ? "dv" : "v", values, other.written)),
-        extra(other),
-        has{!other.written || !is_omitted(queries), !other.written || !is_omitted(keys),
-            !other.written || !is_omitted(values), has_other} {}
+                 attention_view const& extra_view, bool has_extra)
+      : q(describe(extra_view.written ? "dq" : "q", queries, extra_view.written)),
+        k(describe(extra_view.written ? "dk" : "k", keys, extra_view.written)),
+        v(describe(extra_view.written ? "dv" : "v", values, extra_view.written)),
+        extra(extra_view),
+        has{!extra_view.written || !is_omitted(queries), !extra_view.written || !is_omitted(keys),
+            !extra_view.written || !is_omitted(values), has_extra} {}
 
   // Calls f(view) for each tensor that the caller passed.
   template <class F>
@@ -154,7 +154,7 @@ inline void check_gradients(checker& c, attention_info const& grads, attention_i
   check_like(grads.has[2], grads.v, inputs.v);
 }
 
-// Checks that gradients overlap neither each other nor the inputs nor `others`.
+// Checks that gradients do not overlap each other, the inputs or the `others`.
 template <class... View>
 void check_overlaps(checker& c, attention_info const& grads, attention_info const& inputs,
                     View const&... others) {

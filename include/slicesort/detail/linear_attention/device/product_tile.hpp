@@ -110,7 +110,8 @@ struct product_tile : product_slices<product_tile<A>, A> {
     return matrix[partner * stride + row];
   }
   // Adds the products of weights and `rhs` with k < end and k <= row, or k >= row if `upper`.
-  // Skips the other k instead of multiplying by 0, so their NaN and infinities have no effect.
+  // Skips the other k instead of multiplying by 0, so NaN and infinities of masked rows have no
+  // effect.
   template <class Block, class Right>
   SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& memory, weights lhs, int end,
                                         bool upper, Right const& rhs) {

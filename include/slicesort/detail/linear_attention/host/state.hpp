@@ -101,9 +101,9 @@ class linear_task {
   void scale_rows(pitched_rows<A const> from, int rows, A const* factors, A* to) const {
     kernels.scale_rows({from, {rows, from.pitch}, factors, {to, from.pitch}});
   }
-  // Adds factors[i] times row i of `other` to row i of `sums`. A pitch of 0 repeats one row.
-  void add_scaled_rows(pitched_rows<A const> other, int rows, A const* factors, A* sums) const {
-    kernels.add_scaled_rows({other, {rows, width.features}, factors, {sums, width.features}});
+  // Adds factors[i] times row i of `addend` to row i of `sums`. A pitch of 0 repeats one row.
+  void add_scaled_rows(pitched_rows<A const> addend, int rows, A const* factors, A* sums) const {
+    kernels.add_scaled_rows({addend, {rows, width.features}, factors, {sums, width.features}});
   }
   // Computes g = dy / divisor of the queries of a tile.
   void load_scaled_dy(tensor4<T const> dy, index_t first, int rows) const {

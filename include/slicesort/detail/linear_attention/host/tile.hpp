@@ -115,10 +115,10 @@ struct scale_rows_params {
   pitched_rows<A> to;
 };
 
-// sums[i][c] += factors[i] * other[i][c]. A pitch of 0 repeats one row.
+// sums[i][c] += factors[i] * addend[i][c]. A pitch of 0 repeats one row.
 template <class A>
 struct add_scaled_rows_params {
-  pitched_rows<A const> other;
+  pitched_rows<A const> addend;
   tile_extent size;
   A const* factors;
   pitched_rows<A> sums;

@@ -56,11 +56,11 @@ class tile_rows {
   static void add_scaled_rows(add_scaled_rows_params<A> const& params) {
     for (int i = 0; i < params.size.rows; ++i) {
       V const factor = lanes::splat(params.factors[i]);
-      A const* const other = params.other.data + i * params.other.pitch;
+      A const* const addend = params.addend.data + i * params.addend.pitch;
       A* const sums = params.sums.data + i * params.sums.pitch;
       for (index_t c = 0; c < params.size.columns; c += count)
         store_lanes(sums + c,
-                    fused_lanes(factor, load_lanes<V>(other + c), load_lanes<V>(sums + c)));
+                    fused_lanes(factor, load_lanes<V>(addend + c), load_lanes<V>(sums + c)));
     }
   }
 

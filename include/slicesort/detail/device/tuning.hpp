@@ -25,7 +25,7 @@ grid_tuning grid_tuning_of(Grid const& grid) {
   return t;
 }
 
-// `shape_of_sort` clamps register_rows, run_rows and merge_threads.
+// `choose_sort_shape` clamps register_rows, run_rows and merge_threads.
 template <class T, class Grid>
 sort_tuning sort_tuning_of(Grid const& grid) {
   sort_tuning t = grid.tuning(default_sort_tuning(grid.info(), sizeof(T)), sizeof(T));

@@ -51,8 +51,8 @@ struct permute_scratch {
 };
 
 template <class T>
-void open_tile(columns_to_permute<T> const& params, column_range const& columns, T* scratch,
-               permuted_tile<T>& tile) {
+void set_up_tile(columns_to_permute<T> const& params, column_range const& columns, T* scratch,
+                 permuted_tile<T>& tile) {
   extents3 const extents = params.x.extents();
   tile_rows const rows(columns, params.lengths);
   tile.x = params.x.data(), tile.x_layout = {columns, params.x.strides()};
@@ -72,17 +72,17 @@ template <class T, class ScratchOf>
 void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {
   extents3 const extents = params.x.extents();
-  permute_task<T> const shape(extents, exec.threads);
-  for_each_task(exec, shape.count(extents), [&](unsigned thread, index_t task) {
+  permute_task<T> const task_shape(extents, exec.threads);
+  for_each_task(exec, task_shape.count(extents), [&](unsigned thread, index_t task) {
     permute_scratch<T> const scratch = scratch_of(thread);
     permuted_tile<T> tiles[2];
-    int const count = tiles_in_task(extents, task, shape.tiles);
-    auto const open = [&](int i) {
-      open_tile(params, columns_per_tile(extents, task * shape.tiles + i, tile_columns),
-                scratch.tiles[i], tiles[i]);
+    int const count = tiles_in_task(extents, task, task_shape.tiles);
+    auto const set_up = [&](int i) {
+      set_up_tile(params, columns_per_tile(extents, task * task_shape.tiles + i, tile_columns),
+                  scratch.tiles[i], tiles[i]);
     };
-    open(0);
-    if (count > 1) open(1);
+    set_up(0);
+    if (count > 1) set_up(1);
     permute_tiles(tiles, count);
   });
 }

@@ -24,7 +24,7 @@ inline tensor1<index_t const> slice_batch(tensor1<index_t const> lengths, index_
 }
 inline index_rows slice_batch(index_rows rows, index_t first) {
   index_t const offset = first * rows.strides.batch;
-  if (rows.narrow)
+  if (rows.is_16_bit)
     rows.data = static_cast<std::uint16_t*>(rows.data) + offset;
   else
     rows.data = static_cast<std::uint32_t*>(rows.data) + offset;
@@ -50,7 +50,7 @@ inline index_rows scratch_rows(void* data, extents3 e, strides3 strides) {
   index_rows rows;
   rows.data = data;
   rows.strides = strides;
-  rows.narrow = narrow_rows(e.length);
+  rows.is_16_bit = narrow_rows(e.length);
   return rows;
 }
 

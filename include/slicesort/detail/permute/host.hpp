@@ -47,8 +47,8 @@ struct host_implementation<permute_op> {
   template <class T>
   static void run(host_exec const& exec, columns_to_permute<T> const& columns, workspace w) {
     arena memory(w);
-    layout<T> const scratch = layout_of<T>(memory, exec, columns.x.extents());
-    permute_columns(exec, columns, [&](unsigned thread) { return scratch[thread]; });
+    layout<T> const scratch_per_thread = layout_of<T>(memory, exec, columns.x.extents());
+    permute_columns(exec, columns, [&](unsigned thread) { return scratch_per_thread[thread]; });
   }
 };
 

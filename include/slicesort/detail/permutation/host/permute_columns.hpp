@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns to permute: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if `mode` is
-// accumulate.
+// Tensors of a permutation: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if
+// `mode` is accumulate.
 template <class T>
 struct columns_to_permute {
   tensor3<T const> x;
@@ -23,7 +23,7 @@ struct columns_to_permute {
   const_index_tensor3 perm;
   bool gather = false;
   grad_mode mode = grad_mode::overwrite;
-  tensor1<index_t const> lengths{};  // [batch], or empty; rows past a length are copied unchanged
+  tensor1<index_t const> lengths{};  // [batch], or empty; padding rows are copied unchanged
 };
 
 // Columns of a task: two tiles if both fit in an L2 cache of 1 MB or have 16-bit elements, else

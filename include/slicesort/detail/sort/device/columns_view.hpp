@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // View of a tensor's columns for the sort kernels. Kernels are templates of a *view*: columns_view,
-// or another class with the same members (csp's groups_view). `locate` converts the flat number of a
-// column to a column index; the other members access that column.
+// or another class with the same members (csp's groups_view). `locate` converts the flat number of
+// a column to a column index; the other members access that column.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -90,8 +90,8 @@ struct run_column {
     }
   }
 
-  // Stores the sorted rows to y, or to the workspace if the column has several runs. `holds_values`:
-  // `restore` has replaced the keys of the tile.
+  // Stores the sorted rows to y, or to the workspace if the column has several runs.
+  // `holds_values`: `restore` has replaced the keys of the tile.
   template <class Tiles, class Tile>
   SLICESORT_HD_INLINE void store(Tiles const& tiles, Tile tile, thread_rows thread_share,
                                  bool holds_values) const {

@@ -82,7 +82,7 @@ struct sort_registers_kernel {
     SLICESORT_HD_INLINE void store(SourceRow const& source_row) const {
       if (view.needs_rows()) {
         index_column const perm(view.perm, column);
-        if (perm.narrow)
+        if (perm.is_16_bit)
           store_register_rows<Rows>(static_cast<std::uint16_t*>(perm.data), perm.stride, length,
                                     source_row);
         else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts the rows of a short column in the registers of one thread, as 32-bit words: the high bits of
-// the key above the row number. A compare-exchange of words takes two instructions. Values stay in
-// staging memory. Results are gathered by row number, so every value keeps all of its bits.
+// Sorts the rows of a short column in the registers of one thread, as 32-bit words: the high bits
+// of the key above the row number. A compare-exchange of words takes two instructions. Values stay
+// in staging memory. Results are gathered by row number, so every value keeps all of its bits.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -95,9 +95,9 @@ SLICESORT_HD_INLINE std::uint32_t min_difference(std::uint32_t const (&words)[Ro
 }
 
 // Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
-// `column.read(first, bits)` loads values, and `column[i]` rereads one. `column.store<Rows>(source)`
-// receives the result, where source(i) is the input row of output row i. `order` is scratch memory
-// for `Rows` row numbers.
+// `column.read(first, bits)` loads values, and `column[i]` rereads one.
+// `column.store<Rows>(source)` receives the result, where source(i) is the input row of output row
+// i. `order` is scratch memory for `Rows` row numbers.
 template <class Block, class T, int Rows, class Column>
 SLICESORT_HD_INLINE void sort_row_words(Column const& column, byte_row_order order, int length,
                                         int valid, bool ascending) {

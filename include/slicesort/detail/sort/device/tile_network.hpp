@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts the columns of a tile in shared memory by bitonic merges. The first level of a merge is
 // mirrored, so all comparators sort in the same direction, and comparators with rows past the end
-// are skipped. Between two barriers every thread loads 2^Levels rows into registers and applies up to
-// Levels levels.
+// are skipped. Between two barriers every thread loads 2^Levels rows into registers and applies up
+// to Levels levels.
 //
 // A merge into groups of 2^k rows has k levels. The mirrored pass applies the first 1 to Levels of
 // them, and passes of Levels levels apply the rest. The smallest distance in a pass is a power of
@@ -79,8 +79,8 @@ class tile_network {
   using compare = comparator<Block, Keys>;
 
  public:
-  // Sorts the first `column_rows` rows of the thread's column. A thread stays in one column, because
-  // the block size is a multiple of the tile's width.
+  // Sorts the first `column_rows` rows of the thread's column. A thread stays in one column,
+  // because the block size is a multiple of the tile's width.
   SLICESORT_HD_INLINE tile_network(Block& block, tile_type tile, int width, int column_rows)
       : block_(block),
         tile_(tile),
@@ -89,8 +89,8 @@ class tile_network {
         first_item_(block.rank() >> log2_of(width)),
         item_stride_(block.size() >> log2_of(width)) {}
 
-  // Sorts the tile, whose longest column has `tile_rows` rows. The tile must be visible to the whole
-  // block before the call; the result is visible to it afterwards.
+  // Sorts the tile, whose longest column has `tile_rows` rows. The tile must be visible to the
+  // whole block before the call; the result is visible to it afterwards.
   SLICESORT_HD_INLINE void sort(int tile_rows) {
     sort_register_groups(tile_rows);
     SLICESORT_NO_UNROLL

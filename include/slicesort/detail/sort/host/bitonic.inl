@@ -34,8 +34,8 @@ struct bitonic {
 
  private:
   static constexpr std::size_t at(std::size_t i) { return row_at<Row>(i); }
-  // Returns the end of the rows from r on that are stored without a gap, at most `limit`. A mirrored
-  // pass over more rows begins and ends at a gap.
+  // Returns the end of the rows from r on that are stored without a gap, at most `limit`. A
+  // mirrored pass over more rows begins and ends at a gap.
   static constexpr std::size_t contiguous_end(std::size_t r, std::size_t limit) {
     std::size_t const end = (r | (contiguous_rows<Row> - 1)) + 1;
     return end < limit ? end : limit;

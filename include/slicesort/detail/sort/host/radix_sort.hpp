@@ -79,8 +79,9 @@ class radix_tile {
     }
   };
 
-  // Sorts a column of keys, and stores the sorted values and their source rows. One pass over memory
-  // distributes the keys by their high digit; the other passes stay within one bucket, in cache.
+  // Sorts a column of keys, and stores the sorted values and their source rows. One pass over
+  // memory distributes the keys by their high digit; the other passes stay within one bucket, in
+  // cache.
   void sort_column(column_tile<T> const& tile, int c, bool lossy) {
     output_column out;
     out.keys = keys_ + pitch_ * c, out.rows = rows_ + pitch_ * c;

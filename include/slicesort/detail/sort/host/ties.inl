@@ -14,8 +14,8 @@ SLICESORT_INLINE bool exchange_ties(Row& a, Row& b) {
   return true;
 }
 
-// Computes the composites of all rows. The upper half of a composite is the first row of the run, so
-// sorting the composites keeps every index in its run.
+// Computes the composites of all rows. The upper half of a composite is the first row of the run,
+// so sorting the composites keeps every index in its run.
 template <class Lane>
 void compose_ties(pairs<Lane> const* rows, std::size_t n, int, keys<Lane>* composites) {
   using V = typename pairs<Lane>::vector;

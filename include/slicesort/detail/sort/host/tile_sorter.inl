@@ -122,8 +122,8 @@ class tile_sorter {
     decreases_[p] = decreases;
   }
 
-  // Sets the keys of padding to the last key. A NaN may tie with padding, but its smaller index puts
-  // it first.
+  // Sets the keys of padding to the last key. A NaN may tie with padding, but its smaller index
+  // puts it first.
   void pad_columns(std::size_t first, std::size_t rows) {
     for (int c = 0; c < tile_.width; ++c)
       for (std::size_t i = first; i < first + rows; ++i)

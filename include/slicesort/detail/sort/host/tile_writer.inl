@@ -19,8 +19,8 @@ void scatter_sorted(column_tile<T> const& tile, Element const* stage, index_t co
                    to);
 }
 
-// Stores tiles. HoldsValues: rows are values, not keys. Stream: uses streaming stores. Index: type of
-// the stored permutation; void if it is not stored.
+// Stores tiles. HoldsValues: rows are values, not keys. Stream: uses streaming stores. Index: type
+// of the stored permutation; void if it is not stored.
 template <bool HoldsValues, bool Stream, class Index>
 struct tile_store {
   static constexpr bool holds_values = HoldsValues, stream = Stream;

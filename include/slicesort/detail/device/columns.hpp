@@ -31,7 +31,8 @@ SLICESORT_HD constexpr index_t row_increment(index_t step, index_t rows, index_t
 struct row_range {
   int first, step, end;
 };
-// Iterates over elements that are `increment` apart. Cheaper than computing the address of each row.
+// Iterates over elements that are `increment` apart. Cheaper than computing the address of each
+// row.
 template <class T>
 struct row_walk {
   T* pointer;

@@ -44,7 +44,8 @@ struct host_implementation<slicing_sort_op<Order>> {
   }
 
  private:
-  // Scratch memory of a thread: for the sort in forward, or for the tiles that backward scatters into.
+  // Scratch memory of a thread: for the sort in forward, or for the tiles that backward scatters
+  // into.
   template <class T>
   struct thread_scratch {
     sort_scratch<T> sort;

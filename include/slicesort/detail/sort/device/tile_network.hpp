@@ -95,10 +95,10 @@ class tile_network {
     sort_register_groups(tile_rows);
     SLICESORT_NO_UNROLL
     for (int k = Levels + 1; (1 << (k - 1)) < tile_rows; ++k) {
-      run_mirrored_pass<Levels + 1>(k, tile_rows);
+      mirror<Levels + 1>(k, tile_rows);
       SLICESORT_NO_UNROLL
       for (int distance = (k - 1) / Levels * Levels - Levels; distance >= 0; distance -= Levels)
-        run_half_cleaner_pass<0>(distance, k, tile_rows);
+        clean<0>(distance, k, tile_rows);
     }
   }
 
@@ -148,9 +148,9 @@ class tile_network {
 
   // Applies the first levels of the merge into groups of 2^k rows. Requires k >= K.
   template <int K>
-  SLICESORT_HD_INLINE void run_mirrored_pass(int k, int tile_rows) {
+  SLICESORT_HD_INLINE void mirror(int k, int tile_rows) {
     if (k != K) {
-      if constexpr (K < max_tile_levels) run_mirrored_pass<K + 1>(k, tile_rows);
+      if constexpr (K < max_tile_levels) mirror<K + 1>(k, tile_rows);
       return;
     }
     using mirrored = mirrored_rows<Levels, K>;
@@ -178,10 +178,10 @@ class tile_network {
   // Applies Levels levels in groups of 2^k rows, the last one at distance 2^distance. Requires
   // distance >= Distance.
   template <int Distance>
-  SLICESORT_HD_INLINE void run_half_cleaner_pass(int distance, int k, int tile_rows) {
+  SLICESORT_HD_INLINE void clean(int distance, int k, int tile_rows) {
     if (distance != Distance) {
       if constexpr (Distance + 2 * Levels < max_tile_levels)
-        run_half_cleaner_pass<Distance + Levels>(distance, k, tile_rows);
+        clean<Distance + Levels>(distance, k, tile_rows);
       return;
     }
     constexpr int span = Distance + Levels;  // each of these levels stays within 2^span rows

@@ -8,15 +8,15 @@ SLICESORT_INLINE index_t destination(column_tile<T> const& tile, std::size_t i) 
   if (tile.destinations == nullptr) return static_cast<index_t>(i);
   return static_cast<index_t>(i) / tile.group * tile.group + tile.destinations[i];
 }
-template <class T, class Element, class To>
+template <class T, class Element, class Output>
 void scatter_sorted(column_tile<T> const& tile, Element const* stage, index_t const* target_rows,
-                    int count, tile_operand const& layout, To* to) {
+                    int count, tile_operand const& layout, Output* output) {
   if (tile.destinations == nullptr)
-    scatter_rows(stage, tile_columns, tile.width, target_rows[0], count, layout, to);
+    scatter_rows(stage, tile_columns, tile.width, target_rows[0], count, layout, output);
   else
     for (int k = 0; k < count; ++k)
       scatter_rows(stage + k * tile_columns, tile_columns, tile.width, target_rows[k], 1, layout,
-                   to);
+                   output);
 }
 
 // Stores tiles. HoldsValues: rows are values, not keys. Stream: uses streaming stores. Index: type

@@ -41,8 +41,8 @@ struct host_implementation<permute_op> {
   using layout = per_thread<permute_scratch<T>, extents3, unsigned>;
   template <class T>
   static layout<T> layout_of(arena& memory, host_exec const& exec, extents3 extents) {
-    return {memory, exec.threads, permute_task<T>(extents, exec.threads).count(extents), extents,
-            exec.threads};
+    return {memory, exec.threads, permute_task<T>(extents, exec.threads).task_count(extents),
+            extents, exec.threads};
   }
   template <class T>
   static void run(host_exec const& exec, columns_to_permute<T> const& columns, workspace w) {

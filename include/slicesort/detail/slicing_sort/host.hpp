@@ -61,7 +61,7 @@ struct host_implementation<slicing_sort_op<Order>> {
   using layout = per_thread<thread_scratch<T>, extents3, unsigned>;
   template <class T>
   static layout<T> layout_of(arena& memory, host_exec const& exec, extents3 extents) {
-    return {memory, exec.threads, sort_task<T>(extents, exec.threads).count(extents), extents,
+    return {memory, exec.threads, sort_task<T>(extents, exec.threads).task_count(extents), extents,
             exec.threads};
   }
 };

@@ -26,15 +26,14 @@ struct columns_to_permute {
   tensor1<index_t const> lengths{};  // [batch], or empty; padding rows are copied unchanged
 };
 
-// Columns of a task: two tiles if both fit in an L2 cache of 1 MB or have 16-bit elements, else
-// one.
+// Size of a task: two tiles if both fit in an L2 cache of 1 MB or have 16-bit elements, else one.
 template <class T>
 struct permute_task {
   int tiles;
 
   permute_task(extents3 extents, unsigned threads)
       : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_per_task(extents, threads) : 1) {}
-  index_t count(extents3 extents) const {
+  index_t task_count(extents3 extents) const {
     return extents.empty() ? 0 : tiles_of(extents, tiles * tile_columns);
   }
 };
@@ -73,7 +72,7 @@ void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {
   extents3 const extents = params.x.extents();
   permute_task<T> const task_shape(extents, exec.threads);
-  for_each_task(exec, task_shape.count(extents), [&](unsigned thread, index_t task) {
+  for_each_task(exec, task_shape.task_count(extents), [&](unsigned thread, index_t task) {
     permute_scratch<T> const scratch = scratch_of(thread);
     permuted_tile<T> tiles[2];
     int const count = tiles_in_task(extents, task, task_shape.tiles);

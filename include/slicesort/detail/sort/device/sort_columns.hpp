@@ -30,8 +30,9 @@ SLICESORT_DETAIL_BEGIN
 struct sort_shape {
   int register_rows = 0;  // rows of the register network; 0 if not used
   int register_threads = 0;
-  int width = 0, threads = 0, merge_threads = 0;
-  index_t run_rows = 0, runs = 0;
+  int width = 0, threads = 0;  // columns and threads per block
+  int merge_threads = 0;
+  index_t run_rows = 0, runs = 0;  // rows per run, runs per column
   bool merges_halves = false;  // true if each of the two blocks of a cluster sorts half of a column
   int blocks_per_tile = 1;     // blocks of a cluster that share a tile
   index_t chunk_columns = 0;   // columns whose runs the workspace holds; 0 without runs
@@ -90,9 +91,9 @@ sort_shape choose_sort_shape(Grid const& grid, extents3 extents) {
     return shape;
   }
 
-  index_t const limit =
+  index_t const max_run_rows =
       std::clamp<index_t>(tuning.run_rows, tile_unit, longest_run<T>(device.shared_bytes));
-  shape.runs = divide_up(extents.length, limit);
+  shape.runs = divide_up(extents.length, max_run_rows);
   shape.run_rows = shape.runs == 1
                        ? extents.length
                        : divide_up(divide_up(extents.length, shape.runs), tile_unit) * tile_unit;

@@ -22,16 +22,16 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr int max_tile_levels = 15;
 
-// Rows of a pass, 2^Distance apart. `position` is the position of the first row in the tile.
-template <int Levels, int Distance>
+// Rows of a pass, 2^Log2Distance apart. `position` is the position of the first row in the tile.
+template <int Levels, int Log2Distance>
 struct spaced_rows {
-  static_assert(Distance % Levels == 0);
+  static_assert(Log2Distance % Levels == 0);
   static constexpr int count = 1 << Levels;
   int first, position;
 
-  SLICESORT_HD_INLINE int row(int i) const { return first + (i << Distance); }
+  SLICESORT_HD_INLINE int row(int i) const { return first + (i << Log2Distance); }
   SLICESORT_HD_INLINE int position_of(int i) const {
-    return position + i * padded_row<Levels>(1 << Distance);
+    return position + i * padded_row<Levels>(1 << Log2Distance);
   }
   SLICESORT_HD_INLINE int last() const { return row(count - 1); }
   // True if row i exists in every column that has the first row.
@@ -97,8 +97,9 @@ class tile_network {
     for (int k = Levels + 1; (1 << (k - 1)) < tile_rows; ++k) {
       mirror<Levels + 1>(k, tile_rows);
       SLICESORT_NO_UNROLL
-      for (int distance = (k - 1) / Levels * Levels - Levels; distance >= 0; distance -= Levels)
-        clean<0>(distance, k, tile_rows);
+      for (int log2_distance = (k - 1) / Levels * Levels - Levels; log2_distance >= 0;
+           log2_distance -= Levels)
+        clean<0>(log2_distance, k, tile_rows);
     }
   }
 
@@ -175,28 +176,28 @@ class tile_network {
     block_.sync();
   }
 
-  // Applies Levels levels in groups of 2^k rows, the last one at distance 2^distance. Requires
-  // distance >= Distance.
-  template <int Distance>
-  SLICESORT_HD_INLINE void clean(int distance, int k, int tile_rows) {
-    if (distance != Distance) {
-      if constexpr (Distance + 2 * Levels < max_tile_levels)
-        clean<Distance + Levels>(distance, k, tile_rows);
+  // Applies Levels levels in groups of 2^k rows, the last one at distance 2^log2_distance. Requires
+  // log2_distance >= Log2Distance.
+  template <int Log2Distance>
+  SLICESORT_HD_INLINE void clean(int log2_distance, int k, int tile_rows) {
+    if (log2_distance != Log2Distance) {
+      if constexpr (Log2Distance + 2 * Levels < max_tile_levels)
+        clean<Log2Distance + Levels>(log2_distance, k, tile_rows);
       return;
     }
-    constexpr int span = Distance + Levels;  // each of these levels stays within 2^span rows
-    int const items = (((tile_rows - 1) >> span) + 1) << Distance;
+    constexpr int span = Log2Distance + Levels;  // each of these levels stays within 2^span rows
+    int const items = (((tile_rows - 1) >> span) + 1) << Log2Distance;
     for (int item = first_item_; item < items; item += item_stride_) {
-      int const row = ((item >> Distance) << span) + (item & ((1 << Distance) - 1));
+      int const row = ((item >> Log2Distance) << span) + (item & ((1 << Log2Distance) - 1));
       if (row >= column_rows_ || !needs_merge(row, k)) continue;
-      spaced_rows<Levels, Distance> const pass{row, tile_.position(row, column_)};
+      spaced_rows<Levels, Log2Distance> const pass{row, tile_.position(row, column_)};
       key keys[static_cast<std::size_t>(pass_rows)];
-      if constexpr (Distance == 0)
+      if constexpr (Log2Distance == 0)
         load_unchecked(keys, pass);
       else
         load(keys, pass);
       half_clean<compare, pass_rows, pass_rows / 2>(keys);
-      if constexpr (Distance == 0)
+      if constexpr (Log2Distance == 0)
         store_unchecked(keys, pass);
       else
         store(keys, pass);

@@ -12,8 +12,8 @@ SLICESORT_INLINE vec<bits_t<T>, Count> canonical_keys(vec<bits_t<T>, Count> cons
   using V = vec<Bits, Count>;
   V const sign = broadcast<V>(sign_bit<Bits>), all_ones = broadcast<V>(static_cast<Bits>(~Bits{0}));
   V const raw_key = bits ^ (spread_sign<Bits, Count>(bits) | sign);
-  V const nan = greater(bits & ~sign, broadcast<V>(Bits{dtype_traits<T>::infinity}));
-  V key = select(nan, all_ones, raw_key);
+  V const is_nan = greater(bits & ~sign, broadcast<V>(Bits{dtype_traits<T>::infinity}));
+  V key = select(is_nan, all_ones, raw_key);
   key = select(equal(bits, sign), sign, key);  // -0 becomes +0
   lost_bits = lost_bits | (key ^ raw_key);
   return key;

@@ -29,11 +29,11 @@ constexpr index_t radix_pitch(index_t rows) {
 template <int Rows, int Columns, class Lane>
 SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane* to,
                                       index_t to_pitch) {
-  constexpr int square = portable::vector_bytes / static_cast<int>(sizeof(Lane));
-  for (int c = 0; c < Columns; c += square)
-    for (int r = 0; r < Rows; r += square)
-      portable::transpose_square<portable::vec<Lane, square>>(from + r * from_pitch + c, from_pitch,
-                                                              to + c * to_pitch + r, to_pitch);
+  constexpr int square_size = portable::vector_bytes / static_cast<int>(sizeof(Lane));
+  for (int c = 0; c < Columns; c += square_size)
+    for (int r = 0; r < Rows; r += square_size)
+      portable::transpose_square<portable::vec<Lane, square_size>>(
+          from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch);
 }
 
 // Loads the tile as keys. Sets in lost_bits[c] the bits that some key of column c has lost.
@@ -50,33 +50,33 @@ void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch,
                                                            : radix_rows_per_batch;
     gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, stage, columns);
     for (int c = 0; c < columns; c += lanes) {
-      V lost_in_columns = portable::load_lanes<V>(lost_bits + c);
+      V lost = portable::load_lanes<V>(lost_bits + c);
       V const descending_mask = portable::load_lanes<V>(tile.flip + c);
       for (bits* row = stage + c; row < stage + count * columns; row += columns)
         portable::store_lanes(
-            row, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row), lost_in_columns) ^
+            row, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row), lost) ^
                      descending_mask);
-      portable::store_lanes(lost_bits + c, lost_in_columns);
+      portable::store_lanes(lost_bits + c, lost);
     }
     transpose_block<radix_rows_per_batch, columns>(stage, columns, keys + i, pitch);
   }
 }
 
 // Stores the tile's columns; streaming stores write whole lines.
-template <class T, class From, class To>
-void store_columns(From const* from, index_t pitch, column_tile<T> const& tile,
-                   tile_operand const& to_at, To* to) {
+template <class T, class Element, class Output>
+void store_columns(Element const* from, index_t pitch, column_tile<T> const& tile,
+                   tile_operand const& layout, Output* to) {
   constexpr int columns = radix_columns<T>;
-  alignas(64) From stage[static_cast<std::size_t>(radix_rows_per_batch * columns)];
+  alignas(64) Element stage[static_cast<std::size_t>(radix_rows_per_batch * columns)];
   for (index_t i = 0; i < tile.rows; i += radix_rows_per_batch) {
     int const count = tile.rows - i < radix_rows_per_batch ? static_cast<int>(tile.rows - i)
                                                            : radix_rows_per_batch;
     transpose_block<columns, radix_rows_per_batch>(from + i, pitch, stage, columns);
     if (tile.stream)
       for (int k = 0; k < count; ++k)
-        copy_row<true, columns>(stage + k * columns, to + to_at.start[0] + (i + k) * to_at.pitch);
+        copy_row<true, columns>(stage + k * columns, to + layout.start[0] + (i + k) * layout.pitch);
     else
-      scatter_rows(stage, columns, tile.width, i, count, to_at, to);
+      scatter_rows(stage, columns, tile.width, i, count, layout, to);
   }
   portable::finish_streaming<true>();
 }

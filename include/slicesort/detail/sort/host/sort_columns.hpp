@@ -21,6 +21,7 @@ SLICESORT_DETAIL_BEGIN
 
 inline constexpr index_t max_network_rows = 65536;  // rows that 16-bit indices can address
 
+// Tensors of a sort.
 template <class T, class Order>
 struct columns_to_sort {
   Order const& order;
@@ -30,7 +31,7 @@ struct columns_to_sort {
   tensor1<index_t const> lengths;  // [batch]; empty: all rows are valid
 };
 
-// Columns of a task. Tasks of two tiles pay off for 16-bit elements only.
+// Size of a task. Tasks of two tiles pay off for 16-bit elements only.
 template <class T>
 struct sort_task {
   bool uses_radix;  // true if the columns are too long for networks
@@ -40,13 +41,15 @@ struct sort_task {
       : uses_radix(extents.length > max_network_rows),
         tiles(!uses_radix && sizeof(T) == 2 ? tiles_per_task(extents, threads) : 1),
         columns(uses_radix ? radix_tile<T>::columns : tiles * tile_columns) {}
-  index_t count(extents3 extents) const { return extents.empty() ? 0 : tiles_of(extents, columns); }
+  index_t task_count(extents3 extents) const {
+    return extents.empty() ? 0 : tiles_of(extents, columns);
+  }
 };
 
 template <class T>
 struct sort_scratch {
   radix_tile<T> radix;
-  unsigned char* networks[2] = {};  // scratch of each tile
+  unsigned char* tile_scratch[2] = {};  // if the networks sort; one per tile of a task
 
   sort_scratch() = default;
   sort_scratch(arena& memory, extents3 extents, unsigned threads) {
@@ -55,7 +58,7 @@ struct sort_scratch {
       radix = radix_tile<T>(memory, extents.length);
     else
       for (int i = 0; i < task_shape.tiles; ++i)
-        networks[i] = memory.take<unsigned char>(tile_scratch_bytes<T>(extents.length));
+        tile_scratch[i] = memory.take<unsigned char>(tile_scratch_bytes<T>(extents.length));
   }
 };
 
@@ -110,7 +113,7 @@ void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params
   tile_sort<T> const sort_tiles =
       tile_sort_of<T>(chosen_isa(exec.instructions), params.perm.data() != nullptr);
   sort_task<T> const task_shape(extents, exec.threads);
-  for_each_task(exec, task_shape.count(extents), [&](unsigned thread, index_t task) {
+  for_each_task(exec, task_shape.task_count(extents), [&](unsigned thread, index_t task) {
     sort_scratch<T> scratch = scratch_of(thread);
     column_tile<T> tiles[2];
     int const count = task_shape.uses_radix ? 1 : tiles_in_task(extents, task, task_shape.tiles);
@@ -119,7 +122,7 @@ void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params
                   columns_per_tile(extents, task * task_shape.tiles + i,
                                    task_shape.columns / task_shape.tiles),
                   tiles[i]);
-      tiles[i].scratch = scratch.networks[i];
+      tiles[i].scratch = scratch.tile_scratch[i];
     };
     set_up(0);
     if (count > 1) set_up(1);

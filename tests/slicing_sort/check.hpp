@@ -42,7 +42,7 @@ struct sort_problem {
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
   // Selects the grids that run this case.
-  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
   std::string describe() const {
     extents3 const e = x.extents();
     std::ostringstream out;
@@ -189,7 +189,7 @@ enum class saved_indices : std::uint64_t { none, bits32, bits16 };
 template <class T>
 std::string check_all_paths(sort_problem<T> const& p) {
   pattern_order const order{p.order};
-  std::uint64_t const seed = p.backend_seed();
+  std::uint64_t const seed = p.number();
   auto const only_choice = static_cast<saved_indices>(seed / 1000 % 3);  // seed selects grids, too
   std::string error;
   for_each_backend(seed, [&](any_exec const& exec) {

@@ -49,7 +49,7 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
   for (index_t n = 1; n <= 64; ++n) {
     auto const p =
         make_mixed_problem<T>({1, n, 35}, all_kinds, static_cast<std::uint64_t>(3 * n), irregular);
-    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
+    for_each_backend(p.number(), [&](any_exec const& exec) {
       auto const outputs = run_sort(p.x, p.dy, p.order, exec);
       CAPTURE(p.describe());
       CAPTURE(describe_exec(exec));

@@ -55,10 +55,11 @@ ptx::block_graph graph_of(std::vector<std::vector<int>> next) {
 // Returns the joins of all guarded branches, as instruction indices.
 std::vector<int> joins(std::string const& statements) {
   ptx::module m(module_text(statements));
-  std::vector<int> faults_of;
-  for (ptx::instruction const& n : m.get("k").code)
-    if (n.then == ptx::flow::branch && n.guard >= 0) faults_of.push_back(n.join);
-  return faults_of;
+  std::vector<int> join_indices;
+  for (ptx::instruction const& instr : m.get("k").code)
+    if (instr.control_flow == ptx::flow::branch && instr.guard >= 0)
+      join_indices.push_back(instr.join);
+  return join_indices;
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ TEST_CASE("blocks begin at labels and after branches and exits") {
                   "@%p2 ret;\n"           // 3
                   "B: mov.u32 %r1, 3;\n"  // 4
                   "ret;"));               // 5
-  ptx::block_graph const graph = ptx::blocks_of(m.get("k").code);
+  ptx::block_graph const graph = ptx::build_block_graph(m.get("k").code);
   CHECK(graph.first == std::vector<int>{0, 2, 4, 6});
   CHECK(graph.next == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
 }
@@ -128,9 +129,9 @@ TEST_CASE("immediate post-dominators of random graphs match the definition") {
         next[at(b)].push_back(other);
     }
     ptx::block_graph const graph = graph_of(std::move(next));
-    std::vector<int> const faults_of = ptx::immediate_post_dominators(graph);
+    std::vector<int> const dominators = ptx::immediate_post_dominators(graph);
     for (int b = 0; b <= blocks; ++b)
-      REQUIRE(faults_of[at(b)] == immediate_by_definition(graph, b));
+      REQUIRE(dominators[at(b)] == immediate_by_definition(graph, b));
   }
 }
 

@@ -27,8 +27,8 @@ TEST_CASE("a module lists its target and its kernels, in text order") {
                 ".extern .entry elsewhere();\n");
   CHECK(m.target() == 90);
   CHECK(m.kernels() == std::vector<std::string>{"second", "first"});
-  CHECK(m.has("first"));
-  CHECK_FALSE(m.has("elsewhere"));
+  CHECK(m.contains("first"));
+  CHECK_FALSE(m.contains("elsewhere"));
   CHECK(m.get("second").name == "second");
   CHECK(m.get("second").max_threads == 128);
   CHECK(m.get("first").max_threads == 0);
@@ -59,7 +59,7 @@ TEST_CASE("shared memory of the module begins after the kernel's, aligned") {
   CHECK(k.static_shared == 16);
   auto const constant = [&](std::size_t i) {
     ptx::operand const& o = k.code[i].sources[0];
-    CHECK(o.constant);
+    CHECK(o.is_constant);
     return k.constants[static_cast<std::size_t>(o.row) * ptx::warp_lanes];
   };
   CHECK(constant(0) == 16);
@@ -73,7 +73,7 @@ TEST_CASE("an instruction has its line in the text of its kernel") {
   REQUIRE(k.code.size() == 2);
   CHECK(k.lines.at(static_cast<std::size_t>(k.code[0].line) - 1) == " lines */ trap;");
   CHECK(k.lines.at(static_cast<std::size_t>(k.code[1].line) - 1) == "\tret; }");
-  CHECK(std::string(k.code[0].form->section) == "9.7.19.4");
+  CHECK(std::string(k.code[0].opcode->section) == "9.7.19.4");
 }
 
 TEST_CASE("registers and labels of a scope hide those of enclosing scopes") {
@@ -94,10 +94,10 @@ TEST_CASE("synchronizations are numbered in text order") {
                   "cp.async.wait_all;\nbar.red.or.pred %p1, 0, 1;\n"
                   "barrier.cluster.arrive;\nbarrier.cluster.wait;\nret;"));
   ptx::kernel const& k = kernel_of(m);
-  std::vector<int> number_kind;
-  for (ptx::instruction const& n : k.code) number_kind.push_back(n.synchronization);
+  std::vector<int> synchronizations;
+  for (ptx::instruction const& instr : k.code) synchronizations.push_back(instr.synchronization);
   // A wait of the cluster has no number, since it belongs to the arrival.
-  CHECK(number_kind == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
+  CHECK(synchronizations == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
   CHECK(k.synchronizations == 5);
 }
 

@@ -54,18 +54,18 @@ template <auto compare>
 struct combined_comparison;
 template <class T, bool (*compare)(T, T)>
 struct combined_comparison<compare> {
-  static void act(warp& w, instruction const& n, lane_mask active) {
-    std::uint64_t const* const a = w.source(n.sources[0]);
-    std::uint64_t const* const b = w.source(n.sources[1]);
-    std::uint64_t const* const c = n.source_count > 2 ? w.source(n.sources[2]) : nullptr;
-    std::uint64_t* const p = w.result(n.results[0]);
-    std::uint64_t* const q = n.result_count > 1 ? w.result(n.results[1]) : nullptr;
-    unsigned const table = n.mode;
-    for_each_lane(active, [&](unsigned l) {
-      unsigned const holds = compare(narrow<T>(a[l]), narrow<T>(b[l]));
-      auto const c_bit = c != nullptr ? static_cast<unsigned>(c[l]) : 0;
-      p[l] = (table >> (2 * holds + c_bit)) & 1;
-      if (q != nullptr) q[l] = (table >> (2 * (1 - holds) + c_bit)) & 1;
+  static void act(warp& w, instruction const& instr, lane_mask active) {
+    std::uint64_t const* const a = w.source(instr.sources[0]);
+    std::uint64_t const* const b = w.source(instr.sources[1]);
+    std::uint64_t const* const c = instr.source_count > 2 ? w.source(instr.sources[2]) : nullptr;
+    std::uint64_t* const p = w.result(instr.results[0]);
+    std::uint64_t* const q = instr.result_count > 1 ? w.result(instr.results[1]) : nullptr;
+    unsigned const table = instr.mode;
+    for_each_lane(active, [&](unsigned lane) {
+      unsigned const holds = compare(narrow<T>(a[lane]), narrow<T>(b[lane]));
+      auto const c_bit = c != nullptr ? static_cast<unsigned>(c[lane]) : 0;
+      p[lane] = (table >> (2 * holds + c_bit)) & 1;
+      if (q != nullptr) q[lane] = (table >> (2 * (1 - holds) + c_bit)) & 1;
     });
   }
 };
@@ -93,8 +93,8 @@ comparison compare_of(type t, bool flush) {
     return {lanewise<Compare<double>::apply>, combined_comparison<Compare<double>::apply>::act};
   comparison found{nullptr, nullptr};
   if constexpr (has_integers)
-    with_integer(t, [&](auto z) -> action {
-      using T = decltype(z);
+    with_integer(t, [&](auto tag) -> action {
+      using T = decltype(tag);
       found = {lanewise<Compare<T>::apply>, combined_comparison<Compare<T>::apply>::act};
       return nullptr;
     });
@@ -152,42 +152,42 @@ type take_compared_type(statement& s, named_comparison const& c, bool flush) {
                       type::s32, type::s64, type::f32, type::f64});
 }
 
-void decode_setp(statement& s, instruction& n) {
+void decode_setp(statement& s, instruction& instr) {
   named_comparison const& c = take_comparison(s);
   bool const is_and = s.take("and"), is_or = !is_and && s.take("or");
   bool const with_c = is_and || is_or || s.take("xor");
   bool const flush = s.take("ftz");
-  n.source_type = take_compared_type(s, c, flush);
-  n.t = type::pred;
-  s.result(n, type::pred);
+  instr.source_type = take_compared_type(s, c, flush);
+  instr.result_type = type::pred;
+  s.take_result(instr, type::pred);
   bool const two = s.take_bar();
-  if (two) s.result(n, type::pred);
-  s.source(n, n.source_type);
-  s.source(n, n.source_type);
-  comparison const chosen = c.choose(n.source_type, flush);
-  n.act = with_c || two ? chosen.combined : chosen.plain;
-  n.mode = is_and ? and_table : is_or ? or_table : with_c ? xor_table : first_table;
+  if (two) s.take_result(instr, type::pred);
+  s.take_source(instr, instr.source_type);
+  s.take_source(instr, instr.source_type);
+  comparison const chosen = c.choose(instr.source_type, flush);
+  instr.act = with_c || two ? chosen.combined : chosen.plain;
+  instr.mode = is_and ? and_table : is_or ? or_table : with_c ? xor_table : first_table;
   if (with_c) {
-    if (s.take_not()) n.mode = negate_c(n.mode);
-    s.source(n, type::pred);
+    if (s.take_not()) instr.mode = negate_c(instr.mode);
+    s.take_source(instr, type::pred);
   }
 }
 
 std::uint64_t select(std::uint64_t a, std::uint64_t b, bool c) { return c ? a : b; }
 
-void decode_selp(statement& s, instruction& n) {
-  n.t = s.take_type({type::b16, type::b32, type::b64, type::u16, type::u32, type::u64, type::s16,
-                     type::s32, type::s64, type::f32, type::f64});
-  n.act = lanewise<select>;
-  s.result(n, n.t);
-  s.source(n, n.t);
-  s.source(n, n.t);
-  s.source(n, type::pred);
+void decode_selp(statement& s, instruction& instr) {
+  instr.result_type = s.take_type({type::b16, type::b32, type::b64, type::u16, type::u32, type::u64,
+                                   type::s16, type::s32, type::s64, type::f32, type::f64});
+  instr.act = lanewise<select>;
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, type::pred);
 }
 
 }  // namespace
 
-std::vector<form> comparison() {
+std::vector<opcode_info> comparison() {
   return {{"setp", "9.7.6.2", decode_setp}, {"selp", "9.7.6.3", decode_selp}};
 }
 

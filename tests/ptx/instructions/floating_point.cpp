@@ -77,57 +77,59 @@ float power_of_two(float a) { return canonical(std::exp2(a)); }
 
 // Decodes `opcode{.ftz}.type d, a, ..;` after the rounding modifier.
 template <template <class> class Operation>
-void decode_same_type(statement& s, instruction& n) {
+void decode_same_type(statement& s, instruction& instr) {
   bool const flush = s.take("ftz");
-  n.t = flush ? s.take_type({type::f32}) : s.take_type({type::f32, type::f64});
-  n.act = n.t == type::f64 ? lanewise<Operation<double>::apply>
-          : flush          ? lanewise<flushing<Operation<float>::apply>::apply>
-                           : lanewise<Operation<float>::apply>;
-  s.result(n, n.t);
-  for (std::size_t i = 0; i < lanewise_of<Operation<float>::apply>::sources; ++i) s.source(n, n.t);
+  instr.result_type = flush ? s.take_type({type::f32}) : s.take_type({type::f32, type::f64});
+  instr.act = instr.result_type == type::f64 ? lanewise<Operation<double>::apply>
+              : flush                        ? lanewise<flushing<Operation<float>::apply>::apply>
+                                             : lanewise<Operation<float>::apply>;
+  s.take_result(instr, instr.result_type);
+  for (std::size_t i = 0; i < lanewise_of<Operation<float>::apply>::sources; ++i)
+    s.take_source(instr, instr.result_type);
 }
 
 // add, sub and mul round to nearest by default; other rounding modes are not supported.
 template <template <class> class Operation>
-void decode_optional_rn(statement& s, instruction& n) {
+void decode_optional_rn(statement& s, instruction& instr) {
   s.take("rn");
-  decode_same_type<Operation>(s, n);
+  decode_same_type<Operation>(s, instr);
 }
 template <template <class> class Operation>
-void decode_required_rn(statement& s, instruction& n) {
+void decode_required_rn(statement& s, instruction& instr) {
   s.expect("rn");
-  decode_same_type<Operation>(s, n);
+  decode_same_type<Operation>(s, instr);
 }
 
 template <template <class> class Operation>
-void decode_extremum(statement& s, instruction& n) {
+void decode_extremum(statement& s, instruction& instr) {
   // .ftz precedes .NaN; the type follows both.
   bool const flush = s.take("ftz"), nan = s.take("NaN");
   using propagating = propagating_nan<Operation>;
-  n.t = flush ? s.take_type({type::f32}) : s.take_type({type::f32, type::f64});
-  n.act = n.t == type::f64 ? (nan ? lanewise<propagating::template variant<double>::apply>
-                                  : lanewise<Operation<double>::apply>)
-          : flush ? (nan ? lanewise<flushing<propagating::template variant<float>::apply>::apply>
-                         : lanewise<flushing<Operation<float>::apply>::apply>)
-                  : (nan ? lanewise<propagating::template variant<float>::apply>
-                         : lanewise<Operation<float>::apply>);
-  s.result(n, n.t);
-  s.source(n, n.t);
-  s.source(n, n.t);
+  instr.result_type = flush ? s.take_type({type::f32}) : s.take_type({type::f32, type::f64});
+  instr.act =
+      instr.result_type == type::f64 ? (nan ? lanewise<propagating::template variant<double>::apply>
+                                            : lanewise<Operation<double>::apply>)
+      : flush ? (nan ? lanewise<flushing<propagating::template variant<float>::apply>::apply>
+                     : lanewise<flushing<Operation<float>::apply>::apply>)
+              : (nan ? lanewise<propagating::template variant<float>::apply>
+                     : lanewise<Operation<float>::apply>);
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
 }
 
-void decode_ex2(statement& s, instruction& n) {
+void decode_ex2(statement& s, instruction& instr) {
   s.expect("approx");
-  n.act = s.take("ftz") ? lanewise<flushing<power_of_two>::apply> : lanewise<power_of_two>;
-  n.t = s.take_type({type::f32});
-  s.result(n, n.t);
-  s.source(n, n.t);
+  instr.act = s.take("ftz") ? lanewise<flushing<power_of_two>::apply> : lanewise<power_of_two>;
+  instr.result_type = s.take_type({type::f32});
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
 }
 
 }  // namespace
 
-std::vector<form> floating_point() {
-  constexpr number_kind floats = number_kind::floating_point;
+std::vector<opcode_info> floating_point() {
+  constexpr type_class floats = type_class::floating_point;
   return {
       {"add", "9.7.3.3", decode_optional_rn<sum>, floats},
       {"sub", "9.7.3.4", decode_optional_rn<difference>, floats},

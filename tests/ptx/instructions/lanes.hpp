@@ -54,7 +54,7 @@ void all_lanes_at_once(F f) {
 #if !defined(__clang__)  // clang checks for dependencies at run time
 #  pragma GCC ivdep
 #endif
-  for (unsigned l = 0; l < warp_lanes; ++l) f(l);
+  for (unsigned lane = 0; lane < warp_lanes; ++lane) f(lane);
 }
 
 // Calls f(lane) for each active lane.
@@ -73,23 +73,25 @@ template <class R, class... A, R (*f)(A...)>
 struct lanewise_of<f> {
   static constexpr std::size_t sources = sizeof...(A);
 
-  static void act(warp& w, instruction const& n, lane_mask active) {
-    run(w, n, active, std::index_sequence_for<A...>{});
+  static void act(warp& w, instruction const& instr, lane_mask active) {
+    run(w, instr, active, std::index_sequence_for<A...>{});
   }
 
  private:
   template <std::size_t... I>
-  static void run(warp& w, instruction const& n, lane_mask active, std::index_sequence<I...>) {
-    std::uint64_t* const to = w.result(n.results[0]);
-    std::uint64_t const* const from[] = {w.source(n.sources[I])...};
+  static void run(warp& w, instruction const& instr, lane_mask active, std::index_sequence<I...>) {
+    std::uint64_t* const to = w.result(instr.results[0]);
+    std::uint64_t const* const from[] = {w.source(instr.sources[I])...};
     if (active == all_lanes)
-      return all_lanes_at_once([&](unsigned l) { to[l] = widen(f(narrow<A>(from[I][l])...)); });
+      return all_lanes_at_once(
+          [&](unsigned lane) { to[lane] = widen(f(narrow<A>(from[I][lane])...)); });
     // Computing inactive lanes too is cheaper than a loop over the active ones.
     std::uint64_t results[warp_lanes];
-    all_lanes_at_once([&](unsigned l) { results[l] = widen(f(narrow<A>(from[I][l])...)); });
-    all_lanes_at_once([&](unsigned l) {
-      std::uint64_t const active_mask = 0 - std::uint64_t{(active >> l) & 1};
-      to[l] = (results[l] & active_mask) | (to[l] & ~active_mask);
+    all_lanes_at_once(
+        [&](unsigned lane) { results[lane] = widen(f(narrow<A>(from[I][lane])...)); });
+    all_lanes_at_once([&](unsigned lane) {
+      std::uint64_t const active_mask = 0 - std::uint64_t{(active >> lane) & 1};
+      to[lane] = (results[lane] & active_mask) | (to[lane] & ~active_mask);
     });
   }
 };

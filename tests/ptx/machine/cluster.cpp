@@ -107,7 +107,7 @@ void cluster::release(block& b) {
     if (ended(&w)) continue;
     if (w.state != progress::at_barrier) return;
     if (first == nullptr) first = &w;
-    if (w.current->form != first->current->form || w.current->mode != first->current->mode)
+    if (w.current->opcode != first->current->opcode || w.current->mode != first->current->mode)
       w.fail("waits at another kind of barrier than warp " + std::to_string(first->number) +
              ", line " + std::to_string(first->current->line));
   }
@@ -180,8 +180,8 @@ void cluster::deadlock() const {
   (*waiting)->fail("deadlock: " + waiting_warps);
 }
 
-allocation const& cluster::memory_of(instruction const& n, std::uint64_t address) {
-  return hints_[hint(n)] = memory_.find(address);
+allocation const& cluster::memory_of(instruction const& instr, std::uint64_t address) {
+  return hints_[hint(instr)] = memory_.find(address);
 }
 
 }  // namespace ptx

@@ -38,8 +38,8 @@ class cluster {
   std::vector<instruction> const& code() const { return altered_.empty() ? kernel.code : altered_; }
   moment tick() { return ++clock_; }
   // The allocation that contains the address, or an empty one. Caches it for instruction `n`.
-  allocation const& memory_of(instruction const& n, std::uint64_t address);
-  allocation const& last_memory_of(instruction const& n) const { return hints_[hint(n)]; }
+  allocation const& memory_of(instruction const& instr, std::uint64_t address);
+  allocation const& last_memory_of(instruction const& instr) const { return hints_[hint(instr)]; }
 
   random_numbers random{0};
   counters counted;
@@ -57,8 +57,8 @@ class cluster {
   void pass_cluster_barrier(warp& w);
   void update_ordered(warp& w) const;
   [[noreturn]] void deadlock() const;
-  std::size_t hint(instruction const& n) const {
-    return static_cast<std::size_t>(&n - code().data()) % hints_.size();
+  std::size_t hint(instruction const& instr) const {
+    return static_cast<std::size_t>(&instr - code().data()) % hints_.size();
   }
 
   std::atomic<std::uint64_t> const& faulty_;

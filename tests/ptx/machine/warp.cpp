@@ -75,26 +75,27 @@ void warp::run() {
   }
 }
 
-lane_mask warp::guarded_lanes(instruction const& n) const {
-  std::uint64_t const* const p = &registers[static_cast<std::size_t>(n.guard) * warp_lanes];
+lane_mask warp::guarded_lanes(instruction const& instr) const {
+  std::uint64_t const* const p = &registers[static_cast<std::size_t>(instr.guard) * warp_lanes];
   std::uint64_t disjunction = 0, conjunction = 1;
-  for (int l = 0; l < warp_lanes; ++l) disjunction |= p[l], conjunction &= p[l];
+  for (int lane = 0; lane < warp_lanes; ++lane) disjunction |= p[lane], conjunction &= p[lane];
   lane_mask set = 0;
   if (conjunction != 0)
     set = all_lanes;
   else if (disjunction != 0)
-    for (int l = 0; l < warp_lanes; ++l) set |= static_cast<lane_mask>(p[l] & 1) << l;
-  return n.guard_negated ? ~set : set;
+    for (int lane = 0; lane < warp_lanes; ++lane)
+      set |= static_cast<lane_mask>(p[lane] & 1) << lane;
+  return instr.guard_negated ? ~set : set;
 }
 
 void warp::follow(path& p) {
   instruction const* const code = block->cluster->code().data();
   instruction const* const join = code + p.join;
-  instruction const* n = code + p.next;
+  instruction const* instr = code + p.next;
   counters& counted = block->cluster->counted;
   std::uint64_t steps = 0, idle = 0;  // idle: lanes that a guard disables
   auto const stop = [&] {
-    p.next = static_cast<std::int32_t>(n - code);
+    p.next = static_cast<std::int32_t>(instr - code);
     counted.warp_instructions += steps;
     counted.thread_instructions += steps * lanes_in(converged) - idle;
   };
@@ -102,42 +103,42 @@ void warp::follow(path& p) {
   do {
     lane_mask active = converged;
     ++steps;
-    if (executed != nullptr) ++executed[n - code];
-    if (n->guard >= 0) {
-      active &= guarded_lanes(*n);
+    if (executed != nullptr) ++executed[instr - code];
+    if (instr->guard >= 0) {
+      active &= guarded_lanes(*instr);
       if (active != converged) idle += lanes_in(converged & ~active);
     }
-    current = n;
-    if (n->then == flow::next) {
-      if (active != 0) n->act(*this, *n, active);
-      ++n;
+    current = instr;
+    if (instr->control_flow == flow::next) {
+      if (active != 0) instr->act(*this, *instr, active);
+      ++instr;
       if (state != progress::running) break;
     } else if (active == 0) {
-      ++n;
-    } else if (n->then == flow::exit) {
-      ++n;
+      ++instr;
+    } else if (instr->control_flow == flow::exit) {
+      ++instr;
       stop();
       exit_lanes(active);
       return;
     } else if (active == converged) {
-      n = code + n->target;
+      instr = code + instr->target;
       if (--branches_until_yield == 0) break;
     } else {
       stop();
-      diverge(p, *n, active);
+      diverge(p, *instr, active);
       return;
     }
-  } while (n != join);
+  } while (instr != join);
   stop();
 }
 
 // The side that runs first is random, since PTX does not specify it.
-void warp::diverge(path& p, instruction const& n, lane_mask taken) {
+void warp::diverge(path& p, instruction const& instr, lane_mask taken) {
   ++block->cluster->counted.divergent_branches;
   std::int32_t const other = p.next + 1;
-  path sides[] = {{n.target, n.join, taken}, {other, n.join, converged & ~taken}};
+  path sides[] = {{instr.target, instr.join, taken}, {other, instr.join, converged & ~taken}};
   if (block->cluster->random.coin()) std::swap(sides[0], sides[1]);
-  p.next = n.join;
+  p.next = instr.join;
   paths.push_back(sides[0]);
   paths.push_back(sides[1]);
 }

@@ -39,7 +39,7 @@ class warp {
     return &registers[static_cast<std::size_t>(o.row) * warp_lanes];
   }
   std::uint64_t const* source(operand const& o) const {
-    return (o.constant ? constants : registers.data()) +
+    return (o.is_constant ? constants : registers.data()) +
            static_cast<std::size_t>(o.row) * warp_lanes;
   }
   // Throws fault with the kernel, block, warp, line of the text, and `message`.
@@ -72,8 +72,8 @@ class warp {
 
  private:
   void follow(path& p);
-  lane_mask guarded_lanes(instruction const& n) const;
-  void diverge(path& p, instruction const& n, lane_mask taken);
+  lane_mask guarded_lanes(instruction const& instr) const;
+  void diverge(path& p, instruction const& instr, lane_mask taken);
   void exit_lanes(lane_mask lanes);
 
   int branches_until_yield = 0;  // remaining time slice

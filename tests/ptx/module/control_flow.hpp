@@ -17,13 +17,13 @@ struct block_graph {
   int end() const { return blocks(); }
 };
 
-block_graph blocks_of(std::vector<instruction> const& code);
+block_graph build_block_graph(std::vector<instruction> const& code);
 
 // The immediate post-dominator of each block: the first block on every path from it to the end. It
 // is the end for the end itself, and for blocks that cannot reach the end.
 std::vector<int> immediate_post_dominators(block_graph const& graph);
 
 // Sets instruction::join of all guarded branches.
-void join_branches(std::vector<instruction>& code, block_graph const& graph);
+void set_joins(std::vector<instruction>& code, block_graph const& graph);
 
 }  // namespace ptx

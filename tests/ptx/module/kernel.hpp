@@ -14,7 +14,7 @@
 namespace ptx {
 
 class warp;
-struct form;
+struct opcode_info;
 struct instruction;
 
 // Bit l stands for lane l.
@@ -28,7 +28,7 @@ using action = void (*)(warp&, instruction const&, lane_mask active);
 // A row of 32 64-bit words, one per lane, in the warp's registers or the kernel's constants. A
 // narrower value is zero-extended; a predicate is 0 or 1.
 struct operand {
-  bool constant = false;
+  bool is_constant = false;
   std::uint8_t bytes = 0;  // size of the register's declared type, or of the constant
   std::int32_t row = -1;
 };
@@ -37,17 +37,17 @@ struct operand {
 enum class flow : std::uint8_t { next, branch, exit };
 
 struct instruction {
-  action act = nullptr;             // null for a branch and an exit
-  ptx::form const* form = nullptr;  // its row of the instruction table
-  flow then = flow::next;
+  action act = nullptr;                 // null for a branch and an exit
+  opcode_info const* opcode = nullptr;  // its row of the instruction table
+  flow control_flow = flow::next;
 
   // Modifiers of the opcode. The action interprets `mode`.
-  type t = type::none;            // type of the result
-  type source_type = type::none;  // type of the sources, if different
-  space where = space::generic;
+  type result_type = type::none;
+  type source_type = type::none;  // if different
+  state_space space = state_space::generic;
   std::uint8_t count = 1;  // elements of a vector, or matrices of an ldmatrix
   std::uint8_t mode = 0;
-  bool transposed = false;
+  bool vote_negated = false;
 
   std::int32_t guard = -1;  // row of the predicate in @p or @!p
   bool guard_negated = false;

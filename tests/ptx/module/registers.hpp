@@ -15,8 +15,8 @@ struct lifetime {
   int first = -1, last = -1;
 };
 
-std::vector<lifetime> lifetimes(std::vector<instruction> const& code, block_graph const& graph,
-                                int virtual_registers);
+std::vector<lifetime> find_lifetimes(std::vector<instruction> const& code, block_graph const& graph,
+                                     int virtual_registers);
 
 // Replaces virtual registers by rows throughout the kernel. Registers with overlapping lifetimes do
 // not share a row, nor do a result and a source of one instruction. The rows of special registers

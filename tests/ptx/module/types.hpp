@@ -40,6 +40,6 @@ std::size_t bytes_of(type t);
 bool is_floating_point(type t);
 
 // generic: the address determines the space.
-enum class space : std::uint8_t { generic, global, shared, param, local, constant };
+enum class state_space : std::uint8_t { generic, global, shared, param, local, constant };
 
 }  // namespace ptx

@@ -59,7 +59,7 @@ found_kernel find_kernel(void const* host_function) {
   auto const& [unit, name, dynamic_shared_bytes] = entry->second;
   try {
     module* const code = unit->code();
-    if (code == nullptr || !code->has(name)) return {cudaErrorNoKernelImageForDevice};
+    if (code == nullptr || !code->contains(name)) return {cudaErrorNoKernelImageForDevice};
     return {cudaSuccess, &code->get(name), code->target(), dynamic_shared_bytes};
   } catch (fault const& f) {
     report(f.what());

@@ -78,10 +78,10 @@ void write_instructions(std::ostream& file) {
 void write_synchronizations(std::ostream& file) {
   file << "kernel\tnumber\tline\tinstruction\n";
   for (auto const& [name, total] : all_totals().by_name)
-    for (instruction const& n : total.kernel->code)
-      if (n.synchronization >= 0)
-        file << name << '\t' << n.synchronization << '\t' << n.line << '\t'
-             << total.kernel->lines[static_cast<std::size_t>(n.line) - 1] << '\n';
+    for (instruction const& instr : total.kernel->code)
+      if (instr.synchronization >= 0)
+        file << name << '\t' << instr.synchronization << '\t' << instr.line << '\t'
+             << total.kernel->lines[static_cast<std::size_t>(instr.line) - 1] << '\n';
 }
 void write(std::string const& ending, void (*table)(std::ostream&)) {
   std::string const path = current_settings().log + "/" + program_invocation_short_name + "-" +

@@ -3,9 +3,9 @@
 
 namespace ptx {
 
-void order::synchronize_lanes(lane_mask converged, moment time) {
+void order::synchronize_lanes(lane_mask participants, moment time) {
   last_sync = time;
-  if (converged == all_lanes) {
+  if (participants == all_lanes) {
     lane_sync = time;
     return;
   }
@@ -13,12 +13,12 @@ void order::synchronize_lanes(lane_mask converged, moment time) {
   // Accesses ordered before one participating lane are now ordered before all of them.
   std::array<moment, 32> known{};
   for (unsigned i = 0; i < 32; ++i)
-    if ((converged >> i & 1) != 0)
+    if ((participants >> i & 1) != 0)
       for (unsigned j = 0; j < 32; ++j) known[j] = std::max(known[j], pair_syncs[32 * i + j]);
   for (unsigned i = 0; i < 32; ++i)
-    if ((converged >> i & 1) != 0)
+    if ((participants >> i & 1) != 0)
       for (unsigned j = 0; j < 32; ++j)
-        pair_syncs[32 * i + j] = (converged >> j & 1) != 0 ? time : known[j];
+        pair_syncs[32 * i + j] = (participants >> j & 1) != 0 ? time : known[j];
 }
 
 }  // namespace ptx

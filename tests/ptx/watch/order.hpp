@@ -47,7 +47,7 @@ class order {
   // before the next one of lane i. Empty: there was none.
   std::vector<moment> pair_syncs;
 
-  void synchronize_lanes(lane_mask converged, moment time);
+  void synchronize_lanes(lane_mask participants, moment time);
   moment last_sync_of(unsigned i, unsigned j) const {
     moment const warp_wide = std::max(block_barrier, lane_sync);
     return pair_syncs.empty() ? warp_wide : std::max(warp_wide, pair_syncs[32 * i + j]);

@@ -10,19 +10,20 @@ namespace {
 
 // The distinct units of `unit` bytes that lanes first..last-1 access, ascending.
 struct touched_units {
-  std::array<std::uint64_t, 4 * warp_lanes> numbers;
+  std::array<std::uint64_t, 4 * warp_lanes> indices;
   std::size_t count = 0;
 
   touched_units(std::uint64_t const* addresses, std::size_t bytes, lane_mask active, int first,
                 int last, std::size_t unit) {
-    for (int l = first; l < last; ++l)
-      if ((active >> l & 1) != 0)
-        for (std::uint64_t i = addresses[l] / unit; i <= (addresses[l] + bytes - 1) / unit; ++i)
-          numbers[count++] = i;
-    std::sort(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count));
+    for (int lane = first; lane < last; ++lane)
+      if ((active >> lane & 1) != 0)
+        for (std::uint64_t i = addresses[lane] / unit; i <= (addresses[lane] + bytes - 1) / unit;
+             ++i)
+          indices[count++] = i;
+    std::sort(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count));
     count = static_cast<std::size_t>(
-        std::unique(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count)) -
-        numbers.begin());
+        std::unique(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count)) -
+        indices.begin());
   }
 };
 
@@ -32,14 +33,14 @@ struct touched_units {
 // same word are merged.
 void count_shared(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  int const converged = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
+  int const lanes_per_wavefront = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
   ++counted.shared_requests;
-  for (int first = 0; first < warp_lanes; first += converged) {
-    touched_units const words(addresses, bytes, active, first, first + converged, 4);
+  for (int first = 0; first < warp_lanes; first += lanes_per_wavefront) {
+    touched_units const words(addresses, bytes, active, first, first + lanes_per_wavefront, 4);
     std::array<unsigned, 32> bank{};
     unsigned wavefronts = 0;
     for (std::size_t i = 0; i < words.count; ++i)
-      wavefronts = std::max(wavefronts, ++bank[words.numbers[i] % 32]);
+      wavefronts = std::max(wavefronts, ++bank[words.indices[i] % 32]);
     counted.shared_wavefronts += wavefronts;
     counted.shared_ideal += (words.count + 31) / 32;
   }

@@ -35,11 +35,11 @@ unsigned char* find_shared(warp& w, block& owner, unsigned lane, std::uint64_t a
   return owner.shared.data() + offset;
 }
 
-unsigned char* find_global(warp& w, instruction const& n, unsigned lane, std::uint64_t address,
+unsigned char* find_global(warp& w, instruction const& instr, unsigned lane, std::uint64_t address,
                            std::size_t bytes, access_kind kind) {
   require_aligned(w, lane, address, bytes, kind);
-  if (!w.block->cluster->last_memory_of(n).holds(address, bytes) &&
-      !w.block->cluster->memory_of(n, address).holds(address, bytes))
+  if (!w.block->cluster->last_memory_of(instr).holds(address, bytes) &&
+      !w.block->cluster->memory_of(instr, address).holds(address, bytes))
     w.fail(describe(bytes, kind) + " outside of global memory", lane, address);
   if (global_races* const watched = w.block->cluster->global.get()) {
     if (kind == access_kind::read)
@@ -50,25 +50,25 @@ unsigned char* find_global(warp& w, instruction const& n, unsigned lane, std::ui
   return reinterpret_cast<unsigned char*>(address);
 }
 
-void find_generic(warp& w, instruction const& n, lane_addresses const& addresses, lane_mask active,
-                  std::size_t bytes, access_kind kind, host_pointers& found) {
+void find_generic(warp& w, instruction const& instr, lane_addresses const& addresses,
+                  lane_mask active, std::size_t bytes, access_kind kind, host_pointers& found) {
   std::vector<block>& blocks = w.block->cluster->blocks;
   lane_addresses shared{};
   lane_mask in_shared = 0, remote = 0;
-  lanes_in_order(active, [&](unsigned l) {
-    if (!in_shared_window(addresses[l])) {
-      found[l] = find_global(w, n, l, addresses[l], bytes, kind);
+  lanes_in_order(active, [&](unsigned lane) {
+    if (!in_shared_window(addresses[lane])) {
+      found[lane] = find_global(w, instr, lane, addresses[lane], bytes, kind);
       return;
     }
-    unsigned const rank = block_of_shared(addresses[l]);
+    unsigned const rank = block_of_shared(addresses[lane]);
     if (rank >= blocks.size())
       w.fail(describe(bytes, kind) + " of shared memory of block " + std::to_string(rank) +
                  " of a cluster of " + std::to_string(blocks.size()),
-             l, addresses[l]);
-    in_shared |= lane_mask{1} << l;
-    if (&blocks[rank] != w.block) remote |= lane_mask{1} << l;
-    shared[l] = offset_of_shared(addresses[l]);
-    found[l] = find_shared(w, blocks[rank], l, shared[l], bytes, kind);
+             lane, addresses[lane]);
+    in_shared |= lane_mask{1} << lane;
+    if (&blocks[rank] != w.block) remote |= lane_mask{1} << lane;
+    shared[lane] = offset_of_shared(addresses[lane]);
+    found[lane] = find_shared(w, blocks[rank], lane, shared[lane], bytes, kind);
   });
   if (!w.block->cluster->launch.watched.count_memory) return;
   if (in_shared != 0) count_shared(w.block->cluster->counted, shared.data(), bytes, in_shared);

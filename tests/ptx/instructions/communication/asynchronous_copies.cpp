@@ -24,34 +24,35 @@ void copy_bytes(warp& w, pending_copy const& c) {
   if (c.source != 0) std::memcpy(to, reinterpret_cast<void const*>(c.from), c.source);
 }
 
-void start_copy(warp& w, instruction const& n, lane_mask active) {
+void start_copy(warp& w, instruction const& instr, lane_mask active) {
   cluster& cluster = *w.block->cluster;
-  std::uint64_t const *const to = w.source(n.sources[0]), *const from = w.source(n.sources[1]);
-  std::uint64_t const* const sizes = n.source_count > 2 ? w.source(n.sources[2]) : nullptr;
-  std::size_t const bytes = n.count;
+  std::uint64_t const *const to = w.source(instr.sources[0]), *const from =
+                                                                  w.source(instr.sources[1]);
+  std::uint64_t const* const sizes = instr.source_count > 2 ? w.source(instr.sources[2]) : nullptr;
+  std::size_t const bytes = instr.count;
   cluster.counted.async_copies += static_cast<unsigned>(__builtin_popcount(active));
   lane_mask reading = 0;
-  lanes_in_order(active, [&](unsigned l) {
-    auto const offset = static_cast<std::uint32_t>(to[l]);
-    std::uint64_t const source = sizes != nullptr ? sizes[l] : bytes;
-    if (offset % bytes != 0) w.fail("copies to shared memory, misaligned", l, offset);
-    if (from[l] % bytes != 0) w.fail("copies from global memory, misaligned", l, from[l]);
+  lanes_in_order(active, [&](unsigned lane) {
+    auto const offset = static_cast<std::uint32_t>(to[lane]);
+    std::uint64_t const source = sizes != nullptr ? sizes[lane] : bytes;
+    if (offset % bytes != 0) w.fail("copies to shared memory, misaligned", lane, offset);
+    if (from[lane] % bytes != 0) w.fail("copies from global memory, misaligned", lane, from[lane]);
     if (source > bytes)
-      w.fail("copies " + std::to_string(source) + " of " + std::to_string(bytes) + " bytes", l,
-             from[l]);
+      w.fail("copies " + std::to_string(source) + " of " + std::to_string(bytes) + " bytes", lane,
+             from[lane]);
     if (offset + bytes > w.block->shared.size())
-      w.fail("copies past the end of shared memory", l, offset);
+      w.fail("copies past the end of shared memory", lane, offset);
     if (source != 0) {
-      reading |= lane_mask{1} << l;
-      if (!cluster.last_memory_of(n).holds(from[l], source) &&
-          !cluster.memory_of(n, from[l]).holds(from[l], source))
-        w.fail("copies from outside of global memory", l, from[l]);
-      if (cluster.global) cluster.global->read(w, l, from[l], source);
+      reading |= lane_mask{1} << lane;
+      if (!cluster.last_memory_of(instr).holds(from[lane], source) &&
+          !cluster.memory_of(instr, from[lane]).holds(from[lane], source))
+        w.fail("copies from outside of global memory", lane, from[lane]);
+      if (cluster.global) cluster.global->read(w, lane, from[lane], source);
     }
-    w.block->shared.start_copy(w, l, offset, bytes);
-    w.copies.push_back({offset, from[l], static_cast<std::uint8_t>(bytes),
-                        static_cast<std::uint8_t>(source), static_cast<std::uint8_t>(l),
-                        w.copy_groups[l]});
+    w.block->shared.start_copy(w, lane, offset, bytes);
+    w.copies.push_back({offset, from[lane], static_cast<std::uint8_t>(bytes),
+                        static_cast<std::uint8_t>(source), static_cast<std::uint8_t>(lane),
+                        w.copy_groups[lane]});
     if (!cluster.late_copies) copy_bytes(w, w.copies.back());
   });
   if (!cluster.launch.watched.count_memory) return;
@@ -60,7 +61,7 @@ void start_copy(warp& w, instruction const& n, lane_mask active) {
 }
 
 void commit_group(warp& w, instruction const&, lane_mask active) {
-  lanes_in_order(active, [&](unsigned l) { ++w.copy_groups[l]; });
+  lanes_in_order(active, [&](unsigned lane) { ++w.copy_groups[lane]; });
 }
 
 template <class F>
@@ -79,47 +80,47 @@ void wait_all(warp& w, instruction const&, lane_mask active) {
   complete(w, active, [](pending_copy const&) { return true; });
 }
 // Waits for all groups except the last n.offset.
-void wait_group(warp& w, instruction const& n, lane_mask active) {
+void wait_group(warp& w, instruction const& instr, lane_mask active) {
   complete(w, active, [&](pending_copy const& c) {
-    return c.group + static_cast<std::uint64_t>(n.offset) < w.copy_groups[c.lane];
+    return c.group + static_cast<std::uint64_t>(instr.offset) < w.copy_groups[c.lane];
   });
 }
 
-void decode_cp(statement& s, instruction& n) {
+void decode_cp(statement& s, instruction& instr) {
   s.expect("async");
-  std::size_t const form_index =
-      s.take_one_of({"ca", "cg", "commit_group", "wait_group", "wait_all"});
-  switch (form_index) {
+  std::size_t const variant = s.take_one_of({"ca", "cg", "commit_group", "wait_group", "wait_all"});
+  switch (variant) {
     case 0:
     case 1: {
       if (!s.take("shared::cta")) s.expect("shared");
       s.expect("global");
-      if (s.address(n, space::shared) != 0 || s.address(n, space::global) != 0)
+      if (s.take_address(instr, state_space::shared) != 0 ||
+          s.take_address(instr, state_space::global) != 0)
         s.fail("an offset beside an address of a copy");
-      std::int64_t const bytes = s.integer();
-      if (bytes != 16 && (form_index == 1 || (bytes != 8 && bytes != 4)))
+      std::int64_t const bytes = s.take_integer();
+      if (bytes != 16 && (variant == 1 || (bytes != 8 && bytes != 4)))
         s.fail("a copy of a size that there is not");
-      n.count = static_cast<std::uint8_t>(bytes);
-      n.act = start_copy;
-      if (s.more()) s.source(n, type::u32);
+      instr.count = static_cast<std::uint8_t>(bytes);
+      instr.act = start_copy;
+      if (s.has_more()) s.take_source(instr, type::u32);
       break;
     }
     case 2:
-      n.act = commit_group;
+      instr.act = commit_group;
       break;
     case 3:
-      n.offset = s.integer();
-      n.act = wait_group;
-      s.synchronizes(n);
+      instr.offset = s.take_integer();
+      instr.act = wait_group;
+      s.assign_synchronization(instr);
       break;
     default:
-      n.act = wait_all;
-      s.synchronizes(n);
+      instr.act = wait_all;
+      s.assign_synchronization(instr);
   }
 }
 
 }  // namespace
 
-std::vector<form> asynchronous_copies() { return {{"cp", "9.7.9.25.3", decode_cp}}; }
+std::vector<opcode_info> asynchronous_copies() { return {{"cp", "9.7.9.25.3", decode_cp}}; }
 
 }  // namespace ptx

@@ -170,7 +170,7 @@ TEST_CASE("mma multiplies fragments as in the manual's tables") {
     }
     auto const o = run(multiply(bf16 ? "bf16.bf16" : "f16.f16"), {}, input, 128);
     CHECK(o.fault == "");
-    CHECK(o.counted.matrix_products == 1);
+    CHECK(o.counts.matrix_products == 1);
     check_product(o.out, 16);
   }
 }
@@ -188,7 +188,7 @@ TEST_CASE("mma multiplies TF32, ignoring the 13 lowest bits of floats") {
   }
   auto const o = run(multiply("tf32.tf32", "m16n8k8"), {}, input, 128);
   CHECK(o.fault == "");
-  CHECK(o.counted.matrix_products == 1);
+  CHECK(o.counts.matrix_products == 1);
   check_product(o.out, 8);
 }
 

@@ -24,7 +24,7 @@ struct setup {
   unsigned threads = 32, blocks = 1, cluster = 1;
   std::size_t shared = 1024;
   std::uint64_t seed = 1;
-  ptx::watch watched = {};
+  ptx::machine_options options = {};
   int removed = -1;
 };
 
@@ -32,7 +32,7 @@ struct outcome {
   std::string fault;  // message without the place; empty if there was no fault
   std::string where;  // place of the fault
   numbers out;
-  ptx::counters counted;
+  ptx::counters counts;
 };
 
 inline std::string text(std::string const& statements) {
@@ -60,7 +60,7 @@ inline outcome run(std::string const& statements, setup const& config = {}, numb
   launch.cluster = config.cluster;
   launch.shared_bytes = config.shared;
   launch.seed = config.seed;
-  launch.watched = config.watched;
+  launch.options = config.options;
   if (config.removed >= 0) launch.removed = {"k", config.removed};
   std::uint64_t const addresses[] = {reinterpret_cast<std::uint64_t>(input.data()),
                                      reinterpret_cast<std::uint64_t>(result.out.data())};
@@ -69,7 +69,7 @@ inline outcome run(std::string const& statements, setup const& config = {}, numb
   ptx::register_memory(input.data(), 4 * input.size());
   ptx::register_memory(result.out.data(), 4 * result.out.size());
   try {
-    result.counted = ptx::run(m.get("k"), launch);
+    result.counts = ptx::run(m.get("k"), launch);
   } catch (ptx::fault const& f) {
     std::string const message = f.what();
     std::size_t const place_end = message.find("`: ");

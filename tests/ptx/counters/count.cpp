@@ -32,8 +32,8 @@ void* map_zeros(std::size_t bytes, void*& address) {
 
 void print(counted_launch const& l, ptx::kernel const& kernel) {
   std::printf("launch\t%s\t%s\t%lld\t%lld\t%d\t%d\t%zu\n", l.kernel.c_str(), l.mangled.c_str(),
-              static_cast<long long>(l.blocks), static_cast<long long>(l.counted), l.threads,
-              l.cluster, l.shared);
+              static_cast<long long>(l.blocks), static_cast<long long>(l.counted_blocks), l.threads,
+              l.cluster, l.shared_bytes);
   auto const number = [](char const* name, std::uint64_t value) {
     std::printf("\t%s %llu", name, static_cast<unsigned long long>(value));
   };
@@ -45,7 +45,7 @@ void print(counted_launch const& l, ptx::kernel const& kernel) {
   number("barriers", c.barriers);
   number("requests", c.shared_requests);
   number("wavefronts", c.shared_wavefronts);
-  number("ideal", c.shared_ideal);
+  number("ideal", c.shared_ideal_wavefronts);
   number("accesses", c.global_requests);
   number("sectors", c.global_sectors);
   number("bytes", c.global_bytes);

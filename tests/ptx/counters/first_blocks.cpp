@@ -62,11 +62,11 @@ void recorder::run(char const* type, void const* kernel, std::size_t bytes, coun
   ptx::kernel const& code = module_.get(launch.mangled);
 
   ptx::launch config;
-  config.grid.x = static_cast<unsigned>(launch.counted);
+  config.grid.x = static_cast<unsigned>(launch.counted_blocks);
   config.block.x = static_cast<unsigned>(launch.threads);
   config.cluster = static_cast<unsigned>(launch.cluster);
-  config.shared_bytes = launch.shared;
-  config.watched.count_memory = true;
+  config.shared_bytes = launch.shared_bytes;
+  config.options.count_memory = true;
   config.parameters.resize(code.parameter_bytes);
   // The parameters are the kernel struct and the number of the first block, 0.
   if (code.parameters.size() != 2 || code.parameters[0].bytes != bytes)

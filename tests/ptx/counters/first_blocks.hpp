@@ -36,9 +36,9 @@ namespace ss = slicesort;
 struct counted_launch {
   std::string kernel;   // demangled, without namespaces
   std::string mangled;  // name of the CUDA kernel
-  ss::index_t blocks, counted;
+  ss::index_t blocks, counted_blocks;
   int threads, cluster;
-  std::size_t shared;
+  std::size_t shared_bytes;
   ptx::counters counts;
 };
 
@@ -97,10 +97,10 @@ class counting_grid {
   void run(Kernel const& kernel, ss::index_t blocks, int threads, int cluster = 1) const {
     counted_launch launch{};
     launch.blocks = blocks;
-    launch.counted = std::min<ss::index_t>(blocks, cluster);
+    launch.counted_blocks = std::min<ss::index_t>(blocks, cluster);
     launch.threads = threads;
     launch.cluster = cluster;
-    launch.shared = ss::detail::shared_bytes(kernel);
+    launch.shared_bytes = ss::detail::shared_bytes(kernel);
     recorder_->run(typeid(Kernel).name(), &kernel, sizeof(Kernel), launch);
   }
 

@@ -106,9 +106,9 @@ TEST_CASE("a removed synchronization does nothing") {
   }
   removed.removed = 1;
   CHECK(passes(text, removed));
-  auto const counted = run(text, removed).counted;
-  CHECK(counted.barriers == 1);
-  CHECK(run(text, two_warps).counted.barriers == 2);
+  auto const counts = run(text, removed).counts;
+  CHECK(counts.barriers == 1);
+  CHECK(run(text, two_warps).counts.barriers == 2);
 
   std::string const lanes =
       "st.shared.u32 [%sh], %t;\nbar.warp.sync -1;\nxor.b32 %a0, %sh, 4;\n"

@@ -32,7 +32,7 @@ TEST_CASE("blocks of a cluster read each other's shared memory") {
     for (unsigned b = 0; b < 8; ++b)
       for (unsigned t = 0; t < 64; ++t)
         CHECK(o.out[64 * b + t] == 1000 * (b / size * size + (b + 1) % size) + t);
-    CHECK(o.counted.cluster_barriers == 2 * 8 / size);
+    CHECK(o.counts.cluster_barriers == 2 * 8 / size);
   }
   CHECK(passes(next_word + write + cluster_sync + read + cluster_sync, pair));
 }

@@ -110,22 +110,22 @@ TEST_CASE("the result does not depend on the number of host threads") {
       "@%q0 add.s32 %a2, %a2, 7;\nst.global.u32 [%out_t], %a2;";
   setup s = {64, 100};
   auto const one_thread = run(text, s);
-  s.watched.threads = 4;
+  s.options.threads = 4;
   auto const four_threads = run(text, s);
   CHECK(one_thread.fault == "");
   CHECK(four_threads.fault == "");
   CHECK(four_threads.out == one_thread.out);
-  CHECK(four_threads.counted.warp_instructions == one_thread.counted.warp_instructions);
-  CHECK(four_threads.counted.thread_instructions == one_thread.counted.thread_instructions);
-  CHECK(four_threads.counted.blocks == 100);
-  CHECK(four_threads.counted.threads == 6400);
-  CHECK(four_threads.counted.barriers == 100);
-  CHECK(four_threads.counted.launches == 1);
+  CHECK(four_threads.counts.warp_instructions == one_thread.counts.warp_instructions);
+  CHECK(four_threads.counts.thread_instructions == one_thread.counts.thread_instructions);
+  CHECK(four_threads.counts.blocks == 100);
+  CHECK(four_threads.counts.threads == 6400);
+  CHECK(four_threads.counts.barriers == 100);
+  CHECK(four_threads.counts.launches == 1);
 }
 
 TEST_CASE("a launch reports the fault of its first cluster, for any number of host threads") {
   setup s = {32, 50};
-  s.watched.threads = 4;
+  s.options.threads = 4;
   for (int i = 0; i < 20; ++i) {
     auto const o = run("setp.ge.u32 %q0, %c, 17;\n@%q0 trap;", s);
     CHECK(o.fault == "trap");
@@ -141,7 +141,7 @@ TEST_CASE("a block that waits for an earlier one continues, or ends with its fau
       "STORE:\n@@\nadd.s32 %a1, %c, 1;\nst.relaxed.gpu.global.u32 [%out_t], %a1;";
   setup s = {1, 200};
   for (unsigned const thread_count : {1u, 4u}) {
-    s.watched.threads = thread_count;
+    s.options.threads = thread_count;
     auto const o = run(std::string(chain).replace(chain.find("@@"), 2, ""), s);
     CHECK(o.fault == "");
     CHECK(o.out[199] == 200);
@@ -153,58 +153,59 @@ TEST_CASE("a block that waits for an earlier one continues, or ends with its fau
 }
 
 TEST_CASE("instructions are counted per warp and per active lane") {
-  auto const empty = run("", {64}).counted;
+  auto const empty = run("", {64}).counts;
   auto const o =
       run("setp.lt.s32 %q0, %t, 8;\nadd.s32 %a0, %t, 1;\n@%q0 add.s32 %a0, %t, 2;", {64});
-  CHECK(o.counted.warp_instructions - empty.warp_instructions == 6);
-  CHECK(o.counted.thread_instructions - empty.thread_instructions == 64 + 64 + 8);
-  CHECK(o.counted.divergent_branches == 0);
+  CHECK(o.counts.warp_instructions - empty.warp_instructions == 6);
+  CHECK(o.counts.thread_instructions - empty.thread_instructions == 64 + 64 + 8);
+  CHECK(o.counts.divergent_branches == 0);
   auto const sides = run("setp.lt.s32 %q0, %t, 8;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", {64});
-  CHECK(sides.counted.divergent_branches == 1);  // the second warp does not diverge
-  CHECK(sides.counted.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
+  CHECK(sides.counts.divergent_branches == 1);  // the second warp does not diverge
+  CHECK(sides.counts.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
 }
 
 TEST_CASE("memory traffic is counted if count_memory is set") {
   setup s;
   s.shared = 8192;
-  s.watched.count_memory = true;
-  s.watched.unwritten_shared = s.watched.shared_races = false;
+  s.options.count_memory = true;
+  s.options.unwritten_shared = s.options.shared_races = false;
   auto const shared = [&](std::string const& address, std::string const& load) {
-    auto const c = run(address + "\nld.shared." + load + ", [%a0];", s).counted;
-    return std::vector<std::uint64_t>{c.shared_requests, c.shared_wavefronts, c.shared_ideal};
+    auto const c = run(address + "\nld.shared." + load + ", [%a0];", s).counts;
+    return std::vector<std::uint64_t>{c.shared_requests, c.shared_wavefronts,
+                                      c.shared_ideal_wavefronts};
   };
-  using counts = std::vector<std::uint64_t>;
-  CHECK(shared("shl.b32 %a0, %t, 2;", "u32 %a1") == counts{1, 1, 1});
-  CHECK(shared("shl.b32 %a0, %t, 3;", "u32 %a1") == counts{1, 2, 1});   // every second bank
-  CHECK(shared("shl.b32 %a0, %t, 7;", "u32 %a1") == counts{1, 32, 1});  // one bank
-  CHECK(shared("mov.u32 %a0, 64;", "u32 %a1") == counts{1, 1, 1});      // one word
-  CHECK(shared("shl.b32 %a0, %t, 1;", "u16 %h1") == counts{1, 1, 1});
-  CHECK(shared("shl.b32 %a0, %t, 3;", "v2.u32 {%a1, %a2}") == counts{1, 2, 2});
-  CHECK(shared("shl.b32 %a0, %t, 4;", "v4.u32 {%a1, %a2, %a3, %a4}") == counts{1, 4, 4});
+  using count_list = std::vector<std::uint64_t>;
+  CHECK(shared("shl.b32 %a0, %t, 2;", "u32 %a1") == count_list{1, 1, 1});
+  CHECK(shared("shl.b32 %a0, %t, 3;", "u32 %a1") == count_list{1, 2, 1});   // every second bank
+  CHECK(shared("shl.b32 %a0, %t, 7;", "u32 %a1") == count_list{1, 32, 1});  // one bank
+  CHECK(shared("mov.u32 %a0, 64;", "u32 %a1") == count_list{1, 1, 1});      // one word
+  CHECK(shared("shl.b32 %a0, %t, 1;", "u16 %h1") == count_list{1, 1, 1});
+  CHECK(shared("shl.b32 %a0, %t, 3;", "v2.u32 {%a1, %a2}") == count_list{1, 2, 2});
+  CHECK(shared("shl.b32 %a0, %t, 4;", "v4.u32 {%a1, %a2, %a3, %a4}") == count_list{1, 4, 4});
 
   numbers const input(1024);
   auto const global = [&](std::string const& address, std::string const& load) {
     auto const c =
-        run(address + "\nadd.s64 %g0, %g0, %in;\nld.global." + load + ", [%g0];", s, input).counted;
+        run(address + "\nadd.s64 %g0, %g0, %in;\nld.global." + load + ", [%g0];", s, input).counts;
     return std::vector<std::uint64_t>{c.global_requests, c.global_sectors, c.global_bytes};
   };
   // The array begins at a multiple of 16, not always of 32.
-  auto const close_to = [](counts const& c, std::uint64_t sectors) {
+  auto const close_to = [](count_list const& c, std::uint64_t sectors) {
     return c[1] == sectors || c[1] == sectors + 1;
   };
-  counts const contiguous = global("mul.wide.u32 %g0, %t, 4;", "u32 %a1");
+  count_list const contiguous = global("mul.wide.u32 %g0, %t, 4;", "u32 %a1");
   CHECK(contiguous[0] == 1);
   CHECK(contiguous[2] == 128);
   CHECK(close_to(contiguous, 4));
-  CHECK(global("mul.wide.u32 %g0, %t, 64;", "u32 %a1") == counts{1, 32, 128});
-  CHECK(global("mov.u64 %g0, 64;", "u32 %a1") == counts{1, 1, 128});
+  CHECK(global("mul.wide.u32 %g0, %t, 64;", "u32 %a1") == count_list{1, 32, 128});
+  CHECK(global("mov.u64 %g0, 64;", "u32 %a1") == count_list{1, 1, 128});
   CHECK(close_to(global("mul.wide.u32 %g0, %t, 16;", "v4.u32 {%a1, %a2, %a3, %a4}"), 16));
 }
 
 TEST_CASE("executions of each instruction are counted if count_memory is set") {
   setup s = {64, 3};
-  s.watched.count_memory = true;
-  auto const c = run("setp.lt.s32 %q0, %t, 32;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", s).counted;
+  s.options.count_memory = true;
+  auto const c = run("setp.lt.s32 %q0, %t, 32;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", s).counts;
   std::uint64_t sum = 0;
   for (std::uint64_t const n : c.executed) sum += n;
   CHECK(sum == c.warp_instructions);

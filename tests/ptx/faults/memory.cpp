@@ -66,7 +66,7 @@ TEST_CASE("a read of unwritten shared memory is reported") {
 
 TEST_CASE("shared memory starts with garbage") {
   setup s;
-  s.watched.unwritten_shared = false;
+  s.options.unwritten_shared = false;
   std::string const copy = "ld.shared.u32 %a0, [%sh];\nst.global.u32 [%out_t], %a0;";
   auto const first = run(copy, s).out;
   s.seed = 2;

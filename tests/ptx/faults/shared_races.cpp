@@ -141,8 +141,8 @@ TEST_CASE("accesses of different widths to the same bytes") {
 
 TEST_CASE("unwatched races are not reported") {
   setup s;
-  s.watched.shared_races = false;
+  s.options.shared_races = false;
   CHECK(passes("st.shared.u32 [%z+8], 1;\nld.shared.u32 %a0, [%z+8];", s));
-  s.watched.unwritten_shared = false;
+  s.options.unwritten_shared = false;
   CHECK(passes("st.shared.u32 [%z+8], 1;\nld.shared.u32 %a0, [%z+12];", s));
 }

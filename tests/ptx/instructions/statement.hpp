@@ -35,8 +35,8 @@ class statement {
   std::size_t take_one_of(std::initializer_list<std::string_view> modifiers);
   type take_type(std::initializer_list<type> types);
 
-  // Operands. They are appended to the instruction's results and sources. A register must have the width of
-  // the type; `wide` allows a wider one (PTX ISA 9.4.1), whose width is operand::bytes.
+  // Operands. They are appended to the instruction's results and sources. A register must have the
+  // width of the type; `wide` allows a wider one (PTX ISA 9.4.1), whose width is operand::bytes.
 
   void take_result(instruction& instr, type t, bool wide = false) {
     take_results(instr, t, 1, wide);

@@ -17,7 +17,7 @@ struct counters {
   std::uint64_t shuffles = 0, matrix_products = 0, matrix_loads = 0, async_copies = 0;
   // With watch::count_memory. A wavefront is one cycle of the 32 banks; shared_ideal counts the
   // wavefronts without bank conflicts. A sector is 32 bytes.
-  std::uint64_t shared_requests = 0, shared_wavefronts = 0, shared_ideal = 0;
+  std::uint64_t shared_requests = 0, shared_wavefronts = 0, shared_ideal_wavefronts = 0;
   std::uint64_t global_requests = 0, global_sectors = 0, global_bytes = 0;
   std::uint64_t remote_sectors = 0;  // in the shared memory of other blocks
   // With watch::count_memory: warp_instructions of each instruction of kernel::code; else empty.

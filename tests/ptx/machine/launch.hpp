@@ -24,11 +24,11 @@ struct extent {
 // (instruction::synchronization).
 struct removed_synchronization {
   std::string kernel;  // mangled name; empty: none
-  int number = -1;
+  int index = -1;
 };
 
 // The checks of the machine beside bounds and alignment, and its threads.
-struct watch {
+struct machine_options {
   bool shared_races = true;
   bool global_races = false;     // between the threads of a launch; slow
   bool unwritten_shared = true;  // reads of unwritten shared memory
@@ -42,7 +42,7 @@ struct launch {
   std::size_t shared_bytes = 0;           // dynamic shared memory
   std::vector<unsigned char> parameters;  // kernel::parameter_bytes bytes
   std::uint64_t seed = 1;                 // order of warps, time of copies, initial garbage
-  watch watched;
+  machine_options options;
   removed_synchronization removed;
 };
 

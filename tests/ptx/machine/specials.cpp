@@ -11,7 +11,7 @@ namespace {
 
 extent const& block_extent(warp const& w) { return w.block->cluster->launch.block; }
 extent const& grid_extent(warp const& w) { return w.block->cluster->launch.grid; }
-unsigned thread_in_block(warp const& w, unsigned lane) { return w.number * warp_lanes + lane; }
+unsigned thread_in_block(warp const& w, unsigned lane) { return w.rank * warp_lanes + lane; }
 
 struct row {
   char const* name;

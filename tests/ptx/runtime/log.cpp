@@ -35,14 +35,14 @@ constexpr column columns[] = {{"launches", &counters::launches},
                               {"async_copies", &counters::async_copies},
                               {"shared_requests", &counters::shared_requests},
                               {"shared_wavefronts", &counters::shared_wavefronts},
-                              {"shared_ideal", &counters::shared_ideal},
+                              {"shared_ideal", &counters::shared_ideal_wavefronts},
                               {"global_requests", &counters::global_requests},
                               {"global_sectors", &counters::global_sectors},
                               {"global_bytes", &counters::global_bytes}};
 
 struct totals {
   ptx::kernel const* kernel;
-  counters counted;
+  counters counts;
   double seconds = 0;
 };
 // Never destroyed, since streams may run when the process ends.
@@ -61,18 +61,18 @@ void write_kernels(std::ostream& file) {
   file << "\tseconds\n";
   for (auto const& [name, total] : all_totals().by_name) {
     file << name;
-    for (column const& c : columns) file << '\t' << total.counted.*c.value;
+    for (column const& c : columns) file << '\t' << total.counts.*c.value;
     file << '\t' << total.seconds << '\n';
   }
 }
 void write_instructions(std::ostream& file) {
   file << "kernel\tline\tinstruction\twarps\n";
   for (auto const& [name, total] : all_totals().by_name)
-    for (std::size_t i = 0; i < total.counted.executed.size(); ++i) {
+    for (std::size_t i = 0; i < total.counts.executed.size(); ++i) {
       auto const line = static_cast<std::size_t>(total.kernel->code[i].line);
-      if (total.counted.executed[i] != 0)
+      if (total.counts.executed[i] != 0)
         file << name << '\t' << line << '\t' << total.kernel->lines[line - 1] << '\t'
-             << total.counted.executed[i] << '\n';
+             << total.counts.executed[i] << '\n';
     }
 }
 void write_synchronizations(std::ostream& file) {
@@ -97,16 +97,16 @@ __attribute__((destructor)) void write_log() {
   if (current_settings().log.empty() || all_totals().by_name.empty()) return;
   write(".tsv", write_kernels);
   write(".synchronizations.tsv", write_synchronizations);
-  if (current_settings().watched.count_memory) write(".instructions.tsv", write_instructions);
+  if (current_settings().options.count_memory) write(".instructions.tsv", write_instructions);
 }
 
 }  // namespace
 
-void log_launch(kernel const& k, counters const& counted, double seconds) {
+void log_launch(kernel const& k, counters const& counts, double seconds) {
   std::lock_guard<std::mutex> const hold(all_totals().lock);
   totals& total = all_totals().by_name[k.name];
   total.kernel = &k;
-  total.counted += counted;
+  total.counts += counts;
   total.seconds += seconds;
 }
 

@@ -12,6 +12,6 @@ namespace ptx::runtime {
 // each kernel. <program>-<process>.synchronizations.tsv lists the synchronizations that
 // SLICESORT_PTX_REMOVE can remove. With SLICESORT_PTX_COUNT_MEMORY,
 // <program>-<process>.instructions.tsv has the number of warps that executed each instruction.
-void log_launch(kernel const& k, counters const& counted, double seconds);
+void log_launch(kernel const& k, counters const& counts, double seconds);
 
 }  // namespace ptx::runtime

@@ -48,10 +48,10 @@ settings read() {
     s.removed = {removed.substr(0, colon),
                  number_in(removed.substr(colon + 1), "the number in SLICESORT_PTX_REMOVE")};
   }
-  s.watched.threads = static_cast<unsigned>(number_of("SLICESORT_PTX_THREADS"));
-  if (s.watched.threads == 0) s.watched.threads = 1;
-  s.watched.count_memory = number_of("SLICESORT_PTX_COUNT_MEMORY") != 0;
-  s.watched.global_races = number_of("SLICESORT_PTX_GLOBAL_RACES") != 0;
+  s.options.threads = static_cast<unsigned>(number_of("SLICESORT_PTX_THREADS"));
+  if (s.options.threads == 0) s.options.threads = 1;
+  s.options.count_memory = number_of("SLICESORT_PTX_COUNT_MEMORY") != 0;
+  s.options.global_races = number_of("SLICESORT_PTX_GLOBAL_RACES") != 0;
   s.abort_at_fault = number_of("SLICESORT_PTX_ABORT") != 0;
   return s;
 }

@@ -3,7 +3,7 @@
 
 namespace ptx {
 
-void order::synchronize_lanes(lane_mask participants, moment time) {
+void sync_state::synchronize_lanes(lane_mask participants, timestamp time) {
   last_sync = time;
   if (participants == all_lanes) {
     lane_sync = time;
@@ -11,7 +11,7 @@ void order::synchronize_lanes(lane_mask participants, moment time) {
   }
   if (pair_syncs.empty()) pair_syncs.resize(32 * 32);
   // Accesses ordered before one participating lane are now ordered before all of them.
-  std::array<moment, 32> known{};
+  std::array<timestamp, 32> known{};
   for (unsigned i = 0; i < 32; ++i)
     if ((participants >> i & 1) != 0)
       for (unsigned j = 0; j < 32; ++j) known[j] = std::max(known[j], pair_syncs[32 * i + j]);

@@ -15,7 +15,7 @@ namespace ptx {
 
 // A time: the number of synchronizations so far, by all warps of all clusters of a machine. An
 // access has the time of its warp's last synchronization. 0: never.
-using moment = std::uint32_t;
+using timestamp = std::uint32_t;
 
 // A thread's number among those of its cluster: 1024 for each block.
 inline constexpr unsigned thread_of(unsigned block, unsigned warp, unsigned lane) {
@@ -25,31 +25,31 @@ inline constexpr unsigned warp_of(unsigned thread) { return thread >> 5; }
 inline constexpr unsigned block_of_thread(unsigned thread) { return thread >> 10; }
 
 // The accesses that are ordered before a warp's next one.
-class order {
+class sync_state {
  public:
-  void start(moment begin) {
-    *this = order();
+  void start(timestamp begin) {
+    *this = sync_state();
     cluster_begin = last_sync = cluster_ordered = block_ordered = block_barrier = lane_sync = begin;
   }
 
-  moment cluster_begin = 0;  // start of the cluster
-  moment last_sync = 0;      // last synchronization of this warp
+  timestamp cluster_begin = 0;  // start of the cluster
+  timestamp last_sync = 0;      // last synchronization of this warp
   // Every access by the cluster before this time is ordered before the warp's next access.
-  moment cluster_ordered = 0;
-  moment block_ordered = 0;  // the same for accesses by its block
-  moment block_barrier = 0;
+  timestamp cluster_ordered = 0;
+  timestamp block_ordered = 0;  // the same for accesses by its block
+  timestamp block_barrier = 0;
   std::uint32_t cluster_barriers = 0;  // completed, as far as the warp has waited
   // Time of the warp's arrival at cluster barrier n, at index n % 4. Other warps of the cluster are
   // at most two barriers behind.
-  std::array<moment, 4> arrivals{};
-  moment lane_sync = 0;  // last bar.warp.sync of all lanes
+  std::array<timestamp, 4> arrivals{};
+  timestamp lane_sync = 0;  // last bar.warp.sync of all lanes
   // For bar.warp.sync of some lanes: accesses of lane j before pair_syncs[32 * i + j] are ordered
   // before the next one of lane i. Empty: there was none.
-  std::vector<moment> pair_syncs;
+  std::vector<timestamp> pair_syncs;
 
-  void synchronize_lanes(lane_mask participants, moment time);
-  moment last_sync_of(unsigned i, unsigned j) const {
-    moment const warp_wide = std::max(block_barrier, lane_sync);
+  void synchronize_lanes(lane_mask participants, timestamp time);
+  timestamp last_sync_of(unsigned i, unsigned j) const {
+    timestamp const warp_wide = std::max(block_barrier, lane_sync);
     return pair_syncs.empty() ? warp_wide : std::max(warp_wide, pair_syncs[32 * i + j]);
   }
 };

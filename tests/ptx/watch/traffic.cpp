@@ -31,31 +31,31 @@ struct touched_units {
 
 // 8-byte accesses are processed by half-warps, 16-byte accesses by quarter-warps. Accesses to the
 // same word are merged.
-void count_shared(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+void count_shared(counters& counts, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
   int const lanes_per_wavefront = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
-  ++counted.shared_requests;
+  ++counts.shared_requests;
   for (int first = 0; first < warp_lanes; first += lanes_per_wavefront) {
     touched_units const words(addresses, bytes, active, first, first + lanes_per_wavefront, 4);
     std::array<unsigned, 32> bank{};
     unsigned wavefronts = 0;
     for (std::size_t i = 0; i < words.count; ++i)
       wavefronts = std::max(wavefronts, ++bank[words.indices[i] % 32]);
-    counted.shared_wavefronts += wavefronts;
-    counted.shared_ideal += (words.count + 31) / 32;
+    counts.shared_wavefronts += wavefronts;
+    counts.shared_ideal_wavefronts += (words.count + 31) / 32;
   }
 }
 
-void count_global(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+void count_global(counters& counts, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  ++counted.global_requests;
-  counted.global_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
-  counted.global_bytes += bytes * static_cast<unsigned>(__builtin_popcount(active));
+  ++counts.global_requests;
+  counts.global_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
+  counts.global_bytes += bytes * static_cast<unsigned>(__builtin_popcount(active));
 }
 
-void count_remote(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+void count_remote(counters& counts, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  counted.remote_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
+  counts.remote_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
 }
 
 }  // namespace ptx

@@ -38,14 +38,14 @@ unsigned char* find_shared(warp& w, block& owner, unsigned lane, std::uint64_t a
 unsigned char* find_global(warp& w, instruction const& instr, unsigned lane, std::uint64_t address,
                            std::size_t bytes, access_kind kind) {
   require_aligned(w, lane, address, bytes, kind);
-  if (!w.block->cluster->last_memory_of(instr).holds(address, bytes) &&
-      !w.block->cluster->memory_of(instr, address).holds(address, bytes))
+  if (!w.block->cluster->last_allocation(instr).holds(address, bytes) &&
+      !w.block->cluster->find_allocation(instr, address).holds(address, bytes))
     w.fail(describe(bytes, kind) + " outside of global memory", lane, address);
-  if (global_races* const watched = w.block->cluster->global.get()) {
+  if (global_races* const races = w.block->cluster->global_race_detector.get()) {
     if (kind == access_kind::read)
-      watched->read(w, lane, address, bytes);
+      races->read(w, lane, address, bytes);
     else
-      watched->write(w, lane, address, bytes);
+      races->write(w, lane, address, bytes);
   }
   return reinterpret_cast<unsigned char*>(address);
 }
@@ -55,7 +55,7 @@ void find_generic(warp& w, instruction const& instr, lane_addresses const& addre
   std::vector<block>& blocks = w.block->cluster->blocks;
   lane_addresses shared{};
   lane_mask in_shared = 0, remote = 0;
-  lanes_in_order(active, [&](unsigned lane) {
+  for_each_lane_in_order(active, [&](unsigned lane) {
     if (!in_shared_window(addresses[lane])) {
       found[lane] = find_global(w, instr, lane, addresses[lane], bytes, kind);
       return;
@@ -70,11 +70,11 @@ void find_generic(warp& w, instruction const& instr, lane_addresses const& addre
     shared[lane] = offset_of_shared(addresses[lane]);
     found[lane] = find_shared(w, blocks[rank], lane, shared[lane], bytes, kind);
   });
-  if (!w.block->cluster->launch.watched.count_memory) return;
-  if (in_shared != 0) count_shared(w.block->cluster->counted, shared.data(), bytes, in_shared);
-  if (remote != 0) count_remote(w.block->cluster->counted, addresses.data(), bytes, remote);
+  if (!w.block->cluster->launch.options.count_memory) return;
+  if (in_shared != 0) count_shared(w.block->cluster->counts, shared.data(), bytes, in_shared);
+  if (remote != 0) count_remote(w.block->cluster->counts, addresses.data(), bytes, remote);
   if (active != in_shared)
-    count_global(w.block->cluster->counted, addresses.data(), bytes, active & ~in_shared);
+    count_global(w.block->cluster->counts, addresses.data(), bytes, active & ~in_shared);
 }
 
 }  // namespace ptx

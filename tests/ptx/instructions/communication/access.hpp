@@ -15,7 +15,7 @@ namespace ptx {
 
 // Calls f(lane) for the active lanes in ascending order, for accesses that may overlap.
 template <class F>
-inline void lanes_in_order(lane_mask active, F const& f) {
+inline void for_each_lane_in_order(lane_mask active, F const& f) {
   if (active == all_lanes)
     for (unsigned lane = 0; lane < warp_lanes; ++lane) f(lane);
   else
@@ -49,23 +49,23 @@ void find_shared(warp& w, instruction const& instr, operand const& address, lane
       [&](unsigned lane) { offsets[lane] = static_cast<std::uint32_t>(base[lane] + offset); });
   auto const size = static_cast<std::uint32_t>(memory.size());
   bool const fits = size >= Bytes;
-  std::uint32_t const last = fits ? size - static_cast<std::uint32_t>(Bytes) : 0;
-  lane_mask wrong = 0;
+  std::uint32_t const last_valid = fits ? size - static_cast<std::uint32_t>(Bytes) : 0;
+  lane_mask invalid = 0;
   if (active == all_lanes)
     all_lanes_at_once([&](unsigned lane) {
-      wrong |= offsets[lane] > last || offsets[lane] % Bytes != 0 ? 1u : 0u;
+      invalid |= offsets[lane] > last_valid || offsets[lane] % Bytes != 0 ? 1u : 0u;
     });
   else
-    lanes_in_order(active, [&](unsigned lane) {
-      wrong |= offsets[lane] > last || offsets[lane] % Bytes != 0 ? 1u : 0u;
+    for_each_lane_in_order(active, [&](unsigned lane) {
+      invalid |= offsets[lane] > last_valid || offsets[lane] % Bytes != 0 ? 1u : 0u;
     });
-  if (wrong != 0 || !fits)
-    lanes_in_order(
+  if (invalid != 0 || !fits)
+    for_each_lane_in_order(
         active, [&](unsigned lane) { find_shared(w, *w.block, lane, offsets[lane], Bytes, Kind); });
-  if (w.block->cluster->launch.watched.count_memory) {
-    lane_addresses wide;
-    for (unsigned lane = 0; lane < warp_lanes; ++lane) wide[lane] = offsets[lane];
-    count_shared(w.block->cluster->counted, wide.data(), Bytes, active);
+  if (w.block->cluster->launch.options.count_memory) {
+    lane_addresses lane_offsets;
+    for (unsigned lane = 0; lane < warp_lanes; ++lane) lane_offsets[lane] = offsets[lane];
+    count_shared(w.block->cluster->counts, lane_offsets.data(), Bytes, active);
   }
   memory.record<Bytes, Kind>(w, offsets, active);
   unsigned char* const data = memory.data();
@@ -80,21 +80,23 @@ void find_global(warp& w, instruction const& instr, operand const& address, lane
   lane_addresses addresses;
   all_lanes_at_once([&](unsigned lane) { addresses[lane] = base[lane] + offset; });
   cluster& cluster = *w.block->cluster;
-  if (cluster.launch.watched.count_memory)
-    count_global(cluster.counted, addresses.data(), Bytes, active);
+  if (cluster.launch.options.count_memory)
+    count_global(cluster.counts, addresses.data(), Bytes, active);
   // Fast path: all addresses are in the allocation that the instruction accessed last.
-  allocation const memory = cluster.last_memory_of(instr);
-  std::uint64_t const last = memory.bytes - Bytes;
-  std::uint64_t wrong = memory.bytes < Bytes || cluster.global ? 1u : 0u;
+  allocation const memory = cluster.last_allocation(instr);
+  std::uint64_t const last_valid = memory.bytes - Bytes;
+  std::uint64_t invalid = memory.bytes < Bytes || cluster.global_race_detector ? 1u : 0u;
   if (active == all_lanes)
     for (unsigned lane = 0; lane < warp_lanes; ++lane)
-      wrong |= addresses[lane] - memory.begin > last || addresses[lane] % Bytes != 0 ? 1u : 0u;
+      invalid |=
+          addresses[lane] - memory.begin > last_valid || addresses[lane] % Bytes != 0 ? 1u : 0u;
   else
-    lanes_in_order(active, [&](unsigned lane) {
-      wrong |= addresses[lane] - memory.begin > last || addresses[lane] % Bytes != 0 ? 1u : 0u;
+    for_each_lane_in_order(active, [&](unsigned lane) {
+      invalid |=
+          addresses[lane] - memory.begin > last_valid || addresses[lane] % Bytes != 0 ? 1u : 0u;
     });
-  if (wrong != 0)
-    lanes_in_order(
+  if (invalid != 0)
+    for_each_lane_in_order(
         active, [&](unsigned lane) { find_global(w, instr, lane, addresses[lane], Bytes, Kind); });
   for (unsigned lane = 0; lane < warp_lanes; ++lane)
     found[lane] = reinterpret_cast<unsigned char*>(addresses[lane]);

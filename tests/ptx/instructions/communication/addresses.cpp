@@ -30,7 +30,7 @@ void require_shared(warp const& w, unsigned lane, std::uint64_t address) {
 void generic_to_shared(warp& w, instruction const& instr, lane_mask active) {
   std::uint64_t* const to = w.result(instr.results[0]);
   std::uint64_t const* const from = w.source(instr.sources[0]);
-  lanes_in_order(active, [&](unsigned lane) {
+  for_each_lane_in_order(active, [&](unsigned lane) {
     require_shared(w, lane, from[lane]);
     if (block_of_shared(from[lane]) != w.block->rank) w.fail("another block's", lane, from[lane]);
     to[lane] = offset_of_shared(from[lane]);
@@ -42,7 +42,7 @@ void map_to_rank(warp& w, instruction const& instr, lane_mask active) {
   std::uint64_t const *const from = w.source(instr.sources[0]), *const rank =
                                                                     w.source(instr.sources[1]);
   std::size_t const blocks = w.block->cluster->blocks.size();
-  lanes_in_order(active, [&](unsigned lane) {
+  for_each_lane_in_order(active, [&](unsigned lane) {
     require_shared(w, lane, from[lane]);
     if (rank[lane] >= blocks)
       w.fail("block " + std::to_string(rank[lane]) + " of a cluster of " + std::to_string(blocks),

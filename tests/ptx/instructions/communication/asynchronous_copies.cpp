@@ -21,7 +21,7 @@ namespace {
 void copy_bytes(warp& w, pending_copy const& c) {
   unsigned char* const to = w.block->shared.data() + c.to;
   std::memset(to, 0, c.bytes);
-  if (c.source != 0) std::memcpy(to, reinterpret_cast<void const*>(c.from), c.source);
+  if (c.source_bytes != 0) std::memcpy(to, reinterpret_cast<void const*>(c.from), c.source_bytes);
 }
 
 void start_copy(warp& w, instruction const& instr, lane_mask active) {
@@ -30,59 +30,60 @@ void start_copy(warp& w, instruction const& instr, lane_mask active) {
                                                                   w.source(instr.sources[1]);
   std::uint64_t const* const sizes = instr.source_count > 2 ? w.source(instr.sources[2]) : nullptr;
   std::size_t const bytes = instr.count;
-  cluster.counted.async_copies += static_cast<unsigned>(__builtin_popcount(active));
-  lane_mask reading = 0;
-  lanes_in_order(active, [&](unsigned lane) {
+  cluster.counts.async_copies += static_cast<unsigned>(__builtin_popcount(active));
+  lane_mask reading_lanes = 0;
+  for_each_lane_in_order(active, [&](unsigned lane) {
     auto const offset = static_cast<std::uint32_t>(to[lane]);
-    std::uint64_t const source = sizes != nullptr ? sizes[lane] : bytes;
+    std::uint64_t const source_bytes = sizes != nullptr ? sizes[lane] : bytes;
     if (offset % bytes != 0) w.fail("copies to shared memory, misaligned", lane, offset);
     if (from[lane] % bytes != 0) w.fail("copies from global memory, misaligned", lane, from[lane]);
-    if (source > bytes)
-      w.fail("copies " + std::to_string(source) + " of " + std::to_string(bytes) + " bytes", lane,
-             from[lane]);
+    if (source_bytes > bytes)
+      w.fail("copies " + std::to_string(source_bytes) + " of " + std::to_string(bytes) + " bytes",
+             lane, from[lane]);
     if (offset + bytes > w.block->shared.size())
       w.fail("copies past the end of shared memory", lane, offset);
-    if (source != 0) {
-      reading |= lane_mask{1} << lane;
-      if (!cluster.last_memory_of(instr).holds(from[lane], source) &&
-          !cluster.memory_of(instr, from[lane]).holds(from[lane], source))
+    if (source_bytes != 0) {
+      reading_lanes |= lane_mask{1} << lane;
+      if (!cluster.last_allocation(instr).holds(from[lane], source_bytes) &&
+          !cluster.find_allocation(instr, from[lane]).holds(from[lane], source_bytes))
         w.fail("copies from outside of global memory", lane, from[lane]);
-      if (cluster.global) cluster.global->read(w, lane, from[lane], source);
+      if (cluster.global_race_detector)
+        cluster.global_race_detector->read(w, lane, from[lane], source_bytes);
     }
     w.block->shared.start_copy(w, lane, offset, bytes);
     w.copies.push_back({offset, from[lane], static_cast<std::uint8_t>(bytes),
-                        static_cast<std::uint8_t>(source), static_cast<std::uint8_t>(lane),
-                        w.copy_groups[lane]});
+                        static_cast<std::uint8_t>(source_bytes), static_cast<std::uint8_t>(lane),
+                        w.committed_groups[lane]});
     if (!cluster.late_copies) copy_bytes(w, w.copies.back());
   });
-  if (!cluster.launch.watched.count_memory) return;
-  count_shared(cluster.counted, to, bytes, active);
-  if (reading != 0) count_global(cluster.counted, from, bytes, reading);
+  if (!cluster.launch.options.count_memory) return;
+  count_shared(cluster.counts, to, bytes, active);
+  if (reading_lanes != 0) count_global(cluster.counts, from, bytes, reading_lanes);
 }
 
 void commit_group(warp& w, instruction const&, lane_mask active) {
-  lanes_in_order(active, [&](unsigned lane) { ++w.copy_groups[lane]; });
+  for_each_lane_in_order(active, [&](unsigned lane) { ++w.committed_groups[lane]; });
 }
 
 template <class F>
-void complete(warp& w, lane_mask active, F const& is_complete) {
+void complete_copies(warp& w, lane_mask active, F const& is_complete) {
   auto const pending_end = std::stable_partition(
       w.copies.begin(), w.copies.end(),
       [&](pending_copy const& c) { return (active >> c.lane & 1) == 0 || !is_complete(c); });
   for (auto c = pending_end; c != w.copies.end(); ++c) {
     if (w.block->cluster->late_copies) copy_bytes(w, *c);
-    w.block->shared.land_copy(w, c->lane, c->to, c->bytes);
+    w.block->shared.complete_copy(w, c->lane, c->to, c->bytes);
   }
   w.copies.erase(pending_end, w.copies.end());
 }
 
 void wait_all(warp& w, instruction const&, lane_mask active) {
-  complete(w, active, [](pending_copy const&) { return true; });
+  complete_copies(w, active, [](pending_copy const&) { return true; });
 }
 // Waits for all groups except the last n.offset.
 void wait_group(warp& w, instruction const& instr, lane_mask active) {
-  complete(w, active, [&](pending_copy const& c) {
-    return c.group + static_cast<std::uint64_t>(instr.offset) < w.copy_groups[c.lane];
+  complete_copies(w, active, [&](pending_copy const& c) {
+    return c.group + static_cast<std::uint64_t>(instr.offset) < w.committed_groups[c.lane];
   });
 }
 

@@ -18,7 +18,7 @@ enum reduction : std::uint8_t { none, all, any, count };  // instruction::mode
 
 void no_operation(warp&, instruction const&, lane_mask) {}
 
-void wait(warp& w, instruction const&, lane_mask active) {
+void wait_at_barrier(warp& w, instruction const&, lane_mask active) {
   w.require_converged(active, "a barrier");
   w.state = progress::at_barrier;
 }
@@ -33,7 +33,7 @@ void cast_vote(warp& w, instruction const& instr, lane_mask active) {
 }
 
 void vote_and_wait(warp& w, instruction const& instr, lane_mask active) {
-  wait(w, instr, active);
+  wait_at_barrier(w, instr, active);
   cast_vote(w, instr, active);
 }
 
@@ -65,8 +65,8 @@ void vote_in_warp(warp& w, instruction const& instr, lane_mask active) {
 void arrive(warp& w, instruction const&, lane_mask active) {
   w.require_converged(active, "a cluster's barrier");
   if (w.cluster_arrivals != w.cluster_waits) w.fail("arrives twice, without waiting between");
-  w.past.last_sync = w.block->cluster->tick();
-  w.past.arrivals[w.cluster_arrivals++ % 4] = w.past.last_sync;
+  w.sync.last_sync = w.block->cluster->tick();
+  w.sync.arrivals[w.cluster_arrivals++ % 4] = w.sync.last_sync;
 }
 
 void await_cluster(warp& w, instruction const&, lane_mask active) {
@@ -82,7 +82,7 @@ void sync_warp(warp& w, instruction const& instr, lane_mask active) {
     lane_mask const members =
         members_of(w, member_masks, static_cast<unsigned>(__builtin_ctz(rest)));
     rest &= ~members;
-    w.past.synchronize_lanes(members == w.alive ? all_lanes : members, w.block->cluster->tick());
+    w.sync.synchronize_lanes(members == w.alive ? all_lanes : members, w.block->cluster->tick());
   }
 }
 
@@ -108,7 +108,7 @@ void decode_bar(statement& s, instruction& instr) {
     instr.vote_negated = s.take_not();
     s.take_source(instr, type::pred);
   }
-  instr.act = reduces ? vote_and_wait : wait;
+  instr.act = reduces ? vote_and_wait : wait_at_barrier;
   s.assign_synchronization(instr);
 }
 
@@ -143,13 +143,13 @@ void reduce_votes(block& b) {
       write_result(w, *w.current, combined);
 }
 
-void remove_synchronization(std::vector<instruction>& code, int number) {
+void remove_synchronization(std::vector<instruction>& code, int index) {
   for (auto instr = code.begin(); instr != code.end(); ++instr) {
-    if (instr->synchronization != number) continue;
+    if (instr->synchronization != index) continue;
     if (instr->act == arrive)
-      for (auto after = instr; after != code.end(); ++after)
-        if (after->act == await_cluster) {
-          after->act = no_operation;
+      for (auto next = instr; next != code.end(); ++next)
+        if (next->act == await_cluster) {
+          next->act = no_operation;
           break;
         }
     instr->act = instr->act == vote_and_wait ? vote_in_warp : no_operation;

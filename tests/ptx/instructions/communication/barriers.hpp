@@ -14,6 +14,6 @@ void reduce_votes(block& b);
 
 // Disables synchronization `number`. At a reducing barrier, each warp continues with its own votes.
 // For a cluster's arrival, the next wait in the text is disabled too.
-void remove_synchronization(std::vector<instruction>& code, int number);
+void remove_synchronization(std::vector<instruction>& code, int index);
 
 }  // namespace ptx

@@ -12,10 +12,11 @@ namespace ptx {
 
 namespace {
 
-using locator = void (*)(warp&, instruction const&, operand const&, lane_mask, host_pointers&);
+using find_function = void (*)(warp&, instruction const&, operand const&, lane_mask,
+                               host_pointers&);
 
 // Serializes relaxed accesses of different host threads, so that a vector is accessed as a whole.
-std::mutex relaxed_access;
+std::mutex relaxed_access_mutex;
 constexpr std::uint8_t relaxed = 1;  // instruction::mode
 
 template <std::size_t Bytes>
@@ -25,28 +26,28 @@ std::uint64_t load_word(unsigned char const* from) {
   return word;
 }
 
-template <std::size_t Bytes, std::size_t Count, locator locate>
+template <std::size_t Bytes, std::size_t Count, find_function find>
 void load(warp& w, instruction const& instr, lane_mask active) {
   host_pointers pointers;
-  locate(w, instr, instr.sources[0], active, pointers);
-  std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
+  find(w, instr, instr.sources[0], active, pointers);
+  std::unique_lock<std::mutex> lock(relaxed_access_mutex, std::defer_lock);
   if (instr.mode == relaxed) lock.lock();
   for (std::size_t i = 0; i < Count; ++i) {
     std::uint64_t* const to = w.result(instr.results[i]);
-    lanes_in_order(active,
-                   [&](unsigned lane) { to[lane] = load_word<Bytes>(pointers[lane] + i * Bytes); });
+    for_each_lane_in_order(
+        active, [&](unsigned lane) { to[lane] = load_word<Bytes>(pointers[lane] + i * Bytes); });
   }
 }
 
-template <std::size_t Bytes, std::size_t Count, locator locate>
+template <std::size_t Bytes, std::size_t Count, find_function find>
 void store(warp& w, instruction const& instr, lane_mask active) {
   host_pointers pointers;
-  locate(w, instr, instr.sources[0], active, pointers);
-  std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
+  find(w, instr, instr.sources[0], active, pointers);
+  std::unique_lock<std::mutex> lock(relaxed_access_mutex, std::defer_lock);
   if (instr.mode == relaxed) lock.lock();
   for (std::size_t i = 0; i < Count; ++i) {
     std::uint64_t const* const from = w.source(instr.sources[1 + i]);
-    lanes_in_order(active, [&](unsigned lane) {
+    for_each_lane_in_order(active, [&](unsigned lane) {
       std::memcpy(pointers[lane] + i * Bytes, &from[lane], Bytes);
     });
   }
@@ -72,7 +73,7 @@ void load_parameter(warp& w, instruction const& instr, lane_mask active) {
     }
     return;
   }
-  lanes_in_order(active, [&](unsigned lane) {
+  for_each_lane_in_order(active, [&](unsigned lane) {
     unsigned char const* const source = address_of(lane);
     for (std::size_t i = 0; i < Count; ++i)
       w.result(instr.results[i])[lane] = load_word<Bytes>(source + i * Bytes);
@@ -83,13 +84,13 @@ void load_parameter(warp& w, instruction const& instr, lane_mask active) {
 template <action load>
 void load_signed(warp& w, instruction const& instr, lane_mask active) {
   load(w, instr, active);
-  std::size_t const loaded = 64 - 8 * bytes_of(instr.result_type);
+  std::size_t const loaded_shift = 64 - 8 * bytes_of(instr.result_type);
   for (std::size_t i = 0; i < instr.count; ++i) {
     std::uint64_t* const to = w.result(instr.results[i]);
-    std::size_t const spare = 64 - 8 * std::size_t{instr.results[i].bytes};
-    lanes_in_order(active, [&](unsigned lane) {
-      auto const number = static_cast<std::int64_t>(to[lane] << loaded) >> loaded;
-      to[lane] = static_cast<std::uint64_t>(number) << spare >> spare;
+    std::size_t const unused_bits = 64 - 8 * std::size_t{instr.results[i].bytes};
+    for_each_lane_in_order(active, [&](unsigned lane) {
+      auto const number = static_cast<std::int64_t>(to[lane] << loaded_shift) >> loaded_shift;
+      to[lane] = static_cast<std::uint64_t>(number) << unused_bits >> unused_bits;
     });
   }
 }
@@ -137,7 +138,7 @@ struct access_width {
   action (*load)(state_space);
   action (*store)(state_space);
 };
-constexpr access_width access_widths_table[] = {
+constexpr access_width supported_widths[] = {
     {1, 1, load_from<1, 1>, store_to<1, 1>}, {1, 2, load_from<1, 2>, store_to<1, 2>},
     {1, 4, load_from<1, 4>, store_to<1, 4>}, {2, 1, load_from<2, 1>, store_to<2, 1>},
     {2, 2, load_from<2, 2>, store_to<2, 2>}, {2, 4, load_from<2, 4>, store_to<2, 4>},
@@ -165,7 +166,7 @@ access_width const& take_modifiers(statement& s, instruction& instr) {
   instr.result_type =
       s.take_type({type::b8, type::u8, type::s8, type::b16, type::u16, type::s16, type::b32,
                    type::u32, type::s32, type::f32, type::b64, type::u64, type::s64, type::f64});
-  for (access_width const& w : access_widths_table)
+  for (access_width const& w : supported_widths)
     if (w.bytes == bytes_of(instr.result_type) && w.count == instr.count) return w;
   s.fail("a vector of more than 16 bytes");
 }

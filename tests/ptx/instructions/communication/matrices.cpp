@@ -25,8 +25,8 @@ template <bool Transposed>
 void load_matrices(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "ldmatrix");
   if (active != all_lanes) w.fail("ldmatrix by a warp of fewer than 32 lanes");
-  counters& counted = w.block->cluster->counted;
-  ++counted.matrix_loads;
+  counters& counts = w.block->cluster->counts;
+  ++counts.matrix_loads;
   shared_memory& shared = w.block->shared;
   std::uint64_t const* const base = w.source(instr.sources[0]);
   unsigned const rows = 8u * instr.count;
@@ -45,8 +45,8 @@ void load_matrices(warp& w, instruction const& instr, lane_mask active) {
     std::memcpy(element[lane], shared.data() + offsets[lane], 16);
   }
   // One wavefront reads 8 rows, 128 bytes.
-  if (w.block->cluster->launch.watched.count_memory)
-    count_shared(counted, offsets.data(), 16,
+  if (w.block->cluster->launch.options.count_memory)
+    count_shared(counts, offsets.data(), 16,
                  static_cast<lane_mask>((std::uint64_t{1} << rows) - 1));
   for (unsigned g = 0; g < instr.count; ++g) {
     std::uint64_t* const result_lanes = w.result(instr.results[g]);
@@ -136,7 +136,7 @@ template <float number(std::uint16_t)>
 void multiply_add(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
-  ++w.block->cluster->counted.matrix_products;
+  ++w.block->cluster->counts.matrix_products;
   quarter a[4], b[2], c[2];
   for (int i = 0; i < 4; ++i) read_quarter<number>(w.source(instr.sources[i]), a[i]);
   for (int i = 0; i < 2; ++i) read_quarter<number>(w.source(instr.sources[4 + i]), b[i]);
@@ -154,7 +154,7 @@ void multiply_add(warp& w, instruction const& instr, lane_mask active) {
 void multiply_add_tf32(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
-  ++w.block->cluster->counted.matrix_products;
+  ++w.block->cluster->counts.matrix_products;
   quarter a[2], b, c[2];
   for (int half = 0; half < 2; ++half)
     read_tf32(w.source(instr.sources[half]), w.source(instr.sources[half + 2]), a[half]);

@@ -21,7 +21,7 @@ enum class shuffle_mode : std::uint8_t { up, down, butterfly, index };
 // same segment.
 struct source_lane {
   unsigned lane;
-  bool inside;
+  bool in_segment;
 };
 template <shuffle_mode mode>
 source_lane select_lane(unsigned lane, unsigned b, unsigned c) {
@@ -43,7 +43,7 @@ source_lane select_lane(unsigned lane, unsigned b, unsigned c) {
 
 template <shuffle_mode mode>
 void shuffle(warp& w, instruction const& instr, lane_mask active) {
-  ++w.block->cluster->counted.shuffles;
+  ++w.block->cluster->counts.shuffles;
   std::uint64_t const *const b = w.source(instr.sources[1]), *const c = w.source(instr.sources[2]),
                              *const member_masks = w.source(instr.sources[3]);
   require_members(w, member_masks, active);
@@ -53,7 +53,7 @@ void shuffle(warp& w, instruction const& instr, lane_mask active) {
   for (unsigned lane = 0; lane < warp_lanes; ++lane) {
     selected[lane] =
         select_lane<mode>(lane, static_cast<unsigned>(b[lane]), static_cast<unsigned>(c[lane]));
-    if (!selected[lane].inside) selected[lane].lane = lane;
+    if (!selected[lane].in_segment) selected[lane].lane = lane;
   }
   std::uint64_t* const result_lanes = w.result(instr.results[0]);
   for_each_lane(active, [&](unsigned lane) {
@@ -64,8 +64,8 @@ void shuffle(warp& w, instruction const& instr, lane_mask active) {
     result_lanes[lane] = values[source];
   });
   if (instr.result_count == 1) return;
-  std::uint64_t* const inside = w.result(instr.results[1]);
-  for_each_lane(active, [&](unsigned lane) { inside[lane] = selected[lane].inside; });
+  std::uint64_t* const in_segment = w.result(instr.results[1]);
+  for_each_lane(active, [&](unsigned lane) { in_segment[lane] = selected[lane].in_segment; });
 }
 
 void decode_shfl(statement& s, instruction& instr) {

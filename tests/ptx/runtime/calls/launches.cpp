@@ -39,9 +39,9 @@ void run_kernel(ptx::kernel const& k, ptx::launch launch_config) {
   launch_config.seed = 0x9e3779b97f4a7c15u * ++launches;
   auto const start = std::chrono::steady_clock::now();
   try {
-    ptx::counters const counted = ptx::run(k, launch_config);
+    ptx::counters const counts = ptx::run(k, launch_config);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
-    log_launch(k, counted, seconds.count());
+    log_launch(k, counts, seconds.count());
   } catch (ptx::fault const& f) {
     report(f.what());
     if (current_settings().abort_at_fault) std::abort();
@@ -59,7 +59,7 @@ cudaError_t launch_kernel(void const* function, cudaLaunchConfig_t const& config
   launch_config.block = {config.blockDim.x, config.blockDim.y, config.blockDim.z};
   launch_config.cluster = cluster;
   launch_config.shared_bytes = config.dynamicSmemBytes;
-  launch_config.watched = current_settings().watched;
+  launch_config.options = current_settings().options;
   launch_config.removed = current_settings().removed;
   std::string const reason =
       ptx::error_message(k, launch_config, current_settings().device, found.dynamic_shared_bytes);

@@ -18,7 +18,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // True if a path leads from a block to the end without `avoided`.
 bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
-  std::vector<bool> visited(graph.next.size());
+  std::vector<bool> visited(graph.successors.size());
   std::vector<int> pending{block};
   while (!pending.empty()) {
     int const b = pending.back();
@@ -26,7 +26,7 @@ bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
     if (b == avoided || visited[at(b)]) continue;
     if (b == graph.end()) return true;
     visited[at(b)] = true;
-    pending.insert(pending.end(), graph.next[at(b)].begin(), graph.next[at(b)].end());
+    pending.insert(pending.end(), graph.successors[at(b)].begin(), graph.successors[at(b)].end());
   }
   return false;
 }
@@ -47,8 +47,9 @@ int immediate_by_definition(ptx::block_graph const& graph, int b) {
 
 ptx::block_graph graph_of(std::vector<std::vector<int>> next) {
   ptx::block_graph graph;
-  for (std::size_t b = 0; b < next.size(); ++b) graph.first.push_back(static_cast<int>(b));
-  graph.next = std::move(next);
+  for (std::size_t b = 0; b < next.size(); ++b)
+    graph.first_instruction.push_back(static_cast<int>(b));
+  graph.successors = std::move(next);
   return graph;
 }
 
@@ -73,8 +74,8 @@ TEST_CASE("blocks begin at labels and after branches and exits") {
                   "B: mov.u32 %r1, 3;\n"  // 4
                   "ret;"));               // 5
   ptx::block_graph const graph = ptx::build_block_graph(m.get("k").code);
-  CHECK(graph.first == std::vector<int>{0, 2, 4, 6});
-  CHECK(graph.next == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
+  CHECK(graph.first_instruction == std::vector<int>{0, 2, 4, 6});
+  CHECK(graph.successors == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
 }
 
 TEST_CASE("an if reconverges after its body, an if-else after both sides") {

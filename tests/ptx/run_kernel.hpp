@@ -76,8 +76,8 @@ inline outcome run(std::string const& statements, setup const& config = {}, numb
     result.where = message.substr(0, place_end == std::string::npos ? 0 : place_end + 1);
     result.fault = place_end == std::string::npos ? message : message.substr(place_end + 3);
   }
-  ptx::forget_memory(input.data());
-  ptx::forget_memory(result.out.data());
+  ptx::unregister_memory(input.data());
+  ptx::unregister_memory(result.out.data());
   return result;
 }
 

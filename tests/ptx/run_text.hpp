@@ -65,7 +65,7 @@ inline lanes lanes_after(std::string const& statements, std::string const& reg) 
   launch.parameters.resize(sizeof address);
   std::memcpy(launch.parameters.data(), &address, sizeof address);
   ptx::run(m.get("k"), launch);
-  ptx::forget_memory(result.data());
+  ptx::unregister_memory(result.data());
   return result;
 }
 

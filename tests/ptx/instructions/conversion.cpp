@@ -13,7 +13,7 @@ constexpr std::initializer_list<type> integers = {type::u8, type::u16, type::u32
                                                   type::s8, type::s16, type::s32, type::s64};
 bool is_integer(type t) { return t >= type::u8 && t <= type::s64; }
 
-// Sign-extends a signed result to a wider register.
+// Sign-extends a signed result to the width of the register.
 template <auto f>
 struct sign_extending;
 template <class R, class A, R (*f)(A)>
@@ -69,7 +69,7 @@ To saturate(From a) {
 }
 template <class To, rounding mode>
 To saturate_flushed(float a) {
-  return saturate<To, float, mode>(flushed(a));
+  return saturate<To, float, mode>(flush(a));
 }
 
 template <class To, rounding mode>
@@ -88,10 +88,10 @@ template <class To, class From>
 To convert(From a) {
   return static_cast<To>(a);
 }
-double widen_to_double(float a) { return canonical(static_cast<double>(a)); }
-double widen_flushed(float a) { return widen_to_double(flushed(a)); }
-float narrow_to_float(double a) { return canonical(static_cast<float>(a)); }
-float narrow_flushed(double a) { return flushed(narrow_to_float(a)); }
+double widen_to_double(float a) { return canonicalize(static_cast<double>(a)); }
+double widen_flushed(float a) { return widen_to_double(flush(a)); }
+float narrow_to_float(double a) { return canonicalize(static_cast<float>(a)); }
+float narrow_flushed(double a) { return flush(narrow_to_float(a)); }
 
 template <std::uint16_t (*f)(float)>
 std::uint32_t pack_pair(float high, float low) {
@@ -100,7 +100,7 @@ std::uint32_t pack_pair(float high, float low) {
 
 template <rounding mode, class T>
 T round_to_integral(T a) {
-  return canonical(round<mode>(a));
+  return canonicalize(round<mode>(a));
 }
 template <rounding mode>
 action integral_action(type t, bool flush) {
@@ -117,17 +117,18 @@ void decode_to_integral(statement& s, instruction& instr, rounding mode) {
   instr.source_type = is_integer(instr.result_type) ? s.take_type({type::f32, type::f64})
                                                     : s.take_type({instr.result_type});
   if (flush && instr.source_type != type::f32) s.fail("unknown modifier .ftz");
-  auto const choose = [&](auto constant) {
-    constexpr rounding mode_constant = decltype(constant)::value;
+  auto const select_action = [&](auto constant) {
+    constexpr rounding constant_mode = decltype(constant)::value;
     return is_integer(instr.result_type)
-               ? integer_action<mode_constant>(instr.result_type, instr.source_type, flush)
-               : integral_action<mode_constant>(instr.result_type, flush);
+               ? integer_action<constant_mode>(instr.result_type, instr.source_type, flush)
+               : integral_action<constant_mode>(instr.result_type, flush);
   };
   using std::integral_constant;
-  instr.act = mode == rounding::nearest ? choose(integral_constant<rounding, rounding::nearest>{})
-              : mode == rounding::zero  ? choose(integral_constant<rounding, rounding::zero>{})
-              : mode == rounding::down  ? choose(integral_constant<rounding, rounding::down>{})
-                                        : choose(integral_constant<rounding, rounding::up>{});
+  instr.act =
+      mode == rounding::nearest ? select_action(integral_constant<rounding, rounding::nearest>{})
+      : mode == rounding::zero  ? select_action(integral_constant<rounding, rounding::zero>{})
+      : mode == rounding::down  ? select_action(integral_constant<rounding, rounding::down>{})
+                                : select_action(integral_constant<rounding, rounding::up>{});
   s.take_result(instr, instr.result_type, is_integer(instr.result_type));
   s.take_source(instr, instr.source_type);
 }

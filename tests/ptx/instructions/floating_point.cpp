@@ -11,31 +11,31 @@ namespace {
 
 template <class T>
 struct sum {
-  static T apply(T a, T b) { return canonical(a + b); }
+  static T apply(T a, T b) { return canonicalize(a + b); }
 };
 template <class T>
 struct difference {
-  static T apply(T a, T b) { return canonical(a - b); }
+  static T apply(T a, T b) { return canonicalize(a - b); }
 };
 template <class T>
 struct product {
-  static T apply(T a, T b) { return canonical(a * b); }
+  static T apply(T a, T b) { return canonicalize(a * b); }
 };
 template <class T>
 struct quotient {
-  static T apply(T a, T b) { return canonical(a / b); }
+  static T apply(T a, T b) { return canonicalize(a / b); }
 };
 template <class T>
 struct fused {
-  static T apply(T a, T b, T c) { return canonical(std::fma(a, b, c)); }
+  static T apply(T a, T b, T c) { return canonicalize(std::fma(a, b, c)); }
 };
 template <class T>
 struct reciprocal {
-  static T apply(T a) { return canonical(1 / a); }
+  static T apply(T a) { return canonicalize(1 / a); }
 };
 template <class T>
 struct square_root {
-  static T apply(T a) { return canonical(std::sqrt(a)); }
+  static T apply(T a) { return canonicalize(std::sqrt(a)); }
 };
 // The NaN that abs and neg return is unspecified.
 template <class T>
@@ -51,14 +51,14 @@ template <class T>
 struct minimum {
   static T apply(T a, T b) {
     bool const first = a < b || (a == b && std::signbit(a)) || b != b;
-    return canonical(first ? a : b);
+    return canonicalize(first ? a : b);
   }
 };
 template <class T>
 struct maximum {
   static T apply(T a, T b) {
     bool const first = a > b || (a == b && !std::signbit(a)) || b != b;
-    return canonical(first ? a : b);
+    return canonicalize(first ? a : b);
   }
 };
 // .NaN: propagates a NaN.
@@ -67,13 +67,13 @@ struct propagating_nan {
   template <class T>
   struct variant {
     static T apply(T a, T b) {
-      return a != a || b != b ? canonical(a + b) : Operation<T>::apply(a, b);
+      return a != a || b != b ? canonicalize(a + b) : Operation<T>::apply(a, b);
     }
   };
 };
 
 // 2^a, correctly rounded; a device approximates it to two units in the last place.
-float power_of_two(float a) { return canonical(std::exp2(a)); }
+float power_of_two(float a) { return canonicalize(std::exp2(a)); }
 
 // Decodes `opcode{.ftz}.type d, a, ..;` after the rounding modifier.
 template <template <class> class Operation>
@@ -84,7 +84,7 @@ void decode_same_type(statement& s, instruction& instr) {
               : flush                        ? lanewise<flushing<Operation<float>::apply>::apply>
                                              : lanewise<Operation<float>::apply>;
   s.take_result(instr, instr.result_type);
-  for (std::size_t i = 0; i < lanewise_of<Operation<float>::apply>::sources; ++i)
+  for (std::size_t i = 0; i < lanewise_of<Operation<float>::apply>::source_count; ++i)
     s.take_source(instr, instr.result_type);
 }
 

@@ -40,7 +40,7 @@ std::vector<opcode_info> barriers();
 std::vector<opcode_info> matrices();
 
 std::vector<opcode_info> const& instruction_table();
-// Finds the row of an opcode; null if there is none. `last` is the type in the last modifier.
-opcode_info const* find_opcode(std::string_view opcode, type last);
+// Returns the row of an opcode; null if there is none. `last_type`: statement::last_type().
+opcode_info const* find_opcode(std::string_view opcode, type last_type);
 
 }  // namespace ptx

@@ -166,7 +166,7 @@ void decode_same_type(statement& s, instruction& instr, std::initializer_list<ty
   instr.act = with_integer(instr.result_type,
                            [](auto tag) { return lanewise<Operation<decltype(tag)>::apply>; });
   s.take_result(instr, instr.result_type);
-  for (std::size_t i = 0; i < lanewise_of<Operation<std::int32_t>::apply>::sources; ++i)
+  for (std::size_t i = 0; i < lanewise_of<Operation<std::int32_t>::apply>::source_count; ++i)
     s.take_source(instr, instr.result_type);
 }
 

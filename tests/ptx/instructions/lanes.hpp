@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds actions from functions of one lane. Function and type are selected when a statement is
-// decoded; executing it is a loop over 32 lanes that a compiler can vectorize.
+// decoded, so that an action is a loop over 32 lanes that a compiler can vectorize.
 #pragma once
 
 #include "../machine/warp.hpp"
@@ -22,7 +22,7 @@ To bits_as(From from) {
   return to;
 }
 
-// Converts the low bits of a register's word to a value. bool is a predicate.
+// Converts the low bits of a register's word to a value. bool represents a predicate.
 template <class T>
 T narrow(std::uint64_t word) {
   if constexpr (std::is_same_v<T, bool>)
@@ -48,7 +48,7 @@ std::uint64_t widen(T value) {
     return static_cast<std::make_unsigned_t<T>>(value);
 }
 
-// Calls f(lane) for all 32 lanes in any order. No lane may write data that another reads.
+// Calls f(lane) for all 32 lanes in any order. No lane may write what another lane reads.
 template <class F>
 void all_lanes_at_once(F f) {
 #if !defined(__clang__)  // clang checks for dependencies at run time
@@ -71,7 +71,7 @@ template <auto f>
 struct lanewise_of;
 template <class R, class... A, R (*f)(A...)>
 struct lanewise_of<f> {
-  static constexpr std::size_t sources = sizeof...(A);
+  static constexpr std::size_t source_count = sizeof...(A);
 
   static void act(warp& w, instruction const& instr, lane_mask active) {
     run(w, instr, active, std::index_sequence_for<A...>{});

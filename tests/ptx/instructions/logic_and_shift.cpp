@@ -8,7 +8,7 @@ namespace ptx {
 
 namespace {
 
-// These work on whole words, since the bits above an operand's type are zero.
+// Operate on whole words, since the bits above an operand's type are zero.
 std::uint64_t conjunction(std::uint64_t a, std::uint64_t b) { return a & b; }
 std::uint64_t disjunction(std::uint64_t a, std::uint64_t b) { return a | b; }
 std::uint64_t exclusive_or(std::uint64_t a, std::uint64_t b) { return a ^ b; }

@@ -10,7 +10,7 @@ namespace {
 
 std::uint64_t copy(std::uint64_t a) { return a; }
 
-// The first element is the lowest.
+// Packs the elements into one register; element 0 has the lowest bits.
 template <int elements, int bits>
 void pack(warp& w, instruction const& instr, lane_mask active) {
   std::uint64_t* const to = w.result(instr.results[0]);
@@ -65,8 +65,8 @@ void decode_mov(statement& s, instruction& instr) {
   instr.act = lanewise<copy>;
 }
 
-// prmt: selects four of the eight bytes of b:a by three bits each; a fourth bit selects the byte's
-// sign instead.
+// prmt: each of the four selectors picks one of the eight bytes of b:a by three bits. Its top bit
+// replicates the sign bit of that byte instead.
 std::uint32_t permute(std::uint32_t a, std::uint32_t b, std::uint32_t selection) {
   std::uint64_t const bytes = std::uint64_t{b} << 32 | a;
   std::uint32_t result = 0;

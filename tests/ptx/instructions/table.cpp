@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The instruction table: the rows of all chapters, and their lookup by opcode.
 #include "form.hpp"
 
 #include <unordered_map>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread block: its shared memory and its warps.
 #pragma once
 
 #include "address.hpp"

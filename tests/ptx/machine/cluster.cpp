@@ -12,7 +12,7 @@ namespace ptx {
 
 namespace {
 
-// The clock has 32 bits; no cluster needs half of its range.
+// The clock restarts beyond this value. No cluster needs half of its 32-bit range.
 constexpr timestamp max_clock = timestamp{1} << 31;
 
 bool has_ended(warp const* w) { return w->state == progress::ended; }
@@ -80,7 +80,7 @@ void cluster::start(std::uint64_t cluster_index) {
   counts.threads += std::uint64_t{threads} * blocks.size();
 }
 
-// Between barriers the warps run one after the other, in random order.
+// Runs the warps one after the other between barriers, in random order.
 void cluster::run(std::uint64_t cluster_index) {
   start(cluster_index);
   while (cluster_index < first_faulty_) {
@@ -131,7 +131,7 @@ void cluster::release_block(block& b) {
 void cluster::release_cluster() {
   // True if all running warps have arrived at the next barrier.
   bool complete = false;
-  timestamp first = ~timestamp{0}, last = 0;
+  timestamp first_arrival = ~timestamp{0}, last_arrival = 0;
   for (warp const* w : warps_) {
     if (has_ended(w)) continue;
     if (w->cluster_arrivals <= completed_barriers) {
@@ -140,12 +140,12 @@ void cluster::release_cluster() {
     }
     complete = true;
     timestamp const arrival = w->sync.arrivals[completed_barriers % 4];
-    first = std::min(first, arrival);
-    last = std::max(last, arrival);
+    first_arrival = std::min(first_arrival, arrival);
+    last_arrival = std::max(last_arrival, arrival);
   }
   if (complete) {
-    first_arrivals[completed_barriers % 4] = first;
-    last_arrivals[completed_barriers % 4] = last;
+    first_arrivals[completed_barriers % 4] = first_arrival;
+    last_arrivals[completed_barriers % 4] = last_arrival;
     ++completed_barriers;
     ++counts.cluster_barriers;
   }

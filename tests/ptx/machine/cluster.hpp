@@ -23,14 +23,14 @@ class global_races;
 
 class cluster {
  public:
-  // `faulty` is the number of a cluster with a fault; later clusters stop.
+  // `first_faulty` is the index of the first cluster with a fault; later clusters stop.
   cluster(ptx::kernel const& k, ptx::launch const& l,
           std::atomic<std::uint64_t> const& first_faulty);
   ~cluster();
   cluster(cluster const&) = delete;
   cluster& operator=(cluster const&) = delete;
 
-  // Runs cluster `number` of the grid. Throws fault.
+  // Runs one cluster of the grid. Throws fault.
   void run(std::uint64_t cluster_index);
 
   ptx::kernel const& kernel;
@@ -40,7 +40,7 @@ class cluster {
     return altered_code_.empty() ? kernel.code : altered_code_;
   }
   timestamp tick() { return ++clock_; }
-  // The allocation that contains the address, or an empty one. Caches it for instruction `n`.
+  // Finds the allocation that contains the address, else an empty one. Caches it per instruction.
   allocation const& find_allocation(instruction const& instr, std::uint64_t address);
   allocation const& last_allocation(instruction const& instr) const {
     return last_allocations_[cache_index(instr)];
@@ -53,7 +53,7 @@ class cluster {
   std::uint32_t completed_barriers = 0;       // cluster barriers
   std::array<timestamp, 4> first_arrivals{};  // arrival times at cluster barrier n, at index n % 4
   std::array<timestamp, 4> last_arrivals{};
-  std::unique_ptr<global_races> global_race_detector;  // null: not watched
+  std::unique_ptr<global_races> global_race_detector;  // null: disabled
 
  private:
   void start(std::uint64_t cluster_index);

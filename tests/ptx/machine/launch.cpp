@@ -31,8 +31,8 @@ class device_rounding {
   std::fenv_t before_;
 };
 
-// Host threads run the clusters of a grid in ascending order, so a block can wait for data of an
-// earlier one. Of several faults, the one in the earliest cluster is reported.
+// Runs the clusters of a grid on host threads, in ascending order, so a block can wait for data of
+// an earlier block. Of several faults, reports the one in the first cluster.
 class grid {
  public:
   grid(kernel const& k, launch const& config)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SplitMix64: the same numbers on every host. The library has this generator too, but the machine
-// includes nothing of the library whose kernels it runs.
+// SplitMix64, a random generator with the same sequence on every host. The library has one too, but
+// the machine does not depend on the library that it tests.
 #pragma once
 
 #include <cstddef>

@@ -20,30 +20,30 @@ enum class access_kind : std::uint8_t { read, write };
 
 class shared_memory {
  public:
-  // Allocates memory for a launch of a kernel with these access widths.
+  // Allocates memory for launches of a kernel with these access widths.
   void prepare(block& owner, std::size_t bytes, access_widths const& widths,
                machine_options const& options);
-  // Begins a block: fills memory with `garbage`.
+  // Fills memory with `garbage`.
   void begin_block(unsigned char garbage);
-  // Clears the history when the clock restarts.
+  // Called when the clock restarts.
   void clear_history();
-  // Ends the block; `last` is its last warp.
+  // Throws fault if another block of the cluster may still access this memory. `last` is the last
+  // warp of the block.
   void end_block(warp const& last);
 
   std::size_t size() const { return bytes_.size(); }
   unsigned char* data() { return bytes_.data(); }
 
-  // Record an aligned access within bounds. Throw fault if it is a race or a read of unwritten
-  // memory.
+  // Record an aligned access within bounds. Throw fault for a race or a read of unwritten memory.
   void read(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
   void write(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
   // Records the accesses of the active lanes of a warp of this block, in order.
   template <std::size_t Bytes, access_kind Kind>
   void record(warp& w, std::array<std::uint32_t, warp_lanes> const& offsets, lane_mask active);
-  // Records a read whose result is distributed to `lanes`, of which there are at least two. An
-  // unordered write by one of these lanes is therefore a race, too.
+  // Records a read whose result is distributed to at least two `lanes`. An unordered write by one
+  // of them is therefore a race, too.
   void read_together(warp& w, lane_mask lanes, std::size_t offset, std::size_t bytes);
-  // Between the two calls, any other access to the bytes is a race.
+  // Any other access to the bytes between the start and the completion of a copy is a race.
   void start_copy(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
   void complete_copy(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
 
@@ -55,7 +55,7 @@ class shared_memory {
     unsigned first_thread;
     std::uint16_t warp_number, several_warps_of_block;
   };
-  // Fast path: returns false, without a change, if the full check is needed.
+  // Fast path. Returns false and changes nothing if the full check is needed.
   static bool record_read(warp_state const& state, cell& c, unsigned lane);
   static bool record_write(warp_state const& state, cell& c, unsigned lane);
   void read_cell(warp& w, unsigned lane, cell& c);
@@ -79,9 +79,9 @@ class shared_memory {
   block* owner_ = nullptr;
   std::uint16_t several_warps_of_block_ = 0;  // reader code: several warps of this block
   std::vector<unsigned char> bytes_;
-  std::vector<cell> cells_;  // one per grain; empty: nothing is watched
-  // For each 16-byte line: 1 if its first cell stands for all, since the line was last written as a
-  // whole and only read as a whole since. Empty: every grain has its own cell.
+  std::vector<cell> cells_;  // one per grain; empty: nothing is checked
+  // Per 16-byte line: 1 if its first cell holds the history of all, because the last write and all
+  // reads since covered the whole line. Empty: every grain has its own cell.
   std::vector<unsigned char> uniform_lines_;
   std::vector<read_record> remote_reads_;      // by other blocks of the cluster, per cell
   std::vector<write_record> remote_accesses_;  // last access by each block of the cluster

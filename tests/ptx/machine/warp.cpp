@@ -11,7 +11,7 @@ namespace ptx {
 
 namespace {
 
-// A warp that spins on a value must let the warp run that stores it.
+// A warp that spins on a value must yield to the warp that stores it.
 constexpr int branches_per_slice = 1 << 14;
 
 std::string coordinates(extent const& e) {
@@ -93,7 +93,7 @@ void warp::run_path(path& p) {
   instruction const* const join = code + p.join;
   instruction const* instr = code + p.next;
   counters& counts = block->cluster->counts;
-  std::uint64_t instructions = 0, disabled = 0;  // idle: lanes that a guard disables
+  std::uint64_t instructions = 0, disabled = 0;  // disabled: lanes disabled by a guard
   auto const stop = [&] {
     p.next = static_cast<std::int32_t>(instr - code);
     counts.warp_instructions += instructions;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 32 lanes in lockstep: registers, control flow, and synchronization state.
+// A warp, 32 lanes in lockstep: registers, control flow, and synchronization state.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -42,12 +42,12 @@ class warp {
     return (o.is_constant ? constants : registers.data()) +
            static_cast<std::size_t>(o.row) * warp_lanes;
   }
-  // Throws fault with the kernel, block, warp, line of the text, and `message`.
+  // Throws fault with the location (kernel, block, warp, line) and `message`.
   [[noreturn]] void fail(std::string const& message) const;
   // Adds the thread and an address to the message.
   [[noreturn]] void fail(std::string const& message, unsigned lane, std::uint64_t address) const;
 
-  // Begins the kernel with `threads` threads, of which the warp has at most 32.
+  // Begins a kernel. `threads` is the number of threads of the block from this warp on.
   void start(unsigned threads, timestamp begin);
   // Runs until the warp waits, ends, or has used up its time slice.
   void run();
@@ -56,18 +56,18 @@ class warp {
 
   ptx::block* block = nullptr;
   unsigned rank = 0;          // rank in the block
-  unsigned first_thread = 0;  // rank in the cluster: thread_of(block, number, 0)
+  unsigned first_thread = 0;  // rank of lane 0 in the cluster
   lane_mask alive = 0;        // lanes that have not left the kernel
   lane_mask converged = 0;    // lanes on the current path, regardless of the guard
   std::vector<std::uint64_t> registers;
   std::uint64_t const* constants = nullptr;
-  std::vector<path> paths;  // stack: the innermost is last
+  std::vector<path> paths;  // stack; the innermost path is last
   progress state = progress::running;
   instruction const* current = nullptr;  // the instruction being executed, or the last one
   lane_mask vote = 0;                    // votes at a reducing barrier
   std::uint32_t cluster_arrivals = 0, cluster_waits = 0;
   std::vector<pending_copy> copies;
-  std::array<std::uint32_t, warp_lanes> committed_groups{};  // committed groups of each lane
+  std::array<std::uint32_t, warp_lanes> committed_groups{};  // per lane
   sync_state sync;
 
  private:

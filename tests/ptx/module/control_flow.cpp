@@ -19,16 +19,16 @@ edges reverse(edges const& next) {
   return predecessors;
 }
 
-// The blocks that can reach the end, in reverse postorder of the reversed graph: every block but
-// the end comes after one of its successors.
+// Returns the blocks that can reach the end, in reverse postorder of the reversed graph: every
+// block but the end comes after one of its successors.
 std::vector<int> order_blocks_from_end(block_graph const& graph) {
-  edges const predecessors = reverse(graph.next);
+  edges const predecessors = reverse(graph.successors);
   struct visit {
     int block;
     std::size_t next;  // index into before[block]
   };
   std::vector<visit> stack{{graph.end(), 0}};
-  std::vector<bool> visited(graph.next.size());
+  std::vector<bool> visited(graph.successors.size());
   visited[at(graph.end())] = true;
   std::vector<int> order;
   while (!stack.empty()) {
@@ -58,16 +58,16 @@ block_graph build_block_graph(std::vector<instruction> const& code) {
     if (code[i].control_flow == flow::branch) starts_block[at(code[i].target)] = true;
   }
   block_graph graph;
-  std::vector<int> block(code.size() + 1);  // block number of each instruction
+  std::vector<int> block_of(code.size() + 1);  // block of each instruction
   for (std::size_t i = 0; i <= code.size(); ++i) {
-    if (starts_block[i]) graph.first.push_back(static_cast<int>(i));
-    block[i] = static_cast<int>(graph.first.size()) - 1;
+    if (starts_block[i]) graph.first_instruction.push_back(static_cast<int>(i));
+    block_of[i] = static_cast<int>(graph.first_instruction.size()) - 1;
   }
-  graph.next.resize(graph.first.size());
+  graph.successors.resize(graph.first_instruction.size());
   for (int b = 0; b < graph.blocks(); ++b) {
-    instruction const& last = code[at(graph.first[at(b) + 1]) - 1];
-    auto& next = graph.next[at(b)];
-    if (last.control_flow == flow::branch) next.push_back(block[at(last.target)]);
+    instruction const& last = code[at(graph.first_instruction[at(b) + 1]) - 1];
+    auto& next = graph.successors[at(b)];
+    if (last.control_flow == flow::branch) next.push_back(block_of[at(last.target)]);
     if (last.control_flow == flow::exit) next.push_back(graph.end());
     bool const falls_through = last.control_flow == flow::next || last.guard >= 0;
     if (falls_through && std::find(next.begin(), next.end(), b + 1) == next.end())
@@ -79,10 +79,10 @@ block_graph build_block_graph(std::vector<instruction> const& code) {
 // Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed graph.
 std::vector<int> immediate_post_dominators(block_graph const& graph) {
   std::vector<int> const order = order_blocks_from_end(graph);
-  std::vector<int> rank(graph.next.size(), -1);  // position in `order`
+  std::vector<int> rank(graph.successors.size(), -1);  // position in `order`
   for (std::size_t i = 0; i < order.size(); ++i) rank[at(order[i])] = static_cast<int>(i);
 
-  std::vector<int> dominators(graph.next.size(), -1);
+  std::vector<int> dominators(graph.successors.size(), -1);
   dominators[at(graph.end())] = graph.end();
   auto const common_dominator = [&](int a, int b) {
     while (a != b) {
@@ -95,7 +95,7 @@ std::vector<int> immediate_post_dominators(block_graph const& graph) {
     changed = false;
     for (std::size_t i = 1; i < order.size(); ++i) {
       int dominator = -1;
-      for (int const n : graph.next[at(order[i])])
+      for (int const n : graph.successors[at(order[i])])
         if (dominators[at(n)] >= 0) dominator = dominator < 0 ? n : common_dominator(dominator, n);
       int& previous = dominators[at(order[i])];
       changed = changed || previous != dominator;
@@ -109,9 +109,9 @@ std::vector<int> immediate_post_dominators(block_graph const& graph) {
 void set_joins(std::vector<instruction>& code, block_graph const& graph) {
   std::vector<int> const joins = immediate_post_dominators(graph);
   for (int b = 0; b < graph.blocks(); ++b) {
-    instruction& last = code[at(graph.first[at(b) + 1]) - 1];
+    instruction& last = code[at(graph.first_instruction[at(b) + 1]) - 1];
     if (last.control_flow == flow::branch && last.guard >= 0)
-      last.join = graph.first[at(joins[at(b)])];
+      last.join = graph.first_instruction[at(joins[at(b)])];
   }
 }
 

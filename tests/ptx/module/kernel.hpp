@@ -22,7 +22,7 @@ using lane_mask = std::uint32_t;
 inline constexpr int warp_lanes = 32;
 inline constexpr lane_mask all_lanes = ~lane_mask{0};
 
-// Executes an instruction for the lanes of `active`, of which there is at least one.
+// Executes an instruction for the active lanes, at least one.
 using action = void (*)(warp&, instruction const&, lane_mask active);
 
 // A row of 32 64-bit words, one per lane, in the warp's registers or the kernel's constants. A
@@ -59,7 +59,7 @@ struct instruction {
   std::int32_t target = -1;  // index of the instruction that a branch jumps to
   std::int32_t join = -1;  // immediate post-dominator of a guarded branch, the instruction at which
                            // both sides reconverge; code.size() for the kernel's end
-  std::int32_t synchronization = -1;  // number among the kernel's synchronizations, in text order
+  std::int32_t synchronization = -1;  // index among the kernel's synchronizations, in text order
   std::int32_t line = 0;              // line in the kernel's text, from 1
 };
 
@@ -69,7 +69,8 @@ struct parameter {
 
 // Widths in bytes of a kernel's memory accesses, powers of two up to 16.
 struct access_widths {
-  // Smallest width. Aligned accesses cover whole grains of this size, so a grain has one history.
+  // Narrowest access. Accesses are aligned, so each covers whole grains of this size, and one
+  // history per grain suffices.
   std::size_t shared = 16, global = 16;
   bool shared_lines = false;  // true if there are 16-byte accesses to shared memory
 };
@@ -85,8 +86,8 @@ struct kernel {
   int registers = 0;                                  // rows of a warp's register file
   std::vector<std::uint64_t> constants;               // 32 equal words per constant
   std::vector<std::pair<std::string, int>> specials;  // "%tid.x" and its row
-  int synchronizations = 0;        // instructions with a `synchronization` number
-  std::vector<std::string> lines;  // the text, for messages
+  int synchronizations = 0;                           // instructions with a `synchronization` index
+  std::vector<std::string> lines;                     // the text, for messages
 };
 
 }  // namespace ptx

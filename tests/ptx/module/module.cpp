@@ -21,8 +21,8 @@ namespace {
 // Supported versions of PTX; 7.0 is the first with sm_80.
 constexpr std::uint64_t first_version = 7, last_version = 9;
 
-// Directives of a module. Those of the first list end with their line, the others with a semicolon
-// or braces.
+// Directives of a module. Line directives end with their line, declarations with a semicolon or
+// braces.
 constexpr std::string_view line_directives[] = {".version", ".target", ".address_size", ".file"};
 constexpr std::string_view declarations[] = {".visible", ".weak",   ".extern", ".entry",
                                              ".func",    ".global", ".const",  ".shared",
@@ -33,8 +33,8 @@ bool is_one_of(std::string_view const (&names)[N], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-// True if the declaration has this directive, as ".visible .entry f(..)" has ".entry". Sets `end`
-// to the index after that word.
+// True if the declaration has this directive: ".visible .entry f(..)" has ".entry". Sets `end` to
+// the index after the directive.
 bool has_directive(std::string_view declaration, std::string_view directive, std::size_t& end) {
   std::string_view words = declaration;
   while (words.substr(0, 1) == ".") {
@@ -45,7 +45,7 @@ bool has_directive(std::string_view declaration, std::string_view directive, std
   return false;
 }
 
-// The index after a declaration, which ends with a semicolon or with the braces of its body.
+// Returns the index after a declaration, which ends with a semicolon or with a body in braces.
 std::size_t declaration_end(std::string_view text, std::size_t position) {
   std::size_t end = find_unquoted(text, "{;=", position);
   if (end < text.size() && text[end] == '=') end = find_unquoted(text, ";", end);

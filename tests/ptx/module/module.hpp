@@ -18,8 +18,7 @@ class module {
   explicit module(std::string text);
 
   bool contains(std::string const& kernel) const { return offsets_.count(kernel) != 0; }
-  // Throws fault if there is no such kernel, or if it has an unsupported instruction, modifier or
-  // directive. Not thread-safe.
+  // Throws fault if the kernel does not exist or contains unsupported PTX. Not thread-safe.
   kernel const& get(std::string const& kernel);
   // Mangled names, in text order.
   std::vector<std::string> const& kernels() const { return names_; }

@@ -14,8 +14,8 @@
 
 namespace ptx {
 
-// Gives each register and special register a unique number, which serves as an operand's row until
-// rows are assigned (registers.hpp). All views are into the kernel's text.
+// Gives each register and special register a unique index, used as an operand's row until rows are
+// assigned (registers.hpp). All views are into the kernel's text.
 class names {
  public:
   struct variable {
@@ -25,7 +25,7 @@ class names {
 
   names() { enter_scope(); }
 
-  // Enter and leave a scope of registers and labels: `{` and `}`.
+  // A scope holds the registers and labels between `{` and `}`.
   void enter_scope();
   void leave_scope();
 
@@ -38,7 +38,7 @@ class names {
   // Finds a register of an enclosing scope, or a special register.
   std::optional<operand> find_register(std::string_view name);
   variable const* find_variable(std::string_view name) const;
-  // An unnamed register for an unused result.
+  // Adds an unnamed register for an unused result.
   operand discarded_register(std::size_t bytes);
   operand constant(std::uint64_t value, std::size_t bytes);
 
@@ -57,7 +57,7 @@ class names {
   std::vector<std::uint64_t> const& constants() const { return constants_; }
 
  private:
-  struct register_range {  // one register, or a range of numbered ones
+  struct register_range {  // one register, or an indexed range such as %r<10>
     int first, count;
     std::uint8_t bytes;
   };
@@ -76,7 +76,7 @@ class names {
   int current_scope_ = -1;
   std::unordered_map<std::string_view, variable> variables_;
   std::vector<pending_branch> branches_;
-  std::unordered_map<std::uint64_t, int> constant_rows_;  // rows of the constants
+  std::unordered_map<std::uint64_t, int> constant_rows_;
   std::vector<std::uint64_t> constants_;
   std::vector<std::pair<std::string, int>> specials_;
   int registers_ = 0, synchronizations_ = 0;

@@ -75,19 +75,19 @@ register_use find_register_use(std::vector<instruction> const& code, int first, 
 
 std::vector<lifetime> find_lifetimes(std::vector<instruction> const& code, block_graph const& graph,
                                      int virtual_registers) {
-  // Live registers at the beginning and at the end of each block.
+  // Registers that are live at the beginning and at the end of each block.
   std::vector<register_set> live_in, live_out(at(graph.blocks()), register_set(virtual_registers));
   std::vector<register_set> written;
   for (int b = 0; b < graph.blocks(); ++b) {
-    register_use use =
-        find_register_use(code, graph.first[at(b)], graph.first[at(b) + 1], virtual_registers);
+    register_use use = find_register_use(code, graph.first_instruction[at(b)],
+                                         graph.first_instruction[at(b) + 1], virtual_registers);
     live_in.push_back(std::move(use.read));
     written.push_back(std::move(use.written));
   }
   for (bool changed = true; changed;) {
     changed = false;
     for (int b = graph.blocks() - 1; b >= 0; --b) {
-      for (int const n : graph.next[at(b)])
+      for (int const n : graph.successors[at(b)])
         if (n != graph.end()) live_out[at(b)] |= live_in[at(n)];
       changed = live_in[at(b)].add_difference(live_out[at(b)], written[at(b)]) || changed;
     }
@@ -100,7 +100,7 @@ std::vector<lifetime> find_lifetimes(std::vector<instruction> const& code, block
     l.last = std::max(l.last, index);
   };
   for (int b = 0; b < graph.blocks(); ++b) {
-    int const first = graph.first[at(b)], last = graph.first[at(b) + 1] - 1;
+    int const first = graph.first_instruction[at(b)], last = graph.first_instruction[at(b) + 1] - 1;
     live_in[at(b)].for_each([&](int reg) { extend(reg, first); });
     live_out[at(b)].for_each([&](int reg) { extend(reg, last); });
     for (int i = first; i <= last; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates rows of a warp's register file to virtual registers, of which a kernel has thousands.
+// Register allocation: assigns rows of a warp's register file to a kernel's virtual registers.
 #pragma once
 
 #include "control_flow.hpp"
@@ -9,8 +9,7 @@
 
 namespace ptx {
 
-// The range of instructions, first to last, in which a virtual register is live; -1 if it is
-// unused.
+// The instructions, first to last, in which a virtual register is live; -1 if it is unused.
 struct lifetime {
   int first = -1, last = -1;
 };

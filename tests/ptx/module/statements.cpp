@@ -32,7 +32,7 @@ void declare_shared(std::string_view declaration, kernel& k, names& scope_names)
 
 void declare(std::string_view directive, names& scope_names) {
   if (is_directive(directive, ".reg")) return scope_names.declare_registers(directive.substr(4));
-  if (is_directive(directive, ".shared")) return;  // declared before by declare_shared
+  if (is_directive(directive, ".shared")) return;  // see declare_shared
   if (std::none_of(std::begin(ignored_directives), std::end(ignored_directives),
                    [&](std::string_view name) { return is_directive(directive, name); }))
     throw fault("unknown directive `" + std::string(directive) + "`");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits PTX text into pieces. PTX ISA 4.1 "Source Format", 4.3 "Statements". All views are into
-// the given text.
+// Splits PTX text into statements, labels and braces. PTX ISA 4.1 "Source Format", 4.3
+// "Statements". All views are into the given text.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ bool is_name_char(char c);
 std::string_view trim(std::string_view s);
 // Splits and trims: split("a, b", ',') is {"a", "b"}. Empty text has no parts.
 std::vector<std::string_view> split(std::string_view s, char separator);
-// Removes and returns the first word, which ends at a space: ".reg .b32 %r" becomes ".b32 %r".
+// Removes and returns the first word. Words end at spaces: ".reg .b32 %r" becomes ".b32 %r".
 std::string_view take_word(std::string_view& s);
 
-// The end of the comment or string that begins at `position`; `position` if none begins there.
+// Returns the end of the comment or string that begins at `position`; `position` if none does.
 std::size_t skip_quoted(std::string_view text, std::size_t position);
-// The index of the first of `characters` at or after `position`, outside of comments and strings;
-// text.size() if there is none.
+// Returns the index of the first of `characters` at or after `position`, outside of comments and
+// strings; text.size() if there is none.
 std::size_t find_unquoted(std::string_view text, std::string_view characters, std::size_t position);
-// The index after the brace that closes the one at `open`.
+// Returns the index after the brace that closes the one at `open_brace`.
 std::size_t end_of_braces(std::string_view text, std::size_t open_brace);
 
 struct text_element {

@@ -69,7 +69,7 @@ bool release(void* data, memory_kind kind) {
   guard const hold(registry().lock);
   auto const found = registry().blocks.find(static_cast<unsigned char const*>(data));
   if (found == registry().blocks.end() || found->second.kind != kind) return false;
-  forget_memory(data);
+  unregister_memory(data);
   if (kind == memory_kind::device) registry().used_bytes -= found->second.bytes;
   found->second.kind = memory_kind::freed;
   registry().freed.push_back(found->first);

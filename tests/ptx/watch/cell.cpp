@@ -11,31 +11,31 @@ namespace {
 
 unsigned block_of(unsigned warp) { return warp >> 5; }
 
-// True if `time` precedes the last completed cluster barrier, at which a warp arrived at `arrivals`
-// (a ring, see order::arrivals).
+// True if `time` precedes the arrival at the last completed cluster barrier. For `arrivals`, see
+// sync_state::arrivals.
 bool before_cluster_barrier(warp const& w, timestamp time,
                             std::array<timestamp, 4> const& arrivals) {
   std::uint32_t const barriers = w.sync.cluster_barriers;
   return barriers != 0 && time < arrivals[(barriers - 1) % 4];
 }
-std::array<timestamp, 4> const& arrivals_of(warp const& w, unsigned other) {
-  block const& b = w.block->cluster->blocks[block_of(other)];
-  return b.warps[other % 32].sync.arrivals;
+std::array<timestamp, 4> const& arrivals_of(warp const& w, unsigned other_warp) {
+  block const& b = w.block->cluster->blocks[block_of(other_warp)];
+  return b.warps[other_warp % 32].sync.arrivals;
 }
 
 }  // namespace
 
 bool came_before(warp const& w, unsigned lane, timestamp time, unsigned thread) {
-  unsigned const other = warp_of(thread);
-  if (block_of(other) == w.block->rank) {
-    if (other == warp_of(w.first_thread)) {
+  unsigned const other_warp = warp_of(thread);
+  if (block_of(other_warp) == w.block->rank) {
+    if (other_warp == warp_of(w.first_thread)) {
       unsigned const other_lane = thread % 32;
       if (other_lane == lane || time < w.sync.last_sync_of(lane, other_lane)) return true;
     } else if (time < w.sync.block_barrier) {
       return true;
     }
   }
-  return before_cluster_barrier(w, time, arrivals_of(w, other));
+  return before_cluster_barrier(w, time, arrivals_of(w, other_warp));
 }
 
 bool came_before(warp const& w, unsigned lane, read_record const& r) {

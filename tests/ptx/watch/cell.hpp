@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// History of a few bytes of memory: the last write and the reads since.
+// Access history of one grain of memory: the last write and the reads since.
 #pragma once
 
 #include "order.hpp"
@@ -11,8 +11,8 @@ namespace ptx {
 
 class warp;
 
-// Threads whose last reads are unordered: lanes of one warp. A code in place of the warp's number
-// stands for several warps or blocks.
+// The latest reads that are not ordered among each other. `reader` is a warp's rank in the cluster,
+// or one of the codes below for several warps or blocks; `lanes` are the lanes of a single warp.
 struct read_record {
   timestamp time = 0;
   lane_mask lanes = 0;
@@ -23,7 +23,7 @@ inline constexpr std::uint16_t several_blocks = 0x8000;
 
 struct write_record {
   timestamp time = 0;
-  std::uint16_t writer = 0;  // the thread's number in the cluster
+  std::uint16_t writer = 0;  // the thread's rank in the cluster
 };
 inline constexpr std::uint16_t copy_in_flight = 0xffff;  // writer: an unfinished asynchronous copy
 
@@ -37,10 +37,10 @@ struct cell {
   void set(read_record const& r) { read_time = r.time, reader_lanes = r.lanes, reader = r.reader; }
 };
 
-// True if the access is ordered before the current one of this lane.
+// True if that access is ordered before the current access of `lane`.
 bool came_before(warp const& w, unsigned lane, timestamp time, unsigned thread);
 bool came_before(warp const& w, unsigned lane, read_record const& r);
-// Adds this lane as a reader.
+// Returns the record with `lane` as an additional reader.
 read_record with_reader(warp const& w, unsigned lane, read_record const& r);
 
 // Names a thread: "thread 3", with the block's rank if the cluster has several blocks.

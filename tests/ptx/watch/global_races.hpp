@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects races in global memory between the threads of a launch. Barriers order accesses within a
-// cluster; nothing orders accesses of different clusters.
+// cluster; accesses by different clusters are never ordered.
 #pragma once
 
 #include "cell.hpp"

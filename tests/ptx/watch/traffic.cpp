@@ -8,7 +8,7 @@ namespace ptx {
 
 namespace {
 
-// The distinct units of `unit` bytes that lanes first..last-1 access, ascending.
+// Indices of the units of `unit` bytes that lanes first..last-1 access; distinct and ascending.
 struct touched_units {
   std::array<std::uint64_t, 4 * warp_lanes> indices;
   std::size_t count = 0;
@@ -29,18 +29,18 @@ struct touched_units {
 
 }  // namespace
 
-// 8-byte accesses are processed by half-warps, 16-byte accesses by quarter-warps. Accesses to the
-// same word are merged.
+// A wavefront serves a half-warp for 8-byte accesses, a quarter-warp for 16-byte accesses. Accesses
+// to the same word are merged.
 void count_shared(counters& counts, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
   int const lanes_per_wavefront = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
   ++counts.shared_requests;
   for (int first = 0; first < warp_lanes; first += lanes_per_wavefront) {
     touched_units const words(addresses, bytes, active, first, first + lanes_per_wavefront, 4);
-    std::array<unsigned, 32> bank{};
+    std::array<unsigned, 32> words_per_bank{};
     unsigned wavefronts = 0;
     for (std::size_t i = 0; i < words.count; ++i)
-      wavefronts = std::max(wavefronts, ++bank[words.indices[i] % 32]);
+      wavefronts = std::max(wavefronts, ++words_per_bank[words.indices[i] % 32]);
     counts.shared_wavefronts += wavefronts;
     counts.shared_ideal_wavefronts += (words.count + 31) / 32;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost of a warp's memory access: cycles of the shared memory's banks, or sectors of global memory.
+// Cost of a warp's memory access: wavefronts of shared memory, or sectors of global memory.
 // CUDA C++ Programming Guide, "Shared Memory" and "Global Memory" of a compute capability.
 #pragma once
 

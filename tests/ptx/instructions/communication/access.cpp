@@ -38,8 +38,8 @@ unsigned char* find_shared(warp& w, block& owner, unsigned lane, std::uint64_t a
 unsigned char* find_global(warp& w, instruction const& instr, unsigned lane, std::uint64_t address,
                            std::size_t bytes, access_kind kind) {
   require_aligned(w, lane, address, bytes, kind);
-  if (!w.block->cluster->last_allocation(instr).holds(address, bytes) &&
-      !w.block->cluster->find_allocation(instr, address).holds(address, bytes))
+  if (!w.block->cluster->last_allocation(instr).contains(address, bytes) &&
+      !w.block->cluster->find_allocation(instr, address).contains(address, bytes))
     w.fail(describe(bytes, kind) + " outside of global memory", lane, address);
   if (global_races* const races = w.block->cluster->global_race_detector.get()) {
     if (kind == access_kind::read)
@@ -51,13 +51,13 @@ unsigned char* find_global(warp& w, instruction const& instr, unsigned lane, std
 }
 
 void find_generic(warp& w, instruction const& instr, lane_addresses const& addresses,
-                  lane_mask active, std::size_t bytes, access_kind kind, host_pointers& found) {
+                  lane_mask active, std::size_t bytes, access_kind kind, host_pointers& pointers) {
   std::vector<block>& blocks = w.block->cluster->blocks;
-  lane_addresses shared{};
-  lane_mask in_shared = 0, remote = 0;
+  lane_addresses shared_offsets{};
+  lane_mask shared_lanes = 0, remote_lanes = 0;
   for_each_lane_in_order(active, [&](unsigned lane) {
     if (!in_shared_window(addresses[lane])) {
-      found[lane] = find_global(w, instr, lane, addresses[lane], bytes, kind);
+      pointers[lane] = find_global(w, instr, lane, addresses[lane], bytes, kind);
       return;
     }
     unsigned const rank = block_of_shared(addresses[lane]);
@@ -65,16 +65,18 @@ void find_generic(warp& w, instruction const& instr, lane_addresses const& addre
       w.fail(describe(bytes, kind) + " of shared memory of block " + std::to_string(rank) +
                  " of a cluster of " + std::to_string(blocks.size()),
              lane, addresses[lane]);
-    in_shared |= lane_mask{1} << lane;
-    if (&blocks[rank] != w.block) remote |= lane_mask{1} << lane;
-    shared[lane] = offset_of_shared(addresses[lane]);
-    found[lane] = find_shared(w, blocks[rank], lane, shared[lane], bytes, kind);
+    shared_lanes |= lane_mask{1} << lane;
+    if (&blocks[rank] != w.block) remote_lanes |= lane_mask{1} << lane;
+    shared_offsets[lane] = offset_of_shared(addresses[lane]);
+    pointers[lane] = find_shared(w, blocks[rank], lane, shared_offsets[lane], bytes, kind);
   });
   if (!w.block->cluster->launch.options.count_memory) return;
-  if (in_shared != 0) count_shared(w.block->cluster->counts, shared.data(), bytes, in_shared);
-  if (remote != 0) count_remote(w.block->cluster->counts, addresses.data(), bytes, remote);
-  if (active != in_shared)
-    count_global(w.block->cluster->counts, addresses.data(), bytes, active & ~in_shared);
+  if (shared_lanes != 0)
+    count_shared(w.block->cluster->counts, shared_offsets.data(), bytes, shared_lanes);
+  if (remote_lanes != 0)
+    count_remote(w.block->cluster->counts, addresses.data(), bytes, remote_lanes);
+  if (active != shared_lanes)
+    count_global(w.block->cluster->counts, addresses.data(), bytes, active & ~shared_lanes);
 }
 
 }  // namespace ptx

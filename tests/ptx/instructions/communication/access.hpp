@@ -23,24 +23,24 @@ inline void for_each_lane_in_order(lane_mask active, F const& f) {
       f(static_cast<unsigned>(__builtin_ctz(rest)));
 }
 
-// Host address of each lane's bytes.
+// Host address per lane.
 using host_pointers = std::array<unsigned char*, warp_lanes>;
 using lane_addresses = std::array<std::uint64_t, warp_lanes>;
 
-// Find the bytes of one lane, or of the active lanes of a generic access. Throw fault if an access
-// is misaligned, out of bounds, or a race.
+// Return the host address of one lane's access, or fill `found` for the active lanes of a generic
+// access. Throw fault if an access is misaligned, out of bounds, or a race.
 unsigned char* find_shared(warp& w, block& owner, unsigned lane, std::uint64_t address,
                            std::size_t bytes, access_kind kind);
 unsigned char* find_global(warp& w, instruction const& instr, unsigned lane, std::uint64_t address,
                            std::size_t bytes, access_kind kind);
 void find_generic(warp& w, instruction const& instr, lane_addresses const& addresses,
-                  lane_mask active, std::size_t bytes, access_kind kind, host_pointers& found);
+                  lane_mask active, std::size_t bytes, access_kind kind, host_pointers& pointers);
 
-// Find `Bytes` bytes per active lane, at [operand + instruction::offset].
+// Find the host addresses of `Bytes` bytes per active lane, at [operand + instruction::offset].
 
 template <std::size_t Bytes, access_kind Kind>
 void find_shared(warp& w, instruction const& instr, operand const& address, lane_mask active,
-                 host_pointers& found) {
+                 host_pointers& pointers) {
   shared_memory& memory = w.block->shared;
   std::uint64_t const* const base = w.source(address);
   auto const offset = static_cast<std::uint64_t>(instr.offset);
@@ -69,12 +69,12 @@ void find_shared(warp& w, instruction const& instr, operand const& address, lane
   }
   memory.record<Bytes, Kind>(w, offsets, active);
   unsigned char* const data = memory.data();
-  all_lanes_at_once([&](unsigned lane) { found[lane] = data + offsets[lane]; });
+  all_lanes_at_once([&](unsigned lane) { pointers[lane] = data + offsets[lane]; });
 }
 
 template <std::size_t Bytes, access_kind Kind>
 void find_global(warp& w, instruction const& instr, operand const& address, lane_mask active,
-                 host_pointers& found) {
+                 host_pointers& pointers) {
   std::uint64_t const* const base = w.source(address);
   auto const offset = static_cast<std::uint64_t>(instr.offset);
   lane_addresses addresses;
@@ -99,17 +99,17 @@ void find_global(warp& w, instruction const& instr, operand const& address, lane
     for_each_lane_in_order(
         active, [&](unsigned lane) { find_global(w, instr, lane, addresses[lane], Bytes, Kind); });
   for (unsigned lane = 0; lane < warp_lanes; ++lane)
-    found[lane] = reinterpret_cast<unsigned char*>(addresses[lane]);
+    pointers[lane] = reinterpret_cast<unsigned char*>(addresses[lane]);
 }
 
 template <std::size_t Bytes, access_kind Kind>
 void find_generic(warp& w, instruction const& instr, operand const& address, lane_mask active,
-                  host_pointers& found) {
+                  host_pointers& pointers) {
   std::uint64_t const* const base = w.source(address);
   auto const offset = static_cast<std::uint64_t>(instr.offset);
   lane_addresses addresses;
   all_lanes_at_once([&](unsigned lane) { addresses[lane] = base[lane] + offset; });
-  find_generic(w, instr, addresses, active, Bytes, Kind, found);
+  find_generic(w, instr, addresses, active, Bytes, Kind, pointers);
 }
 
 }  // namespace ptx

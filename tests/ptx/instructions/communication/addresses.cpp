@@ -14,13 +14,13 @@ namespace ptx {
 
 namespace {
 
-std::uint64_t same(std::uint64_t address) { return address; }
+std::uint64_t identity(std::uint64_t address) { return address; }
 
 void shared_to_generic(warp& w, instruction const& instr, lane_mask active) {
-  std::uint64_t const begin = shared_window + w.block->rank * shared_stride;
+  std::uint64_t const window_begin = shared_window + w.block->rank * shared_stride;
   std::uint64_t* const to = w.result(instr.results[0]);
   std::uint64_t const* const from = w.source(instr.sources[0]);
-  for_each_lane(active, [&](unsigned lane) { to[lane] = begin + from[lane]; });
+  for_each_lane(active, [&](unsigned lane) { to[lane] = window_begin + from[lane]; });
 }
 
 void require_shared(warp const& w, unsigned lane, std::uint64_t address) {
@@ -57,7 +57,7 @@ void decode_cvta(statement& s, instruction& instr) {
   instr.result_type = s.take_type({type::u64});
   s.take_result(instr, instr.result_type);
   s.take_source(instr, instr.result_type);
-  instr.act = !shared ? lanewise<same> : from_generic ? generic_to_shared : shared_to_generic;
+  instr.act = !shared ? lanewise<identity> : from_generic ? generic_to_shared : shared_to_generic;
 }
 
 void decode_mapa(statement& s, instruction& instr) {

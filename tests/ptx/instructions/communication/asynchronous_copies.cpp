@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX ISA 9.7.9.25.3 "Non-bulk copy". A copy may happen at any time between its start and its wait:
-// here at its start in some clusters, at the wait in others.
+// PTX ISA 9.7.9.25.3 "Non-bulk copy". A copy may happen at any time between its start and its wait.
+// Here it happens at the start in some clusters, at the wait in others.
 #include "../../machine/cluster.hpp"
 #include "../../watch/global_races.hpp"
 #include "../../watch/traffic.hpp"
@@ -44,8 +44,8 @@ void start_copy(warp& w, instruction const& instr, lane_mask active) {
       w.fail("copies past the end of shared memory", lane, offset);
     if (source_bytes != 0) {
       reading_lanes |= lane_mask{1} << lane;
-      if (!cluster.last_allocation(instr).holds(from[lane], source_bytes) &&
-          !cluster.find_allocation(instr, from[lane]).holds(from[lane], source_bytes))
+      if (!cluster.last_allocation(instr).contains(from[lane], source_bytes) &&
+          !cluster.find_allocation(instr, from[lane]).contains(from[lane], source_bytes))
         w.fail("copies from outside of global memory", lane, from[lane]);
       if (cluster.global_race_detector)
         cluster.global_race_detector->read(w, lane, from[lane], source_bytes);
@@ -80,7 +80,7 @@ void complete_copies(warp& w, lane_mask active, F const& is_complete) {
 void wait_all(warp& w, instruction const&, lane_mask active) {
   complete_copies(w, active, [](pending_copy const&) { return true; });
 }
-// Waits for all groups except the last n.offset.
+// Waits for all groups except the last instruction::offset groups.
 void wait_group(warp& w, instruction const& instr, lane_mask active) {
   complete_copies(w, active, [&](pending_copy const& c) {
     return c.group + static_cast<std::uint64_t>(instr.offset) < w.committed_groups[c.lane];
@@ -97,10 +97,10 @@ void decode_cp(statement& s, instruction& instr) {
       s.expect("global");
       if (s.take_address(instr, state_space::shared) != 0 ||
           s.take_address(instr, state_space::global) != 0)
-        s.fail("an offset beside an address of a copy");
+        s.fail("a copy with an address offset");
       std::int64_t const bytes = s.take_integer();
       if (bytes != 16 && (variant == 1 || (bytes != 8 && bytes != 4)))
-        s.fail("a copy of a size that there is not");
+        s.fail("an unsupported size of a copy");
       instr.count = static_cast<std::uint8_t>(bytes);
       instr.act = start_copy;
       if (s.has_more()) s.take_source(instr, type::u32);

@@ -44,8 +44,10 @@ struct votes {
     true_votes += static_cast<unsigned>(__builtin_popcount(w.vote));
     voters += static_cast<unsigned>(__builtin_popcount(w.alive));
   }
-  std::uint64_t result(std::uint8_t r) const {
-    return r == all ? true_votes == voters : r == any ? true_votes != 0 : true_votes;
+  std::uint64_t result(std::uint8_t reduction_kind) const {
+    return reduction_kind == all   ? true_votes == voters
+           : reduction_kind == any ? true_votes != 0
+                                   : true_votes;
   }
 };
 
@@ -75,7 +77,7 @@ void await_cluster(warp& w, instruction const&, lane_mask active) {
   w.state = progress::at_cluster_barrier;
 }
 
-void sync_warp(warp& w, instruction const& instr, lane_mask active) {
+void synchronize_warp(warp& w, instruction const& instr, lane_mask active) {
   std::uint64_t const* const member_masks = w.source(instr.sources[0]);
   require_members(w, member_masks, active);
   for (lane_mask rest = active; rest != 0;) {
@@ -91,14 +93,14 @@ void decode_bar(statement& s, instruction& instr) {
     s.expect("sync");
     s.take_source(instr, type::b32);
     s.assign_synchronization(instr);
-    instr.act = sync_warp;
+    instr.act = synchronize_warp;
     return;
   }
   bool const reduces = !s.take("sync");
   if (reduces) {
     s.expect("red");
-    std::size_t const r = s.take_one_of({"and", "or", "popc"});
-    instr.mode = static_cast<std::uint8_t>(r + 1);
+    std::size_t const reduction_kind = s.take_one_of({"and", "or", "popc"});
+    instr.mode = static_cast<std::uint8_t>(reduction_kind + 1);
     instr.result_type = instr.mode == count ? type::u32 : type::pred;
     s.take_type({instr.result_type});
     s.take_result(instr, instr.result_type);

@@ -15,7 +15,7 @@ namespace {
 using find_function = void (*)(warp&, instruction const&, operand const&, lane_mask,
                                host_pointers&);
 
-// Serializes relaxed accesses of different host threads, so that a vector is accessed as a whole.
+// Serializes relaxed accesses of different host threads, so that vector accesses are atomic.
 std::mutex relaxed_access_mutex;
 constexpr std::uint8_t relaxed = 1;  // instruction::mode
 
@@ -80,7 +80,7 @@ void load_parameter(warp& w, instruction const& instr, lane_mask active) {
   });
 }
 
-// Sign-extends narrow numbers to the register's width.
+// Sign-extends narrow values to the width of the register.
 template <action load>
 void load_signed(warp& w, instruction const& instr, lane_mask active) {
   load(w, instr, active);
@@ -89,8 +89,8 @@ void load_signed(warp& w, instruction const& instr, lane_mask active) {
     std::uint64_t* const to = w.result(instr.results[i]);
     std::size_t const unused_bits = 64 - 8 * std::size_t{instr.results[i].bytes};
     for_each_lane_in_order(active, [&](unsigned lane) {
-      auto const number = static_cast<std::int64_t>(to[lane] << loaded_shift) >> loaded_shift;
-      to[lane] = static_cast<std::uint64_t>(number) << unused_bits >> unused_bits;
+      auto const value = static_cast<std::int64_t>(to[lane] << loaded_shift) >> loaded_shift;
+      to[lane] = static_cast<std::uint64_t>(value) << unused_bits >> unused_bits;
     });
   }
 }
@@ -160,7 +160,7 @@ access_width const& take_modifiers(statement& s, instruction& instr) {
     instr.space = state_space::shared;
   else if (s.opcode() == "ld" && s.take("param"))
     instr.space = state_space::param;
-  // .nc: read-only memory, which watch::global_races verifies.
+  // .nc promises read-only memory. machine_options::global_races detects writes.
   if (s.opcode() == "ld" && instr.space == state_space::global) s.take("nc");
   instr.count = s.take("v2") ? 2 : s.take("v4") ? 4 : 1;
   instr.result_type =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction", with the fragments
-// of its sections 5 "m16n8k8", 8 "m16n8k16 with floating point type" and 15 "ldmatrix".
+// PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction". Fragments: sections
+// 9.7.14.5.5 "m16n8k8", .8 "m16n8k16 with floating point type" and .15 "ldmatrix".
 #include "../../machine/cluster.hpp"
 #include "../../watch/traffic.hpp"
 #include "../floating_point.hpp"
@@ -19,8 +19,8 @@ namespace ptx {
 
 namespace {
 
-// Lanes 8 g to 8 g + 7 hold the addresses of the rows of matrix g. Lane l receives elements
-// 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, or of column l / 4 if transposed.
+// Lanes 8 m to 8 m + 7 hold the addresses of the rows of matrix m. Each lane receives elements
+// 2 (lane % 4) and 2 (lane % 4) + 1 of row lane / 4, or of column lane / 4 if transposed.
 template <bool Transposed>
 void load_matrices(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "ldmatrix");
@@ -48,76 +48,77 @@ void load_matrices(warp& w, instruction const& instr, lane_mask active) {
   if (w.block->cluster->launch.options.count_memory)
     count_shared(counts, offsets.data(), 16,
                  static_cast<lane_mask>((std::uint64_t{1} << rows) - 1));
-  for (unsigned g = 0; g < instr.count; ++g) {
-    std::uint64_t* const result_lanes = w.result(instr.results[g]);
+  for (unsigned matrix = 0; matrix < instr.count; ++matrix) {
+    std::uint64_t* const result_lanes = w.result(instr.results[matrix]);
     for (unsigned lane = 0; lane < warp_lanes; ++lane) {
       unsigned const row = lane / 4, column = 2 * (lane % 4);
       std::uint32_t const low =
-          Transposed ? element[8 * g + column][row] : element[8 * g + row][column];
-      std::uint32_t const high =
-          Transposed ? element[8 * g + column + 1][row] : element[8 * g + row][column + 1];
+          Transposed ? element[8 * matrix + column][row] : element[8 * matrix + row][column];
+      std::uint32_t const high = Transposed ? element[8 * matrix + column + 1][row]
+                                            : element[8 * matrix + row][column + 1];
       result_lanes[lane] = high << 16 | low;
     }
   }
 }
 
-// A quarter of A, or half of B transposed: a register of 32 lanes holds 8 rows of 8 elements, a
-// pair in each lane.
-using quarter = double[8][8];
-template <float number(std::uint16_t)>
-void read_quarter(std::uint64_t const* words, quarter& q) {
+// An 8 x 8 block: a quarter of A, or half of B transposed. A register of 32 lanes holds it as one
+// pair of elements per lane.
+using block_8x8 = double[8][8];
+template <float to_float(std::uint16_t)>
+void read_block(std::uint64_t const* words, block_8x8& elements) {
   std::uint32_t pairs[warp_lanes];
   for (int lane = 0; lane < warp_lanes; ++lane)
     pairs[lane] = static_cast<std::uint32_t>(words[lane]);
   float even[warp_lanes], odd[warp_lanes];
   for (int lane = 0; lane < warp_lanes; ++lane) {
-    even[lane] = number(static_cast<std::uint16_t>(pairs[lane]));
-    odd[lane] = number(static_cast<std::uint16_t>(pairs[lane] >> 16));
+    even[lane] = to_float(static_cast<std::uint16_t>(pairs[lane]));
+    odd[lane] = to_float(static_cast<std::uint16_t>(pairs[lane] >> 16));
   }
   for (int row = 0; row < 8; ++row)
     for (int i = 0; i < 4; ++i) {
-      q[row][2 * i] = static_cast<double>(even[4 * row + i]);
-      q[row][2 * i + 1] = static_cast<double>(odd[4 * row + i]);
+      elements[row][2 * i] = static_cast<double>(even[4 * row + i]);
+      elements[row][2 * i + 1] = static_cast<double>(odd[4 * row + i]);
     }
 }
 
 // Reads half of A of m16n8k8, or B transposed, in TF32: one register holds the first four columns,
-// one the last four. The 13 lowest bits of their floats are ignored.
-void read_tf32(std::uint64_t const* row, std::uint64_t const* last, quarter& q) {
-  auto const number = [](std::uint64_t word) {
+// one the last four. The 13 lowest bits of each float are ignored.
+void read_tf32(std::uint64_t const* first_columns, std::uint64_t const* last_columns,
+               block_8x8& elements) {
+  auto const to_double = [](std::uint64_t word) {
     return static_cast<double>(narrow<float>(word & 0xffffe000u));
   };
   for (int lane = 0; lane < warp_lanes; ++lane) {
-    q[lane / 4][lane % 4] = number(row[lane]);
-    q[lane / 4][lane % 4 + 4] = number(last[lane]);
+    elements[lane / 4][lane % 4] = to_double(first_columns[lane]);
+    elements[lane / 4][lane % 4 + 4] = to_double(last_columns[lane]);
   }
 }
 
-// Reads half of C: one register holds the even columns, one the odd columns.
-void read_half(std::uint64_t const* even, std::uint64_t const* odd, quarter& q) {
+// Reads half of C: one register holds the even columns, the other the odd columns.
+void read_half(std::uint64_t const* even, std::uint64_t const* odd, block_8x8& elements) {
   for (int lane = 0; lane < warp_lanes; ++lane) {
-    q[lane / 4][lane % 4 * 2] = static_cast<double>(narrow<float>(even[lane]));
-    q[lane / 4][lane % 4 * 2 + 1] = static_cast<double>(narrow<float>(odd[lane]));
+    elements[lane / 4][lane % 4 * 2] = static_cast<double>(narrow<float>(even[lane]));
+    elements[lane / 4][lane % 4 * 2 + 1] = static_cast<double>(narrow<float>(odd[lane]));
   }
 }
-void write_half(quarter const& q, std::uint64_t* even, std::uint64_t* odd) {
+void write_half(block_8x8 const& elements, std::uint64_t* even, std::uint64_t* odd) {
   auto const word = [](double x) -> std::uint64_t {
     auto const sum = static_cast<float>(x);
     return std::isnan(sum) ? 0x7fffffff : widen(sum);
   };
   for (int lane = 0; lane < warp_lanes; ++lane) {
-    even[lane] = word(q[lane / 4][lane % 4 * 2]);
-    odd[lane] = word(q[lane / 4][lane % 4 * 2 + 1]);
+    even[lane] = word(elements[lane / 4][lane % 4 * 2]);
+    odd[lane] = word(elements[lane / 4][lane % 4 * 2 + 1]);
   }
 }
 
-// Eight numbers in a compiler's vector type, which works with any vector width of the processor.
+// Eight doubles in a vector type of the compiler, which supports any vector width of the processor.
 using vector = double __attribute__((vector_size(64)));
 static_assert(sizeof(vector) == sizeof(double[8]));
 
 // Computes sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats and of
 // TF32 are exact.
-void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
+void add_product(block_8x8 const& a, block_8x8 const& b_columns, block_8x8& sums) {
   vector b[8];
   for (int k = 0; k < 8; ++k)
     for (int column = 0; column < 8; ++column) b[k][column] = b_columns[column][k];
@@ -132,14 +133,14 @@ void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
 // m16n8k16. The registers of A are its quarters: upper left, lower left, upper right, lower right.
 // The registers of B are its upper and lower half; the first two of C are its upper half. The order
 // and precision of a device's sums are unspecified; here the sum has the precision of double.
-template <float number(std::uint16_t)>
+template <float to_float(std::uint16_t)>
 void multiply_add(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
   ++w.block->cluster->counts.matrix_products;
-  quarter a[4], b[2], c[2];
-  for (int i = 0; i < 4; ++i) read_quarter<number>(w.source(instr.sources[i]), a[i]);
-  for (int i = 0; i < 2; ++i) read_quarter<number>(w.source(instr.sources[4 + i]), b[i]);
+  block_8x8 a[4], b[2], c[2];
+  for (int i = 0; i < 4; ++i) read_block<to_float>(w.source(instr.sources[i]), a[i]);
+  for (int i = 0; i < 2; ++i) read_block<to_float>(w.source(instr.sources[4 + i]), b[i]);
   for (int half = 0; half < 2; ++half) {
     read_half(w.source(instr.sources[6 + 2 * half]), w.source(instr.sources[7 + 2 * half]),
               c[half]);
@@ -150,12 +151,12 @@ void multiply_add(warp& w, instruction const& instr, lane_mask active) {
 }
 
 // m16n8k8. The registers of A are the upper and lower half of its first four columns, then of its
-// last four. Those of B are its first and last four rows.
+// last four. The registers of B are its first and last four rows.
 void multiply_add_tf32(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
   ++w.block->cluster->counts.matrix_products;
-  quarter a[2], b, c[2];
+  block_8x8 a[2], b, c[2];
   for (int half = 0; half < 2; ++half)
     read_tf32(w.source(instr.sources[half]), w.source(instr.sources[half + 2]), a[half]);
   read_tf32(w.source(instr.sources[4]), w.source(instr.sources[5]), b);

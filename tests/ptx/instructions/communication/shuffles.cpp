@@ -17,8 +17,8 @@ namespace {
 
 enum class shuffle_mode : std::uint8_t { up, down, butterfly, index };
 
-// The lane that a lane reads, computed from operands b and c. `inside` is true if it lies in the
-// same segment.
+// The lane that a lane reads, computed from operands b and c. `in_segment` is true if both lie in
+// the same segment.
 struct source_lane {
   unsigned lane;
   bool in_segment;
@@ -103,9 +103,9 @@ void decode_vote(statement& s, instruction& instr) {
   s.expect("sync");
   action const actions[] = {vote<vote_mode::all>, vote<vote_mode::any>, vote<vote_mode::uniform>,
                             vote<vote_mode::ballot>};
-  std::size_t const index = s.take_one_of({"all", "any", "uni", "ballot"});
-  instr.act = actions[index];
-  instr.result_type = index == 3 ? type::b32 : type::pred;
+  std::size_t const mode_index = s.take_one_of({"all", "any", "uni", "ballot"});
+  instr.act = actions[mode_index];
+  instr.result_type = mode_index == 3 ? type::b32 : type::pred;
   s.take_type({instr.result_type});
   s.take_result(instr, instr.result_type);
   instr.vote_negated = s.take_not();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernel launches: cudaLaunchKernel, cudaLaunchKernelExC and kernel<<<...>>>.
 #include "../kernels.hpp"
 #include "../log.hpp"
 #include "../settings.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Allocation, copies and fills of memory.
 #include "../memory.hpp"
 
 #include "../streams.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Stream captures, and launches of the resulting graphs.
 #include "kernels.cuh"
 
 #include <doctest/doctest.h>

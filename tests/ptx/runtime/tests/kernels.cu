@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Definitions of the kernels in kernels.cuh.
 #include "kernels.cuh"
 
 __global__ void write_architecture(int* result) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Device attributes, launch limits, and errors after a kernel has crashed.
 #include "kernels.cuh"
 
 #include <doctest/doctest.h>

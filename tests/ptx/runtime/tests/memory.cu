@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Allocation, copies and error codes of memory calls.
 #include <cuda_runtime.h>
 
 #include <doctest/doctest.h>

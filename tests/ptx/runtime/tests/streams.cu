@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Order of work in streams and events, and asynchronous copies.
 #include "kernels.cuh"
 
 #include <doctest/doctest.h>

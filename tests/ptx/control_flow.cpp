@@ -16,14 +16,14 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// True if a path leads from a block to the end without `avoided`.
-bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
+// True if a path leads from a block to the end without passing `excluded`.
+bool reaches_end(ptx::block_graph const& graph, int block, int excluded) {
   std::vector<bool> visited(graph.successors.size());
   std::vector<int> pending{block};
   while (!pending.empty()) {
     int const b = pending.back();
     pending.pop_back();
-    if (b == avoided || visited[at(b)]) continue;
+    if (b == excluded || visited[at(b)]) continue;
     if (b == graph.end()) return true;
     visited[at(b)] = true;
     pending.insert(pending.end(), graph.successors[at(b)].begin(), graph.successors[at(b)].end());
@@ -31,8 +31,8 @@ bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
   return false;
 }
 
-// A post-dominator of a block is on every path from the block to the end. The immediate one comes
-// first on these paths.
+// A post-dominator of a block is on every path from the block to the end. The immediate
+// post-dominator is the first of them on these paths.
 int immediate_by_definition(ptx::block_graph const& graph, int b) {
   if (b == graph.end() || !reaches_end(graph, b, -1)) return graph.end();
   std::vector<int> candidates;
@@ -53,8 +53,8 @@ ptx::block_graph graph_of(std::vector<std::vector<int>> next) {
   return graph;
 }
 
-// Returns the joins of all guarded branches, as instruction indices.
-std::vector<int> joins(std::string const& statements) {
+// Returns the reconvergence points of all guarded branches, as instruction indices.
+std::vector<int> join_indices_of(std::string const& statements) {
   ptx::module m(module_text(statements));
   std::vector<int> join_indices;
   for (ptx::instruction const& instr : m.get("k").code)
@@ -79,41 +79,42 @@ TEST_CASE("blocks begin at labels and after branches and exits") {
 }
 
 TEST_CASE("an if reconverges after its body, an if-else after both sides") {
-  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nB: ret;") == std::vector<int>{2});
-  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nbra.uni C;\nB: mov.u32 %r1, 2;\nC: ret;") ==
+  CHECK(join_indices_of("@%p1 bra B;\nmov.u32 %r1, 1;\nB: ret;") == std::vector<int>{2});
+  CHECK(join_indices_of("@%p1 bra B;\nmov.u32 %r1, 1;\nbra.uni C;\nB: mov.u32 %r1, 2;\nC: ret;") ==
         std::vector<int>{4});
 }
 
 TEST_CASE("nested ifs reconverge from the inside out") {
-  CHECK(joins("@%p1 bra C;\n"         // 0
-              "@%p2 bra B;\n"         // 1
-              "mov.u32 %r1, 1;\n"     // 2
-              "B: mov.u32 %r1, 2;\n"  // 3
-              "C: ret;") == std::vector<int>{4, 3});
+  CHECK(join_indices_of("@%p1 bra C;\n"         // 0
+                        "@%p2 bra B;\n"         // 1
+                        "mov.u32 %r1, 1;\n"     // 2
+                        "B: mov.u32 %r1, 2;\n"  // 3
+                        "C: ret;") == std::vector<int>{4, 3});
 }
 
 TEST_CASE("a loop reconverges after its end, even with an exit in the middle") {
-  CHECK(joins("A: mov.u32 %r1, 1;\n@%p1 bra A;\nret;") == std::vector<int>{2});
-  CHECK(joins("A: @%p1 bra C;\n"   // 0: leaves the loop
-              "@%p2 bra B;\n"      // 1: continues it
-              "mov.u32 %r1, 1;\n"  // 2
-              "B: @%p3 bra A;\n"   // 3
-              "mov.u32 %r1, 2;\n"  // 4
-              "C: ret;") == std::vector<int>{5, 3, 5});
+  CHECK(join_indices_of("A: mov.u32 %r1, 1;\n@%p1 bra A;\nret;") == std::vector<int>{2});
+  CHECK(join_indices_of("A: @%p1 bra C;\n"   // 0: leaves the loop
+                        "@%p2 bra B;\n"      // 1: continues it
+                        "mov.u32 %r1, 1;\n"  // 2
+                        "B: @%p3 bra A;\n"   // 3
+                        "mov.u32 %r1, 2;\n"  // 4
+                        "C: ret;") == std::vector<int>{5, 3, 5});
 }
 
 TEST_CASE("a loop with two entrances") {
-  CHECK(joins("@%p1 bra B;\n"         // 0
-              "A: mov.u32 %r1, 1;\n"  // 1
-              "B: mov.u32 %r1, 2;\n"  // 2
-              "@%p2 bra A;\n"         // 3
-              "ret;") == std::vector<int>{2, 4});
+  CHECK(join_indices_of("@%p1 bra B;\n"         // 0
+                        "A: mov.u32 %r1, 1;\n"  // 1
+                        "B: mov.u32 %r1, 2;\n"  // 2
+                        "@%p2 bra A;\n"         // 3
+                        "ret;") == std::vector<int>{2, 4});
 }
 
 TEST_CASE("sides that return separately reconverge at the end of the kernel") {
-  CHECK(joins("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
-  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
-  CHECK(joins("@%p1 bra B;\nA: bra A;\nB: ret;") == std::vector<int>{2});  // one side never ends
+  CHECK(join_indices_of("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
+  CHECK(join_indices_of("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
+  CHECK(join_indices_of("@%p1 bra B;\nA: bra A;\nB: ret;") ==
+        std::vector<int>{2});  // one side never ends
 }
 
 TEST_CASE("immediate post-dominators of random graphs match the definition") {

@@ -12,12 +12,12 @@ using run_text::error_message;
 
 namespace {
 
-struct rejected {
+struct invalid_statement {
   std::string statement, message;
 };
 
-void check_rejected(std::initializer_list<rejected> statements) {
-  for (rejected const& r : statements) {
+void check_rejected(std::initializer_list<invalid_statement> statements) {
+  for (invalid_statement const& r : statements) {
     std::string const actual = error_message(r.statement);
     CHECK_MESSAGE(actual.find(r.message) != std::string::npos, r.statement, ": ", actual);
   }

@@ -10,14 +10,14 @@ using run_text::module_text;
 
 namespace {
 
-std::string const head = ".version 9.0\n.target sm_90a, debug\n.address_size 64\n";
+std::string const module_header = ".version 9.0\n.target sm_90a, debug\n.address_size 64\n";
 
 ptx::kernel const& kernel_of(ptx::module& m) { return m.get("k"); }
 
 }  // namespace
 
 TEST_CASE("a module lists its target and its kernels, in text order") {
-  ptx::module m(head +
+  ptx::module m(module_header +
                 "// .visible .entry in_a_comment()\n"
                 "/* .visible .entry in_another() { */\n"
                 ".global .align 1 .b8 table[4] = {1, 2, 3, 4};\n"
@@ -68,7 +68,8 @@ TEST_CASE("shared memory of the module begins after the kernel's, aligned") {
 }
 
 TEST_CASE("an instruction has its line in the text of its kernel") {
-  ptx::module m(head + "\n\n.visible .entry k()\n{\n\n  /* two\n lines */ trap;\n\tret; }\n");
+  ptx::module m(module_header +
+                "\n\n.visible .entry k()\n{\n\n  /* two\n lines */ trap;\n\tret; }\n");
   ptx::kernel const& k = kernel_of(m);
   REQUIRE(k.code.size() == 2);
   CHECK(k.lines.at(static_cast<std::size_t>(k.code[0].line) - 1) == " lines */ trap;");
@@ -96,7 +97,7 @@ TEST_CASE("synchronizations are numbered in text order") {
   ptx::kernel const& k = kernel_of(m);
   std::vector<int> synchronizations;
   for (ptx::instruction const& instr : k.code) synchronizations.push_back(instr.synchronization);
-  // A wait of the cluster has no number, since it belongs to the arrival.
+  // A cluster wait has no index of its own, since it belongs to the arrival.
   CHECK(synchronizations == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
   CHECK(k.synchronizations == 5);
 }
@@ -109,7 +110,7 @@ TEST_CASE("equal constants share one row") {
 }
 
 TEST_CASE("text that is not PTX, or unsupported PTX, is rejected") {
-  auto const refused = [](std::string const& text) -> std::string {
+  auto const error_of = [](std::string const& text) -> std::string {
     try {
       ptx::module m(text);
     } catch (ptx::fault const& f) {
@@ -117,15 +118,15 @@ TEST_CASE("text that is not PTX, or unsupported PTX, is rejected") {
     }
     return "";
   };
-  CHECK(refused("") == "this is no PTX");
-  CHECK(refused("\x7f"
-                "ELF") == "this is no PTX");
-  CHECK(refused(".version 6.5\n.target sm_80\n") == "PTX: unsupported: `.version 6.5`");
-  CHECK(refused(".version 10.0\n") == "PTX: unsupported: `.version 10.0`");
-  CHECK(refused(".version 9.0\n.target compute_x\n") == "PTX: unsupported: `.target compute_x`");
-  CHECK(refused(".version 9.0\n.address_size 32\n") == "PTX: unsupported: `.address_size 32`");
-  CHECK(refused(head + ".tex .u32 t;\n") == "unknown directive `.tex`");
-  CHECK(refused(head + ".visible .entry k() { ret;\n") == "PTX: a brace is not closed");
-  CHECK(refused(head + ".visible .entry k()\n") == "PTX: a declaration does not end");
-  CHECK(refused(head) == "");
+  CHECK(error_of("") == "this is no PTX");
+  CHECK(error_of("\x7f"
+                 "ELF") == "this is no PTX");
+  CHECK(error_of(".version 6.5\n.target sm_80\n") == "PTX: unsupported: `.version 6.5`");
+  CHECK(error_of(".version 10.0\n") == "PTX: unsupported: `.version 10.0`");
+  CHECK(error_of(".version 9.0\n.target compute_x\n") == "PTX: unsupported: `.target compute_x`");
+  CHECK(error_of(".version 9.0\n.address_size 32\n") == "PTX: unsupported: `.address_size 32`");
+  CHECK(error_of(module_header + ".tex .u32 t;\n") == "unknown directive `.tex`");
+  CHECK(error_of(module_header + ".visible .entry k() { ret;\n") == "PTX: a brace is not closed");
+  CHECK(error_of(module_header + ".visible .entry k()\n") == "PTX: a declaration does not end");
+  CHECK(error_of(module_header) == "");
 }

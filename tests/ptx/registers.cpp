@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-ptx::operand reg(int number) { return {false, 4, number}; }
+ptx::operand reg(int index) { return {false, 4, index}; }
 
 // Random instructions with random branches.
 std::vector<ptx::instruction> random_code(std::mt19937& random, int size, int registers) {
@@ -49,11 +49,11 @@ std::vector<std::set<int>> live_after(std::vector<ptx::instruction> const& code)
     for (std::size_t i = code.size(); i-- > 0;) {
       ptx::instruction const& instr = code[i];
       std::set<int> live;
-      auto const follow = [&](std::size_t next) {
+      auto const add_live = [&](std::size_t next) {
         live.insert(before[next].begin(), before[next].end());
       };
-      if (instr.control_flow == ptx::flow::branch) follow(at(instr.target));
-      if (instr.control_flow == ptx::flow::next || instr.guard >= 0) follow(i + 1);
+      if (instr.control_flow == ptx::flow::branch) add_live(at(instr.target));
+      if (instr.control_flow == ptx::flow::next || instr.guard >= 0) add_live(i + 1);
       after[i] = live;
       if (instr.guard < 0)
         for (int r = 0; r < instr.result_count; ++r) live.erase(instr.results[r].row);
@@ -72,7 +72,7 @@ std::vector<std::set<int>> live_after(std::vector<ptx::instruction> const& code)
 TEST_CASE("rows of random code") {
   constexpr int registers = 12;
   std::mt19937 random(1);
-  std::size_t shared = 0;
+  std::size_t shared_rows = 0;
   for (int round = 0; round < 1000; ++round) {
     ptx::kernel k;
     k.code = random_code(random, 2 + static_cast<int>(random() % 40), registers);
@@ -81,11 +81,11 @@ TEST_CASE("rows of random code") {
 
     // A register has the same row everywhere.
     std::vector<int> row(registers, -1);
-    auto const check_row = [&](int number, int assigned) {
+    auto const check_row = [&](int index, int assigned) {
       REQUIRE(assigned >= 0);
       REQUIRE(assigned < k.registers);
-      REQUIRE((row[at(number)] < 0 || row[at(number)] == assigned));
-      row[at(number)] = assigned;
+      REQUIRE((row[at(index)] < 0 || row[at(index)] == assigned));
+      row[at(index)] = assigned;
     };
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (before[i].guard >= 0) check_row(before[i].guard, k.code[i].guard);
@@ -107,9 +107,9 @@ TEST_CASE("rows of random code") {
             REQUIRE(row[at(other)] != row[at(before[i].results[r].row)]);
     }
     std::set<int> const rows(row.begin(), row.end());
-    shared += static_cast<std::size_t>(registers) - rows.size();
+    shared_rows += static_cast<std::size_t>(registers) - rows.size();
   }
-  CHECK(shared > 1000);  // most registers do share rows
+  CHECK(shared_rows > 1000);  // most registers do share rows
 }
 
 TEST_CASE("a chain of registers needs two rows") {

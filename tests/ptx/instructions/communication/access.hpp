@@ -27,7 +27,7 @@ inline void for_each_lane_in_order(lane_mask active, F const& f) {
 using host_pointers = std::array<unsigned char*, warp_lanes>;
 using lane_addresses = std::array<std::uint64_t, warp_lanes>;
 
-// Return the host address of one lane's access, or fill `found` for the active lanes of a generic
+// Return the host address of one lane's access, or fill `pointers` for the lanes of a generic
 // access. Throw fault if an access is misaligned, out of bounds, or a race.
 unsigned char* find_shared(warp& w, block& owner, unsigned lane, std::uint64_t address,
                            std::size_t bytes, access_kind kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction". Fragments: sections
-// 9.7.14.5.5 "m16n8k8", .8 "m16n8k16 with floating point type" and .15 "ldmatrix".
+// PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction". Fragments:
+// sections 9.7.14.5.5 "m16n8k8", .8 "m16n8k16 with floating point type" and .15 "ldmatrix".
 #include "../../machine/cluster.hpp"
 #include "../../watch/traffic.hpp"
 #include "../floating_point.hpp"

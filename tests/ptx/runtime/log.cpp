@@ -47,7 +47,7 @@ struct totals {
 };
 // Never destroyed, since streams may run when the process ends.
 struct kernel_totals {
-  std::mutex lock;
+  std::mutex mutex;
   std::map<std::string, totals> by_name;
 };
 kernel_totals& all_totals() {
@@ -83,27 +83,27 @@ void write_synchronizations(std::ostream& file) {
         file << name << '\t' << instr.synchronization << '\t' << instr.line << '\t'
              << total.kernel->lines[static_cast<std::size_t>(instr.line) - 1] << '\n';
 }
-void write(std::string const& ending, void (*table)(std::ostream&)) {
+void write_file(std::string const& suffix, void (*write_table)(std::ostream&)) {
   std::string const path = current_settings().log + "/" + program_invocation_short_name + "-" +
-                           std::to_string(getpid()) + ending;
+                           std::to_string(getpid()) + suffix;
   std::ofstream file(path);
-  table(file);
+  write_table(file);
   file.close();
   if (!file) report("cannot write " + path);
 }
 
 __attribute__((destructor)) void write_log() {
-  std::lock_guard<std::mutex> const hold(all_totals().lock);
+  std::lock_guard<std::mutex> const lock(all_totals().mutex);
   if (current_settings().log.empty() || all_totals().by_name.empty()) return;
-  write(".tsv", write_kernels);
-  write(".synchronizations.tsv", write_synchronizations);
-  if (current_settings().options.count_memory) write(".instructions.tsv", write_instructions);
+  write_file(".tsv", write_kernels);
+  write_file(".synchronizations.tsv", write_synchronizations);
+  if (current_settings().options.count_memory) write_file(".instructions.tsv", write_instructions);
 }
 
 }  // namespace
 
 void log_launch(kernel const& k, counters const& counts, double seconds) {
-  std::lock_guard<std::mutex> const hold(all_totals().lock);
+  std::lock_guard<std::mutex> const lock(all_totals().mutex);
   totals& total = all_totals().by_name[k.name];
   total.kernel = &k;
   total.counts += counts;

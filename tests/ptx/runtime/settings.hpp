@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the PTX machine, from environment variables, which docs/ptx_machine lists.
+// Settings of the PTX machine from environment variables, which docs/ptx_machine describes.
 #pragma once
 
 #include "../machine/launch.hpp"

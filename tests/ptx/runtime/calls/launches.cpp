@@ -18,8 +18,8 @@ using namespace ptx::runtime;
 
 namespace {
 
-// The error code of a launch that the machine rejects.
-cudaError_t error_code_of(ptx::kernel const& k, ptx::launch const& launch_config) {
+// Returns the error code of a launch that the machine rejects.
+cudaError_t rejection_code(ptx::kernel const& k, ptx::launch const& launch_config) {
   ptx::device_limits const& device = current_settings().device;
   if (launch_config.block.count() == 0 || launch_config.block.count() > device.max_threads ||
       launch_config.block.z > device.block_z || launch_config.grid.count() == 0 ||
@@ -66,7 +66,7 @@ cudaError_t launch_kernel(void const* function, cudaLaunchConfig_t const& config
       ptx::error_message(k, launch_config, current_settings().device, found.dynamic_shared_bytes);
   if (!reason.empty()) {
     report(k.name + ": " + reason);
-    return error_code_of(k, launch_config);
+    return rejection_code(k, launch_config);
   }
   launch_config.parameters.resize(k.parameter_bytes);
   for (std::size_t i = 0; i < k.parameters.size(); ++i)

@@ -12,14 +12,14 @@ namespace {
 
 launch_config const pair = {64, 2, 2};
 std::string const cluster_sync = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
-// %g1: this thread's word in the next block's shared memory.
-std::string const next_word =
+// Sets %g1 to the address of this thread's word in the shared memory of the next block.
+std::string const address_next_word =
     "cvt.u64.u32 %g0, %sh;\ncvta.shared.u64 %g0, %g0;\n"
     "mov.u32 %a0, %cluster_ctarank;\nmov.u32 %a1, %cluster_nctarank;\n"
     "add.s32 %a0, %a0, 1;\nrem.u32 %a0, %a0, %a1;\n"
     "mapa.u64 %g1, %g0, %a0;\n";
-std::string const write = "mad.lo.s32 %a2, %c, 1000, %t;\nst.shared.u32 [%sh], %a2;\n";
-std::string const read = "ld.u32 %a3, [%g1];\n";
+std::string const write_own_word = "mad.lo.s32 %a2, %c, 1000, %t;\nst.shared.u32 [%sh], %a2;\n";
+std::string const read_next_word = "ld.u32 %a3, [%g1];\n";
 std::string const store_result = "st.global.u32 [%out_t], %a3;\n";
 
 }  // namespace
@@ -27,8 +27,9 @@ std::string const store_result = "st.global.u32 [%out_t], %a3;\n";
 TEST_CASE("blocks of a cluster read each other's shared memory") {
   for (unsigned const cluster_size : {1u, 2u, 4u, 8u}) {
     launch_config const config = {64, 8, cluster_size};
-    auto const result =
-        run(next_word + write + cluster_sync + read + cluster_sync + store_result, config);
+    auto const result = run(address_next_word + write_own_word + cluster_sync + read_next_word +
+                                cluster_sync + store_result,
+                            config);
     CHECK(result.fault == "");
     for (unsigned b = 0; b < 8; ++b)
       for (unsigned t = 0; t < 64; ++t)
@@ -36,46 +37,49 @@ TEST_CASE("blocks of a cluster read each other's shared memory") {
               1000 * (b / cluster_size * cluster_size + (b + 1) % cluster_size) + t);
     CHECK(result.counts.cluster_barriers == 2 * 8 / cluster_size);
   }
-  CHECK(passes(next_word + write + cluster_sync + read + cluster_sync, pair));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync,
+               pair));
 }
 
 TEST_CASE("a block barrier does not order two blocks") {
-  CHECK(
-      contains(fault_messages(
-                   next_word + write + "bar.sync 0;\n" + cluster_sync + read + cluster_sync, pair),
-               ""));
-  for (std::string const& fault :
-       fault_messages(next_word + write + "bar.sync 0;\n" + read + cluster_sync, pair)) {
+  CHECK(contains(fault_messages(address_next_word + write_own_word + "bar.sync 0;\n" +
+                                    cluster_sync + read_next_word + cluster_sync,
+                                pair),
+                 ""));
+  for (std::string const& fault : fault_messages(
+           address_next_word + write_own_word + "bar.sync 0;\n" + read_next_word + cluster_sync,
+           pair)) {
     bool const reported = fault.find("race") != std::string::npos ||
                           fault.find("which was never written") != std::string::npos;
     CHECK(reported);
   }
   // A write to another block's memory, which that block has read.
-  std::string const late =
-      next_word + write + cluster_sync + "ld.shared.u32 %a3, [%sh];\nbar.sync 0;\n";
+  std::string const late = address_next_word + write_own_word + cluster_sync +
+                           "ld.shared.u32 %a3, [%sh];\nbar.sync 0;\n";
   std::string const remote_write = "st.u32 [%g1], %t;\n";
   CHECK(contains(fault_messages(late + remote_write + cluster_sync, pair), "race at byte"));
   CHECK(passes(late + cluster_sync + remote_write + cluster_sync, pair));
   // A write to a block's own memory, which another block has read.
-  CHECK(contains(fault_messages(next_word + write + cluster_sync + read +
+  CHECK(contains(fault_messages(address_next_word + write_own_word + cluster_sync + read_next_word +
                                     "bar.sync 0;\nst.shared.u32 [%sh], %t;\n" + cluster_sync,
                                 pair),
                  "race at byte"));
-  CHECK(passes(
-      next_word + write + cluster_sync + read + cluster_sync + "st.shared.u32 [%sh], %t;\n", pair));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync +
+                   "st.shared.u32 [%sh], %t;\n",
+               pair));
 }
 
 TEST_CASE("nothing is ordered between arriving and waiting") {
   // The write precedes the wait, but follows the arrival.
-  CHECK(contains(fault_messages(next_word + "barrier.cluster.arrive;\n" + write +
-                                    "barrier.cluster.wait;\n" + read + cluster_sync,
+  CHECK(contains(fault_messages(address_next_word + "barrier.cluster.arrive;\n" + write_own_word +
+                                    "barrier.cluster.wait;\n" + read_next_word + cluster_sync,
                                 pair),
                  "race at byte"));
   // Accesses that no other block depends on are allowed there.
-  CHECK(passes(next_word + write +
+  CHECK(passes(address_next_word + write_own_word +
                    "barrier.cluster.arrive;\nld.shared.u32 %a4, [%sh];\n"
                    "barrier.cluster.wait;\n" +
-                   read + cluster_sync + "st.shared.u32 [%sh], %t;\n",
+                   read_next_word + cluster_sync + "st.shared.u32 [%sh], %t;\n",
                pair));
   CHECK(contains(fault_messages("barrier.cluster.arrive;\nbarrier.cluster.arrive;", pair),
                  "arrives twice, without waiting between"));
@@ -84,7 +88,8 @@ TEST_CASE("nothing is ordered between arriving and waiting") {
 
 TEST_CASE("a block that leaves the cluster while other blocks use its shared memory") {
   // The message depends on which block runs first.
-  for (std::string const& fault : fault_messages(next_word + write + cluster_sync + read, pair)) {
+  for (std::string const& fault :
+       fault_messages(address_next_word + write_own_word + cluster_sync + read_next_word, pair)) {
     bool const reported =
         fault.find(
             "the block leaves the cluster, and no barrier is between this and an access of "
@@ -92,10 +97,11 @@ TEST_CASE("a block that leaves the cluster while other blocks use its shared mem
         fault.find("of the cluster, which has ended") != std::string::npos;
     CHECK_MESSAGE(reported, fault);
   }
-  CHECK(passes(next_word + write + cluster_sync + read + cluster_sync, pair));
-  CHECK(passes(
-      next_word + write + cluster_sync + read + "barrier.cluster.arrive;\nbarrier.cluster.wait;",
-      pair));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync,
+               pair));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word +
+                   "barrier.cluster.arrive;\nbarrier.cluster.wait;",
+               pair));
 }
 
 TEST_CASE("a cluster barrier that part of a warp, or a block, misses") {
@@ -108,7 +114,8 @@ TEST_CASE("a cluster barrier that part of a warp, or a block, misses") {
 TEST_CASE("removing a barrier of the cluster removes its wait") {
   launch_config without_barrier = pair;
   without_barrier.removed = 0;
-  std::string const text = next_word + write + cluster_sync + read + cluster_sync;
+  std::string const text =
+      address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync;
   for (std::string const& fault : fault_messages(text, without_barrier)) {
     bool const reported = fault.find("race") != std::string::npos ||
                           fault.find("which was never written") != std::string::npos;
@@ -123,10 +130,10 @@ TEST_CASE("invalid addresses of shared memory") {
                  "block 2 of a cluster of 2"));
   CHECK(
       contains(fault_messages("mapa.u64 %g1, %out, 1;", pair), "not an address of shared memory"));
-  CHECK(contains(fault_messages(next_word + "cvta.to.shared.u64 %g2, %g1;", pair),
+  CHECK(contains(fault_messages(address_next_word + "cvta.to.shared.u64 %g2, %g1;", pair),
                  "another block's"));
-  CHECK(passes(next_word + "cvta.to.shared.u64 %g2, %g0;\ncvt.u32.u64 %a4, %g2;\n"
-                           "st.shared.u32 [%a4], %t;\nld.shared.u32 %a5, [%sh];",
+  CHECK(passes(address_next_word + "cvta.to.shared.u64 %g2, %g0;\ncvt.u32.u64 %a4, %g2;\n"
+                                   "st.shared.u32 [%a4], %t;\nld.shared.u32 %a5, [%sh];",
                pair));
   CHECK(contains(fault_messages("cvta.to.shared.u64 %g2, %out;", pair),
                  "not an address of shared memory"));

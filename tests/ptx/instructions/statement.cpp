@@ -103,9 +103,9 @@ operand statement::take_value(type t, bool wide) {
   if (auto const found = names_.find_register(name)) return require_type(*found, name, t, wide);
   if (names::variable const* const v = names_.find_variable(name)) {
     if (is_floating_point(t) || bytes_of(t) < 4) fail("an address does not fit");
-    return names_.constant(v->address, bytes_of(t));
+    return names_.intern_constant(v->address, bytes_of(t));
   }
-  return names_.constant(parse_literal(name, t), bytes_of(t));
+  return names_.intern_constant(parse_literal(name, t), bytes_of(t));
 }
 
 // PTX ISA 4.5 "Constants".
@@ -178,7 +178,7 @@ std::int64_t statement::take_address(instruction& instr, state_space space) {
         instr, require_type(*found, name, is_32bit_space ? type::b32 : type::b64, is_32bit_space));
   } else if (names::variable const* const v = names_.find_variable(name)) {
     if (v->space != space) fail(std::string(name) + " lies in another state space");
-    append_source(instr, names_.constant(v->address, 8));
+    append_source(instr, names_.intern_constant(v->address, 8));
   } else {
     fail("unknown operand `" + std::string(name) + "`");
   }

@@ -24,7 +24,7 @@ class statement {
 
   std::string_view opcode() const { return words_.front(); }
   // `none` if the last modifier is not a type.
-  type last_type() const { return type_named(words_.back()); }
+  type last_type() const { return parse_type(words_.back()); }
 
   // Modifiers. `shared::cta` is one modifier.
 

@@ -67,12 +67,12 @@ void cluster::start(std::uint64_t cluster_index) {
                static_cast<unsigned>(block_index / launch.grid.x % launch.grid.y),
                static_cast<unsigned>(block_index / launch.grid.x / launch.grid.y)};
     b.shared.begin_block(static_cast<unsigned char>(random()));
-    b.running = static_cast<unsigned>(b.warps.size());
+    b.running_warps = static_cast<unsigned>(b.warps.size());
     for (warp& w : b.warps) {
       w.start(threads - w.rank * warp_lanes, begin);
       for (auto const& [value, row] : specials_)
-        for (unsigned l = 0; l < warp_lanes; ++l)
-          w.registers[static_cast<std::size_t>(row) * warp_lanes + l] = value(w, l);
+        for (unsigned lane = 0; lane < warp_lanes; ++lane)
+          w.registers[static_cast<std::size_t>(row) * warp_lanes + lane] = value(w, lane);
     }
   }
   std::sort(warps_.begin(), warps_.end());  // makes the order independent of earlier clusters

@@ -27,7 +27,7 @@ struct allocation {
 class memory_map {
  public:
   memory_map();
-  // The allocation that contains the address; empty if there is none.
+  // Returns the allocation that contains the address; empty if there is none.
   allocation find(std::uint64_t address) const;
 
  private:

@@ -46,7 +46,7 @@ void shared_memory::end_block(warp const& last) {
 }
 
 void shared_memory::record_remote(warp const& w, unsigned lane) {
-  if (owner_->running == 0)
+  if (owner_->running_warps == 0)
     w.fail("shared memory of block " + std::to_string(owner_->rank) +
                " of the cluster, which has ended",
            lane, 0);

@@ -53,22 +53,23 @@ class shared_memory {
   struct warp_state {
     timestamp cluster_begin, cluster_ordered, block_ordered, last_sync;
     unsigned first_thread;
-    std::uint16_t warp_number, several_warps_of_block;
+    std::uint16_t warp, several_warps_of_block;
   };
   // Fast path. Returns false and changes nothing if the full check is needed.
   static bool record_read(warp_state const& state, cell& c, unsigned lane);
   static bool record_write(warp_state const& state, cell& c, unsigned lane);
   void read_cell(warp& w, unsigned lane, cell& c);
   void write_cell(warp& w, unsigned lane, cell& c);
-  struct cells {
+  struct cell_range {
     cell *first, *last;
     cell* begin() const { return first; }
     cell* end() const { return last; }
   };
-  cells cells_of(std::size_t offset, std::size_t bytes);
+  cell_range cells_of(std::size_t offset, std::size_t bytes);
   void split_line(std::size_t line);
   void merge_line(std::size_t offset, std::size_t bytes);
   std::size_t index_of(cell const& c) const { return static_cast<std::size_t>(&c - cells_.data()); }
+  // True if the last write is ordered before the warp's next access.
   static bool is_settled(warp const& w, cell const& c);
   void add_readers(warp& w, cell& c, lane_mask lanes);
   void check_read(warp& w, unsigned lane, cell const& c) const;
@@ -116,7 +117,7 @@ inline void shared_memory::add_readers(warp& w, cell& c, lane_mask lanes) {
   }
 }
 
-inline shared_memory::cells shared_memory::cells_of(std::size_t offset, std::size_t bytes) {
+inline shared_memory::cell_range shared_memory::cells_of(std::size_t offset, std::size_t bytes) {
   cell* const first = &cells_[offset >> grain_shift_];
   if (!uniform_lines_.empty() && uniform_lines_[offset / 16] != 0) {
     if (bytes == 16) return {first, first + 1};
@@ -141,10 +142,10 @@ inline bool shared_memory::record_read(warp_state const& state, cell& c, unsigne
   if (c.read_time < state.block_ordered) {
     c.read_time = state.last_sync;
     c.reader_lanes = lane_mask{1} << lane;
-    c.reader = state.warp_number;
+    c.reader = state.warp;
   } else if (c.reader == state.several_warps_of_block) {
     c.read_time = std::max(c.read_time, state.last_sync);
-  } else if (c.read_time == state.last_sync && c.reader == state.warp_number) {
+  } else if (c.read_time == state.last_sync && c.reader == state.warp) {
     c.reader_lanes |= lane_mask{1} << lane;
   } else {
     return false;
@@ -156,7 +157,7 @@ inline bool shared_memory::record_write(warp_state const& state, cell& c, unsign
   bool const settled =
       c.write_time < state.cluster_ordered || c.writer == (state.first_thread | lane);
   bool const unread = c.read_time < state.cluster_ordered ||
-                      (c.reader == state.warp_number && c.reader_lanes == lane_mask{1} << lane);
+                      (c.reader == state.warp && c.reader_lanes == lane_mask{1} << lane);
   if (!settled || !unread) return false;
   c.write_time = state.last_sync;
   c.writer = static_cast<std::uint16_t>(state.first_thread | lane);

@@ -13,11 +13,11 @@ extent const& block_extent(warp const& w) { return w.block->cluster->launch.bloc
 extent const& grid_extent(warp const& w) { return w.block->cluster->launch.grid; }
 unsigned thread_in_block(warp const& w, unsigned lane) { return w.rank * warp_lanes + lane; }
 
-struct row {
+struct named_special {
   char const* name;
   special value;
 };
-constexpr row rows[] = {
+constexpr named_special named_specials[] = {
     {"%tid.x",
      [](warp const& w, unsigned lane) { return thread_in_block(w, lane) % block_extent(w).x; }},
     {"%tid.y",
@@ -50,8 +50,8 @@ constexpr row rows[] = {
 }  // namespace
 
 special special_register(std::string_view name) {
-  for (row const& r : rows)
-    if (name == r.name) return r.value;
+  for (named_special const& s : named_specials)
+    if (name == s.name) return s.value;
   return nullptr;
 }
 

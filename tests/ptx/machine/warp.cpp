@@ -93,11 +93,11 @@ void warp::run_path(path& p) {
   instruction const* const join = code + p.join;
   instruction const* instr = code + p.next;
   counters& counts = block->cluster->counts;
-  std::uint64_t instructions = 0, disabled = 0;  // disabled: lanes disabled by a guard
+  std::uint64_t instructions = 0, skipped = 0;  // skipped: by lanes that a guard disables
   auto const stop = [&] {
     p.next = static_cast<std::int32_t>(instr - code);
     counts.warp_instructions += instructions;
-    counts.thread_instructions += instructions * lane_count(converged) - disabled;
+    counts.thread_instructions += instructions * lane_count(converged) - skipped;
   };
   std::uint64_t* const executed = counts.executed.empty() ? nullptr : counts.executed.data();
   do {
@@ -106,7 +106,7 @@ void warp::run_path(path& p) {
     if (executed != nullptr) ++executed[instr - code];
     if (instr->guard >= 0) {
       active &= guarded_lanes(*instr);
-      if (active != converged) disabled += lane_count(converged & ~active);
+      if (active != converged) skipped += lane_count(converged & ~active);
     }
     current = instr;
     if (instr->control_flow == flow::next) {
@@ -152,8 +152,8 @@ void warp::exit_lanes(lane_mask lanes) {
   if (alive != 0) return;
   state = progress::ended;
   sync.arrivals.fill(block->cluster->tick());  // barriers no longer wait for this warp
-  --block->running;
-  if (block->running == 0) block->shared.end_block(*this);
+  --block->running_warps;
+  if (block->running_warps == 0) block->shared.end_block(*this);
 }
 
 }  // namespace ptx

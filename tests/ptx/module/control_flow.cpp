@@ -12,10 +12,10 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 using edges = std::vector<std::vector<int>>;
 
-edges reverse(edges const& next) {
-  edges predecessors(next.size());
-  for (std::size_t b = 0; b < next.size(); ++b)
-    for (int const n : next[b]) predecessors[at(n)].push_back(static_cast<int>(b));
+edges reverse(edges const& successors) {
+  edges predecessors(successors.size());
+  for (std::size_t b = 0; b < successors.size(); ++b)
+    for (int const n : successors[b]) predecessors[at(n)].push_back(static_cast<int>(b));
   return predecessors;
 }
 
@@ -25,7 +25,7 @@ std::vector<int> order_blocks_from_end(block_graph const& graph) {
   edges const predecessors = reverse(graph.successors);
   struct visit {
     int block;
-    std::size_t next;  // index into before[block]
+    std::size_t next;  // index into predecessors[block]
   };
   std::vector<visit> stack{{graph.end(), 0}};
   std::vector<bool> visited(graph.successors.size());

@@ -94,9 +94,9 @@ void module::read_directive(std::string_view directive, std::string_view line) {
     auto const major = parse_number(line.substr(0, line.find('.')));
     if (!major || *major < first_version || *major > last_version) fail_unsupported();
   } else if (directive == ".target") {
-    std::size_t const digits = line.find_first_not_of("0123456789", 3);
+    std::size_t const digits_end = line.find_first_not_of("0123456789", 3);
     auto const n =
-        line.substr(0, 3) == "sm_" ? parse_number(line.substr(3, digits - 3)) : std::nullopt;
+        line.substr(0, 3) == "sm_" ? parse_number(line.substr(3, digits_end - 3)) : std::nullopt;
     if (!n) fail_unsupported();
     target_ = static_cast<int>(*n);
   } else if (directive == ".address_size") {

@@ -58,8 +58,8 @@ void names::leave_scope() {
 void names::declare_registers(std::string_view declaration) {
   std::string_view rest = declaration;
   std::string_view const word = take_word(rest);
-  type const t = word.substr(0, 1) == "." ? type_named(word.substr(1)) : type::none;
-  // Registers of 8 bits have no instructions, so that one byte always is a predicate.
+  type const t = word.substr(0, 1) == "." ? parse_type(word.substr(1)) : type::none;
+  // 8-bit registers are not supported, so a register of one byte is always a predicate.
   if (t == type::none || (bytes_of(t) == 1 && t != type::pred) || rest.empty())
     throw fault("PTX: unsupported registers: `.reg " + std::string(declaration) + "`");
   scope& innermost = scopes_[static_cast<std::size_t>(current_scope_)];
@@ -112,7 +112,7 @@ operand names::discarded_register(std::size_t bytes) {
   return {false, static_cast<std::uint8_t>(bytes), registers_++};
 }
 
-operand names::constant(std::uint64_t value, std::size_t bytes) {
+operand names::intern_constant(std::uint64_t value, std::size_t bytes) {
   auto const [entry, inserted] =
       constant_rows_.try_emplace(value, static_cast<int>(constant_rows_.size()));
   if (inserted) constants_.insert(constants_.end(), warp_lanes, value);

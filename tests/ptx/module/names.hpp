@@ -40,7 +40,7 @@ class names {
   variable const* find_variable(std::string_view name) const;
   // Adds an unnamed register for an unused result.
   operand discarded_register(std::size_t bytes);
-  operand constant(std::uint64_t value, std::size_t bytes);
+  operand intern_constant(std::uint64_t value, std::size_t bytes);
 
   // Records that instruction `index` branches to a label, which may be declared later.
   void record_branch(int index, std::string_view label) {

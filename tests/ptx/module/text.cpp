@@ -95,14 +95,15 @@ std::vector<text_element> split_elements(std::string_view body, int line) {
            body.substr(position, 1), line});
       advance_to(position + 1);
     } else {
-      // A label ends with a single colon after its name; `ld.shared::cta` is no label.
-      std::size_t const name = static_cast<std::size_t>(
+      // A label ends with a single colon after its name; `ld.shared::cta` is not a label.
+      std::size_t const name_end = static_cast<std::size_t>(
           std::find_if_not(body.begin() + static_cast<std::ptrdiff_t>(position), body.end(),
                            is_name_char) -
           body.begin());
-      if (name > position && body.compare(name, 1, ":") == 0 && body.compare(name, 2, "::") != 0) {
-        elements.push_back({text_element::label, body.substr(position, name - position), line});
-        advance_to(name + 1);
+      if (name_end > position && body.compare(name_end, 1, ":") == 0 &&
+          body.compare(name_end, 2, "::") != 0) {
+        elements.push_back({text_element::label, body.substr(position, name_end - position), line});
+        advance_to(name_end + 1);
         continue;
       }
       std::size_t const end = find_unquoted(body, ";", position);

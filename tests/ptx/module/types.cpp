@@ -25,7 +25,7 @@ type_property const& property_of(type t) { return properties[static_cast<std::si
 
 }  // namespace
 
-type type_named(std::string_view name) {
+type parse_type(std::string_view name) {
   auto const found = std::find_if(properties.begin() + 1, properties.end(),
                                   [&](type_property const& p) { return p.name == name; });
   return found == properties.end() ? type::none : static_cast<type>(found - properties.begin());

@@ -32,7 +32,7 @@ enum class type : std::uint8_t {
 };
 
 // Finds a type by its name, such as "u32"; `none` if there is no such type.
-type type_named(std::string_view name);
+type parse_type(std::string_view name);
 std::string_view name_of(type t);
 // Size in memory; a predicate counts as one byte.
 std::size_t bytes_of(type t);

@@ -25,7 +25,7 @@ variable parse_variable(std::string_view declaration) {
     alignment = parse_size(take_word(rest));
     word = take_word(rest);
   }
-  type const element = word.empty() ? type::none : type_named(word.substr(1));
+  type const element = word.empty() ? type::none : parse_type(word.substr(1));
   if (word.substr(0, 1) != "." || element == type::none) fail_unsupported();
   // Attributes of a pointer parameter: `.u64 .ptr .global .align 1 a`.
   if (rest.substr(0, 5) == ".ptr ")

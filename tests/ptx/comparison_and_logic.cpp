@@ -76,12 +76,14 @@ TEST_CASE("setp combines with a predicate, and also returns the negation") {
     std::string const set_p3 = "setp.eq.s32 %p3, " + std::to_string(c) + ", 1;\n";
     std::string const operands =
         " %p1|%p2, " + std::to_string(equal) + ", 1, " + (negate ? "!%p3;" : "%p3;");
-    bool const operand = c != negate;
+    bool const c_value = c != negate;
     for (char const* const predicate : {"%p1", "%p2"}) {
-      bool const side = (std::string(predicate) == "%p1") == equal;
-      CHECK(lanes_after(set_p3 + "setp.eq.and.s32" + operands, predicate)[0] == (side && operand));
-      CHECK(lanes_after(set_p3 + "setp.eq.or.s32" + operands, predicate)[0] == (side || operand));
-      CHECK(lanes_after(set_p3 + "setp.eq.xor.s32" + operands, predicate)[0] == (side != operand));
+      bool const result = (std::string(predicate) == "%p1") == equal;
+      CHECK(lanes_after(set_p3 + "setp.eq.and.s32" + operands, predicate)[0] ==
+            (result && c_value));
+      CHECK(lanes_after(set_p3 + "setp.eq.or.s32" + operands, predicate)[0] == (result || c_value));
+      CHECK(lanes_after(set_p3 + "setp.eq.xor.s32" + operands, predicate)[0] ==
+            (result != c_value));
     }
   }
   CHECK(lanes_after("setp.lt.s32 %p1|%p2, 1, 2;", "%p1")[0] == 1);

@@ -114,7 +114,7 @@ TEST_CASE("sides that return separately reconverge at the end of the kernel") {
   CHECK(join_indices_of("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
   CHECK(join_indices_of("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
   CHECK(join_indices_of("@%p1 bra B;\nA: bra A;\nB: ret;") ==
-        std::vector<int>{2});  // one side never ends
+        std::vector<int>{2});  // one path never ends
 }
 
 TEST_CASE("immediate post-dominators of random graphs match the definition") {
@@ -138,7 +138,7 @@ TEST_CASE("immediate post-dominators of random graphs match the definition") {
 }
 
 TEST_CASE("lanes diverge in nested and irregular loops, and reconverge") {
-  // The length of the Collatz sequence from lane + 1 to 1, in one loop with two sides.
+  // The length of the Collatz sequence from lane + 1 to 1, in one loop with two paths.
   auto const steps = lanes_after(
       "mov.u32 %r1, %laneid;\nadd.s32 %r1, %r1, 1;\nmov.u32 %r2, 0;\n"
       "A: setp.eq.s32 %p1, %r1, 1;\n@%p1 bra D;\n"

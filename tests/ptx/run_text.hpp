@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs PTX statements in one warp. They may use the registers %p<8> of .pred, %h<8> of .b16, %r<8>
-// of .b32, %d<8> of .b64, %f<8> of .f32 and %e<8> of .f64. 6 and 7 are reserved for results.
+// Runs PTX statements in one warp. Registers: %p<8> of .pred, %h<8> of .b16, %r<8> of .b32, %d<8>
+// of .b64, %f<8> of .f32, %e<8> of .f64. Those with index 6 and 7 are reserved for reading results.
 #pragma once
 
 #include "ptx/machine/device_memory.hpp"
@@ -89,9 +89,9 @@ inline std::uint64_t evaluate(std::string const& statement) {
                                                   "setp.eq.s32 %p5, %r5, 1;\n@%p5 " +
                                                   statement + ";",
                                               reg);
-  for (std::size_t l = 0; l < all_active.size(); ++l)
-    if (all_active[l] != all_active[0] ||
-        half_active[l] != (l % 2 == 1 ? all_active[0] : initial[0]))
+  for (std::size_t lane = 0; lane < all_active.size(); ++lane)
+    if (all_active[lane] != all_active[0] ||
+        half_active[lane] != (lane % 2 == 1 ? all_active[0] : initial[0]))
       return mixed_result;
   return all_active[0];
 }

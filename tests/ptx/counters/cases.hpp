@@ -33,9 +33,9 @@ struct memory_mapper {
 template <class T>
 class array {
  public:
-  array(memory_mapper source, ss::index_t size)
+  array(memory_mapper mapper, ss::index_t size)
       : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
-    if (source.map != nullptr) memory_ = static_cast<T*>(source.map(bytes_, address_));
+    if (mapper.map != nullptr) memory_ = static_cast<T*>(mapper.map(bytes_, address_));
   }
 
   T* address() const { return static_cast<T*>(address_); }  // the address in views

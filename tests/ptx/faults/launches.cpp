@@ -166,9 +166,9 @@ TEST_CASE("instructions are counted per warp and per active lane") {
   CHECK(result.counts.warp_instructions - empty.warp_instructions == 6);
   CHECK(result.counts.thread_instructions - empty.thread_instructions == 64 + 64 + 8);
   CHECK(result.counts.divergent_branches == 0);
-  auto const sides = run("setp.lt.s32 %q0, %t, 8;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", {64});
-  CHECK(sides.counts.divergent_branches == 1);  // the second warp does not diverge
-  CHECK(sides.counts.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
+  auto const diverging = run("setp.lt.s32 %q0, %t, 8;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", {64});
+  CHECK(diverging.counts.divergent_branches == 1);  // the second warp does not diverge
+  CHECK(diverging.counts.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
 }
 
 TEST_CASE("memory traffic is counted if count_memory is set") {

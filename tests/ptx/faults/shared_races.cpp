@@ -66,8 +66,8 @@ TEST_CASE("bar.warp.sync of some lanes orders these lanes") {
   std::string const halves =
       "setp.lt.s32 %q0, %t, 16;\nselp.b32 %a3, 0xffff, 0xffff0000, %q0;\n"
       "st.shared.u32 [%sh], %t;\nbar.warp.sync %a3;\n";
-  auto const read = [](int lane_mask) {
-    return "xor.b32 %a0, %sh, " + std::to_string(4 * lane_mask) + ";\nld.shared.u32 %a1, [%a0];";
+  auto const read = [](int lane_xor) {
+    return "xor.b32 %a0, %sh, " + std::to_string(4 * lane_xor) + ";\nld.shared.u32 %a1, [%a0];";
   };
   CHECK(passes(halves + read(1)));
   CHECK(passes(halves + read(8)));

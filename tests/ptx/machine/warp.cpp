@@ -132,16 +132,16 @@ void warp::run_path(path& p) {
   stop();
 }
 
-// The side that runs first is random, since PTX does not specify it.
+// The path that runs first is random, since PTX does not specify it.
 void warp::diverge(path& p, instruction const& instr, lane_mask taken) {
   ++block->cluster->counts.divergent_branches;
   std::int32_t const fall_through = p.next + 1;
-  path sides[] = {{instr.target, instr.join, taken},
-                  {fall_through, instr.join, converged & ~taken}};
-  if (block->cluster->random.next_bool()) std::swap(sides[0], sides[1]);
+  path branch_paths[] = {{instr.target, instr.join, taken},
+                         {fall_through, instr.join, converged & ~taken}};
+  if (block->cluster->random.next_bool()) std::swap(branch_paths[0], branch_paths[1]);
   p.next = instr.join;
-  paths.push_back(sides[0]);
-  paths.push_back(sides[1]);
+  paths.push_back(branch_paths[0]);
+  paths.push_back(branch_paths[1]);
 }
 
 void warp::exit_lanes(lane_mask lanes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Basic blocks, and the points where the sides of a branch reconverge.
+// Basic blocks, and the points where the paths of a branch reconverge.
 #pragma once
 
 #include "kernel.hpp"

@@ -58,7 +58,7 @@ struct instruction {
 
   std::int32_t target = -1;  // index of the instruction that a branch jumps to
   std::int32_t join = -1;  // immediate post-dominator of a guarded branch, the instruction at which
-                           // both sides reconverge; code.size() for the kernel's end
+                           // both paths reconverge; code.size() for the kernel's end
   std::int32_t synchronization = -1;  // index among the kernel's synchronizations, in text order
   std::int32_t line = 0;              // line in the kernel's text, from 1
 };

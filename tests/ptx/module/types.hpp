@@ -31,7 +31,7 @@ enum class type : std::uint8_t {
   f64
 };
 
-// Finds a type by its name, such as "u32"; `none` if there is no such type.
+// Returns the type of a name such as "u32"; `none` if there is no such type.
 type parse_type(std::string_view name);
 std::string_view name_of(type t);
 // Size in memory; a predicate counts as one byte.

@@ -70,7 +70,7 @@ ptx_search find_ptx(int compute_capability, void const* data) {
     result.error_message = "the PTX is compressed; compile with nvcc --no-compress";
   else if (best_target == 0)
     result.error_message = "there is no PTX that " + device +
-                           " takes; compile with -gencode arch=compute_" +
+                           " supports; compile with -gencode arch=compute_" +
                            std::to_string(compute_capability) + ",code=compute_" +
                            std::to_string(compute_capability) + " --no-compress";
   return result;

@@ -24,7 +24,7 @@ void* allocate(std::size_t bytes, memory_kind kind);
 // Returns false if `data` is not the beginning of an allocation of that kind.
 bool release(void* data, memory_kind kind);
 
-// The kind of `bytes` bytes, at least one, at `data`.
+// Returns the kind of `bytes` bytes, at least one, at `data`.
 memory_kind kind_of(void const* data, std::size_t bytes);
 
 }  // namespace ptx::runtime

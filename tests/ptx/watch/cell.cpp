@@ -56,17 +56,17 @@ bool came_before(warp const& w, unsigned lane, read_record const& r) {
 
 read_record with_reader(warp const& w, unsigned lane, read_record const& r) {
   auto const warp = static_cast<std::uint16_t>(warp_of(w.first_thread));
-  lane_mask const bit = lane_mask{1} << lane;
+  lane_mask const lane_bit = lane_mask{1} << lane;
   if (r.time < w.sync.cluster_begin || came_before(w, lane, r))
-    return {w.sync.last_sync, bit, warp};
-  timestamp const last = std::max(r.time, w.sync.last_sync);
-  if (r.reader == warp) return {last, r.lanes | bit, warp};
-  if (r.reader >= several_blocks) return {last, 0, several_blocks};
+    return {w.sync.last_sync, lane_bit, warp};
+  timestamp const time = std::max(r.time, w.sync.last_sync);
+  if (r.reader == warp) return {time, r.lanes | lane_bit, warp};
+  if (r.reader >= several_blocks) return {time, 0, several_blocks};
   unsigned const block =
       block_of(r.reader >= several_warps ? static_cast<unsigned>(r.reader - several_warps)
                                          : static_cast<unsigned>(r.reader));
-  if (block != w.block->rank) return {last, 0, several_blocks};
-  return {last, 0, static_cast<std::uint16_t>(several_warps | w.block->rank << 5)};
+  if (block != w.block->rank) return {time, 0, several_blocks};
+  return {time, 0, static_cast<std::uint16_t>(several_warps | w.block->rank << 5)};
 }
 
 std::string describe_thread(warp const& w, unsigned thread) {

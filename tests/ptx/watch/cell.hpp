@@ -18,7 +18,7 @@ struct read_record {
   lane_mask lanes = 0;
   std::uint16_t reader = 0;
 };
-inline constexpr std::uint16_t several_warps = 0x4000;  // | block << 5
+inline constexpr std::uint16_t several_warps = 0x4000;  // plus block << 5
 inline constexpr std::uint16_t several_blocks = 0x8000;
 
 struct write_record {
@@ -37,7 +37,8 @@ struct cell {
   void set(read_record const& r) { read_time = r.time, reader_lanes = r.lanes, reader = r.reader; }
 };
 
-// True if that access is ordered before the current access of `lane`.
+// True if the access by `thread` at `time`, or the reads, are ordered before the current access of
+// `lane`.
 bool came_before(warp const& w, unsigned lane, timestamp time, unsigned thread);
 bool came_before(warp const& w, unsigned lane, read_record const& r);
 // Returns the record with `lane` as an additional reader.

@@ -48,9 +48,9 @@ class sync_state {
   std::vector<timestamp> pair_syncs;
 
   void synchronize_lanes(lane_mask participants, timestamp time);
-  timestamp last_sync_of(unsigned i, unsigned j) const {
+  timestamp last_sync_of(unsigned lane, unsigned other_lane) const {
     timestamp const warp_wide = std::max(block_barrier, lane_sync);
-    return pair_syncs.empty() ? warp_wide : std::max(warp_wide, pair_syncs[32 * i + j]);
+    return pair_syncs.empty() ? warp_wide : std::max(warp_wide, pair_syncs[32 * lane + other_lane]);
   }
 };
 

@@ -36,7 +36,7 @@ struct ge {
 };
 // Unordered comparisons are true for a NaN: each negates an ordered comparison.
 template <template <class> class Ordered>
-struct negation {
+struct unordered {
   template <class T>
   struct comparison {
     static bool apply(T a, T b) { return !Ordered<T>::apply(a, b); }
@@ -84,7 +84,7 @@ struct comparison_actions {
 template <template <class> class Compare, bool has_integers>
 comparison_actions actions_of(type t, bool flush) {
   if (t == type::f32 && flush) {
-    constexpr auto f = flushing<Compare<float>::apply>::apply;
+    constexpr auto f = with_flush<Compare<float>::apply>::apply;
     return {lanewise<f>, combined_comparison<f>::act};
   }
   if (t == type::f32)
@@ -119,14 +119,14 @@ constexpr named_comparison comparisons[] = {
     {"ls", actions_of<le, true>, named_comparison::unsigned_integers},
     {"hi", actions_of<gt, true>, named_comparison::unsigned_integers},
     {"hs", actions_of<ge, true>, named_comparison::unsigned_integers},
-    {"equ", actions_of<negation<ne>::comparison, false>, named_comparison::floats},
-    {"neu", actions_of<negation<eq>::comparison, false>, named_comparison::floats},
-    {"ltu", actions_of<negation<ge>::comparison, false>, named_comparison::floats},
-    {"leu", actions_of<negation<gt>::comparison, false>, named_comparison::floats},
-    {"gtu", actions_of<negation<le>::comparison, false>, named_comparison::floats},
-    {"geu", actions_of<negation<lt>::comparison, false>, named_comparison::floats},
+    {"equ", actions_of<unordered<ne>::comparison, false>, named_comparison::floats},
+    {"neu", actions_of<unordered<eq>::comparison, false>, named_comparison::floats},
+    {"ltu", actions_of<unordered<ge>::comparison, false>, named_comparison::floats},
+    {"leu", actions_of<unordered<gt>::comparison, false>, named_comparison::floats},
+    {"gtu", actions_of<unordered<le>::comparison, false>, named_comparison::floats},
+    {"geu", actions_of<unordered<lt>::comparison, false>, named_comparison::floats},
     {"num", actions_of<num, false>, named_comparison::floats},
-    {"nan", actions_of<negation<num>::comparison, false>, named_comparison::floats},
+    {"nan", actions_of<unordered<num>::comparison, false>, named_comparison::floats},
 };
 
 named_comparison const& take_comparison(statement& s) {

@@ -15,9 +15,9 @@ bool is_integer(type t) { return t >= type::u8 && t <= type::s64; }
 
 // Sign-extends a signed result to the width of the register.
 template <auto f>
-struct sign_extending;
+struct sign_extend_result;
 template <class R, class A, R (*f)(A)>
-struct sign_extending<f> {
+struct sign_extend_result<f> {
   static void act(warp& w, instruction const& instr, lane_mask active) {
     std::uint64_t* const to = w.result(instr.results[0]);
     std::uint64_t const* const from = w.source(instr.sources[0]);
@@ -30,7 +30,7 @@ struct sign_extending<f> {
 template <auto f, class R>
 constexpr action to_integer = [] {
   if constexpr (std::is_signed_v<R>)
-    return sign_extending<f>::act;
+    return sign_extend_result<f>::act;
   else
     return lanewise<f>;
 }();
@@ -68,14 +68,14 @@ To saturate(From a) {
   return static_cast<To>(r);
 }
 template <class To, rounding mode>
-To saturate_flushed(float a) {
+To saturate_ftz(float a) {
   return saturate<To, float, mode>(flush(a));
 }
 
 template <class To, rounding mode>
 action integer_action(type from, bool flush) {
   if (from == type::f64) return to_integer<saturate<To, double, mode>, To>;
-  if (flush) return to_integer<saturate_flushed<To, mode>, To>;
+  if (flush) return to_integer<saturate_ftz<To, mode>, To>;
   return to_integer<saturate<To, float, mode>, To>;
 }
 template <rounding mode>
@@ -89,9 +89,9 @@ To convert(From a) {
   return static_cast<To>(a);
 }
 double widen_to_double(float a) { return canonicalize(static_cast<double>(a)); }
-double widen_flushed(float a) { return widen_to_double(flush(a)); }
+double widen_ftz(float a) { return widen_to_double(flush(a)); }
 float narrow_to_float(double a) { return canonicalize(static_cast<float>(a)); }
-float narrow_flushed(double a) { return flush(narrow_to_float(a)); }
+float narrow_ftz(double a) { return flush(narrow_to_float(a)); }
 
 template <std::uint16_t (*f)(float)>
 std::uint32_t pack_pair(float high, float low) {
@@ -105,7 +105,7 @@ T round_to_integral(T a) {
 template <rounding mode>
 action integral_action(type t, bool flush) {
   if (t == type::f64) return lanewise<round_to_integral<mode, double>>;
-  return flush ? lanewise<flushing<round_to_integral<mode, float>>::apply>
+  return flush ? lanewise<with_flush<round_to_integral<mode, float>>::apply>
                : lanewise<round_to_integral<mode, float>>;
 }
 
@@ -134,27 +134,27 @@ void decode_to_integral(statement& s, instruction& instr, rounding mode) {
 }
 
 // `cvt.rn.f32.f64`: to nearest, ties to even.
-void decode_rounded(statement& s, instruction& instr) {
+void decode_rounding(statement& s, instruction& instr) {
   bool const flush = s.take("ftz");
   instr.result_type =
       s.take_type({type::f16x2, type::bf16x2, type::f16, type::bf16, type::f32, type::f64});
   if (instr.result_type == type::f16x2 ||
       instr.result_type == type::bf16x2) {  // the first source becomes the upper half
     instr.source_type = s.take_type({type::f32});
-    instr.act = instr.result_type == type::f16x2 ? lanewise<pack_pair<half_of_float>>
-                                                 : lanewise<pack_pair<bfloat_of_float>>;
+    instr.act = instr.result_type == type::f16x2 ? lanewise<pack_pair<float_to_half>>
+                                                 : lanewise<pack_pair<float_to_bfloat16>>;
     s.take_result(instr, type::b32);
     s.take_source(instr, type::f32);
     s.take_source(instr, type::f32);
   } else if (instr.result_type == type::f16 || instr.result_type == type::bf16) {
     instr.source_type = s.take_type({type::f32});
     instr.act =
-        instr.result_type == type::f16 ? lanewise<half_of_float> : lanewise<bfloat_of_float>;
+        instr.result_type == type::f16 ? lanewise<float_to_half> : lanewise<float_to_bfloat16>;
     s.take_result(instr, instr.result_type);
     s.take_source(instr, instr.source_type);
   } else if (instr.result_type == type::f32 && s.take("f64")) {
     instr.source_type = type::f64;
-    instr.act = flush ? lanewise<narrow_flushed> : lanewise<narrow_to_float>;
+    instr.act = flush ? lanewise<narrow_ftz> : lanewise<narrow_to_float>;
     s.take_result(instr, instr.result_type);
     s.take_source(instr, instr.source_type);
     return;
@@ -171,7 +171,7 @@ void decode_rounded(statement& s, instruction& instr) {
   if (flush) s.fail("unknown modifier .ftz");
 }
 
-void decode_resized(statement& s, instruction& instr) {
+void decode_resizing(statement& s, instruction& instr) {
   instr.source_type = s.take_type(integers);
   instr.act = with_integer(instr.result_type, [&](auto to) {
     using To = decltype(to);
@@ -185,12 +185,12 @@ void decode_resized(statement& s, instruction& instr) {
 }
 
 // Conversions to a wider floating-point type, which are exact.
-void decode_widened(statement& s, instruction& instr, bool flush) {
+void decode_widening(statement& s, instruction& instr, bool flush) {
   instr.source_type = instr.result_type == type::f64 ? s.take_type({type::f32})
                                                      : s.take_type({type::f16, type::bf16});
-  instr.act = instr.source_type == type::f16    ? lanewise<float_of_half>
-              : instr.source_type == type::bf16 ? lanewise<float_of_bfloat>
-              : flush                           ? lanewise<widen_flushed>
+  instr.act = instr.source_type == type::f16    ? lanewise<half_to_float>
+              : instr.source_type == type::bf16 ? lanewise<bfloat16_to_float>
+              : flush                           ? lanewise<widen_ftz>
                                                 : lanewise<widen_to_double>;
   if (flush && instr.source_type != type::f32) s.fail("unknown modifier .ftz");
   s.take_result(instr, instr.result_type);
@@ -202,15 +202,15 @@ void decode_cvt(statement& s, instruction& instr) {
   if (s.take("rzi")) return decode_to_integral(s, instr, rounding::zero);
   if (s.take("rmi")) return decode_to_integral(s, instr, rounding::down);
   if (s.take("rpi")) return decode_to_integral(s, instr, rounding::up);
-  if (s.take("rn")) return decode_rounded(s, instr);
+  if (s.take("rn")) return decode_rounding(s, instr);
   bool const flush = s.take("ftz");
   instr.result_type = flush ? s.take_type({type::f64})
                             : s.take_type({type::u8, type::u16, type::u32, type::u64, type::s8,
                                            type::s16, type::s32, type::s64, type::f32, type::f64});
   if (is_integer(instr.result_type))
-    decode_resized(s, instr);
+    decode_resizing(s, instr);
   else
-    decode_widened(s, instr, flush);
+    decode_widening(s, instr, flush);
 }
 
 }  // namespace

@@ -23,29 +23,29 @@ inline float flush(float x) {
 
 // Applies f with subnormal arguments and results flushed to zero.
 template <auto f>
-struct flushing;
+struct with_flush;
 template <class... A, float (*f)(A...)>
-struct flushing<f> {
+struct with_flush<f> {
   static float apply(A... a) { return flush(f(flush(a)...)); }
 };
 template <class... A, bool (*f)(A...)>
-struct flushing<f> {
+struct with_flush<f> {
   static bool apply(A... a) { return f(flush(a)...); }
 };
 
 // Conversions of 16-bit floats. They round to nearest, ties to even, and have no branches, so that
 // loops can be vectorized.
 
-inline float float_of_bfloat(std::uint16_t b) {
+inline float bfloat16_to_float(std::uint16_t b) {
   return canonicalize(bits_as<float>(std::uint32_t{b} << 16));
 }
-inline std::uint16_t bfloat_of_float(float x) {
+inline std::uint16_t float_to_bfloat16(float x) {
   std::uint32_t const bits = bits_as<std::uint32_t>(x);
   std::uint32_t const rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return static_cast<std::uint16_t>(x != x ? 0x7fffu : rounded);
 }
 
-inline float float_of_half(std::uint16_t h) {
+inline float half_to_float(std::uint16_t h) {
   std::uint32_t const sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;
   // The bits of a half as a float are too small by a factor 2^112, also for subnormal numbers.
   float const scaled = bits_as<float>(magnitude << 13) * 0x1p112f;
@@ -53,7 +53,7 @@ inline float float_of_half(std::uint16_t h) {
   float const infinite = bits_as<float>(sign | 0x7f800000u | magnitude << 13);
   return canonicalize(magnitude < 0x7c00u ? finite : infinite);
 }
-inline std::uint16_t half_of_float(float x) {
+inline std::uint16_t float_to_half(float x) {
   std::uint32_t const bits = bits_as<std::uint32_t>(x), sign = (bits >> 16) & 0x8000u;
   std::uint32_t const magnitude = bits & 0x7fffffffu;
   // Below 2^-14 the result is a multiple of 2^-24, the last place of a sum with 0.5.

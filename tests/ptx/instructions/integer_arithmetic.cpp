@@ -85,11 +85,11 @@ struct remainder {
   }
 };
 template <class T>
-struct absolute {
+struct absolute_value {
   static T apply(T a) { return a < 0 ? difference<T>::apply(0, a) : a; }
 };
 template <class T>
-struct negative {
+struct negate {
   static T apply(T a) { return difference<T>::apply(0, a); }
 };
 template <class T>
@@ -112,7 +112,7 @@ struct leading_zeros {
   }
 };
 template <class T>
-struct bit_reversed {
+struct reverse_bits {
   static T apply(T a) {
     T r = 0;
     for (int i = 0; i < std::numeric_limits<T>::digits; ++i)
@@ -121,7 +121,7 @@ struct bit_reversed {
   }
 };
 template <class T>
-struct extracted_field {
+struct extract_field {
   static T apply(T a, std::uint32_t position, std::uint32_t length) {
     constexpr std::uint32_t width = 8 * sizeof(T);
     position &= 0xff;
@@ -136,7 +136,7 @@ struct extracted_field {
   }
 };
 template <class T>
-struct inserted_field {
+struct insert_field {
   static T apply(T a, T b, std::uint32_t position, std::uint32_t length) {
     constexpr std::uint32_t width = 8 * sizeof(T);
     position &= 0xff;
@@ -150,7 +150,7 @@ struct inserted_field {
 
 // `length` ones from `position` upwards.
 template <bool clamp>
-std::uint32_t mask(std::uint32_t position, std::uint32_t length) {
+std::uint32_t bit_mask(std::uint32_t position, std::uint32_t length) {
   if (!clamp) {
     position %= 32;
     length %= 32;
@@ -180,16 +180,17 @@ type double_width_type(type t) {
 // Decodes mul and mad, which has a third source.
 template <template <class> class Low, template <class> class High, template <class> class Wide>
 void decode_product(statement& s, instruction& instr, bool has_c) {
-  std::size_t const half = s.take_one_of({"lo", "hi", "wide"});
-  type const t = half < 2 ? s.take_type(all_integers)
-                          : s.take_type({type::u16, type::u32, type::s16, type::s32});
+  enum product_part : std::size_t { low, high, wide };
+  std::size_t const part = s.take_one_of({"lo", "hi", "wide"});
+  type const t = part != wide ? s.take_type(all_integers)
+                              : s.take_type({type::u16, type::u32, type::s16, type::s32});
   instr.source_type = t;
-  instr.result_type = half < 2 ? t : double_width_type(t);
+  instr.result_type = part != wide ? t : double_width_type(t);
   instr.act = with_integer(t, [&](auto tag) -> action {
     using T = decltype(tag);
     if constexpr (sizeof(T) == 2 || sizeof(T) == 4)
-      if (half == 2) return lanewise<Wide<T>::apply>;
-    return half == 0 ? lanewise<Low<T>::apply> : lanewise<High<T>::apply>;
+      if (part == wide) return lanewise<Wide<T>::apply>;
+    return part == low ? lanewise<Low<T>::apply> : lanewise<High<T>::apply>;
   });
   s.take_result(instr, instr.result_type);
   s.take_source(instr, t);
@@ -206,9 +207,9 @@ void decode_mad(statement& s, instruction& instr) {
 
 // The result of a division by zero is unspecified.
 template <auto f>
-struct dividing;
+struct checked_division;
 template <class T, T (*f)(T, T)>
-struct dividing<f> {
+struct checked_division<f> {
   static void act(warp& w, instruction const& instr, lane_mask active) {
     std::uint64_t* const result_lanes = w.result(instr.results[0]);
     std::uint64_t const* const a = w.source(instr.sources[0]);
@@ -223,7 +224,7 @@ template <template <class> class Operation>
 void decode_division(statement& s, instruction& instr) {
   decode_same_type<Operation>(s, instr, all_integers);
   instr.act = with_integer(instr.result_type, [](auto tag) -> action {
-    return dividing<Operation<decltype(tag)>::apply>::act;
+    return checked_division<Operation<decltype(tag)>::apply>::act;
   });
 }
 
@@ -240,8 +241,8 @@ void decode_count(statement& s, instruction& instr) {
 
 void decode_bfe(statement& s, instruction& instr) {
   instr.result_type = s.take_type({type::u32, type::u64, type::s32, type::s64});
-  instr.act = with_integer(
-      instr.result_type, [](auto tag) { return lanewise<extracted_field<decltype(tag)>::apply>; });
+  instr.act = with_integer(instr.result_type,
+                           [](auto tag) { return lanewise<extract_field<decltype(tag)>::apply>; });
   s.take_result(instr, instr.result_type);
   s.take_source(instr, instr.result_type);
   s.take_source(instr, type::u32);
@@ -250,8 +251,8 @@ void decode_bfe(statement& s, instruction& instr) {
 
 void decode_bfi(statement& s, instruction& instr) {
   instr.result_type = s.take_type({type::b32, type::b64});
-  instr.act = instr.result_type == type::b32 ? lanewise<inserted_field<std::uint32_t>::apply>
-                                             : lanewise<inserted_field<std::uint64_t>::apply>;
+  instr.act = instr.result_type == type::b32 ? lanewise<insert_field<std::uint32_t>::apply>
+                                             : lanewise<insert_field<std::uint64_t>::apply>;
   s.take_result(instr, instr.result_type);
   s.take_source(instr, instr.result_type);
   s.take_source(instr, instr.result_type);
@@ -260,7 +261,8 @@ void decode_bfi(statement& s, instruction& instr) {
 }
 
 void decode_bmsk(statement& s, instruction& instr) {
-  instr.act = s.take_one_of({"clamp", "wrap"}) == 0 ? lanewise<mask<true>> : lanewise<mask<false>>;
+  instr.act =
+      s.take_one_of({"clamp", "wrap"}) == 0 ? lanewise<bit_mask<true>> : lanewise<bit_mask<false>>;
   instr.result_type = s.take_type({type::b32});
   s.take_result(instr, instr.result_type);
   s.take_source(instr, instr.result_type);
@@ -283,9 +285,10 @@ std::vector<opcode_info> integer_arithmetic() {
       {"div", "9.7.1.8", decode_division<quotient>, integer},
       {"rem", "9.7.1.9", decode_division<remainder>},
       {"abs", "9.7.1.10",
-       [](S& s, I& instr) { decode_same_type<absolute>(s, instr, signed_integers); }, integer},
+       [](S& s, I& instr) { decode_same_type<absolute_value>(s, instr, signed_integers); },
+       integer},
       {"neg", "9.7.1.11",
-       [](S& s, I& instr) { decode_same_type<negative>(s, instr, signed_integers); }, integer},
+       [](S& s, I& instr) { decode_same_type<negate>(s, instr, signed_integers); }, integer},
       {"min", "9.7.1.12", [](S& s, I& instr) { decode_same_type<minimum>(s, instr, all_integers); },
        integer},
       {"max", "9.7.1.13", [](S& s, I& instr) { decode_same_type<maximum>(s, instr, all_integers); },
@@ -294,7 +297,7 @@ std::vector<opcode_info> integer_arithmetic() {
       {"clz", "9.7.1.15", decode_count<leading_zeros>},
       {"brev", "9.7.1.18",
        [](S& s, I& instr) {
-         decode_same_type<bit_reversed>(s, instr, {type::b32, type::b64});
+         decode_same_type<reverse_bits>(s, instr, {type::b32, type::b64});
        }},
       {"bfe", "9.7.1.19", decode_bfe},
       {"bfi", "9.7.1.20", decode_bfi},

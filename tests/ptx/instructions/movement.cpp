@@ -31,18 +31,18 @@ void unpack(warp& w, instruction const& instr, lane_mask active) {
   }
 }
 
-void decode_vector(statement& s, instruction& instr, std::size_t elements, bool packs) {
+void decode_vector(statement& s, instruction& instr, std::size_t elements, bool is_packing) {
   std::size_t const bits = 8 * bytes_of(instr.result_type) / elements;
   type const element = bits == 32 ? type::b32 : type::b16;
   if (elements == 2 && bits == 16)
-    instr.act = packs ? pack<2, 16> : unpack<2, 16>;
+    instr.act = is_packing ? pack<2, 16> : unpack<2, 16>;
   else if (elements == 2 && bits == 32)
-    instr.act = packs ? pack<2, 32> : unpack<2, 32>;
+    instr.act = is_packing ? pack<2, 32> : unpack<2, 32>;
   else if (elements == 4 && bits == 16)
-    instr.act = packs ? pack<4, 16> : unpack<4, 16>;
+    instr.act = is_packing ? pack<4, 16> : unpack<4, 16>;
   else
     s.fail("unsupported number of elements");
-  if (packs)
+  if (is_packing)
     s.take_sources(instr, element, elements);
   else
     s.take_source(instr, instr.result_type);

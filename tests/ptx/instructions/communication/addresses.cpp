@@ -53,11 +53,13 @@ void map_to_rank(warp& w, instruction const& instr, lane_mask active) {
 
 void decode_cvta(statement& s, instruction& instr) {
   bool const from_generic = s.take("to");
-  bool const shared = s.take_one_of({"global", "shared"}) == 1;
+  bool const is_shared = s.take_one_of({"global", "shared"}) == 1;
   instr.result_type = s.take_type({type::u64});
   s.take_result(instr, instr.result_type);
   s.take_source(instr, instr.result_type);
-  instr.act = !shared ? lanewise<identity> : from_generic ? generic_to_shared : shared_to_generic;
+  instr.act = !is_shared     ? lanewise<identity>
+              : from_generic ? generic_to_shared
+                             : shared_to_generic;
 }
 
 void decode_mapa(statement& s, instruction& instr) {

@@ -87,29 +87,32 @@ void wait_group(warp& w, instruction const& instr, lane_mask active) {
   });
 }
 
+// In the order of the modifiers in decode_cp().
+enum cp_variant : std::size_t { copy_ca, copy_cg, commit, wait_for_groups, wait_for_all };
+
 void decode_cp(statement& s, instruction& instr) {
   s.expect("async");
   std::size_t const variant = s.take_one_of({"ca", "cg", "commit_group", "wait_group", "wait_all"});
   switch (variant) {
-    case 0:
-    case 1: {
+    case copy_ca:
+    case copy_cg: {
       if (!s.take("shared::cta")) s.expect("shared");
       s.expect("global");
       if (s.take_address(instr, state_space::shared) != 0 ||
           s.take_address(instr, state_space::global) != 0)
         s.fail("a copy with an address offset");
       std::int64_t const bytes = s.take_integer();
-      if (bytes != 16 && (variant == 1 || (bytes != 8 && bytes != 4)))
+      if (bytes != 16 && (variant == copy_cg || (bytes != 8 && bytes != 4)))
         s.fail("an unsupported size of a copy");
       instr.count = static_cast<std::uint8_t>(bytes);
       instr.act = start_copy;
       if (s.has_more()) s.take_source(instr, type::u32);
       break;
     }
-    case 2:
+    case commit:
       instr.act = commit_group;
       break;
-    case 3:
+    case wait_for_groups:
       instr.offset = s.take_integer();
       instr.act = wait_group;
       s.assign_synchronization(instr);

@@ -16,14 +16,14 @@ namespace {
 
 enum reduction : std::uint8_t { none, all, any, count };  // instruction::mode
 
-void no_operation(warp&, instruction const&, lane_mask) {}
+void do_nothing(warp&, instruction const&, lane_mask) {}
 
 void wait_at_barrier(warp& w, instruction const&, lane_mask active) {
   w.require_converged(active, "a barrier");
   w.state = progress::at_barrier;
 }
 
-void cast_vote(warp& w, instruction const& instr, lane_mask active) {
+void set_vote(warp& w, instruction const& instr, lane_mask active) {
   std::uint64_t const* const p = w.source(instr.sources[0]);
   w.vote = 0;
   for (unsigned lane = 0; lane < warp_lanes; ++lane)
@@ -34,7 +34,7 @@ void cast_vote(warp& w, instruction const& instr, lane_mask active) {
 
 void vote_and_wait(warp& w, instruction const& instr, lane_mask active) {
   wait_at_barrier(w, instr, active);
-  cast_vote(w, instr, active);
+  set_vote(w, instr, active);
 }
 
 struct votes {
@@ -51,14 +51,14 @@ struct votes {
   }
 };
 
-void write_result(warp& w, instruction const& instr, votes const& combined) {
+void write_result(warp& w, instruction const& instr, votes const& block_votes) {
   std::uint64_t* const result_lanes = w.result(instr.results[0]);
-  std::uint64_t const result = combined.result(instr.mode);
+  std::uint64_t const result = block_votes.result(instr.mode);
   for_each_lane(w.alive, [&](unsigned lane) { result_lanes[lane] = result; });
 }
 
 void vote_in_warp(warp& w, instruction const& instr, lane_mask active) {
-  cast_vote(w, instr, active);
+  set_vote(w, instr, active);
   votes warp_votes;
   warp_votes.add(w);
   write_result(w, instr, warp_votes);
@@ -71,7 +71,7 @@ void arrive(warp& w, instruction const&, lane_mask active) {
   w.sync.arrivals[w.cluster_arrivals++ % 4] = w.sync.last_sync;
 }
 
-void await_cluster(warp& w, instruction const&, lane_mask active) {
+void wait_for_cluster(warp& w, instruction const&, lane_mask active) {
   w.require_converged(active, "a cluster's barrier");
   if (w.cluster_arrivals == w.cluster_waits) w.fail("waits without having arrived");
   w.state = progress::at_cluster_barrier;
@@ -96,8 +96,8 @@ void decode_bar(statement& s, instruction& instr) {
     instr.act = synchronize_warp;
     return;
   }
-  bool const reduces = !s.take("sync");
-  if (reduces) {
+  bool const is_reducing = !s.take("sync");
+  if (is_reducing) {
     s.expect("red");
     std::size_t const reduction_kind = s.take_one_of({"and", "or", "popc"});
     instr.mode = static_cast<std::uint8_t>(reduction_kind + 1);
@@ -106,43 +106,43 @@ void decode_bar(statement& s, instruction& instr) {
     s.take_result(instr, instr.result_type);
   }
   if (s.take_integer() != 0) s.fail("a barrier other than 0");
-  if (reduces) {
+  if (is_reducing) {
     instr.vote_negated = s.take_not();
     s.take_source(instr, type::pred);
   }
-  instr.act = reduces ? vote_and_wait : wait_at_barrier;
+  instr.act = is_reducing ? vote_and_wait : wait_at_barrier;
   s.assign_synchronization(instr);
 }
 
 void decode_barrier(statement& s, instruction& instr) {
   s.expect("cluster");
-  bool const arrives = s.take_one_of({"arrive", "wait"}) == 0;
-  s.take(arrives ? "release" : "acquire");
+  bool const is_arrival = s.take_one_of({"arrive", "wait"}) == 0;
+  s.take(is_arrival ? "release" : "acquire");
   s.take("aligned");
-  instr.act = arrives ? arrive : await_cluster;
-  if (arrives) s.assign_synchronization(instr);
+  instr.act = is_arrival ? arrive : wait_for_cluster;
+  if (is_arrival) s.assign_synchronization(instr);
 }
 
 // Memory fences have no effect, since the machine executes instructions sequentially.
 void decode_membar(statement& s, instruction& instr) {
   s.take_one_of({"cta", "gl", "sys"});
-  instr.act = no_operation;
+  instr.act = do_nothing;
 }
 void decode_nanosleep(statement& s, instruction& instr) {
   s.expect("u32");
   s.take_source(instr, type::u32);
-  instr.act = no_operation;
+  instr.act = do_nothing;
 }
 
 }  // namespace
 
 void reduce_votes(block& b) {
-  votes combined;
+  votes block_votes;
   for (warp const& w : b.warps)
-    if (w.state == progress::at_barrier) combined.add(w);
+    if (w.state == progress::at_barrier) block_votes.add(w);
   for (warp& w : b.warps)
     if (w.state == progress::at_barrier && w.current->mode != none)
-      write_result(w, *w.current, combined);
+      write_result(w, *w.current, block_votes);
 }
 
 void remove_synchronization(std::vector<instruction>& code, int index) {
@@ -150,11 +150,11 @@ void remove_synchronization(std::vector<instruction>& code, int index) {
     if (instr->synchronization != index) continue;
     if (instr->act == arrive)
       for (auto next = instr; next != code.end(); ++next)
-        if (next->act == await_cluster) {
-          next->act = no_operation;
+        if (next->act == wait_for_cluster) {
+          next->act = do_nothing;
           break;
         }
-    instr->act = instr->act == vote_and_wait ? vote_in_warp : no_operation;
+    instr->act = instr->act == vote_and_wait ? vote_in_warp : do_nothing;
     return;
   }
 }

@@ -192,8 +192,8 @@ void decode_mma(statement& s, instruction& instr) {
   if (is_m16n8k16) {
     instr.source_type = s.take_type({type::f16, type::bf16});
     s.take_type({instr.source_type});
-    instr.act = instr.source_type == type::f16 ? multiply_add<float_of_half>
-                                               : multiply_add<float_of_bfloat>;
+    instr.act = instr.source_type == type::f16 ? multiply_add<half_to_float>
+                                               : multiply_add<bfloat16_to_float>;
   } else {
     s.expect("tf32");
     s.expect("tf32");

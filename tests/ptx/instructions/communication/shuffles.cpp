@@ -105,7 +105,8 @@ void decode_vote(statement& s, instruction& instr) {
                             vote<vote_mode::ballot>};
   std::size_t const mode_index = s.take_one_of({"all", "any", "uni", "ballot"});
   instr.act = actions[mode_index];
-  instr.result_type = mode_index == 3 ? type::b32 : type::pred;
+  instr.result_type =
+      mode_index == static_cast<std::size_t>(vote_mode::ballot) ? type::b32 : type::pred;
   s.take_type({instr.result_type});
   s.take_result(instr, instr.result_type);
   instr.vote_negated = s.take_not();

@@ -90,22 +90,27 @@ TEST_CASE("each lane may have a different source") {
 }
 
 TEST_CASE("a shuffle requires all lanes of its mask") {
-  std::string const half = "setp.lt.s32 %q0, %t, 16;\n";
-  CHECK(contains(fault_messages(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 1, 31, -1;"),
-                 "lane 0 names lanes ffffffff, and here are 0000ffff"));
-  CHECK(run_kernel::passes(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 1, 31, 0xffff;"));
-  CHECK(contains(
-      fault_messages(half + "@%q0 bra AFTER;\nshfl.sync.bfly.b32 %a0, %t, 1, 31, -1;\nAFTER:"),
-      "lane 16 names lanes ffffffff, and here are ffff0000"));
-  CHECK(contains(fault_messages(half + "selp.b32 %a1, 0xffff, 0xffff, %q0;\n"
-                                       "shfl.sync.bfly.b32 %a0, %t, 1, 31, %a1;"),
+  std::string const set_q0_in_half_warp = "setp.lt.s32 %q0, %t, 16;\n";
+  CHECK(
+      contains(fault_messages(set_q0_in_half_warp + "@%q0 shfl.sync.bfly.b32 %a0, %t, 1, 31, -1;"),
+               "lane 0 names lanes ffffffff, and here are 0000ffff"));
+  CHECK(
+      run_kernel::passes(set_q0_in_half_warp + "@%q0 shfl.sync.bfly.b32 %a0, %t, 1, 31, 0xffff;"));
+  CHECK(contains(fault_messages(set_q0_in_half_warp +
+                                "@%q0 bra AFTER;\nshfl.sync.bfly.b32 %a0, %t, 1, 31, -1;\nAFTER:"),
+                 "lane 16 names lanes ffffffff, and here are ffff0000"));
+  CHECK(contains(fault_messages(set_q0_in_half_warp + "selp.b32 %a1, 0xffff, 0xffff, %q0;\n"
+                                                      "shfl.sync.bfly.b32 %a0, %t, 1, 31, %a1;"),
                  "lane 16 names lanes 0000ffff"));
-  CHECK(contains(fault_messages(half + "@%q0 shfl.sync.bfly.b32 %a0, %t, 16, 31, 0xffff;"),
-                 "lane 0 reads lane 16, which takes no part"));
+  CHECK(contains(
+      fault_messages(set_q0_in_half_warp + "@%q0 shfl.sync.bfly.b32 %a0, %t, 16, 31, 0xffff;"),
+      "lane 0 reads lane 16, which takes no part"));
   // Lanes that have exited are ignored.
-  CHECK(run_kernel::passes(half + "@!%q0 ret;\nshfl.sync.bfly.b32 %a0, %t, 1, 31, -1;"));
-  CHECK(contains(fault_messages(half + "@!%q0 ret;\nshfl.sync.bfly.b32 %a0, %t, 16, 31, -1;"),
-                 "lane 0 reads lane 16"));
+  CHECK(run_kernel::passes(set_q0_in_half_warp +
+                           "@!%q0 ret;\nshfl.sync.bfly.b32 %a0, %t, 1, 31, -1;"));
+  CHECK(contains(
+      fault_messages(set_q0_in_half_warp + "@!%q0 ret;\nshfl.sync.bfly.b32 %a0, %t, 16, 31, -1;"),
+      "lane 0 reads lane 16"));
 }
 
 TEST_CASE("votes") {

@@ -28,7 +28,7 @@ PIPES = {
 # memory. LDG has two latencies, for device memory and for the L2 cache. Byte loads (csp's saved order) are sequential and
 # nearly always hit the L1 cache.
 LATENCIES = {"LDS": 30, "LDSM": 33, "SHFL": 24, "LDC": 30, "LD": 200, "LDGSTS": 30, "S2R": 30}
-FAR, NEAR, BYTES = 600, 280, 40
+FAR_LATENCY, NEAR_LATENCY, BYTE_LOAD_LATENCY = 600, 280, 40
 PIPE_OF = {opcode: pipe for pipe, opcodes in PIPES.items() for opcode in opcodes.split()}
 
 
@@ -103,7 +103,7 @@ def latency_cycles(function: Function, times: list[float], global_memory_latency
             for instruction in (function.instructions[i] for i in block):
                 cycle = max([cycle, *(ready[board] for board in instruction.waits)])
                 is_byte_load = instruction.opcode == "LDG" and ".U8" in instruction.operands
-                result = BYTES if is_byte_load else latencies.get(instruction.opcode, 20)
+                result = BYTE_LOAD_LATENCY if is_byte_load else latencies.get(instruction.opcode, 20)
                 for board, cycles in ((instruction.result, result), (instruction.operands_read, 20)):
                     ready[board] = max(ready[board], cycle + cycles)
                 cycle += max(instruction.stall, 1)
@@ -143,7 +143,7 @@ def instruction_counts(function: Function, executed: dict[int, int]) -> Counter:
     """Counts warp instructions: in total ("issued"), by pipe and by opcode. Also the cycles of the warps if each runs alone,
     with global memory far (device) or near (L2 cache)."""
     times = executions(function, executed)
-    counts: Counter = Counter({"far": latency_cycles(function, times, FAR), "near": latency_cycles(function, times, NEAR)})
+    counts: Counter = Counter({"far": latency_cycles(function, times, FAR_LATENCY), "near": latency_cycles(function, times, NEAR_LATENCY)})
     for instruction, count in zip(function.instructions, times):
         counts["issued"] += count
         counts[instruction.opcode] += count

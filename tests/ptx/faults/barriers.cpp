@@ -12,30 +12,32 @@ using run_kernel::words;
 namespace {
 
 launch_config const two_warps = {64};
-std::string const half = "setp.lt.s32 %q0, %t, 16;\n";
-std::string const first_warp = "setp.lt.s32 %q0, %t, 32;\n";
+std::string const set_q0_in_half_warp = "setp.lt.s32 %q0, %t, 16;\n";
+std::string const set_q0_in_first_warp = "setp.lt.s32 %q0, %t, 32;\n";
 // Reads a value that the other warp wrote.
-std::string const read_other =
+std::string const read_other_warp =
     "xor.b32 %a0, %sh, 128;\nld.shared.u32 %a1, [%a0];\n"
     "st.global.u32 [%out_t], %a1;\n";
 
 }  // namespace
 
 TEST_CASE("a barrier that part of a warp misses") {
-  CHECK(contains(fault_messages(half + "@%q0 bar.sync 0;"),
+  CHECK(contains(fault_messages(set_q0_in_half_warp + "@%q0 bar.sync 0;"),
                  "a barrier that part of a warp does not reach: lanes 0000ffff of ffffffff"));
-  CHECK(contains(fault_messages(half + "@%q0 bra AFTER;\nbar.sync 0;\nAFTER:"),
+  CHECK(contains(fault_messages(set_q0_in_half_warp + "@%q0 bra AFTER;\nbar.sync 0;\nAFTER:"),
                  "a barrier that part of a warp does not reach: lanes ffff0000 of ffffffff"));
-  CHECK(contains(fault_messages(half + "@%q0 bar.red.or.pred %q1, 0, %q0;"), "does not reach"));
-  CHECK(passes(half + "@%q0 bra AFTER;\nadd.s32 %a0, %t, 1;\nAFTER:\nbar.sync 0;"));
+  CHECK(contains(fault_messages(set_q0_in_half_warp + "@%q0 bar.red.or.pred %q1, 0, %q0;"),
+                 "does not reach"));
+  CHECK(passes(set_q0_in_half_warp + "@%q0 bra AFTER;\nadd.s32 %a0, %t, 1;\nAFTER:\nbar.sync 0;"));
 }
 
 TEST_CASE("threads that have left the kernel are not waited for") {
-  CHECK(passes(half + "@%q0 ret;\nbar.sync 0;"));
-  CHECK(passes(first_warp + "@%q0 ret;\nbar.sync 0;\nst.shared.u32 [%sh], %t;", two_warps));
+  CHECK(passes(set_q0_in_half_warp + "@%q0 ret;\nbar.sync 0;"));
+  CHECK(
+      passes(set_q0_in_first_warp + "@%q0 ret;\nbar.sync 0;\nst.shared.u32 [%sh], %t;", two_warps));
   // The last warp has fewer than 32 threads.
   CHECK(passes("bar.sync 0;\nst.shared.u32 [%sh], %t;\nbar.sync 0;", {48}));
-  auto const result = run(half +
+  auto const result = run(set_q0_in_half_warp +
                               "@%q0 ret;\nsetp.lt.s32 %q1, %t, 100;\n"
                               "bar.red.popc.u32 %a0, 0, %q1;\nst.global.u32 [%out_t], %a0;",
                           two_warps);
@@ -43,22 +45,24 @@ TEST_CASE("threads that have left the kernel are not waited for") {
 }
 
 TEST_CASE("warps that wait at two kinds of barrier") {
-  CHECK(contains(fault_messages(first_warp + "@%q0 bra OTHER;\nbar.sync 0;\nret;\nOTHER:\n"
-                                             "bar.red.or.pred %q1, 0, %q0;",
+  CHECK(
+      contains(fault_messages(set_q0_in_first_warp + "@%q0 bra OTHER;\nbar.sync 0;\nret;\nOTHER:\n"
+                                                     "bar.red.or.pred %q1, 0, %q0;",
+                              two_warps),
+               "waits at another kind of barrier than warp 0"));
+  CHECK(contains(fault_messages(set_q0_in_first_warp +
+                                    "@%q0 bra OTHER;\nbar.red.and.pred %q1, 0, %q0;\nret;\nOTHER:\n"
+                                    "bar.red.or.pred %q1, 0, %q0;",
                                 two_warps),
-                 "waits at another kind of barrier than warp 0"));
-  CHECK(contains(
-      fault_messages(first_warp + "@%q0 bra OTHER;\nbar.red.and.pred %q1, 0, %q0;\nret;\nOTHER:\n"
-                                  "bar.red.or.pred %q1, 0, %q0;",
-                     two_warps),
-      "waits at another kind of barrier"));
+                 "waits at another kind of barrier"));
   // The same kind of barrier in two lines of the text.
-  CHECK(passes(first_warp + "@%q0 bra OTHER;\nbar.sync 0;\nret;\nOTHER:\nbar.sync 0;", two_warps));
+  CHECK(passes(set_q0_in_first_warp + "@%q0 bra OTHER;\nbar.sync 0;\nret;\nOTHER:\nbar.sync 0;",
+               two_warps));
 }
 
 TEST_CASE("a deadlock names the waiting warps and their lines") {
   // One warp waits for its block, the other for its cluster.
-  std::string const text = first_warp +
+  std::string const text = set_q0_in_first_warp +
                            "@%q0 bra OTHER;\nbar.sync 0;\nret;\nOTHER:\n"
                            "barrier.cluster.arrive;\nbarrier.cluster.wait;";
   CHECK(contains(fault_messages(text, two_warps), "deadlock: warp "));
@@ -75,7 +79,7 @@ TEST_CASE("a warp that spins lets the others run") {
 }
 
 TEST_CASE("barriers that reduce") {
-  auto const reduce = [](std::string const& reduction, std::string const& predicate) {
+  auto const run_reduction = [](std::string const& reduction, std::string const& predicate) {
     std::string const destination = reduction == "popc.u32" ? "%a0" : "%q1";
     auto const result = run("setp.eq.s32 %q0, %t, 40;\nsetp.lt.s32 %q2, %t, 64;\nbar.red." +
                                 reduction + " " + destination + ", 0, " + predicate + ";\n" +
@@ -86,16 +90,17 @@ TEST_CASE("barriers that reduce") {
     for (std::uint32_t const n : result.out) CHECK(n == result.out[0]);
     return result.out[0];
   };
-  CHECK(reduce("or.pred", "%q0") == 1);
-  CHECK(reduce("and.pred", "%q0") == 0);
-  CHECK(reduce("popc.u32", "%q0") == 1);
-  CHECK(reduce("or.pred", "!%q2") == 0);
-  CHECK(reduce("and.pred", "%q2") == 1);
-  CHECK(reduce("popc.u32", "!%q0") == 63);
+  CHECK(run_reduction("or.pred", "%q0") == 1);
+  CHECK(run_reduction("and.pred", "%q0") == 0);
+  CHECK(run_reduction("popc.u32", "%q0") == 1);
+  CHECK(run_reduction("or.pred", "!%q2") == 0);
+  CHECK(run_reduction("and.pred", "%q2") == 1);
+  CHECK(run_reduction("popc.u32", "!%q0") == 63);
 }
 
 TEST_CASE("a removed synchronization does nothing") {
-  std::string const text = "st.shared.u32 [%sh], %t;\nbar.sync 0;\n" + read_other + "bar.sync 0;";
+  std::string const text =
+      "st.shared.u32 [%sh], %t;\nbar.sync 0;\n" + read_other_warp + "bar.sync 0;";
   CHECK(passes(text, two_warps));
   launch_config removed = two_warps;
   removed.removed = 0;

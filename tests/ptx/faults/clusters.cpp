@@ -10,7 +10,7 @@ using run_kernel::run;
 
 namespace {
 
-launch_config const pair = {64, 2, 2};
+launch_config const two_blocks = {64, 2, 2};
 std::string const cluster_sync = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
 // Sets %g1 to the address of this thread's word in the shared memory of the next block.
 std::string const address_next_word =
@@ -38,58 +38,60 @@ TEST_CASE("blocks of a cluster read each other's shared memory") {
     CHECK(result.counts.cluster_barriers == 2 * 8 / cluster_size);
   }
   CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync,
-               pair));
+               two_blocks));
 }
 
 TEST_CASE("a block barrier does not order two blocks") {
   CHECK(contains(fault_messages(address_next_word + write_own_word + "bar.sync 0;\n" +
                                     cluster_sync + read_next_word + cluster_sync,
-                                pair),
+                                two_blocks),
                  ""));
   for (std::string const& fault : fault_messages(
            address_next_word + write_own_word + "bar.sync 0;\n" + read_next_word + cluster_sync,
-           pair)) {
+           two_blocks)) {
     bool const reported = fault.find("race") != std::string::npos ||
                           fault.find("which was never written") != std::string::npos;
     CHECK(reported);
   }
   // A write to another block's memory, which that block has read.
-  std::string const late = address_next_word + write_own_word + cluster_sync +
-                           "ld.shared.u32 %a3, [%sh];\nbar.sync 0;\n";
+  std::string const read_before_remote_write = address_next_word + write_own_word + cluster_sync +
+                                               "ld.shared.u32 %a3, [%sh];\nbar.sync 0;\n";
   std::string const remote_write = "st.u32 [%g1], %t;\n";
-  CHECK(contains(fault_messages(late + remote_write + cluster_sync, pair), "race at byte"));
-  CHECK(passes(late + cluster_sync + remote_write + cluster_sync, pair));
+  CHECK(contains(fault_messages(read_before_remote_write + remote_write + cluster_sync, two_blocks),
+                 "race at byte"));
+  CHECK(passes(read_before_remote_write + cluster_sync + remote_write + cluster_sync, two_blocks));
   // A write to a block's own memory, which another block has read.
   CHECK(contains(fault_messages(address_next_word + write_own_word + cluster_sync + read_next_word +
                                     "bar.sync 0;\nst.shared.u32 [%sh], %t;\n" + cluster_sync,
-                                pair),
+                                two_blocks),
                  "race at byte"));
   CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync +
                    "st.shared.u32 [%sh], %t;\n",
-               pair));
+               two_blocks));
 }
 
 TEST_CASE("nothing is ordered between arriving and waiting") {
   // The write precedes the wait, but follows the arrival.
   CHECK(contains(fault_messages(address_next_word + "barrier.cluster.arrive;\n" + write_own_word +
                                     "barrier.cluster.wait;\n" + read_next_word + cluster_sync,
-                                pair),
+                                two_blocks),
                  "race at byte"));
   // Accesses that no other block depends on are allowed there.
   CHECK(passes(address_next_word + write_own_word +
                    "barrier.cluster.arrive;\nld.shared.u32 %a4, [%sh];\n"
                    "barrier.cluster.wait;\n" +
                    read_next_word + cluster_sync + "st.shared.u32 [%sh], %t;\n",
-               pair));
-  CHECK(contains(fault_messages("barrier.cluster.arrive;\nbarrier.cluster.arrive;", pair),
+               two_blocks));
+  CHECK(contains(fault_messages("barrier.cluster.arrive;\nbarrier.cluster.arrive;", two_blocks),
                  "arrives twice, without waiting between"));
-  CHECK(contains(fault_messages("barrier.cluster.wait;", pair), "waits without having arrived"));
+  CHECK(contains(fault_messages("barrier.cluster.wait;", two_blocks),
+                 "waits without having arrived"));
 }
 
 TEST_CASE("a block that leaves the cluster while other blocks use its shared memory") {
   // The message depends on which block runs first.
-  for (std::string const& fault :
-       fault_messages(address_next_word + write_own_word + cluster_sync + read_next_word, pair)) {
+  for (std::string const& fault : fault_messages(
+           address_next_word + write_own_word + cluster_sync + read_next_word, two_blocks)) {
     bool const reported =
         fault.find(
             "the block leaves the cluster, and no barrier is between this and an access of "
@@ -98,21 +100,22 @@ TEST_CASE("a block that leaves the cluster while other blocks use its shared mem
     CHECK_MESSAGE(reported, fault);
   }
   CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync,
-               pair));
+               two_blocks));
   CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word +
                    "barrier.cluster.arrive;\nbarrier.cluster.wait;",
-               pair));
+               two_blocks));
 }
 
 TEST_CASE("a cluster barrier that part of a warp, or a block, misses") {
-  CHECK(contains(fault_messages("setp.eq.s32 %q0, %t, 3;\n@%q0 barrier.cluster.arrive;", pair),
-                 "a cluster's barrier that part of a warp does not reach"));
+  CHECK(
+      contains(fault_messages("setp.eq.s32 %q0, %t, 3;\n@%q0 barrier.cluster.arrive;", two_blocks),
+               "a cluster's barrier that part of a warp does not reach"));
   // The barrier does not wait for blocks that have ended.
-  CHECK(passes("setp.eq.s32 %q0, %c, 0;\n@%q0 ret;\n" + cluster_sync, pair));
+  CHECK(passes("setp.eq.s32 %q0, %c, 0;\n@%q0 ret;\n" + cluster_sync, two_blocks));
 }
 
 TEST_CASE("removing a barrier of the cluster removes its wait") {
-  launch_config without_barrier = pair;
+  launch_config without_barrier = two_blocks;
   without_barrier.removed = 0;
   std::string const text =
       address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync;
@@ -126,16 +129,16 @@ TEST_CASE("removing a barrier of the cluster removes its wait") {
 }
 
 TEST_CASE("invalid addresses of shared memory") {
-  CHECK(contains(fault_messages("cvta.shared.u64 %g0, 0;\nmapa.u64 %g1, %g0, 2;", pair),
+  CHECK(contains(fault_messages("cvta.shared.u64 %g0, 0;\nmapa.u64 %g1, %g0, 2;", two_blocks),
                  "block 2 of a cluster of 2"));
-  CHECK(
-      contains(fault_messages("mapa.u64 %g1, %out, 1;", pair), "not an address of shared memory"));
-  CHECK(contains(fault_messages(address_next_word + "cvta.to.shared.u64 %g2, %g1;", pair),
+  CHECK(contains(fault_messages("mapa.u64 %g1, %out, 1;", two_blocks),
+                 "not an address of shared memory"));
+  CHECK(contains(fault_messages(address_next_word + "cvta.to.shared.u64 %g2, %g1;", two_blocks),
                  "another block's"));
   CHECK(passes(address_next_word + "cvta.to.shared.u64 %g2, %g0;\ncvt.u32.u64 %a4, %g2;\n"
                                    "st.shared.u32 [%a4], %t;\nld.shared.u32 %a5, [%sh];",
-               pair));
-  CHECK(contains(fault_messages("cvta.to.shared.u64 %g2, %out;", pair),
+               two_blocks));
+  CHECK(contains(fault_messages("cvta.to.shared.u64 %g2, %out;", two_blocks),
                  "not an address of shared memory"));
-  CHECK(passes("cvta.to.global.u64 %g2, %out_t;\nst.global.u32 [%g2], %t;", pair));
+  CHECK(passes("cvta.to.global.u64 %g2, %out_t;\nst.global.u32 [%g2], %t;", two_blocks));
 }

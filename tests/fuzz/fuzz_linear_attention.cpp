@@ -49,7 +49,7 @@ double min_eps(linear_size const& size, std::size_t feature) {
 template <class T>
 void run_type(byte_reader& reader) {
   std::uint64_t const flags = reader.take(4);
-  bool const causal = (flags & 32) != 0, explicit_scale = (flags & 128) != 0,
+  bool const causal = (flags & 32) != 0, has_feature_eps = (flags & 128) != 0,
              has_lengths = (flags & 512) != 0, has_query_lengths = (flags & 1024) != 0,
              accumulates = (flags & 2048) != 0, arbitrary_bits = (flags & 4096) != 0;
   std::size_t const feature = reader.take() % (feature_kinds + 2),
@@ -60,7 +60,7 @@ void run_type(byte_reader& reader) {
                             divisor_number(divisor, eps), causal, flags >> 16);
   custom_feature const feature_map{
       feature == custom_relu ? custom_feature_kind::relu : custom_feature_kind::positional,
-      explicit_scale ? 0.25 : 0};
+      has_feature_eps ? 0.25 : 0};
   if (feature >= custom_relu) {
     p.feature = ss::feature::relu{feature_map.eps};
     p.w.clear(), p.dw.clear(), p.shared_w = false;

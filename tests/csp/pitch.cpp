@@ -41,7 +41,7 @@ TEST_CASE_TEMPLATE("channels that are written together share few cache sets", T,
       std::vector<index_t> first;
       for (index_t lane = 1; lane <= detail::tile_columns; ++lane)
         first.push_back(lane * (rows - step) % rows);
-      index_t const min_pitch = detail::column_pitch(rows + detail::csp_batch);
+      index_t const min_pitch = detail::column_pitch(rows + detail::csp_rows_per_batch);
       index_t const pitch = detail::best_pitch<T>(min_pitch, first.data(), detail::tile_columns);
       CAPTURE(rows);
       CAPTURE(step);

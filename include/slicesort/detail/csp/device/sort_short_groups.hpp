@@ -45,15 +45,11 @@ struct sort_short_groups_kernel {
     if (!work.has_column) return;
     for (std::uint32_t unit = work.first_unit; unit < work.end_unit; unit += work.unit_step) {
       std::uint32_t const first_row = unit * static_cast<std::uint32_t>(view.groups.group);
-      auto const remaining_rows =
-          static_cast<std::uint32_t>(view.groups.extents.length) - first_row;
+      auto const rows_left = static_cast<std::uint32_t>(view.groups.extents.length) - first_row;
       int const length =
-          static_cast<int>(remaining_rows < view.groups.group ? remaining_rows : view.groups.group);
-      auto const remaining_valid =
-          static_cast<int>(work.column.valid) - static_cast<int>(first_row);
-      int const valid = remaining_valid < 0        ? 0
-                        : remaining_valid < length ? remaining_valid
-                                                   : length;
+          static_cast<int>(rows_left < view.groups.group ? rows_left : view.groups.group);
+      auto const valid_left = static_cast<int>(work.column.valid) - static_cast<int>(first_row);
+      int const valid = valid_left < 0 ? 0 : valid_left < length ? valid_left : length;
       sort_packed_rows<Block, T, Rows>(short_group{view, work, first_row, length, valid}, length,
                                        valid, work.column.ascending);
     }

@@ -34,13 +34,13 @@ void check_golden(index_t group, index_t reference, std::uint64_t order,
     REQUIRE(same_bits(p.y.column(0, static_cast<index_t>(c)), elements_of<T>(y[c])));
     REQUIRE(p.saved.column(0, static_cast<index_t>(c)) == saved[c]);
   }
-  for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_csp(p, exec) == ""); });
+  for_each_backend(p.backend_seed(), [&](any_exec const& exec) { CHECK(check_csp(p, exec) == ""); });
 }
 
 // Checks a problem with a given operator.
 template <class Op, class T>
 void check_operator(Op const& op, csp_problem<T> const& p) {
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     auto y = garbage<T>(p.extents()), dx = garbage<T>(p.extents());
     order_memory order(op.saved_extents(p.extents()), op.saved_width(p.extents()));
     guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.extents()));
@@ -81,9 +81,9 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
       index_t const last = e.channels - 1;
       auto const lengths = cut ? mixed_lengths(e) : std::vector<index_t>();
       auto const sorted =
-          mixed_csp<T>(e, groups[seed % 6] + (e.length == 0), no_reference, seed, lengths);
+          make_mixed_csp<T>(e, groups[seed % 6] + (e.length == 0), no_reference, seed, lengths);
       check_every_way(sorted, csp_runner(sorted));
-      auto const aligned = mixed_csp<T>(e, groups[(seed + 2) % 6] + (e.length == 0),
+      auto const aligned = make_mixed_csp<T>(e, groups[(seed + 2) % 6] + (e.length == 0),
                                         seed % 2 == 0 || last < 0 ? 0 : last, seed, lengths);
       check_every_way(aligned, csp_runner(aligned));
     }
@@ -94,10 +94,10 @@ TEST_CASE("every shift policy with every alignment") {
   std::vector<index_t> const lengths{41, 23};
   auto const with = [&](auto policy) {
     for (index_t group : {1, 2, 5}) {
-      any_shift shifts;
+      test_shift shifts;
       for (index_t c = 0; c < e.channels; ++c)
         shifts.table.push_back(policy.shift(c, e.channels, e.length));
-      csp_problem<float> p = mixed_csp<float>(e, group, no_reference, 4, lengths);
+      csp_problem<float> p = make_mixed_csp<float>(e, group, no_reference, 4, lengths);
       p.order = up;
       p.shifts = shifts;
       solve(p);
@@ -128,10 +128,10 @@ TEST_CASE("built-in and user-defined orders and references") {
     ss::grouping const groups = ss::group_size{group};
     std::vector<index_t> const lengths{50, 31, 1};
     auto const sorted = [&](std::uint64_t order) {
-      return csp_of<float>(mixed_tensor<float>(e, all_kinds, 3), group, no_reference, order, 5,
+      return make_csp_problem<float>(mixed_tensor<float>(e, all_kinds, 3), group, no_reference, order, 5,
                            lengths);
     };
-    any_shift const shifts{5};
+    test_shift const shifts{5};
     check_operator(ss::csp{groups, shifts, ss::ascending{}}, sorted(up));
     check_operator(ss::csp{groups, shifts, ss::descending{}}, sorted(down));
     check_operator(ss::csp{groups, shifts, pattern_order{irregular}}, sorted(irregular));
@@ -140,11 +140,11 @@ TEST_CASE("built-in and user-defined orders and references") {
     check_operator(ss::csp{groups, shifts, ss::half_half{2}}, sorted(first_half));
     for (index_t reference : {0, 17, 35}) {
       auto const p =
-          csp_of<float>(mixed_tensor<float>(e, all_kinds, 4), group, reference, up, 5, lengths);
+          make_csp_problem<float>(mixed_tensor<float>(e, all_kinds, 4), group, reference, up, 5, lengths);
       check_operator(ss::csp{groups, shifts, ss::reference{reference}}, p);
-      check_operator(ss::csp{groups, shifts, follow{reference}}, p);
+      check_operator(ss::csp{groups, shifts, follow_channel{reference}}, p);
     }
-    auto const first = csp_of<float>(mixed_tensor<float>(e, all_kinds, 6), group, 0, up, 0);
+    auto const first = make_csp_problem<float>(mixed_tensor<float>(e, all_kinds, 6), group, 0, up, 0);
     check_operator(ss::csp<ss::shift::none>{groups}, first);
   }
 }
@@ -153,7 +153,7 @@ TEST_CASE("group_count equals the group_size that it implies") {
   for (index_t n : {1, 2, 5, 30, 31})
     for (index_t count : {1, 2, 3, 4, 30, 31, 100}) {
       index_t const group = (n + count - 1) / count;
-      auto const p = mixed_csp<float>({2, n, 5}, group, count % 2 == 0 ? no_reference : 1, 8);
+      auto const p = make_mixed_csp<float>({2, n, 5}, group, count % 2 == 0 ? no_reference : 1, 8);
       if (p.aligned())
         check_operator(ss::csp{ss::group_count{count}, p.shifts, ss::reference{1}}, p);
       else

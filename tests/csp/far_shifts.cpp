@@ -57,12 +57,12 @@ TEST_CASE("a shift of 2^62 moves row 0 of six to row 4") {
 }
 
 TEST_CASE("shift_of matches 128-bit arithmetic") {
-  any_shift policy;
+  test_shift policy;
   policy.table = far_shifts(200, 3);
   extents3 const e{1, 1000, 200};
-  ss::csp<any_shift, follow> const aligned(ss::group_size{4}, policy, follow{7});
+  ss::csp<test_shift, follow_channel> const aligned(ss::group_size{4}, policy, follow_channel{7});
   for (std::uint64_t order : {up, down, irregular}) {
-    ss::csp<any_shift, pattern_order> const sorted(ss::group_size{4}, policy, pattern_order{order});
+    ss::csp<test_shift, pattern_order> const sorted(ss::group_size{4}, policy, pattern_order{order});
     for (index_t c = 0; c < e.channels; ++c)
       for (index_t length : {index_t{1}, index_t{6}, index_t{997}, index_t{1000},
                              (index_t{1} << 31) - 1, index_t{1} << 31}) {
@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("every group, order and length", T, float, double, float16) {
       for (bool ragged : {false, true}) {
         extents3 const e{3, group == 200 ? 201 : 47, channels};
         ++seed;
-        auto p = mixed_csp<T>(e, group, no_reference, seed);
+        auto p = make_mixed_csp<T>(e, group, no_reference, seed);
         if (ragged) p.lengths = {e.length, 0, e.length - 8};
         p.shifts.table = far_shifts(channels, seed);
         for (std::uint64_t order : {up, down, irregular}) {

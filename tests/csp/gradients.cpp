@@ -34,7 +34,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, doub
         extents3 const e{2, n, 35};
         std::vector<index_t> lengths;
         if (seed % 2 == 0) lengths = {n, n / 3};
-        auto p = mixed_csp<T>(e, group, reference, seed, lengths);
+        auto p = make_mixed_csp<T>(e, group, reference, seed, lengths);
         random_stream random(seed);
         for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit() * 900);
         solve(p);
@@ -50,7 +50,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, doub
           order_memory order(op.saved_extents(e), op.saved_width(e));
           order.set_contents(p.saved);
           ss::backward_options const add{ss::grad_mode::accumulate, view_of(lengths)};
-          for_each_backend_once(p.number(), [&](any_exec const& exec) {
+          for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
             guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
             strided_tensor<T> dx(before, s, 3);
             op.backward(exec, p.dy.view(), {order.view()}, dx.view(), scratch.get(), add);
@@ -73,10 +73,10 @@ TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, doub
 TEST_CASE_TEMPLATE("overwriting a gradient preserves every bit", T, float, double, float16,
                    bfloat16) {
   for (index_t group : {1, 2, 4, 100}) {
-    auto p = mixed_csp<T>({1, 90, 34}, group, no_reference, 5);
+    auto p = make_mixed_csp<T>({1, 90, 34}, group, no_reference, 5);
     p.dy = mixed_tensor<T>(p.extents(), all_kinds, 77);  // NaN payloads, zeros, denormals
     solve(p);
-    for_each_backend(p.number(), [&](any_exec const& exec) {
+    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       CHECK(check_csp(p, exec) == "");
     });

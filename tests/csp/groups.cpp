@@ -32,9 +32,9 @@ TEST_CASE_TEMPLATE("every group size, with and without a partial group, and each
       for (index_t reference : {no_reference, index_t{5}}) {
         ++seed;
         if (!sampled(seed)) continue;
-        CHECK(check_everywhere(mixed_csp<T>({1, n, 23}, group, reference, seed)) == "");
+        CHECK(check_everywhere(make_mixed_csp<T>({1, n, 23}, group, reference, seed)) == "");
         CHECK(check_everywhere(
-                  mixed_csp<T>({2, n, 9}, group, reference, seed + 1, {}, ordinary_kinds)) == "");
+                  make_mixed_csp<T>({2, n, 9}, group, reference, seed + 1, {}, ordinary_kinds)) == "");
       }
     }
 }
@@ -52,8 +52,8 @@ TEST_CASE_TEMPLATE("each kind of input alone", T, float, double, float16, bfloat
                               seed + column);
       });
       constexpr std::uint64_t orders[] = {up, down, irregular};
-      auto sorted = csp_of<T>(x, group, no_reference, orders[seed % 3], seed);
-      auto aligned = csp_of<T>(x, group, static_cast<index_t>(seed % 34), up, seed);
+      auto sorted = make_csp_problem<T>(x, group, no_reference, orders[seed % 3], seed);
+      auto aligned = make_csp_problem<T>(x, group, static_cast<index_t>(seed % 34), up, seed);
       sorted.title = aligned.title = kind_name(static_cast<input_kind>(k));
       CHECK(check_everywhere(sorted) == "");
       CHECK(check_everywhere(aligned) == "");
@@ -65,8 +65,8 @@ TEST_CASE_TEMPLATE("every length to 70 with every group to 9", T, float, float16
     for (index_t group = 1; group <= 9; ++group) {
       auto const seed = static_cast<std::uint64_t>(n * 9 + group);
       if (!sampled(seed / 2)) continue;
-      CHECK(check_everywhere(mixed_csp<T>({2, n, 7}, group, no_reference, seed)) == "");
-      CHECK(check_everywhere(mixed_csp<T>({2, n, 7}, group, 6, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({2, n, 7}, group, no_reference, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({2, n, 7}, group, 6, seed)) == "");
     }
 }
 
@@ -79,8 +79,8 @@ TEST_CASE_TEMPLATE("lengths around the ends of groups, bytes of saved bits, and 
       ++seed;
       if (group < 1 || !sampled(seed)) continue;
       index_t const channels = n > 600 ? 5 : 33;
-      CHECK(check_everywhere(mixed_csp<T>({1, n, channels}, group, no_reference, seed)) == "");
-      CHECK(check_everywhere(mixed_csp<T>({1, n, channels}, group, 0, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({1, n, channels}, group, no_reference, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({1, n, channels}, group, 0, seed)) == "");
     }
 }
 
@@ -88,9 +88,9 @@ TEST_CASE_TEMPLATE("channel counts around the tile width", T, float, double, flo
   for (index_t c : {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70, 97, 131})
     for (index_t group : {2, 5, 40}) {
       auto const seed = static_cast<std::uint64_t>(c * 3 + group);
-      CHECK(check_everywhere(mixed_csp<T>({1, 40, c}, group, no_reference, seed)) == "");
-      CHECK(check_everywhere(mixed_csp<T>({1, 40, c}, group, c - 1, seed)) == "");
-      CHECK(check_everywhere(mixed_csp<T>({1, 41, c}, group, c / 2, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({1, 40, c}, group, no_reference, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({1, 40, c}, group, c - 1, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({1, 41, c}, group, c / 2, seed)) == "");
     }
 }
 
@@ -100,13 +100,13 @@ TEST_CASE_TEMPLATE("batches: the columns of a tile may belong to several samples
     for (index_t c : {0, 1, 3, 8, 11, 16, 31, 32, 33}) {
       auto const seed = static_cast<std::uint64_t>(b * 100 + c);
       if (!sampled(seed)) continue;
-      CHECK(check_everywhere(mixed_csp<T>({b, 21, c}, 4, no_reference, seed)) == "");
-      CHECK(check_everywhere(mixed_csp<T>({b, 21, c}, 2, 0, seed)) == "");
-      CHECK(check_everywhere(mixed_csp<T>({b, 30, c}, 30, std::max<index_t>(c - 1, 0), seed)) ==
+      CHECK(check_everywhere(make_mixed_csp<T>({b, 21, c}, 4, no_reference, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({b, 21, c}, 2, 0, seed)) == "");
+      CHECK(check_everywhere(make_mixed_csp<T>({b, 30, c}, 30, std::max<index_t>(c - 1, 0), seed)) ==
             "");
     }
-  CHECK(check_everywhere(mixed_csp<T>({70, 19, 1}, 3, 0, 8)) == "");
-  CHECK(check_everywhere(mixed_csp<T>({70, 19, 1}, 3, no_reference, 8)) == "");
+  CHECK(check_everywhere(make_mixed_csp<T>({70, 19, 1}, 3, 0, 8)) == "");
+  CHECK(check_everywhere(make_mixed_csp<T>({70, 19, 1}, 3, no_reference, 8)) == "");
 }
 
 // Without shifts, pairs are two whole adjacent rows. Channels sort in one direction or in both.
@@ -121,7 +121,7 @@ TEST_CASE_TEMPLATE("pairs without shifts", T, float, double, float16, bfloat16) 
         if (seed % 2 == 0) lengths = {n, n / 2, n - 1};
         int const kinds = seed % 4 < 2 ? all_kinds : ordinary_kinds;
         auto const x = mixed_tensor<T>({3, n, c}, kinds, seed);
-        CHECK(check_everywhere(csp_of<T>(x, 2, no_reference, order, 0, lengths)) == "");
-        CHECK(check_everywhere(csp_of<T>(x, 2, c / 2, up, 0, lengths)) == "");
+        CHECK(check_everywhere(make_csp_problem<T>(x, 2, no_reference, order, 0, lengths)) == "");
+        CHECK(check_everywhere(make_csp_problem<T>(x, 2, c / 2, up, 0, lengths)) == "");
       }
 }

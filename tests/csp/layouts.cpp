@@ -30,7 +30,7 @@ struct layout {
 template <class T>
 void check_strided(csp_problem<T> const& p, layout input, layout output, layout saved) {
   with_csp(p, [&](auto const& op) {
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       extents3 const e = p.extents(), s = op.saved_extents(e);
       strided_tensor<T> const x(p.x, input.strides(e), input.shift),
           dy(p.dy, output.strides(e), input.shift);
@@ -68,9 +68,9 @@ TEST_CASE_TEMPLATE("every axis order, dense and padded, of every tensor", T, flo
             output{axis_orders[(i + 2) % 6], 3 - padding, 1},
             saved{axis_orders[(i + 5) % 6], padding, 2};
         auto const lengths = seed % 3 == 0 ? mixed_lengths(e) : std::vector<index_t>();
-        check_strided(mixed_csp<T>(e, groups[seed % 7], no_reference, seed, lengths), input, output,
+        check_strided(make_mixed_csp<T>(e, groups[seed % 7], no_reference, seed, lengths), input, output,
                       saved);
-        check_strided(mixed_csp<T>(e, groups[(seed + 1) % 7], 4, seed, lengths), output, input,
+        check_strided(make_mixed_csp<T>(e, groups[(seed + 1) % 7], 4, seed, lengths), output, input,
                       input);
       }
 }
@@ -80,7 +80,7 @@ TEST_CASE_TEMPLATE("every alignment of the first element", T, float, float16) {
     auto const seed = static_cast<std::uint64_t>(shift);
     layout const shifted{axis_orders[0], 0, shift};
     for (index_t group : {1, 2, 8})
-      check_strided(mixed_csp<T>({2, 33, 32}, group, shift % 2 == 0 ? no_reference : 31, seed),
+      check_strided(make_mixed_csp<T>({2, 33, 32}, group, shift % 2 == 0 ? no_reference : 31, seed),
                     shifted, shifted, shifted);
   }
 }
@@ -91,9 +91,9 @@ TEST_CASE_TEMPLATE("columns that are contiguous in memory", T, float, double, bf
     for (index_t group : {1, 2, 9, 100}) {
       auto const seed = static_cast<std::uint64_t>(n + group);
       layout const transposed{{0, 2, 1}, 0, 0}, plain{{0, 1, 2}, 0, 0};
-      check_strided(mixed_csp<T>({2, n, 6}, group, no_reference, seed), transposed, transposed,
+      check_strided(make_mixed_csp<T>({2, n, 6}, group, no_reference, seed), transposed, transposed,
                     transposed);
-      check_strided(mixed_csp<T>({2, n, 6}, group, 0, seed), transposed, plain, transposed);
+      check_strided(make_mixed_csp<T>({2, n, 6}, group, 0, seed), transposed, plain, transposed);
     }
 }
 
@@ -103,7 +103,7 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
     for (index_t group : {1, 2, 6}) {
       strides3 s = row_major(e);
       (axis == 0 ? s.batch : axis == 1 ? s.length : s.channels) = 0;
-      auto p = mixed_csp<T>(e, group, axis == 1 ? 33 : no_reference, 9);
+      auto p = make_mixed_csp<T>(e, group, axis == 1 ? 33 : no_reference, 9);
       auto const source = p.x, gradient = p.dy;
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
         auto const offset = static_cast<std::size_t>(b * s.batch + n * s.length + c * s.channels);
@@ -126,8 +126,8 @@ TEST_CASE("adjacent slices of one packed tensor") {
   strides3 const s = row_major(both);
   for (index_t group : {1, 2, 5})
     for (index_t first : {0, 33}) {
-      auto const p = mixed_csp<float>(e, group, first == 0 ? no_reference : 2, 4);
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      auto const p = make_mixed_csp<float>(e, group, first == 0 ? no_reference : 2, 4);
+      for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
         tensor<float> packed(both), gradients(both);
         for_each_position(e, [&](index_t b, index_t n, index_t c) {
           packed(b, n, c + first) = p.x(b, n, c);
@@ -162,9 +162,9 @@ TEST_CASE("the stride of an axis of one is never used") {
       (axis == 0 ? s.batch : axis == 1 ? s.length : s.channels) = stride;
       for (index_t group : {1, 2, 3})
         for (index_t reference : {no_reference, index_t{0}}) {
-          auto p = mixed_csp<float>(e, group, reference, 1);
+          auto p = make_mixed_csp<float>(e, group, reference, 1);
           tensor<float> y(e), dx(e);
-          for_each_backend_once(p.number(), [&](any_exec const& exec) {
+          for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
             CAPTURE(stride);
             CAPTURE(p.describe());
             csp_runner(p)(exec, tensor3<float>(p.x.elements().data(), e, s),
@@ -187,8 +187,8 @@ TEST_CASE_TEMPLATE("in place, for group sizes of every code path", T, float, dou
         if (!full_suite() && seed % 2 == 1 && n > 17) continue;
         std::vector<index_t> lengths;
         if (seed % 2 == 0) lengths = {n / 2, n};
-        auto const p = mixed_csp<T>({2, n, 5}, group, reference, seed, lengths);
-        for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        auto const p = make_mixed_csp<T>({2, n, 5}, group, reference, seed, lengths);
+        for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
           auto x = p.x, dy = p.dy, again = p.x;
           csp_runner(p)(exec, x.view(), x.view(), dy.view(), dy.view(), view_of(lengths));
           CAPTURE(p.describe());
@@ -208,8 +208,8 @@ TEST_CASE_TEMPLATE("in place, for group sizes of every code path", T, float, dou
 // Columns too long for shared memory are sorted and moved via a copy.
 TEST_CASE("longer columns in place") {
   for (index_t group : {1, 2, 3}) {
-    auto const p = mixed_csp<float>({1, 60000, 2}, group, no_reference, 3);
-    for_each_grid(p.number(), [&](auto const& exec) {
+    auto const p = make_mixed_csp<float>({1, 60000, 2}, group, no_reference, 3);
+    for_each_grid(p.backend_seed(), [&](auto const& exec) {
       auto x = p.x, dy = p.dy;
       csp_runner(p)(exec, x.view(), x.view(), dy.view(), dy.view(), view_of({}));
       CAPTURE(p.describe());

@@ -25,7 +25,7 @@ TEST_CASE_TEMPLATE("the three oracles agree with each other", T, float, double, 
       auto const other = make_column<T>(static_cast<input_kind>((k + 3) % all_kinds), n, seed + 9);
       index_t const rows = static_cast<index_t>(n);
       index_t const groups[] = {1, 2, 3, 8, rows, rows + 5};
-      csp_column const c{any_shift{seed}.shift(k, 1, rows), groups[seed % 6], seed % 3 != 0};
+      csp_column const c{test_shift{seed}.shift(k, 1, rows), groups[seed % 6], seed % 3 != 0};
       csp_column const upwards{c.shift, c.group, true};
       for (bool aligned : {false, true}) {
         csp_column const& config = aligned ? upwards : c;
@@ -74,8 +74,8 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
     for (index_t reference : {no_reference, index_t{2}}) {
       auto const seed = static_cast<std::uint64_t>(3 * n + reference);
       index_t const groups[] = {2, 3, 5, n, 16};
-      auto const p = mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
-      for_each_backend(p.number(), [&](any_exec const& exec) {
+      auto const p = make_mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
+      for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
         auto const actual = run(p, exec);
         CAPTURE(p.describe());
         CAPTURE(describe_exec(exec));
@@ -97,9 +97,9 @@ TEST_CASE("every column is permuted within its valid rows, and the reference is 
       for (index_t reference : {no_reference, index_t{0}, index_t{34}}) {
         std::vector<index_t> const lengths{n, n / 2};
         auto const seed = static_cast<std::uint64_t>(n + group);
-        auto const p = csp_of<float>(numbered_rows({2, n, 35}, seed), group, reference, irregular,
+        auto const p = make_csp_problem<float>(numbered_rows({2, n, 35}, seed), group, reference, irregular,
                                      seed, lengths);
-        for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
           auto const actual = run(p, exec);
           CAPTURE(p.describe());
           CAPTURE(describe_exec(exec));
@@ -127,7 +127,7 @@ TEST_CASE("the matching is optimal") {
   for (index_t group = 1; group <= 7; ++group)
     for (index_t n : {group, 2 * group + 1, index_t{8}}) {
       ++seed;
-      auto const p = csp_of<float>(integer_tensor<float>({1, n, 4}, 6, seed), group, 1, up, seed);
+      auto const p = make_csp_problem<float>(integer_tensor<float>({1, n, 4}, 6, seed), group, 1, up, seed);
       for_each_backend_once(seed, [&](any_exec const& exec) {
         auto const actual = run(p, exec);
         auto const leader = p.x.column(0, 1);
@@ -155,7 +155,7 @@ TEST_CASE("backward is the exact transpose: <dy, P v> = <P' dy, v>") {
   for (index_t group : {1, 2, 5, 50})
     for (index_t reference : {no_reference, index_t{3}}) {
       extents3 const e{2, 50, 37};
-      auto p = csp_of<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
+      auto p = make_csp_problem<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
       p.dy = integer_tensor<float>(e, 100, 9);
       for_each_backend_once(static_cast<std::uint64_t>(group), [&](any_exec const& exec) {
         auto const actual = run(p, exec);
@@ -187,7 +187,7 @@ TEST_CASE("the gradient matches finite differences") {
         shuffle_rows(v, random);
         return v;
       });
-      auto p = csp_of<double>(x, group, reference, zigzag, 3);
+      auto p = make_csp_problem<double>(x, group, reference, zigzag, 3);
       for (double& g : p.dy.elements())
         g = std::sin(static_cast<double>(&g - p.dy.elements().data()));
       for_each_backend_once(

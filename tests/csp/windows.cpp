@@ -35,7 +35,7 @@ constexpr pattern patterns[] = {
 template <class T>
 csp_problem<T> problem(pattern const& p, index_t group, index_t reference,
                        std::vector<index_t> lengths) {
-  csp_problem<T> shifted = mixed_csp<T>(shape, group, reference, 3, std::move(lengths));
+  csp_problem<T> shifted = make_mixed_csp<T>(shape, group, reference, 3, std::move(lengths));
   shifted.shifts.table.clear();
   for (index_t c = 0; c < shape.channels; ++c) shifted.shifts.table.push_back(p.shift(c));
   shifted.title += std::string(", ") + p.name;
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
       auto const shifted = problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : no_reference, lengths);
       for_each_backend_untuned(
           [&](any_exec const& exec) { CHECK(check_csp(shifted, exec) == ""); });
-      for_each_grid(shifted.number(),
+      for_each_grid(shifted.backend_seed(),
                     [&](any_exec const& exec) { CHECK(check_csp(shifted, exec) == ""); });
     }
 }

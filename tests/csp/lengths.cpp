@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with a length per sample: shifts are modulo the length, groups consist of valid rows only,
+// csp with a length per sample: shifts are modulo the length, groups consist of valid rows only,
 // and padding has no effect.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -67,10 +67,10 @@ TEST_CASE("the shift is modulo the sample's length") {
   ss::csp const op{ss::group_size{1}, ss::shift::table{{&four, 1}}, ss::ascending{}};
   for_each_backend(1, [&](any_exec const& exec) {
     guarded_workspace scratch(op.template workspace_bytes<float>(exec, e));
-    order_memory none(op.saved_extents(e), op.saved_width(e));
-    op.forward(exec, x.view(), y.view(), {none.view()}, scratch.get(), {view_of(lengths)});
+    order_memory no_order(op.saved_extents(e), op.saved_width(e));
+    op.forward(exec, x.view(), y.view(), {no_order.view()}, scratch.get(), {view_of(lengths)});
     CHECK(y.elements() == expected);
-    op.backward(exec, y.view(), {none.view()}, dx.view(), scratch.get(),
+    op.backward(exec, y.view(), {no_order.view()}, dx.view(), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(lengths)});
     CHECK(dx.elements() == x.elements());
   });
@@ -96,10 +96,10 @@ TEST_CASE("bits of padding rows and of an unpaired last row are 0") {
 
 TEST_CASE_TEMPLATE("lengths equal to the tensor's length change nothing", T, float, float16) {
   for (index_t group : {1, 2, 9}) {
-    auto const plain = make_mixed_csp<T>({3, 77, 20}, group, 1, 6);
-    auto const given = make_mixed_csp<T>({3, 77, 20}, group, 1, 6, {77, 77, 77});
-    CHECK(same_bits(plain.y.elements(), given.y.elements()));
-    CHECK(check_everywhere(given) == "");
+    auto const without_lengths = make_mixed_csp<T>({3, 77, 20}, group, 1, 6);
+    auto const with_lengths = make_mixed_csp<T>({3, 77, 20}, group, 1, 6, {77, 77, 77});
+    CHECK(same_bits(without_lengths.y.elements(), with_lengths.y.elements()));
+    CHECK(check_everywhere(with_lengths) == "");
   }
 }
 

@@ -70,8 +70,8 @@ struct device_implementation<csp_op<Aligned>> {
       reference.destinations = {};
       sort_groups(grid, reference, {}, buffers.reference);
     }
-    bool const overwrites_sources = shifts.shifts_any && params.x.data() == params.y.data();
-    csp_shift_info const shift_info{shifts.shifts_any, params.config};
+    bool const overwrites_sources = shifts.has_shifts && params.x.data() == params.y.data();
+    csp_shift_info const shift_info{shifts.has_shifts, params.config};
     if (!overwrites_sources || buffers.copy == nullptr)
       return sort_groups(grid, view, shift_info, buffers.sort);
 
@@ -100,7 +100,7 @@ struct device_implementation<csp_op<Aligned>> {
     layout<T> const buffers(memory, grid, params.shape());
     csp_shifts const shifts = upload_shifts(grid, params.config, extents, buffers.shifts);
     csp_groups const groups = make_groups(params.config, extents, shifts, params.lengths);
-    if (!is_pair(params.config.group) || shifts.shifts_any)
+    if (!is_pair(params.config.group) || shifts.has_shifts)
       return permute_rows(grid, column_transfer<T>{params.dy, params.dx, false, params.mode},
                           groups, order_tensor(params.order), buffers.permute);
     return_pairs_kernel<T> kernel{};

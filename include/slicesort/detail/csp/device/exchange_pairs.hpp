@@ -48,7 +48,7 @@ struct exchange_pairs_kernel {
       if (view.destinations.present())
         descending_bits =
             order_column<std::uint8_t const>(view.destinations, {work.index.batch, 0})[unit];
-      if (work.contiguous(first_row, rows_per_byte))
+      if (work.is_contiguous(first_row, rows_per_byte))
         exchange<true, Block>(work, unit, descending_bits, rows_per_byte, length);
       else
         exchange<false, Block>(work, unit, descending_bits, work.column.valid, length);
@@ -133,7 +133,7 @@ struct return_pairs_kernel {
     auto const work = tile.begin_work(block, groups, dy);
     if (!work.has_column) return;
     for (std::uint32_t unit = work.first_unit; unit < work.end_unit; unit += work.unit_step)
-      if (work.contiguous(unit * rows_per_byte, rows_per_byte))
+      if (work.is_contiguous(unit * rows_per_byte, rows_per_byte))
         exchange<true, Block>(work, unit, work.column.valid);
       else
         exchange<false, Block>(work, unit, work.column.valid);

@@ -24,7 +24,7 @@ SLICESORT_DETAIL_BEGIN
 // units.
 template <class T, int IntervalLog2>
 struct group_tile {
-  static constexpr int elements_in_flight = 8;  // elements that a thread has in flight
+  static constexpr int elements_in_flight = 8;  // per thread
   static constexpr std::uint32_t free_row_interval = 1u << IntervalLog2;
 
   int width;      // columns: a power of two that divides the block size
@@ -42,11 +42,13 @@ struct group_tile {
     return rows + (rows >> IntervalLog2);
   }
   // True if every unit of a window starts right after a free row, so it contains none.
-  SLICESORT_HD bool aligned() const { return windowed && rows_per_unit == free_row_interval; }
+  SLICESORT_HD bool has_aligned_units() const {
+    return windowed && rows_per_unit == free_row_interval;
+  }
   SLICESORT_HD index_t staged_rows(extents3 extents) const {
     if (!windowed) return extents.length;
     return static_cast<index_t>(units_per_block * rows_per_unit) + spread.above + spread.below +
-           (aligned() ? free_row_interval - 1 : 0);
+           (has_aligned_units() ? free_row_interval - 1 : 0);
   }
 
   template <class SharedAllocator>
@@ -63,14 +65,14 @@ struct group_tile {
     column_index index{};
     csp_column column{};
     std::uint32_t first_unit = 0, end_unit = 0, unit_step = 0;
-    bool staged = false, windowed = false, aligned = false;
-    std::uint32_t window_offset =
-        0;  // if windowed, row n after the shift is row n + window_offset of the tile
+    bool staged = false, windowed = false, has_aligned_units = false;
+    // If windowed, row n after the shift is row n + window_offset of the tile.
+    std::uint32_t window_offset = 0;
     T const* tile = nullptr;  // the thread's column of the tile
     int width = 0;
 
     // True if `count` rows from `row` on are valid and their source rows are consecutive.
-    SLICESORT_HD_INLINE bool contiguous(std::uint32_t row, std::uint32_t count) const {
+    SLICESORT_HD_INLINE bool is_contiguous(std::uint32_t row, std::uint32_t count) const {
       return row + count <= column.valid &&
              (windowed || column.source(row) + count <= column.valid);
     }
@@ -78,7 +80,7 @@ struct group_tile {
     template <class Bits, std::size_t Count>
     SLICESORT_HD_INLINE void read(std::uint32_t row, std::uint32_t end,
                                   Bits (&value)[Count]) const {
-      if (contiguous(row, Count))
+      if (is_contiguous(row, Count))
         read_contiguous(row, static_cast<int>(end - row), value);
       else
         read_scattered(row, end, value);
@@ -96,7 +98,7 @@ struct group_tile {
                                              Bits (&value)[Count]) const {
       static_assert(Count <= free_row_interval, "they cross one free row at most");
       std::uint32_t const source_row = windowed ? row + window_offset : column.source(row);
-      if (aligned) {
+      if (has_aligned_units) {
         T const* const source = tile + static_cast<int>(padded_row_of(source_row)) * width;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k)
@@ -172,9 +174,9 @@ struct group_tile {
     std::uint32_t end = staged ? window.valid : 0u, offset = 0;
     if (windowed) {
       window = csp_window::make(groups, index, work.column, spread, row);
-      if (aligned()) offset = (0u - row - window.index_of_row_0) % free_row_interval;
+      if (has_aligned_units()) offset = (0u - row - window.index_of_row_0) % free_row_interval;
       work.window_offset = window.index_of_row_0 + offset;
-      work.aligned = aligned();
+      work.has_aligned_units = has_aligned_units();
       std::uint32_t const block_rows = units_per_block * rows_per_unit,
                           valid_rows = window.valid - row;
       end = row < window.valid

@@ -30,8 +30,10 @@ int staged_width(Grid const& grid, extents3 extents) {
   return tile_width(grid.info(), permute_tuning_of<T>(grid), column_bytes, extents.length,
                     extents.batch * extents.channels);
 }
+
+// Shifts of a launch. `config` is only used if some channel is shifted.
 struct csp_shift_info {
-  bool shifts_any = false;  // true if some channel is shifted
+  bool has_shifts = false;  // true if some channel is shifted
   csp_config config{};
 };
 
@@ -140,8 +142,8 @@ void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, te
   tile.units = static_cast<std::uint32_t>(divide_up(extents.length, unit_rows));
   tile.rows_per_unit = static_cast<std::uint32_t>(unit_rows);
   int threads = 0;
-  if (shift_info.shifts_any && !in_place) threads = shape_window<T>(grid, groups, shift_info, tile);
-  if (shift_info.shifts_any && threads == 0)
+  if (shift_info.has_shifts && !in_place) threads = shape_window<T>(grid, groups, shift_info, tile);
+  if (shift_info.has_shifts && threads == 0)
     threads = shape_columns<T>(grid, extents, in_place, Kernel::max_threads, tile);
   if (threads == 0) threads = shape_unstaged<T>(grid, extents, tile);
   tile.divide_by_blocks = index_division(tile.blocks_per_tile);

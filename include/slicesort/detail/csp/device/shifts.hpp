@@ -20,7 +20,7 @@ struct csp_shifts {
   index_t uniform = 0;             // shift of all channels, if equal
   index_t* descending = nullptr;  // [channels], nonzero if descending; null if all directions agree
   bool all_descend = false;       // direction of all channels, if they agree
-  bool shifts_any = false;        // true if some shift is not 0
+  bool has_shifts = false;        // true if some shift is not 0
 };
 
 // Returns the number of workspace elements for `channels` channels.
@@ -39,7 +39,7 @@ csp_shifts upload_shifts(Grid const& grid, csp_config const& config, extents3 ex
   auto const policy_value = [&](index_t i) -> index_t {
     if (i >= extents.channels) return config.descends(i - extents.channels, extents);
     index_t const shift = config.shift(i, extents);
-    shifts.shifts_any |= shift != 0;
+    shifts.has_shifts |= shift != 0;
     return shift;
   };
   uploaded_values const uploaded =

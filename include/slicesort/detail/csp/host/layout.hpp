@@ -36,7 +36,7 @@ template <class T>
 struct csp_layout {
   index_t* shifts;                // [channels]
   bool* descending;               // [channels], true if the channel descends
-  bool shifts_any = false;        // true if some channel is shifted
+  bool has_shifts = false;        // true if some channel is shifted
   bool mixed_directions = false;  // true if only some channels descend
   bool aligned;                   // true if groups follow the order of a reference channel
   // Destination of each sorted row in its aligned group: [batch][length]. Long groups have 32-bit
@@ -60,7 +60,7 @@ struct csp_layout {
     for (index_t c = 0; c < extents.channels; ++c) {
       shifts[c] = config.shift(c, extents);
       descending[c] = config.descends(c, extents);
-      shifts_any |= shifts[c] != 0;
+      has_shifts |= shifts[c] != 0;
       mixed_directions |= descending[c] != descending[0];
     }
   }

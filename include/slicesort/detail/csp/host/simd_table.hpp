@@ -44,6 +44,7 @@ inline unsigned descending_pairs(std::uint16_t const* destinations, index_t i, i
   return pairs;
 }
 
+// Kernels for one instruction set, chosen once per call.
 template <class T>
 struct csp_kernels {
   void (*run_csp_tile)(csp_tile<T> const&, csp_operation);

@@ -23,7 +23,7 @@ SLICESORT_DETAIL_BEGIN
 template <class From, class To, class Order, class T>
 index_t unshifted_channels(From from, To to, Order order, bool has_order, index_t group,
                            csp_layout<T> const& layout) {
-  if (!is_pair(group) || layout.shifts_any || layout.mixed_directions) return 0;
+  if (!is_pair(group) || layout.has_shifts || layout.mixed_directions) return 0;
   bool const adjacent = from.strides().channels == 1 && to.strides().channels == 1 &&
                         (!has_order || order.strides().channels == 1);
   index_t const channels = from.extents().channels;

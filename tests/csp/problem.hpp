@@ -54,7 +54,7 @@ struct csp_problem : variant_problem<T> {
   index_t group = 2;  // rows per group, clamped to the length
   // Channel whose order the groups follow. If none, groups are sorted.
   index_t reference = no_reference;
-  std::uint64_t order = up;
+  std::uint64_t order = up;  // directions of the channels, as in pattern_order
   test_shift shifts;
   std::string title;
   tensor<std::uint32_t> saved;  // expected state, as saved_order documents it
@@ -80,7 +80,7 @@ struct csp_problem : variant_problem<T> {
   std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
 };
 
-// Calls f(op) with the operator of a problem.
+// Calls f(op) with the operator of a test case.
 template <class T, class F>
 void with_csp(csp_problem<T> const& p, F const& f) {
   if (p.aligned())
@@ -91,6 +91,7 @@ void with_csp(csp_problem<T> const& p, F const& f) {
                                          pattern_order{p.order}));
 }
 
+// Returns the parameters of a channel, as the oracle takes them.
 template <class T>
 csp_column column_of(csp_problem<T> const& p, index_t channel) {
   extents3 const e = p.extents();

@@ -22,18 +22,18 @@ struct matrix_operand {
 
   T const* elements;
   A const* sums;  // null if the matrix has elements T
-  index_t row, column;
+  index_t row_stride, column_stride;
 
-  static matrix_operand from_elements(T const* data, index_t row, index_t column) {
+  static matrix_operand from_elements(T const* data, index_t row_stride, index_t column_stride) {
     if constexpr (std::is_same_v<T, A>)
-      return {nullptr, data, row, column};
+      return {nullptr, data, row_stride, column_stride};
     else
-      return {data, nullptr, row, column};
+      return {data, nullptr, row_stride, column_stride};
   }
-  static matrix_operand from_sums(A const* data, index_t row, index_t column) {
-    return {nullptr, data, row, column};
+  static matrix_operand from_sums(A const* data, index_t row_stride, index_t column_stride) {
+    return {nullptr, data, row_stride, column_stride};
   }
-  matrix_operand transposed() const { return {elements, sums, column, row}; }
+  matrix_operand transposed() const { return {elements, sums, column_stride, row_stride}; }
 };
 
 template <class T>
@@ -59,21 +59,21 @@ class matrix_product {
       if (width < padded) std::fill_n(panel_, depth * panel_columns, A(0));
       pack(kernels, b, 0, column, depth, width, panel_, panel_columns);
       for (index_t row = 0; row < rows; row += block_rows) {
-        index_t const count = std::min<index_t>(block_rows, rows - row);
+        index_t const block_height = std::min<index_t>(block_rows, rows - row);
         product_params<A> params{};
         params.c = {tile_, panel_columns};
-        params.size = {static_cast<int>(padded_rows(count)), static_cast<int>(padded), 0};
+        params.size = {static_cast<int>(padded_rows(block_height)), static_cast<int>(padded), 0};
         index_t k = 0;
         do {  // accumulates over blocks of the depth in order
           params.size.depth = std::min<index_t>(block_depth, depth - k);
-          params.a = pack_block(kernels, a, row, count, k, params.size.depth);
+          params.a = pack_block(kernels, a, row, block_height, k, params.size.depth);
           params.b = {panel_ + k * panel_columns, panel_columns};
           params.epilogue.accumulate = k > 0;
           k += params.size.depth;
           params.epilogue.scale = k == depth ? scale : A(1);
           kernels.multiply(params);
         } while (k < depth);
-        store(tile_, panel_columns, row, count, column, width);
+        store(tile_, panel_columns, row, block_height, column, width);
       }
     }
   }
@@ -87,26 +87,26 @@ class matrix_product {
   static void pack(row_kernels<T> const& kernels, matrix const& from, index_t row, index_t column,
                    index_t rows, index_t columns, A* to, index_t pitch) {
     if (rows == 0 || columns == 0) return;  // an empty matrix may have no memory
-    index_t const first = row * from.row + column * from.column;
+    index_t const first = row * from.row_stride + column * from.column_stride;
     if (from.sums == nullptr)
-      return row_access<T>(kernels).load(from.elements + first, from.row, from.column, rows,
-                                         columns, to, pitch);
+      return row_access<T>(kernels).load(from.elements + first, from.row_stride, from.column_stride,
+                                         rows, columns, to, pitch);
     for (index_t i = 0; i < rows; ++i, to += pitch) {
-      A const* const sums = from.sums + first + i * from.row;
-      if (from.column == 1)
+      A const* const sums = from.sums + first + i * from.row_stride;
+      if (from.column_stride == 1)
         std::copy_n(sums, columns, to);
       else
-        for (index_t c = 0; c < columns; ++c) to[c] = sums[c * from.column];
+        for (index_t c = 0; c < columns; ++c) to[c] = sums[c * from.column_stride];
     }
   }
   // Packs a block of a, unless it can be read in place. Copies in memory order to use whole cache
   // lines.
   strided_rows<A> pack_block(row_kernels<T> const& kernels, matrix const& a, index_t row,
                              index_t rows, index_t column, index_t columns) const {
-    if (a.sums != nullptr && a.column == 1 && rows % product_rows == 0)
-      return {a.sums + row * a.row + column, a.row, 1};
+    if (a.sums != nullptr && a.column_stride == 1 && rows % product_rows == 0)
+      return {a.sums + row * a.row_stride + column, a.row_stride, 1};
     if (rows % product_rows != 0) std::fill_n(block_, block_rows * columns, A(0));
-    if (a.row == 1) {
+    if (a.row_stride == 1) {
       pack(kernels, a.transposed(), column, row, columns, rows, block_, block_rows);
       return {block_, 1, block_rows};
     }

@@ -88,7 +88,7 @@ class linear_attention {
         divisor_(detail::choose<Divisor>(policies...)),
         products_(detail::choose<products>(policies...)) {
     static_assert(
-        detail::in_any_order<Feature, Divisor, Direction, products>::template fit<Policies...>,
+        detail::in_any_order<Feature, Divisor, Direction, products>::template accepts<Policies...>,
         "slicesort: linear_attention takes a feature, a divisor, a direction and products.");
   }
 
@@ -102,7 +102,7 @@ class linear_attention {
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
                                              extents3 w = {}, extents3 dw = {}) const {
     detail::require_dtype<T>();
-    detail::linear_attention_shape const shape(q, v, config(q.channels, w.length), causal,
+    detail::linear_attention_shape const shape(q, v, make_config(q.channels, w.length), causal,
                                                dw != extents3{});
     return detail::workspace_bytes<op, T>(
         exec, "linear_attention.workspace_bytes", shape, [&](detail::checker& c) {
@@ -169,7 +169,7 @@ class linear_attention {
 
  private:
   // Negative channels are rejected later.
-  detail::feature_config config(index_t channels, index_t w_rows) const {
+  detail::feature_config make_config(index_t channels, index_t w_rows) const {
     return channels < 0 ? detail::feature_config{}
                         : detail::make_feature_config(feature_, channels, w_rows);
   }
@@ -178,7 +178,7 @@ class linear_attention {
   Params make_params(linear_attention_inputs<T> const& in, Options const& options) const {
     detail::require_dtype<T>();
     Params params{detail::erase_built_in(feature_)};
-    params.feature = config(in.q.extents().channels, in.w.extents().length);
+    params.feature = make_config(in.q.extents().channels, in.w.extents().length);
     params.divisor = detail::divisor_config::make(divisor_);
     params.causal = causal;
     params.multiply = products_;
@@ -203,8 +203,8 @@ class linear_attention {
 
 template <class... Policies>
 linear_attention(Policies...) -> linear_attention<
-    detail::first_that_t<detail::is_feature, feature::elu_plus_one, Policies...>,
-    detail::first_that_t<detail::is_divisor, divisor::sum_plus, Policies...>,
-    detail::first_that_t<detail::is_direction, direction::noncausal, Policies...>>;
+    detail::first_matching_t<detail::is_feature, feature::elu_plus_one, Policies...>,
+    detail::first_matching_t<detail::is_divisor, divisor::sum_plus, Policies...>,
+    detail::first_matching_t<detail::is_direction, direction::noncausal, Policies...>>;
 
 SLICESORT_OPERATORS_END

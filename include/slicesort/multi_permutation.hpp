@@ -15,7 +15,7 @@
 SLICESORT_TYPES_BEGIN
 
 /// Replaces the weights argument: every weight is `1 / components`. The result is bit-identical to
-/// that with a view of such weights.
+/// the one with a view of such weights.
 struct uniform_weights_t {
   SLICESORT_ABI_TAG explicit uniform_weights_t() = default;
 };
@@ -100,12 +100,12 @@ class multi_permutation {
     params.saving = state.saving;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const perm = detail::describe("perm", state.view, true);
-      auto const factors = detail::describe("weights", params.weights.values, false);
+      auto const weights_info = detail::describe("weights", params.weights.values, false);
       auto const [source, target] = detail::check_transfer(c, params);
       if (state.saving) detail::check_permutation(c, perm, source, target);
       c.policy("order", order_, source.extents.channels);
-      check_weights(c, params.weights, factors, target);
-      if (state.saving) c.no_overlap(perm, factors);
+      check_weights(c, params.weights, weights_info, target);
+      if (state.saving) c.no_overlap(perm, weights_info);
     });
   }
 

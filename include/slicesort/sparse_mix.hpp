@@ -71,8 +71,9 @@ class sparse_mix {
   constexpr explicit sparse_mix(Policies const&... policies)
       : topology_(detail::choose<Topology>(policies...)),
         saved_(detail::choose<checkpoints>(policies...)) {
-    static_assert(detail::in_any_order<Topology, Residual, checkpoints>::template fit<Policies...>,
-                  "slicesort: sparse_mix takes a topology, a residual and checkpoints.");
+    static_assert(
+        detail::in_any_order<Topology, Residual, checkpoints>::template accepts<Policies...>,
+        "slicesort: sparse_mix takes a topology, a residual and checkpoints.");
   }
 
   constexpr Topology const& topology() const { return topology_; }
@@ -118,12 +119,12 @@ class sparse_mix {
     params.saving = state.saving;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const [source, target] = detail::describe_transfer(params);
-      auto const factors = detail::describe("w", params.weights, false, weight_axes);
-      check_chain(c, source, factors, target, params.lengths);
+      auto const weights = detail::describe("w", params.weights, false, weight_axes);
+      check_chain(c, source, weights, target, params.lengths);
       if (!state.saving) return;
       auto const states = detail::describe("states", params.states, true, state_axes);
-      check_states(c, states, factors, source);
-      for (auto const& other : {source, factors, target}) c.no_overlap(states, other);
+      check_states(c, states, weights, source);
+      for (auto const& other : {source, weights, target}) c.no_overlap(states, other);
     });
   }
 
@@ -252,7 +253,7 @@ class sparse_mix {
 
 template <class... Policies>
 sparse_mix(Policies...)
-    -> sparse_mix<detail::first_that_t<detail::is_topology, topology::chord, Policies...>,
-                  detail::first_that_t<detail::is_residual, residual::per_factor, Policies...>>;
+    -> sparse_mix<detail::first_matching_t<detail::is_topology, topology::chord, Policies...>,
+                  detail::first_matching_t<detail::is_residual, residual::per_factor, Policies...>>;
 
 SLICESORT_OPERATORS_END

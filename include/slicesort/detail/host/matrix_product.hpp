@@ -21,8 +21,8 @@ struct matrix_operand {
   using A = accumulator_t<T>;
 
   T const* elements;
-  A const* sums;  // null if the matrix has elements T
-  index_t row_stride, column_stride;
+  A const* sums;        // null if the matrix has elements T
+  index_t row, column;  // strides
 
   static matrix_operand from_elements(T const* data, index_t row_stride, index_t column_stride) {
     if constexpr (std::is_same_v<T, A>)
@@ -33,7 +33,7 @@ struct matrix_operand {
   static matrix_operand from_sums(A const* data, index_t row_stride, index_t column_stride) {
     return {nullptr, data, row_stride, column_stride};
   }
-  matrix_operand transposed() const { return {elements, sums, column_stride, row_stride}; }
+  matrix_operand transposed() const { return {elements, sums, column, row}; }
 };
 
 template <class T>
@@ -87,26 +87,26 @@ class matrix_product {
   static void pack(row_kernels<T> const& kernels, matrix const& from, index_t row, index_t column,
                    index_t rows, index_t columns, A* to, index_t pitch) {
     if (rows == 0 || columns == 0) return;  // an empty matrix may have no memory
-    index_t const first = row * from.row_stride + column * from.column_stride;
+    index_t const first = row * from.row + column * from.column;
     if (from.sums == nullptr)
-      return row_access<T>(kernels).load(from.elements + first, from.row_stride, from.column_stride,
-                                         rows, columns, to, pitch);
+      return row_access<T>(kernels).load(from.elements + first, from.row, from.column, rows,
+                                         columns, to, pitch);
     for (index_t i = 0; i < rows; ++i, to += pitch) {
-      A const* const sums = from.sums + first + i * from.row_stride;
-      if (from.column_stride == 1)
+      A const* const sums = from.sums + first + i * from.row;
+      if (from.column == 1)
         std::copy_n(sums, columns, to);
       else
-        for (index_t c = 0; c < columns; ++c) to[c] = sums[c * from.column_stride];
+        for (index_t c = 0; c < columns; ++c) to[c] = sums[c * from.column];
     }
   }
   // Packs a block of a, unless it can be read in place. Copies in memory order to use whole cache
   // lines.
   strided_rows<A> pack_block(row_kernels<T> const& kernels, matrix const& a, index_t row,
                              index_t rows, index_t column, index_t columns) const {
-    if (a.sums != nullptr && a.column_stride == 1 && rows % product_rows == 0)
-      return {a.sums + row * a.row_stride + column, a.row_stride, 1};
+    if (a.sums != nullptr && a.column == 1 && rows % product_rows == 0)
+      return {a.sums + row * a.row + column, a.row, 1};
     if (rows % product_rows != 0) std::fill_n(block_, block_rows * columns, A(0));
-    if (a.row_stride == 1) {
+    if (a.row == 1) {
       pack(kernels, a.transposed(), column, row, columns, rows, block_, block_rows);
       return {block_, 1, block_rows};
     }

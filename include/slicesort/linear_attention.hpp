@@ -40,9 +40,9 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Features** see `feature.hpp`. w is an input, fixed (`random_rows`) or learned; backward
 ///   computes dw on request.
 /// - **Zeros** are the output of a query that sees no keys or whose divisor is 0 or subnormal.
-/// - **NaN** and infinities of a query stay in its row; those of a key or value stay in the rows
-///   that see it. Finite inputs cause no NaN while the sums are finite, except for features that
-///   may be negative (`random_fourier`) with a divisor near 0.
+/// - **NaN** and infinities of a query affect only its row, and those in a key or value only the
+/// rows that see it. Finite inputs cause no NaN while the sums are finite, except for features that
+/// may be negative (`random_fourier`) with a divisor near 0.
 /// - **Saved** nothing. Backward recomputes the sums.
 /// - **Gradients** of q, k, v and w, each optional.
 /// - **Lengths** see `attention_options`. Its dropout must be 0, because linear attention does not
@@ -57,7 +57,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   bits on a GPU.
 /// - **Cost** with R features, forward takes `4 * length * R * values` operations per head, or 1.5
 ///   times as many if causal. Random features add `2 * (queries + keys) * channels * r`; noncausal
-///   random_exp computes those of the keys twice. Backward takes 2.5 to 3 times as many.
+///   random_exp computes the keys' features twice. Backward takes 2.5 to 3 times as many.
 ///
 /// @tparam Feature the map from a row of q or k to its features: `feature::elu_plus_one`, `relu`,
 /// `cosine_reweighted`, `random_exp`, `random_relu`, `random_fourier`, or a user-defined type

@@ -30,7 +30,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; of equal maxima
 ///   the first one counts. Values move bit for bit.
-/// - **Saved** `maximum`, one row number per column, or `no_saved`. Not written when the length is
+/// - **Saved** `maximum`, one row index per column, or `no_saved`. Not written when the length is
 ///   0.
 /// - **Lengths** only valid rows are searched; the others are copied unchanged. A sample of length
 ///   0 is copied (`maximum` is `row`); `0 < lengths[b] <= row` is an error.

@@ -72,7 +72,7 @@ class multi_permutation {
   constexpr Order const& order() const { return order_; }
 
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
-  /// Rejects shapes, orders and numbers of components that `forward` rejects.
+  /// Rejects shapes, orders and component counts that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
     return detail::workspace_bytes<op, T>(

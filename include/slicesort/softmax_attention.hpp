@@ -45,7 +45,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **NaN** and infinities of a query stay in its row. Those of a key or value may reach every row
 ///   of the head, even rows that do not see the key, unless they are past the length. The bits of
 ///   the NaN depend on the processor.
-/// - **Saved** by `streaming`: two numbers per query; by `materialized`: the map, one element per
+/// - **Saved** by `streaming`: two values per query; by `materialized`: the map, one element per
 ///   pair of a query and a key.
 /// - **Gradients** of q, k, v and the bias, each optional. A relative or shared dbias is a sum over
 ///   pairs, heads and samples, in the accumulator's type.

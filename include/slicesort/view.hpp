@@ -91,7 +91,7 @@ tensor4<detail::element_of<Container>> view(Container&& container, extents4 exte
 }
 
 /// The elements of `container` as a contiguous stack `[outer, batch, length, channels]`. Write
-/// `stack_extents{...}` explicitly: four numbers in braces are the extents of attention.
+/// `stack_extents{...}` explicitly: four integers in braces are the extents of attention.
 template <class Container, class Extents,
           std::enable_if_t<std::is_same_v<Extents, stack_extents>, int> = 0>
 tensor_stack<detail::element_of<Container>> view(Container&& container, Extents extents) {

@@ -80,7 +80,7 @@ merge_problem<T> random_parts(extents4 e, std::size_t parts, std::uint64_t seed,
   return p;
 }
 
-// Memory of the outputs: separate, or that of part 0; or a call that saves no state.
+// Outputs: in separate memory, over the tensors of part 0, or without a saved state.
 enum class merge_variant {
   separate_outputs,
   over_part_0,

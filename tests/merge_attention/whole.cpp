@@ -89,7 +89,7 @@ class attention {
     op.forward(exec, inputs(s), tensor4<double>(r.y.data(), y_extents()),
                {tensor4<double>(r.state.data(), state_extents())}, memory);
   }
-  // Adds the gradients of one part to those of `r`, from y and the state of `r`.
+  // Adds the gradients of one part to `r`, computed from the y and the state in `r`.
   template <class Exec, class Mask>
   void backward(Exec const& exec, Mask mask, key_slice s, result& r) const {
     backward(exec, mask, s, r.y, r.state, r);
@@ -114,7 +114,7 @@ class attention {
     backward(exec, mask, {0, keys}, r);
     return r;
   }
-  // Merges y and state of the parts into those of the first.
+  // Merges y and state of all parts into the first part.
   template <class Exec>
   result merge(Exec const& exec, std::vector<result> parts) const {
     std::vector<ss::attention_part<double>> views;

@@ -49,8 +49,7 @@ class merge_task {
       row_.contiguous = row_.contiguous && part(i).y.strides().channels == 1;
   }
 
-  // Merges one row. Reads all states before it writes the merged one, which may alias that of part
-  // 0.
+  // Merges one row. Reads all states before it writes the merged one, which may alias part 0's.
   void run(index_t head, index_t query) {
     A weights[merged_row<T>::max_parts];
     row_statistics<A> statistics[merged_row<T>::max_parts];

@@ -117,7 +117,7 @@ struct host_implementation<multi_permutation_op<Order>> {
     index_t pitch;
     std::uint32_t* perm;
     A<T>*values, *sums;
-    A<T>*power, *next;  // for one column
+    A<T>*power, *next;  // one column each
     std::uint32_t* unsaved_perm;
     sort_scratch<T> sorting;
 

@@ -92,13 +92,13 @@ struct device_implementation<sparse_mix_op> {
   struct layout {
     using A = accumulator_t<T>;
     index_t samples_per_chunk = 0;
-    index_t factors_per_segment = 0;  // from one saved state to the next
+    index_t factors_per_segment = 0;  // a segment lies between two saved states
     index_t* offsets = nullptr;
     packed_weights<A> factors;
     T* intermediate[2] = {};       // gradients or states of two successive factors
     A* input_sums = nullptr;       // sum of gradients, for residual::initial
     T* recomputed = nullptr;       // recomputed states of a segment
-    index_t factors_per_pass = 0;  // in backward with weight gradients
+    index_t factors_per_pass = 0;  // passes of backward with weight gradients
     T* pass_gradients = nullptr;   // gradients between the factors of a pass
 
     template <class Grid>

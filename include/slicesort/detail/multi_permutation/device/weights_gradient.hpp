@@ -69,7 +69,7 @@ struct weights_gradient_kernel {
     shared_buffers const buffers = shared(block);
     auto const column = x.open(block, buffers.tile, work);
     column_of<T const> const gradient(dy, work.column);
-    // Row numbers fit in 32 bits, because there are at most 2^31 rows.
+    // Row indices fit in 32 bits, because there are at most 2^31 rows.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
     auto const begin = static_cast<std::uint32_t>(work.first);
     auto const step = static_cast<std::uint32_t>(work.step);

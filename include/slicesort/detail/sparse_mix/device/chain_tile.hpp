@@ -82,7 +82,7 @@ struct mix_tile_kernel {
     if (n > 0) load_rows(group, work, values);
     int next_state = 0, factors_until_state = state_interval;
     for (int step = 0; step < factor_count; ++step) {
-      // Opaque to force recomputation of row numbers, which leaves registers to values.
+      // Opaque, to recompute row indices instead of keeping them in registers.
       work.first_row = Block::opaque(work.first_row);
       if (n > 0)
         apply_factor(block, group, work, first_factor + (backward ? factor_count - 1 - step : step),

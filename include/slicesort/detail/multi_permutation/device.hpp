@@ -187,14 +187,14 @@ struct device_implementation<multi_permutation_op<Order>> {
     // Limits the products to a quarter of shared memory, if possible.
     using SharedKernel = weights_gradient_kernel<T, true>;
     int threads = SharedKernel::max_threads;
-    auto components_at_once =
-        static_cast<int>(std::min<index_t>(components, SharedKernel::max_components_at_once));
+    auto components_per_pass =
+        static_cast<int>(std::min<index_t>(components, SharedKernel::max_components_per_pass));
     auto const bytes = [&] {
       return sizeof(double) * static_cast<std::size_t>(threads) *
-             static_cast<std::size_t>(components_at_once);
+             static_cast<std::size_t>(components_per_pass);
     };
     while (threads > warp_threads && bytes() > device.shared_bytes / 4) threads /= 2;
-    while (components_at_once > 1 && bytes() > device.shared_bytes / 4) --components_at_once;
+    while (components_per_pass > 1 && bytes() > device.shared_bytes / 4) --components_per_pass;
     device.shared_bytes -= bytes();
     permute_tuning tuning = permute_tuning_of<T>(grid);
     tuning.shared_tile_bytes -= std::min(tuning.shared_tile_bytes, bytes());
@@ -202,7 +202,7 @@ struct device_implementation<multi_permutation_op<Order>> {
     int const fitting_width = narrow_rows(e.length) ? tile_width(device, tuning, bytes_per_row,
                                                                  e.length, e.batch * e.channels)
                                                     : 0;
-    int const max_width = static_cast<int>(half_power_of_two(threads / components_at_once));
+    int const max_width = static_cast<int>(half_power_of_two(threads / components_per_pass));
     int const width = std::min(fitting_width > 0 ? fitting_width : warp_threads, max_width);
     auto const launch = [&](auto kernel) {
       kernel.x = {params.x, params.perm, params.lengths, width,
@@ -210,7 +210,7 @@ struct device_implementation<multi_permutation_op<Order>> {
       kernel.dy = params.dy;
       kernel.sums = sums;
       kernel.components = components;
-      kernel.components_at_once = components_at_once;
+      kernel.components_per_pass = components_per_pass;
       kernel.threads = threads;
       grid.run(kernel, divide_up(e.batch * e.channels, width), threads);
     };

@@ -39,26 +39,26 @@ SLICESORT_HD inline double add_in_order(double const* values, Pitch count, Pitch
 template <class T, bool InShared>
 struct weights_gradient_kernel {
   static constexpr int max_threads = 256;
-  static constexpr int max_components_at_once = 4;
+  static constexpr int max_components_per_pass = 4;
   using A = accumulator_t<T>;
 
   chained_columns<T, InShared> x;
   tensor3<T const> dy;
   double* sums;  // [columns, components]
   index_t components;
-  int components_at_once;  // components_at_once * width <= threads
+  int components_per_pass;  // components_per_pass * width <= threads
   int threads;
 
   struct shared_buffers {
     typename chained_columns<T, InShared>::tile tile;
-    double* products;     // [components_at_once, row threads, width]
-    std::uint32_t* rows;  // valid rows of each column
+    double* products;            // [components_per_pass, row threads, width]
+    std::uint32_t* column_rows;  // valid rows of each column
   };
   template <class SharedAllocator>
   SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
     auto const tile = x.shared(allocator);
     double* const products = allocator.template allocate<double>(
-        static_cast<std::size_t>(components_at_once) * static_cast<std::size_t>(threads));
+        static_cast<std::size_t>(components_per_pass) * static_cast<std::size_t>(threads));
     return {tile, products,
             allocator.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
   }
@@ -71,33 +71,35 @@ struct weights_gradient_kernel {
     column_of<T const> const gradient(dy, work.column);
     // Row indices fit in 32 bits, because there are at most 2^31 rows.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
-    auto const begin = static_cast<std::uint32_t>(work.first);
-    auto const step = static_cast<std::uint32_t>(work.step);
-    auto const valid = static_cast<std::uint32_t>(work.valid);
+    auto const first_row = static_cast<std::uint32_t>(work.first);
+    auto const row_step = static_cast<std::uint32_t>(work.step);
+    auto const valid_row_count = static_cast<std::uint32_t>(work.valid);
 
     // The thread sums column `summed_column`, but multiplies rows of column `multiplied_column`.
     int const summed_column = block.rank() % x.width, component = block.rank() / x.width;
     int const multiplied_column =
         tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
     double* const product =
-        buffers.products + static_cast<int>(begin) * x.width + multiplied_column;
-    if (begin == 0) buffers.rows[multiplied_column] = valid;
+        buffers.products + static_cast<int>(first_row) * x.width + multiplied_column;
+    if (first_row == 0) buffers.column_rows[multiplied_column] = valid_row_count;
 
     for (index_t first_component = 0; first_component < components;
-         first_component += components_at_once) {
+         first_component += components_per_pass) {
       index_t const remaining = components - first_component;
       int const pass_components =
-          remaining < components_at_once ? static_cast<int>(remaining) : components_at_once;
+          remaining < components_per_pass ? static_cast<int>(remaining) : components_per_pass;
       double sum = 0;
-      for (std::uint32_t n = begin; n - begin < length; n += step) {
-        if (n < valid)
+      for (std::uint32_t n = first_row; n - first_row < length; n += row_step) {
+        if (n < valid_row_count)
           store_products(column, gradient, n, first_component, pass_components, product);
         block.sync();
-        std::uint32_t const first = n - begin;
-        if (component < pass_components && first < buffers.rows[summed_column]) {
-          std::uint32_t const rows_left = buffers.rows[summed_column] - first;
-          sum = add_in_order(buffers.products + component * threads + summed_column,
-                             static_cast<int>(rows_left < step ? rows_left : step), x.width, sum);
+        std::uint32_t const step_row = n - first_row;
+        if (component < pass_components && step_row < buffers.column_rows[summed_column]) {
+          std::uint32_t const remaining_rows = buffers.column_rows[summed_column] - step_row;
+          sum =
+              add_in_order(buffers.products + component * threads + summed_column,
+                           static_cast<int>(remaining_rows < row_step ? remaining_rows : row_step),
+                           x.width, sum);
         }
         block.sync();
       }

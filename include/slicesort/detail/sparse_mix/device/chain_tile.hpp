@@ -47,31 +47,33 @@ struct mix_tile_kernel {
 
   using channel_vector = mix_vector<T, Channels>;
   using cell_type = typename cell::type;
-  static constexpr int cells = channel_vector::cells,
+  static constexpr int cells_per_vector = channel_vector::cells,
                        vectors_per_group = Channels / channel_vector::channels;
   // Distance between two vectors of a row, padded to avoid bank conflicts.
   SLICESORT_HD int pitch() const {
     return (static_cast<int>(input.extents().length) + 7) / 8 * 8 + 4;
   }
-  SLICESORT_HD int size() const { return groups * vectors_per_group * pitch(); }
+  SLICESORT_HD int vectors_per_tile() const { return groups * vectors_per_group * pitch(); }
   template <class SharedAllocator>
   SLICESORT_HD channel_vector* shared(SharedAllocator& allocator) const {
     // If every sum starts from the chain's first input, a copy of this input follows the tile.
     int const copies = start == mix_start::first ? 2 : 1;
-    return allocator.template allocate<channel_vector>(static_cast<std::size_t>(copies) *
-                                                       static_cast<std::size_t>(size()));
+    return allocator.template allocate<channel_vector>(
+        static_cast<std::size_t>(copies) * static_cast<std::size_t>(vectors_per_tile()));
   }
 
   SLICESORT_HD int width() const { return groups * Channels; }
-  SLICESORT_HD index_t tiles() const { return divide_up(input.extents().channels, width()); }
-  index_t blocks() const { return input.extents().batch * tiles(); }
+  SLICESORT_HD index_t tiles_per_sample() const {
+    return divide_up(input.extents().channels, width());
+  }
+  index_t blocks() const { return input.extents().batch * tiles_per_sample(); }
   int threads() const { return row_threads * groups; }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     channel_vector* const tile = shared(block);
-    index_t const sample = block.index() / tiles();
-    index_t const channel = block.index() % tiles() * width();
+    index_t const sample = block.index() / tiles_per_sample();
+    index_t const channel = block.index() % tiles_per_sample() * width();
     auto const n = static_cast<int>(valid_rows(lengths, sample, input.extents().length));
     load_tile(block, tile, cell_of(block, sample, channel), n);
     block.sync();
@@ -111,19 +113,19 @@ struct mix_tile_kernel {
   SLICESORT_HD_INLINE cell_index cell_of(Block& block, index_t sample, index_t channel) const {
     // Opaque, because the compiler would otherwise keep these values in registers from factor to
     // factor.
-    tile_walk const position(Block::opaque(block.rank()), block.size(), width() / cell::channels,
-                             rows_adjacent);
-    index_t const c = channel + position.column * cell::channels,
+    tile_walk const walk(Block::opaque(block.rank()), block.size(), width() / cell::channels,
+                         rows_adjacent);
+    index_t const c = channel + walk.column * cell::channels,
                   remaining = input.extents().channels - c;
     int const cell_channels = remaining < 0                ? 0
                               : remaining < cell::channels ? static_cast<int>(remaining)
                                                            : cell::channels;
-    return {position, sample, c, cell_channels};
+    return {walk, sample, c, cell_channels};
   }
   SLICESORT_HD_INLINE row_walk<cell_type> walk_tile(channel_vector* tile, int column,
                                                     row_range range) const {
-    channel_vector* const first = tile + column / cells * pitch() + range.first;
-    return {first->value + column % cells, range.step * cells};
+    channel_vector* const first = tile + column / cells_per_vector * pitch() + range.first;
+    return {first->value + column % cells_per_vector, range.step * cells_per_vector};
   }
   // Iterates over the cell's rows in a tensor. The range must not be empty.
   template <class Element>
@@ -142,7 +144,7 @@ struct mix_tile_kernel {
     if (range.first < range.end) {
       auto source = walk_tensor(input, position, range);
       auto target = walk_tile(tile, position.walk.column, range);
-      int const copy_offset = start == mix_start::first ? size() * cells : 0;
+      int const copy_offset = start == mix_start::first ? vectors_per_tile() * cells_per_vector : 0;
       copy_rows<4>(
           range,
           [&](int) {
@@ -232,7 +234,7 @@ struct mix_tile_kernel {
       start_with_self_link(block, weights, work, values);
       weights += factors.length;
     } else if (start != mix_start::self) {
-      start_sums(group + size(), work, values);
+      start_sums(group + vectors_per_tile(), work, values);
     }
 
     for (std::uint32_t k = self_link_first ? 1 : 0; k < links; ++k) {
@@ -294,7 +296,7 @@ struct mix_tile_kernel {
       for (int p = 0; p < vectors_per_group; ++p) {
         channel_vector rounded;
         SLICESORT_UNROLL
-        for (int j = 0; j < cells; ++j) {
+        for (int j = 0; j < cells_per_vector; ++j) {
           T elements[static_cast<std::size_t>(cell::channels)];
           A* const sums = values[r] + p * channel_vector::channels + j * cell::channels;
           SLICESORT_UNROLL

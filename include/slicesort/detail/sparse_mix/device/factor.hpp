@@ -43,11 +43,12 @@ struct mix_rows_kernel {
   int width;  // threads along the channels: a power of two
   bool rows_adjacent;
 
-  SLICESORT_HD index_t tiles() const {
+  SLICESORT_HD index_t tiles_per_sample() const {
     return divide_up(input.extents().channels, channels_per_thread * width);
   }
   index_t blocks(int threads) const {
-    return input.extents().batch * tiles() * divide_up(input.extents().length, threads / width);
+    return input.extents().batch * tiles_per_sample() *
+           divide_up(input.extents().length, threads / width);
   }
 
   template <class Block>
@@ -57,8 +58,10 @@ struct mix_rows_kernel {
     // Blocks that run concurrently work on the same channels, so they share cache lines.
     index_t const row_blocks = divide_up(extents.length, walk.step);
     index_t const row_block = block.index() % row_blocks, tile_index = block.index() / row_blocks;
-    index_t const sample = tile_index / tiles(), row = row_block * walk.step + walk.first_row;
-    index_t const channel = tile_index % tiles() * (channels_per_thread * width) + walk.column;
+    index_t const sample = tile_index / tiles_per_sample(),
+                  row = row_block * walk.step + walk.first_row;
+    index_t const channel =
+        tile_index % tiles_per_sample() * (channels_per_thread * width) + walk.column;
     if (row >= extents.length) return;
     // Rows past a length are copied. A chain without factors copies all rows.
     index_t const n = factors.factors == 0 ? 0 : valid_rows(lengths, sample, extents.length);

@@ -55,7 +55,7 @@ struct link_gradient_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     channel_vector* const staged_rows = shared(block);
-    A* const values = staged_rows->value;
+    A* const staged_values = staged_rows->value;
     index_t const row_blocks = divide_up(dw.extents().length, rows_per_block);
     index_t const sample = block.index() / row_blocks;
     index_t const first_row = block.index() % row_blocks * rows_per_block;
@@ -64,8 +64,8 @@ struct link_gradient_kernel {
     int const row_lane = block.rank() % rows_per_block, link_lane = block.rank() / rows_per_block;
     index_t const row = first_row + row_lane;
 
-    constexpr int step = links_per_stage * sums_per_thread;
-    for (index_t first_link = 0; first_link < factors.links; first_link += step) {
+    constexpr int links_per_step = links_per_stage * sums_per_thread;
+    for (index_t first_link = 0; first_link < factors.links; first_link += links_per_step) {
       A sum[static_cast<std::size_t>(sums_per_thread)];
       SLICESORT_UNROLL
       for (int i = 0; i < sums_per_thread; ++i) {
@@ -73,8 +73,8 @@ struct link_gradient_kernel {
         bool const accumulates = mode == grad_mode::accumulate && link < factors.links && row < n;
         sum[i] = accumulates ? static_cast<A>(dw(sample, row, link)) : A(0);
       }
-      for (index_t c = 0; c < input.extents().channels; c += channel_block) {
-        stage_rows(block, dz, 0, values, sample, first_row, n, c, -A(0));
+      for (index_t channel = 0; channel < input.extents().channels; channel += channel_block) {
+        stage_rows(block, dz, 0, staged_values, sample, first_row, n, channel, -A(0));
         SLICESORT_UNROLL
         for (int i = 0; i < sums_per_thread; ++i) {
           index_t const link = first_link + i * links_per_stage;
@@ -83,8 +83,8 @@ struct link_gradient_kernel {
                stage_link < links_per_stage && link + stage_link < factors.links; ++stage_link) {
             std::uint32_t const distance = jumps[link + stage_link];
             stage_rows(block, input, distance == 0 ? 0 : static_cast<std::uint32_t>(n) - distance,
-                       values + (stage_link + 1) * rows_per_block * pitch, sample, first_row, n, c,
-                       A(0));
+                       staged_values + (stage_link + 1) * rows_per_block * pitch, sample, first_row,
+                       n, channel, A(0));
           }
           block.sync();
           if (link + link_lane < factors.links && row < n)

@@ -199,7 +199,7 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
       tensor<T> v = p.x, dz = p.dy;
       std::vector<tensor<T>> inputs;
       ss::backward_options const options{ss::grad_mode::overwrite, view_of(p.lengths)};
-      auto const call = [&](index_t m, auto const& f) {
+      auto const with_factor = [&](index_t m, auto const& f) {
         auto const single = extract_factor(p, m);
         with_mix(single, ss::save_all, [&](auto const& op) {
           guarded_workspace scratch(
@@ -210,7 +210,7 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
         });
       };
       for (index_t m = 0; m < p.factors; ++m)
-        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const&) {
+        with_factor(m, [&](auto const& op, auto w, ss::workspace scratch, auto const&) {
           inputs.push_back(v);
           tensor<T> out(p.e);
           op.forward(exec, inputs.back().view(), w, out.view(), ss::no_saved, scratch,
@@ -220,7 +220,7 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
       CHECK(same_bits(v.elements(), p.y.elements()));
       std::vector<T> dw;
       for (index_t m = p.factors; m-- > 0;)
-        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& single) {
+        with_factor(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& single) {
           tensor<T> dv(p.e);
           std::vector<T> slice(single.w.size());
           op.backward(exec, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,

@@ -47,7 +47,7 @@ error_ratios measure_error_ratios(mix_problem<T> const& p, any_exec const& exec)
   auto const without_error = [](T v) { return typename math::scalar{decode(v).value, 0, 0, 0}; };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
-    auto const w = sample_weights<math>(p, p.w, b, without_error);
+    auto const w = weights_of_sample<math>(p, p.w, b, without_error);
     auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, without_error));
     auto const grads =
         mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, without_error),

@@ -65,7 +65,7 @@ TEST_CASE("gradients match dual numbers to 1e-13") {
       double max_error = 0;
       for (index_t b = 0; b < p.e.batch; ++b) {
         mix_chain const chain = p.chain(b);
-        auto w = sample_weights<math>(p, p.w, b, to_dual);
+        auto w = weights_of_sample<math>(p, p.w, b, to_dual);
         auto x = rows_of_sample<math>(p, p.x, b, to_dual);
         auto const differentiate = [&](mix_dual& variable) {
           variable.slope = 1;

@@ -100,8 +100,8 @@ mix_values<Math> rows_of_sample(mix_problem<T> const& p, tensor<T> const& t, ind
   return values;
 }
 template <class Math, class T, class Make>
-mix_values<Math> sample_weights(mix_problem<T> const& p, std::vector<T> const& w, index_t b,
-                                Make const& make) {
+mix_values<Math> weights_of_sample(mix_problem<T> const& p, std::vector<T> const& w, index_t b,
+                                   Make const& make) {
   mix_values<Math> values;
   for (index_t m = 0; m < p.factors; ++m)
     for (index_t i = 0; i < p.rows(b); ++i)
@@ -114,36 +114,39 @@ template <class T>
 void solve(mix_problem<T>& p) {
   using math = mix_exact<T>;
   using scalar = typename math::scalar;
-  auto const widened = [](T v) { return static_cast<scalar>(v); };
+  auto const widen = [](T v) { return static_cast<scalar>(v); };
   bool const accumulates = p.mode == ss::grad_mode::accumulate;
   p.states.assign(static_cast<std::size_t>(p.factors), p.x);
   p.y = p.x;
   p.dx = accumulates ? p.dx_before : tensor<T>(p.e);
   p.dw = accumulates ? p.dw_before : std::vector<T>(p.w.size());
-  auto const stored = [](scalar sum) { return with_canonical_nan(static_cast<T>(sum)); };
+  auto const round_to_element = [](scalar sum) { return with_canonical_nan(static_cast<T>(sum)); };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
-    auto const w = sample_weights<math>(p, p.w, b, widened);
-    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, widened));
+    auto const w = weights_of_sample<math>(p, p.w, b, widen);
+    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, widen));
     auto const grads =
-        mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, widened),
-                            sample_weights<math>(p, p.dw, b, widened));
+        mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, widen),
+                            weights_of_sample<math>(p, p.dw, b, widen));
     for (index_t i = 0; i < p.e.length; ++i)
       for (index_t c = 0; c < p.e.channels; ++c) {
-        bool const mixed = i < chain.rows && p.factors > 0;
+        bool const is_mixed = i < chain.rows && p.factors > 0;
         T const& dy = p.dy(b, i, c);
         T& dx = p.dx(b, i, c);
-        scalar const sum = mixed ? grads.dx[chain.element_index(i, c)] : widened(dy);
-        dx = accumulates ? stored(widened(dx) + sum) : mixed ? stored(sum) : dy;
-        if (!mixed) continue;
-        p.y(b, i, c) = stored(states.back()[chain.element_index(i, c)]);
+        scalar const sum = is_mixed ? grads.dx[chain.element_index(i, c)] : widen(dy);
+        dx = accumulates ? round_to_element(widen(dx) + sum)
+             : is_mixed  ? round_to_element(sum)
+                         : dy;
+        if (!is_mixed) continue;
+        p.y(b, i, c) = round_to_element(states.back()[chain.element_index(i, c)]);
         for (std::size_t m = 1; m < p.states.size(); ++m)
-          p.states[m](b, i, c) = stored(states[m][chain.element_index(i, c)]);
+          p.states[m](b, i, c) = round_to_element(states[m][chain.element_index(i, c)]);
       }
     for (index_t m = 0; m < p.factors; ++m)
       for (index_t i = 0; i < chain.rows; ++i)
         for (index_t k = 0; k < p.links; ++k)
-          p.dw[p.weight_index(m, b, i, k)] = stored(grads.dw[chain.weight_index(m, i, k)]);
+          p.dw[p.weight_index(m, b, i, k)] =
+              round_to_element(grads.dw[chain.weight_index(m, i, k)]);
   }
 }
 

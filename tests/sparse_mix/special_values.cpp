@@ -38,16 +38,16 @@ TEST_CASE_TEMPLATE("special values propagate as in any sum of products", T, floa
       ++seed;
       extents3 const e{2, static_cast<index_t>(3 + seed % 15), 35};
       auto p = normal_mix<T>(e, 3, 3, residual, seed, random_lengths(e, seed));
-      auto const values = [&](std::size_t size) { return make_column<T>(kind, size, ++seed); };
-      p.x.elements() = values(p.x.elements().size());
+      auto const make_values = [&](std::size_t size) { return make_column<T>(kind, size, ++seed); };
+      p.x.elements() = make_values(p.x.elements().size());
       p.shared_weights = false;
       random_stream random(seed);
-      if (random.below(2) == 0) p.dy.elements() = values(p.dy.elements().size());
-      if (random.below(3) == 0) p.w = values(p.w.size());
+      if (random.below(2) == 0) p.dy.elements() = make_values(p.dy.elements().size());
+      if (random.below(3) == 0) p.w = make_values(p.w.size());
       if (random.below(2) == 0) {
         p.mode = ss::grad_mode::accumulate;
-        p.dx_before.elements() = values(p.dx_before.elements().size());
-        p.dw_before = values(p.dw_before.size());
+        p.dx_before.elements() = make_values(p.dx_before.elements().size());
+        p.dw_before = make_values(p.dw_before.size());
       }
       solve(p);
       for_each_backend(p.backend_seed() + seed,
@@ -80,12 +80,12 @@ TEST_CASE_TEMPLATE("padding rows have no effect, whatever their values", T, floa
     auto p = normal_mix<T>(e, 4, 5, residual, 8, {14, 1, 0, 7, 13});
     p.shared_weights = false;
     p.mode = ss::grad_mode::overwrite;
-    T const poison = not_a_number<T>();
+    T const nan = not_a_number<T>();
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t i = p.rows(b); i < e.length; ++i) {
-        for (index_t c = 0; c < e.channels; ++c) p.x(b, i, c) = p.dy(b, i, c) = poison;
+        for (index_t c = 0; c < e.channels; ++c) p.x(b, i, c) = p.dy(b, i, c) = nan;
         for (index_t m = 0; m < p.factors; ++m)
-          for (index_t k = 0; k < p.links; ++k) p.w[p.weight_index(m, b, i, k)] = poison;
+          for (index_t k = 0; k < p.links; ++k) p.w[p.weight_index(m, b, i, k)] = nan;
       }
     solve(p);
     for (index_t b = 0; b < e.batch; ++b)
@@ -138,8 +138,8 @@ TEST_CASE_TEMPLATE("a NaN affects only the rows that are linked to it", T, float
     op.forward(exec, std::as_const(x).view(), tensor_stack<T const>(w.data(), we), y.view(),
                ss::no_saved, scratch.get());
     for_each_position(e, [&](index_t b, index_t i, index_t c) {
-      bool const reached = b == 1 && c == 35 && (i == 6 || i == 4 || i == 9);
-      CHECK((decode(y(b, i, c)).kind == number_class::nan) == reached);
+      bool const is_linked = b == 1 && c == 35 && (i == 6 || i == 4 || i == 9);
+      CHECK((decode(y(b, i, c)).kind == number_class::nan) == is_linked);
     });
   });
 }

@@ -92,7 +92,7 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
       c.fail(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
              static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
              source.name);
-    for (index_t b = 0; c.ok() && c.reads_memory() && b < detail::distinct_length_count(lengths);
+    for (index_t b = 0; c.ok() && c.can_read_memory() && b < detail::distinct_length_count(lengths);
          ++b)
       if (lengths(b) > 0 && lengths(b) <= row_)
         c.fail(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",

@@ -217,7 +217,7 @@ class softmax_attention {
   detail::outcome<Exec> call(Exec const& exec, Params& params, workspace memory,
                              Rules const& rules) const {
     static_assert(
-        traits::runs_on(detail::reads_memory<Exec>),
+        traits::runs_on(detail::can_read_memory<Exec>),
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {

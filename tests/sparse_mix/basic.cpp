@@ -64,7 +64,8 @@ TEST_CASE_TEMPLATE("results have the bits of the definition", T, float, double, 
     }
 }
 
-TEST_CASE_TEMPLATE("many links", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("chains with many links have the bits of the definition", T, float, double,
+                   float16, bfloat16) {
   std::uint64_t seed = 300;
   for (index_t links : {15, 16, 17, 33, 40, 63, 64, 65, 130}) {
     auto const p = random_mix<T>({2, 20, 40}, 2, links, all_residuals[links % 3], ++seed);

@@ -55,7 +55,7 @@ TEST_CASE_TEMPLATE("special values propagate as in any sum of products", T, floa
     }
 }
 
-TEST_CASE_TEMPLATE("the sign of a zero", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("zero sums have the sign of the residual", T, float, double, float16, bfloat16) {
   // A sum starts with the residual, or with +0.
   T const minus_zero = from_bits<T>(format_of<T>().sign());
   for (residual_kind residual : all_residuals) {

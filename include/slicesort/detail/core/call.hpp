@@ -204,7 +204,7 @@ template <class Op, class T, class Exec, class Rules>
 outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
                                    typename Op::shape const& shape, Rules const& rules) {
   require_dtype<T>();
-  checker c(name, reads_memory<Exec>);
+  checker c(name, can_read_memory<Exec>);
   rules(c);
   implementation_for<Op, Exec>::check(policy_of(exec), c);
   if constexpr (is_dry_run<Exec>) {
@@ -242,7 +242,7 @@ template <class Op, class Exec, class Params, class Rules>
 outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rules const& rules) {
   using T = typename Params::element;
   using backend = implementation_for<Op, Exec>;
-  checker c(params.name, reads_memory<Exec>);
+  checker c(params.name, can_read_memory<Exec>);
   rules(c);
   backend::check(policy_of(exec), c);
   c.no_overlap_with_lengths();

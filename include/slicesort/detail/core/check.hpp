@@ -29,11 +29,11 @@ inline index_t distinct_length_count(tensor1<index_t const> lengths) {
 
 class checker {
  public:
-  // `reads_memory`: true if this thread can read the lengths.
-  explicit checker(char const* operator_name, bool reads_memory = true)
-      : operator_name_(operator_name), reads_memory_(reads_memory) {}
+  // `can_read_memory`: true if this thread can read the lengths.
+  explicit checker(char const* operator_name, bool can_read_memory = true)
+      : operator_name_(operator_name), can_read_memory_(can_read_memory) {}
 
-  bool reads_memory() const { return reads_memory_; }
+  bool can_read_memory() const { return can_read_memory_; }
 
   status const& result() const { return status_; }
   bool ok() const { return static_cast<bool>(status_); }
@@ -150,7 +150,7 @@ class checker {
     view(memory);
     if (!ok() || batch == 0) return;
     lengths_.add(memory);
-    if (!reads_memory_) return;
+    if (!can_read_memory_) return;
     for (index_t b = 0; b < distinct_length_count(lengths); ++b) {
       index_t const n = lengths(b);
       if (n < 0 || n > limit)
@@ -254,7 +254,7 @@ class checker {
   void check_distinct(view_info const& v);
 
   char const* operator_name_;
-  bool reads_memory_;
+  bool can_read_memory_;
   status status_;
   view_list<max_views> tensors_;
   view_list<max_lists> lengths_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_attention compared with its definition, with the same bits on every backend.
+// Compares merge_attention with its definition, and requires the same bits on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
 #include "support/error_message.hpp"

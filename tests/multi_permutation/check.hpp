@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation compared with dense matrices: powers by repeated products, sums in long double,
+// Compares multi_permutation with dense matrices: powers by repeated products, sums in long double,
 // and error bounds derived from the roundings.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of multi-permutation: exact transpose, finite differences, gradient of the weights, and
+// Tests gradients of multi_permutation: exact transpose, finite differences, weight gradients, and
 // accumulation.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares sparse_mix with expected results, for every overload, layout and choice of checkpoints.
-// Returns an empty string, or a line that tells how to reproduce the failure.
+// Returns an empty string, or a line to reproduce the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix compared with long double within a proven error bound and, for integers, with the
-// product of its factors as dense matrices.
+// Compares sparse_mix with long double within a proven error bound and, for integers, with the
+// product of dense factor matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

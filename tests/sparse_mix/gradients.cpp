@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of sparse_mix compared with dual numbers and finite differences. Links to the same row
+// Compares gradients of sparse_mix with dual numbers and finite differences. Links to the same row
 // have separate gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix problems with their expected results, bit for bit.
+// Random sparse_mix calls with their expected results, bit for bit.
 #pragma once
 
 #include "oracle.hpp"

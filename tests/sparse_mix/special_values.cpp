@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix with zeros of either sign, denormals, infinities and NaN, and with rows past a length,
+// Tests sparse_mix with zeros of either sign, denormals, infinities and NaN, and with padding rows,
 // which are copied.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"

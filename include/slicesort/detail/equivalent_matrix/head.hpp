@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copy of one attention head of the input of `equivalent_matrix`, in double on the host.
+// Copies one attention head to double on the host, for `equivalent_matrix`.
 #pragma once
 
 #include <slicesort/detail/attention/check.hpp>

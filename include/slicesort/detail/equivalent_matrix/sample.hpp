@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copy of one sample of the input of `equivalent_matrix`, in double on the host.
+// Copies one sample to double on the host, for `equivalent_matrix`.
 #pragma once
 
 #include <slicesort/dense_matrix.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the device. Sorts, then sums the powers of the permutation.
+// Device backend of multi_permutation: sorts, then sums the powers of the permutation.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

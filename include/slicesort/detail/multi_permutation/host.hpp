@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the host. A task sorts a chunk of columns, which leaves the first power in
-// y. Then it computes the other powers of each column in per-thread memory.
+// Host backend of multi_permutation. A task sorts a chunk of columns, which leaves the first power
+// in y. Then it computes the other powers of each column in per-thread memory.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix on the device. Processes a chunk of samples at a time: packs the weights, then applies
-// the factors.
+// Device backend of sparse_mix. Processes a chunk of samples at a time: packs the weights, then
+// applies the factors.
 //
 //   if all rows of some channels ...   the factors run in
 //   fit in shared memory               one kernel (chain_tile.hpp), except in backward of

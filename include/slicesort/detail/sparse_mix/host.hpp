@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix on the host. A task applies all factors to 32 channels of a sample, in cache.
+// Host backend of sparse_mix. A task applies all factors to 32 channels of a sample, in cache.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

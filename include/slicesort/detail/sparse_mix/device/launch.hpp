@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches the kernels of a chain of factors.
+// Launches the sparse_mix kernels for a chain of factors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

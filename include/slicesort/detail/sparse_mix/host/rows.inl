@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of sparse_mix over the rows of a tile. Included once per instruction set.
+// SIMD kernels of sparse_mix: weighted sums and dot products of a tile's rows. Included once per
+// instruction set.
 
 // Applies one factor: every output row is a weighted sum of rows. The sums of `rows` rows and
 // `vectors_across` vectors stay in registers, so each weight is loaded once for several vectors. If

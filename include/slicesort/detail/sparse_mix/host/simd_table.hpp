@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SIMD kernels of sparse_mix for every instruction set.
+// Table of sparse_mix's SIMD kernels, compiled for every instruction set.
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>

@@ -195,7 +195,7 @@ class multi_permutation {
   void check_weights(detail::checker& c, detail::component_weights<A> const& w,
                      detail::view_info const& weights, detail::view_info const& target) const {
     check_components(c);
-    if (w.uniform) return;
+    if (w.is_uniform) return;
     c.size("weights", w.values.size(), components_, "components");
     c.view(weights);
     c.no_overlap(target, weights);

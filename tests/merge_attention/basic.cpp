@@ -24,12 +24,12 @@ constexpr merge_variant all_variants[] = {
     merge_variant::state_over_part_0, merge_variant::not_saved};
 
 template <class T>
-bool same_results(merge_results<T> const& a, merge_results<T> const& b) {
+bool have_same_bits(merge_results<T> const& a, merge_results<T> const& b) {
   return same_bits(a.y, b.y) && same_bits(a.state, b.state);
 }
 // Merges with every variant on every backend, and requires the bits of `expected`.
 template <class T>
-void check_every_way(merge_problem<T> const& p, merge_results<T> const& expected) {
+void check_every_variant(merge_problem<T> const& p, merge_results<T> const& expected) {
   CAPTURE(p.describe());
   for (merge_variant variant : all_variants)
     for_each_backend(p.backend_seed() + static_cast<std::uint64_t>(variant),
@@ -50,7 +50,7 @@ merge_results<T> run_on_host(merge_problem<T> const& p) {
 
 // Returns a problem of two parts with one row per (m0, l0, m1, l1). y is 1 in part 0, 3 in part 1.
 template <class T>
-merge_problem<T> two_part_problem(std::vector<std::vector<double>> const& rows) {
+merge_problem<T> make_two_part_problem(std::vector<std::vector<double>> const& rows) {
   using A = ss::detail::accumulator_t<T>;
   auto const n = static_cast<index_t>(rows.size());
   merge_problem<T> p{{1, 1, n, 5}, {{}, {}}, {{}, {}}};
@@ -71,7 +71,7 @@ bool is_nan(T const& x) {
   return decode(x).kind == number_class::nan;
 }
 
-// Tensor of a part that holds a NaN.
+// Value of a part that is NaN: the maximum or the sum of its state, or an element of y.
 enum class nan_place { max, sum, max_and_sum, sum_with_infinite_max, y };
 
 }  // namespace
@@ -124,7 +124,7 @@ TEST_CASE_TEMPLATE("any number of parts matches the definition", T, float, doubl
     auto const p = random_parts<T>({2, 3, 7, 9}, parts, parts);
     auto const expected = run_on_host(p);
     CHECK(check_merged(p, expected) == "");
-    check_every_way(p, expected);
+    check_every_variant(p, expected);
   }
 }
 
@@ -138,7 +138,7 @@ TEST_CASE_TEMPLATE("any size matches the definition", T, float, double, float16,
       auto const p = random_parts<T>(e, parts, 50 + parts);
       auto const expected = run_on_host(p);
       CHECK(check_merged(p, expected) == "");
-      check_every_way(p, expected);
+      check_every_variant(p, expected);
     }
 }
 
@@ -185,10 +185,10 @@ TEST_CASE_TEMPLATE("bits do not depend on threads", T, float, bfloat16) {
   auto const p = random_parts<T>({2, 3, 300, 20}, 4, 11);
   auto const expected = run_on_host(p);
   for (unsigned threads = 1; threads <= 5; ++threads)
-    CHECK(same_results(run_merge(p, ss::exec::host{threads}), expected));
+    CHECK(have_same_bits(run_merge(p, ss::exec::host{threads}), expected));
   for (auto schedule : {test_executor::schedule::backwards, test_executor::schedule::scattered}) {
     test_executor executor{schedule};
-    CHECK(same_results(run_merge(p, any_exec(executor, 5)), expected));
+    CHECK(have_same_bits(run_merge(p, any_exec(executor, 5)), expected));
   }
 }
 
@@ -202,13 +202,13 @@ TEST_CASE_TEMPLATE("a single part is copied bit for bit", T, float, double, floa
   p.y[0][4] = from_bits<T>(1);
   p.y[0][5] = from_bits<T>(format_of<T>().infinity());
 #endif
-  check_every_way(p, {p.y[0], p.state[0], {}});
+  check_every_variant(p, {p.y[0], p.state[0], {}});
 }
 
 TEST_CASE_TEMPLATE("parts without keys are ignored", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
   A const no_keys = minus_infinity<A>();
-  auto p = two_part_problem<T>(
+  auto p = make_two_part_problem<T>(
       {{0, 0, 2, 5}, {2, 5, 0, 0}, {0, 0, 0, 0}, {9, 4, -9e3, 4}, {1, 2, 1, 2}});
   // A part without keys has a maximum of -infinity, or a sum of 0.
   p.state[0][0] = no_keys;
@@ -221,31 +221,31 @@ TEST_CASE_TEMPLATE("parts without keys are ignored", T, float, double, float16, 
   merge_results<T> expected{{}, {2, 5, 2, 5, no_keys, 0, 9, 4, 1, 4}, {}};
   for (double y : {3.0, 1.0, 0.0, 1.0, 2.0})
     for (int c = 0; c < 5; ++c) expected.y.push_back(from_double<T>(y));
-  check_every_way(p, expected);
+  check_every_variant(p, expected);
   // With a maximum of -infinity, the sum is ignored.
-  p = two_part_problem<T>({{0, 3, 2, 5}, {0, 3, 0, 3}});
+  p = make_two_part_problem<T>({{0, 3, 2, 5}, {0, 3, 0, 3}});
   p.state[0][0] = p.state[0][2] = p.state[1][2] = no_keys;
   expected = {{}, {2, 5, no_keys, 0}, {}};
   for (double y : {3.0, 0.0})
     for (int c = 0; c < 5; ++c) expected.y.push_back(from_double<T>(y));
-  check_every_way(p, expected);
+  check_every_variant(p, expected);
 }
 
 TEST_CASE_TEMPLATE("huge maxima cause no NaN", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
   double const max_score = static_cast<double>(std::numeric_limits<A>::max());
   for (double magnitude : {1e30, max_score}) {
-    auto const p = two_part_problem<T>({{magnitude, 2, magnitude, 6},
-                                        {-magnitude, 3, magnitude, 1},
-                                        {magnitude, 8, -magnitude, 3},
-                                        {-magnitude, 1, -magnitude, 1},
-                                        {magnitude, 1, 0, 4},
-                                        {-magnitude, 2, 0, 5}});
+    auto const p = make_two_part_problem<T>({{magnitude, 2, magnitude, 6},
+                                             {-magnitude, 3, magnitude, 1},
+                                             {magnitude, 8, -magnitude, 3},
+                                             {-magnitude, 1, -magnitude, 1},
+                                             {magnitude, 1, 0, 4},
+                                             {-magnitude, 2, 0, 5}});
     auto const max = static_cast<A>(magnitude);
     merge_results<T> expected{{}, {max, 8, max, 1, max, 8, -max, 2, max, 1, 0, 5}, {}};
     for (double y : {2.5, 3.0, 1.0, 2.0, 1.0, 3.0})
       for (int c = 0; c < 5; ++c) expected.y.push_back(from_double<T>(y));
-    check_every_way(p, expected);
+    check_every_variant(p, expected);
   }
 }
 
@@ -283,7 +283,7 @@ TEST_CASE_TEMPLATE("a NaN affects only its own row", T, float, double, float16, 
         // Backward uses the sum, and tests the maximum for -infinity.
         CHECK(is_nan(actual.state[2 * row + 1]) == (place != nan_place::y));
         CHECK(!same_bits(actual.state[2 * row], minus_infinity<A>()));
-        CHECK(same_results(actual, run_on_host(with_nan)));
+        CHECK(have_same_bits(actual, run_on_host(with_nan)));
       });
     }
 }

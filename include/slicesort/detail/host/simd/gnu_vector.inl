@@ -67,7 +67,7 @@ SLICESORT_INLINE bool any_set(V const& v) {
 // Interleaves the first halves of a and b: a0 b0 a1 b1 ... With `Second`, interleaves their second
 // halves.
 template <bool Second, class V, std::size_t... Indices>
-SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<Indices...>) {
+SLICESORT_INLINE V zip_lanes(V const& a, V const& b, std::index_sequence<Indices...>) {
   constexpr std::size_t count = sizeof...(Indices), first = Second ? count / 2 : 0;
 #if defined(__clang__)
   return __builtin_shufflevector(a, b,
@@ -80,5 +80,5 @@ SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<Indices...
 }
 template <bool Second, class V>
 SLICESORT_INLINE V zip(V const& a, V const& b) {
-  return zip_at<Second>(a, b, std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>{});
+  return zip_lanes<Second>(a, b, std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>{});
 }

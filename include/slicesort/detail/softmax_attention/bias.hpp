@@ -36,21 +36,21 @@ tensor4<T const> pair_bias(attention_inputs<T> const& in) {
 }
 
 // Layout of the bias gradient.
-enum class bias_gradient : unsigned char {
+enum class dbias_layout : unsigned char {
   per_pair,  // one element per pair, or no gradient
   relative,  // summed over queries, and over the samples or heads that share it
   shared     // one element per pair, summed over samples or heads
 };
-struct bias_sums {
-  bias_gradient form = bias_gradient::per_pair;
+struct dbias_shape {
+  dbias_layout layout = dbias_layout::per_pair;
   index_t batch = 0, heads = 0;  // extents of the gradient
 
-  static constexpr bias_sums make(extents4 dbias, extents4 q) {
-    bias_sums sums{bias_gradient::per_pair, dbias.batch, dbias.heads};
+  static constexpr dbias_shape make(extents4 dbias, extents4 q) {
+    dbias_shape sums{dbias_layout::per_pair, dbias.batch, dbias.heads};
     if (is_relative(dbias, q.length))
-      sums.form = bias_gradient::relative;
+      sums.layout = dbias_layout::relative;
     else if ((dbias.batch == 1 && q.batch != 1) || (dbias.heads == 1 && q.heads != 1))
-      sums.form = bias_gradient::shared;
+      sums.layout = dbias_layout::shared;
     return sums;
   }
   // Groups of (sample, head) indices that share one gradient. A group has `count` indices sample *

@@ -31,7 +31,7 @@ struct dropout_config {
                         static_cast<std::uint64_t>(options.first_head);
     return config;
   }
-  SLICESORT_HD constexpr bool drops() const { return threshold != 0; }
+  SLICESORT_HD constexpr bool is_enabled() const { return threshold != 0; }
   // Hash seed of one head of the call.
   SLICESORT_HD constexpr std::uint64_t seed_of(index_t sample, index_t head) const {
     return counter_hash64(seed, first_head + static_cast<std::uint64_t>(sample) * heads +

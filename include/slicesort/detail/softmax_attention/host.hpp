@@ -33,24 +33,26 @@ struct host_implementation<streaming_attention_op<Mask>> {
   }
 
   template <class Params>
-  static void forward(host_exec const& exec, Params const& params, workspace w);
+  static void forward(host_exec const& exec, Params const& params, workspace workspace_memory);
   template <class Params>
-  static void backward(host_exec const& exec, Params const& params, workspace w);
+  static void backward(host_exec const& exec, Params const& params, workspace workspace_memory);
 };
 
 template <class Mask>
 template <class Params>
 void host_implementation<streaming_attention_op<Mask>>::forward(host_exec const& exec,
-                                                                Params const& params, workspace w) {
-  streaming_forward(exec, attention_config::make(params), params.in, params.y, params.state, w);
+                                                                Params const& params,
+                                                                workspace workspace_memory) {
+  streaming_forward(exec, attention_config::make(params), params.in, params.y, params.state,
+                    workspace_memory);
 }
 template <class Mask>
 template <class Params>
 void host_implementation<streaming_attention_op<Mask>>::backward(host_exec const& exec,
                                                                  Params const& params,
-                                                                 workspace w) {
+                                                                 workspace workspace_memory) {
   streaming_backward(exec, attention_config::make(params), params.in, params.state,
-                     {params.dy, params.y, params.grads, params.mode}, w);
+                     {params.dy, params.y, params.grads, params.mode}, workspace_memory);
 }
 
 template <class Mask>
@@ -62,25 +64,26 @@ struct host_implementation<materialized_attention_op<Mask>> {
   }
 
   template <class Params>
-  static void forward(host_exec const& exec, Params const& params, workspace w);
+  static void forward(host_exec const& exec, Params const& params, workspace workspace_memory);
   template <class Params>
-  static void backward(host_exec const& exec, Params const& params, workspace w);
+  static void backward(host_exec const& exec, Params const& params, workspace workspace_memory);
 };
 
 template <class Mask>
 template <class Params>
 void host_implementation<materialized_attention_op<Mask>>::forward(host_exec const& exec,
                                                                    Params const& params,
-                                                                   workspace w) {
-  materialized_forward(exec, attention_config::make(params), params.in, params.y, params.state, w);
+                                                                   workspace workspace_memory) {
+  materialized_forward(exec, attention_config::make(params), params.in, params.y, params.state,
+                       workspace_memory);
 }
 template <class Mask>
 template <class Params>
 void host_implementation<materialized_attention_op<Mask>>::backward(host_exec const& exec,
                                                                     Params const& params,
-                                                                    workspace w) {
+                                                                    workspace workspace_memory) {
   materialized_backward(exec, attention_config::make(params), params.in, params.state,
-                        {params.dy, params.y, params.grads, params.mode}, w);
+                        {params.dy, params.y, params.grads, params.mode}, workspace_memory);
 }
 
 SLICESORT_DETAIL_END

@@ -29,7 +29,7 @@ SLICESORT_DETAIL_BEGIN
 
 // Arguments of the workspace size.
 struct attention_shape : attention_sizes {
-  bias_sums dbias{};
+  dbias_shape dbias{};
 
   attention_shape() = default;
   SLICESORT_HD constexpr attention_shape(extents4 q, extents4 v) : attention_sizes(q, v) {}
@@ -37,7 +37,7 @@ struct attention_shape : attention_sizes {
   SLICESORT_HD constexpr explicit attention_shape(attention_inputs<T> const& in)
       : attention_shape(in.q.extents(), in.v.extents()) {}
   constexpr attention_shape(extents4 q, extents4 v, extents4 dbias_extents)
-      : attention_sizes(q, v), dbias(bias_sums::make(dbias_extents, q)) {}
+      : attention_sizes(q, v), dbias(dbias_shape::make(dbias_extents, q)) {}
 
   constexpr index_t distances() const { return distances_of(queries, keys); }
 };

@@ -217,16 +217,16 @@ struct shared_bias_layout {
 template <class T>
 void streaming_backward(host_exec const& exec, attention_config const& config,
                         attention_inputs<T> const& in, tensor4<accumulator_t<T> const> state,
-                        attention_backward_tensors<T> const& out, workspace w) {
+                        attention_backward_tensors<T> const& out, workspace workspace_memory) {
   tensor4<T> const dbias = out.grads.dbias;
   attention_shape const s(in.q.extents(), in.v.extents(), dbias.extents());
   bool const sparse = config.mask.sparse();
   if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const kernels(exec.instructions, config.multiply);
-  arena memory(w), second_pass_memory(w);
+  arena memory(workspace_memory), second_pass_memory(workspace_memory);
   streaming_backward_layout<T> const layout(memory, exec, s, sparse);
   auto task_out = out;
-  if (s.dbias.form != bias_gradient::per_pair) task_out.grads.dbias = {};
+  if (s.dbias.layout != dbias_layout::per_pair) task_out.grads.dbias = {};
   task_out.distance_sums = layout.distance_sums;
   if (task_out.needs_heads())
     for_each_task(exec, s.pairs(), [&](unsigned thread, index_t task) {
@@ -234,7 +234,7 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
                                  task)
           .run();
     });
-  if (s.dbias.form == bias_gradient::relative)
+  if (s.dbias.layout == dbias_layout::relative)
     add_up_distances(exec, row_access<T>(kernels), s, layout.distance_sums, dbias, out.mode);
   shared_bias_layout<T> const shared(second_pass_memory, exec, s, sparse);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {

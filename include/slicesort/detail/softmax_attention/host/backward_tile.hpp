@@ -294,7 +294,7 @@ class attention_backward_steps {
       io_.store(dkeys, key_pitch(), head_, out_.grads.dk, 0, head_.keys, out_.mode);
     }
     if (out_.grads.dv.data() != nullptr) {
-      if (config_.drop.drops()) {
+      if (config_.drop.is_enabled()) {
         auto const scale = static_cast<A>(config_.drop.scale);
         index_t const elements = padded_rows(head_.keys) * value_pitch();
         for (index_t i = 0; i < elements; ++i) dvalues[i] *= scale;

@@ -34,7 +34,7 @@ T* row_of_group(tensor4<T> dbias, attention_shape const& shape, index_t group, i
 // [batch * heads][query - key + keys - 1]; used if dbias is relative.
 template <class A>
 A* take_distance_sums(arena& memory, attention_shape const& shape) {
-  bool const unused = shape.dbias.form != bias_gradient::relative || shape.empty();
+  bool const unused = shape.dbias.layout != dbias_layout::relative || shape.empty();
   return memory.take<A>(unused ? amount(0) : amount(shape.batch) * shape.heads * shape.distances());
 }
 
@@ -113,7 +113,7 @@ constexpr index_t count_query_tiles(attention_shape const& shape) {
   return (shape.queries + attention_queries - 1) / attention_queries;
 }
 constexpr index_t count_shared_tasks(attention_shape const& shape) {
-  bool const needed = shape.dbias.form == bias_gradient::shared && !shape.empty();
+  bool const needed = shape.dbias.layout == dbias_layout::shared && !shape.empty();
   return needed ? shape.dbias.groups() * count_query_tiles(shape) : 0;
 }
 

@@ -267,9 +267,9 @@ struct streaming_forward_layout {
 template <class T>
 void streaming_forward(host_exec const& exec, attention_config const& config,
                        attention_inputs<T> const& in, tensor4<T> y, tensor4<accumulator_t<T>> state,
-                       workspace w) {
+                       workspace workspace_memory) {
   attention_shape const shape(in);
-  arena memory(w);
+  arena memory(workspace_memory);
   streaming_forward_layout<T> const layout(memory, exec, shape, config.mask.sparse());
   attention_tasks const& tasks = layout.tasks;
   attention_kernels<T> const kernels(exec.instructions, config.multiply);

@@ -24,9 +24,9 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 void materialized_forward(host_exec const& exec, attention_config const& config,
                           attention_inputs<T> const& in, tensor4<T> y, tensor4<T> state,
-                          workspace w) {
+                          workspace workspace_memory) {
   attention_shape const shape(in);
-  arena memory(w);
+  arena memory(workspace_memory);
   if (shape.empty()) return;
   attention_map_layout<T> const layout(memory, exec, shape);
   attention_kernels<T> const kernels(exec.instructions);
@@ -38,23 +38,23 @@ void materialized_forward(host_exec const& exec, attention_config const& config,
 template <class T>
 void materialized_backward(host_exec const& exec, attention_config const& config,
                            attention_inputs<T> const& in, tensor4<T const> state,
-                           attention_backward_tensors<T> const& out, workspace w) {
+                           attention_backward_tensors<T> const& out, workspace workspace_memory) {
   tensor4<T> const dbias = out.grads.dbias;
   attention_shape const shape(in.q.extents(), in.v.extents(), dbias.extents());
   if (shape.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const kernels(exec.instructions);
-  arena memory(w), after(w);
+  arena memory(workspace_memory), after(workspace_memory);
   attention_map_layout<T> const layout(memory, exec, shape);
   auto heads = out, shares = out;
   shares.grads = {};
-  if (shape.dbias.form != bias_gradient::per_pair) heads.grads.dbias = {};
+  if (shape.dbias.layout != dbias_layout::per_pair) heads.grads.dbias = {};
   heads.distance_sums = layout.distance_sums;
   if (heads.needs_heads())
     for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
       attention_map_task<T>(config, kernels, in, layout.workspaces[thread], task)
           .backward(state, heads);
     });
-  if (shape.dbias.form == bias_gradient::relative)
+  if (shape.dbias.layout == dbias_layout::relative)
     add_up_distances(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias, out.mode);
   shared_bias_map_layout<T> const shared(after, exec, shape);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {

@@ -96,7 +96,7 @@ class attention_scratch {
   std::uint64_t const* keep_mask(attention_kernels<T> const& kernels,
                                  attention_config const& config, attention_head const& head,
                                  index_t query, index_t key, index_t const* keys, int rows) const {
-    if (!config.drop.drops()) return nullptr;
+    if (!config.drop.is_enabled()) return nullptr;
     kernels.compute_keep_mask(make_keep_mask_call(config, head, query, key, keys, rows, allowed_));
     return allowed_;
   }

@@ -90,7 +90,7 @@ class attention_map_task : attention_map_products<T> {
   // With dropout, the map in the workspace holds the dropped weights; the saved state keeps the
   // undropped ones.
   matrix kept_weights(tensor4<T const> state) const {
-    if (!config_.drop.drops()) return valid_rows(state);
+    if (!config_.drop.is_enabled()) return valid_rows(state);
     for (index_t i = 0; i < head_.queries; ++i)
       io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
                memory_.map + i * shape_.keys, 0);
@@ -133,7 +133,7 @@ class attention_map_task : attention_map_products<T> {
         for (index_t j = keys; j < shape_.keys; ++j) out_row[j * step] = T(0.0F);
       }
     }
-    if (in_state && config_.drop.drops()) {
+    if (in_state && config_.drop.is_enabled()) {
       for (index_t i = 0; i < queries; ++i)
         std::copy_n(map + i * pitch, keys, memory_.map + i * shape_.keys);
       map = memory_.map, pitch = shape_.keys;
@@ -182,7 +182,7 @@ class attention_map_task : attention_map_products<T> {
     io_.load(head_, out.y, query, count, memory_.rows, values, lanes);
     kernels_.rows_to_lanes(memory_.rows, values, values, memory_.y_transposed);
     kernels_.row_dots(memory_.dy_transposed, memory_.y_transposed, values, memory_.delta);
-    if (config_.drop.drops())
+    if (config_.drop.is_enabled())
       for (index_t i = 0; i < count; ++i)
         kernels_.scale_row(map + i * shape_.keys, keys, static_cast<A>(config_.drop.scale));
     drop(query, count, map);

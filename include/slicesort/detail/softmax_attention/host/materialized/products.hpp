@@ -78,7 +78,7 @@ class attention_map_products {
 
   // Sets the dropped weights of queries from `query` on to 0.
   void drop(index_t query, index_t queries, A* map) const {
-    if (!config_.drop.drops()) return;
+    if (!config_.drop.is_enabled()) return;
     for (index_t i = 0; i < queries; i += attention_queries)
       for (index_t key = 0; key < head_.keys; key += attention_keys) {
         int const keys = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));

@@ -20,15 +20,19 @@ template <class Mask>
 struct host_implementation<streaming_attention_op<Mask>> {
   template <class T>
   static void plan(host_exec const& exec, attention_shape const& shape, arena& memory) {
-    constexpr bool sparse = is_sparse<Mask>;
+    constexpr bool gathers_keys = is_sparse<Mask>;
     memory.overlap(
-        [&](arena& forward) { (void)streaming_forward_layout<T>(forward, exec, shape, sparse); },
+        [&](arena& forward) {
+          (void)streaming_forward_layout<T>(forward, exec, shape, gathers_keys);
+        },
         [&](arena& backward) {
           backward.overlap(
               [&](arena& of_heads) {
-                (void)streaming_backward_layout<T>(of_heads, exec, shape, sparse);
+                (void)streaming_backward_layout<T>(of_heads, exec, shape, gathers_keys);
               },
-              [&](arena& shared) { (void)shared_bias_layout<T>(shared, exec, shape, sparse); });
+              [&](arena& shared) {
+                (void)shared_bias_layout<T>(shared, exec, shape, gathers_keys);
+              });
         });
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward pass for the queries, and for a bias with one element per pair. A block owns some queries
-// of a head, iterates over its keys, and recomputes scores and weights.
+// Backward pass for the queries, and for a bias with one element per pair. A block owns some
+// queries of a head, iterates over its keys, and recomputes scores and weights.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -70,7 +70,8 @@ struct attention_backward_q_kernel {
       tile.weights_to_score_grads(block, smem, walk, s, dp);
       if (walk.writes_dbias) {
         A* const staging = reinterpret_cast<A*>(smem.bias_tile);
-        // Each thread overwrites only bias elements that it has read itself, unless A is wider than T.
+        // Each thread overwrites only bias elements that it has read itself, unless A is wider than
+        // T.
         if (sizeof(A) != sizeof(T)) block.sync();
         tile.stage_tile(block, staging, dp);
         tile.store_staged(block, staging, {dbias, task.head, task.queries, mode}, task.first,

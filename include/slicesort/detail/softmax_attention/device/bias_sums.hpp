@@ -13,8 +13,8 @@
 SLICESORT_DETAIL_BEGIN
 
 // Diagonal bands of dS tiles [rows, columns]. Tile (i, j) of a head is in band j - i * (rows /
-// columns), counted from `first`. Each distance j - i is at the same position in all tiles of a band,
-// so the tiles can be added up.
+// columns), counted from `first`. Each distance j - i is at the same position in all tiles of a
+// band, so the tiles can be added up.
 struct diagonal_bands {
   index_t rows, columns;
   index_t row_tiles, column_tiles;

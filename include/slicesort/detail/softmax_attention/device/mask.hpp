@@ -71,8 +71,8 @@ SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const&
          meets_pairs(head_mask, pairs_of_tile(task.first, queries_per_block, task.queries, key,
                                               keys_per_tile, task.keys));
 }
-// True if all queries of the block see all keys of the tile. Calls `covers` of a sparse mask; uses the
-// key ranges of other masks.
+// True if all queries of the block see all keys of the tile. Calls `covers` of a sparse mask; uses
+// the key ranges of other masks.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const& task,
                                          range_bounds const& bounds, int queries_per_block,
@@ -148,7 +148,8 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* bias_tile, int rows, Mask c
     bias_tile[score_tile<Columns>::offset(row, column)] = value;
   }
 }
-// Turns products into scores: s = s * scale + bias. `bias_tile` begins at the first row of the warp.
+// Turns products into scores: s = s * scale + bias. `bias_tile` begins at the first row of the
+// warp.
 template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
                                      T const* bias_tile) {

@@ -142,8 +142,8 @@ struct score_grad_tile {
       return smem.bounds->meets(key, key + keys_per_tile);
   }
 
-  // S += Q K^T and dP += dO V^T, chunk by chunk. The last chunk is dq_chunk. Starts the asynchronous
-  // copies of the next tile.
+  // S += Q K^T and dP += dO V^T, chunk by chunk. The last chunk is dq_chunk. Starts the
+  // asynchronous copies of the next tile.
   template <class Block>
   SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
                                     scores& dp, vector16 const* k) const {

@@ -52,8 +52,8 @@ struct head_rows {
   }
 };
 
-// Starts asynchronous copies of `count` rows from `row` on, `Width` channels each from `channel` on.
-// The tile is complete after await_copies() and sync().
+// Starts asynchronous copies of `count` rows from `row` on, `Width` channels each from `channel`
+// on. The tile is complete after await_copies() and sync().
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
                                          head_rows<T> const& source, index_t row, int count,

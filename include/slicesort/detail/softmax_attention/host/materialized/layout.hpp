@@ -23,7 +23,7 @@ struct attention_map_workspace {
   A* map;                                          // [query][key]
   A* row;                                          // [key]
   A *rows, *dy_transposed, *y_transposed, *delta;  // operands of a query tile
-  std::uint64_t* allowed;
+  std::uint64_t* lane_bits;                        // [key]: one bit per query of a tile
   attention_ranges* ranges;
   matrix_product<T> product;
 
@@ -35,7 +35,7 @@ struct attention_map_workspace {
     map = take(amount(queries) * shape.keys), row = take(shape.keys);
     rows = take(values), delta = take(lanes);
     dy_transposed = take(values), y_transposed = take(values);
-    allowed = memory.take<std::uint64_t>(attention_keys);
+    lane_bits = memory.take<std::uint64_t>(attention_keys);
     ranges = memory.take<attention_ranges>(1);
   }
 };
@@ -46,7 +46,7 @@ struct attention_map_layout {
   per_thread<attention_map_workspace<T>, attention_shape, index_t> workspaces;
 
   attention_map_layout(arena& memory, host_exec const& exec, attention_shape const& shape)
-      : distance_sums(take_distance_sums<accumulator_t<T>>(memory, shape)),
+      : distance_sums(allocate_distance_sums<accumulator_t<T>>(memory, shape)),
         workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.heads,
                    shape, shape.queries) {}
 };

@@ -37,9 +37,9 @@ struct dropout_config {
     return counter_hash64(seed, first_head + static_cast<std::uint64_t>(sample) * heads +
                                     static_cast<std::uint64_t>(head));
   }
-  // Requires hashed = seed_of(sample, head) + counter_step * (index of the weight + 1).
-  SLICESORT_HD constexpr bool keeps(std::uint64_t hashed) const {
-    return mix64(hashed) >> 32 >= threshold;
+  // Requires hash_input = seed_of(sample, head) + counter_step * (index of the weight + 1).
+  SLICESORT_HD constexpr bool keeps(std::uint64_t hash_input) const {
+    return mix64(hash_input) >> 32 >= threshold;
   }
 };
 

@@ -27,11 +27,11 @@ struct host_implementation<streaming_attention_op<Mask>> {
         },
         [&](arena& backward) {
           backward.overlap(
-              [&](arena& of_heads) {
-                (void)streaming_backward_layout<T>(of_heads, exec, shape, gathers_keys);
+              [&](arena& head_pass) {
+                (void)streaming_backward_layout<T>(head_pass, exec, shape, gathers_keys);
               },
-              [&](arena& shared) {
-                (void)shared_bias_layout<T>(shared, exec, shape, gathers_keys);
+              [&](arena& shared_bias_pass) {
+                (void)shared_bias_layout<T>(shared_bias_pass, exec, shape, gathers_keys);
               });
         });
   }
@@ -63,8 +63,10 @@ template <class Mask>
 struct host_implementation<materialized_attention_op<Mask>> {
   template <class T>
   static void plan(host_exec const& exec, attention_shape const& shape, arena& memory) {
-    memory.overlap([&](arena& of_heads) { (void)attention_map_layout<T>(of_heads, exec, shape); },
-                   [&](arena& shared) { (void)shared_bias_map_layout<T>(shared, exec, shape); });
+    memory.overlap([&](arena& head_pass) { (void)attention_map_layout<T>(head_pass, exec, shape); },
+                   [&](arena& shared_bias_pass) {
+                     (void)shared_bias_map_layout<T>(shared_bias_pass, exec, shape);
+                   });
   }
 
   template <class Params>

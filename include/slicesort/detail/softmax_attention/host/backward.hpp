@@ -120,7 +120,7 @@ class attention_backward_task {
       hull = {std::min(hull.first, tile_hull.first), std::max(hull.last, tile_hull.last)};
     });
     gathered_keys& gathered = *memory_.gathered;
-    gathered.begin({first, last, hull.first, hull.last});
+    gathered.start_search({first, last, hull.first, hull.last});
     while (gathered.find_next(config_.mask, head)) {
       attention_kv_rows<A> kv = memory_.kv;
       kv.rows = padded_rows(gathered.count);

@@ -154,8 +154,9 @@ class attention_forward_task {
     gathered_keys& gathered = *memory.gathered;
     index_t const first_query = first_tile * attention_queries,
                   packed_pitch = kernels_.packed_width(key_pitch());
-    gathered.begin({first_query, std::min(first_query + tiles * attention_queries, head_.queries),
-                    hull.first, hull.last});
+    gathered.start_search({first_query,
+                           std::min(first_query + tiles * attention_queries, head_.queries),
+                           hull.first, hull.last});
     while (gathered.find_next(config_.mask, head_)) {
       bool loaded = false;
       for (index_t tile = 0; tile < tiles; ++tile) {

@@ -32,14 +32,14 @@ struct gathered_keys {
   // Bit i of query_bits[j]: query i of the current tile sees keys[j].
   std::uint64_t query_bits[attention_keys];
 
-  void begin(pair_range pairs_to_search) { remaining = pairs_to_search; }
+  void start_search(pair_range pairs_to_search) { remaining = pairs_to_search; }
   // Gathers the next keys. Returns false if there are none.
   bool find_next(attention_mask const& mask, attention_head const& head) {
     if (remaining.first_query >= remaining.last_query) return false;
     count = mask.find_keys(mask.erased_mask, head, remaining, attention_keys, keys);
     return count > 0;
   }
-  // Calls f(first_row, rows) for runs of consecutive keys.
+  // Calls f(first_row, rows) for each interval of consecutive keys.
   template <class F>
   void for_each_interval(F const& f) const {
     for (int first = 0, last = 1; first < count; first = last++) {
@@ -47,7 +47,7 @@ struct gathered_keys {
       f(first, last - first);
     }
   }
-  // Calls f(first_row, rows) for the consecutive runs within a segment.
+  // The same for the intervals within a segment.
   template <class F>
   void for_each_interval_in(gathered_segment const& segment, F const& f) const {
     for_each_interval([&](int first, int rows) {

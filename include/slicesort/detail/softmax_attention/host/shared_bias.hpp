@@ -92,7 +92,7 @@ class shared_bias_task {
   void process_gathered(attention_backward_steps<T> const& steps, index_t query, int count) const {
     gathered_keys& gathered = *memory_.gathered;
     key_range const hull = memory_.tile.ranges->hull;
-    gathered.begin({query, query + count, hull.first, hull.last});
+    gathered.start_search({query, query + count, hull.first, hull.last});
     while (gathered.find_next(config_.mask, steps.head())) {
       attention_kv_rows<A> kv = memory_.kv;
       kv.rows = padded_rows(gathered.count);

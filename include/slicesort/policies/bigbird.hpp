@@ -13,10 +13,10 @@ SLICESORT_TYPES_BEGIN
 
 namespace mask {
 
-/// Queries and keys are cut into blocks of `block` rows. The first and the last `ends` blocks attend
-/// to all keys, and all queries attend to them. Every other block attends to these global blocks,
-/// to the `window` blocks around it, and to `random` further blocks (all of them if there are
-/// fewer), which are drawn from `seed` for each head and each query block.
+/// Queries and keys are cut into blocks of `block` rows. The first and the last `ends` blocks
+/// attend to all keys, and all queries attend to them. Every other block attends to these global
+/// blocks, to the `window` blocks around it, and to `random` further blocks (all of them if there
+/// are fewer), which are drawn from `seed` for each head and each query block.
 ///
 /// No list of blocks is stored. Testing a block takes `random` steps of a shuffle, replayed from a
 /// counter-based hash, so every backend draws the same blocks, regardless of lengths.

@@ -346,8 +346,8 @@ TEST_CASE("outputs share no element with other tensors") {
 
 TEST_CASE_TEMPLATE("workspace and policy", Call, attention_call<>, materialized_call) {
   Call c;
-  for (bool biased : {false, true}) {
-    if (biased) c.with_bias();
+  for (bool has_bias : {false, true}) {
+    if (has_bias) c.with_bias();
     std::size_t const bytes = c.op().template workspace_bytes<float>(c.exec, c.q_shape, c.v_shape);
     c.scratch = {c.scratch_memory.data(), bytes};
     CHECK(c.forward() == "");

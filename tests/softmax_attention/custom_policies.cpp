@@ -126,23 +126,24 @@ TEST_CASE_TEMPLATE("a user-defined product", T, float, double, float16, bfloat16
                               attention_size{2, 2, 0, 5, 4, 3}, attention_size{1, 3, 12, 12, 0, 6}})
     for (int refused : {0, 1, 2})
       for (int layout : {0, 3}) {
-        solved_attention<T> const s(random_attention<T>(size, ++seed));
-        for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+        solved_attention<T> const solved(random_attention<T>(size, ++seed));
+        for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
           CAPTURE(describe_exec(exec));
           gemm_log log;
           ss::materialized<counting_gemm> const custom{counting_gemm{&log, refused}};
-          CHECK(check_attention(s, exec, custom, memory_layout{layout}) == "");
+          CHECK(check_attention(solved, exec, custom, memory_layout{layout}) == "");
           CHECK(log.valid.load());
           CHECK(log.done.load() <= log.calls.load());
           if (refused == 1) {
             CHECK(log.done.load() == 0);
-            CHECK(same_results(run_attention(s.problem, exec, custom),
-                               run_attention(s.problem, exec, ss::materialized<>{})));
+            CHECK(same_results(run_attention(solved.problem, exec, custom),
+                               run_attention(solved.problem, exec, ss::materialized<>{})));
           }
           // A GPU call does not multiply on the host. Otherwise the user-defined product computes
           // the two products of each forward, unless kernels would have to read lengths first.
-          bool const something = s.problem.lengths.empty() && s.problem.query_lengths.empty() &&
-                                 size.queries > 0 && size.channels > 0;
+          bool const something = solved.problem.lengths.empty() &&
+                                 solved.problem.query_lengths.empty() && size.queries > 0 &&
+                                 size.channels > 0;
           if (testing(backend_kind::cuda))
             CHECK(log.calls.load() == 0);
           else if (sizeof(T) > 2 && something && layout == 0)

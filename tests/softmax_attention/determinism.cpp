@@ -26,18 +26,18 @@ attention_problem<T> head_of(attention_problem<T> const& p, index_t b, index_t h
   auto const part = [&](std::vector<T> const& whole, extents4 e) {
     if (whole.empty()) return whole;
     auto const first =
-        whole.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
+        whole.begin() + static_cast<std::ptrdiff_t>(attention_size::offset_of(e, b, h, 0, 0));
     return std::vector<T>(first, first + static_cast<std::ptrdiff_t>(e.length * e.channels));
   };
   head.q = part(p.q, p.size.q());
   head.k = part(p.k, p.size.k());
   head.v = part(p.v, p.size.v());
-  head.bias = part(p.bias, p.size.map());
+  head.bias = part(p.bias, p.size.pairs());
   head.dy = part(p.dy, p.size.y());
   head.dq = part(p.dq, p.size.q());
   head.dk = part(p.dk, p.size.k());
   head.dv = part(p.dv, p.size.v());
-  head.dbias = part(p.dbias, p.size.map());
+  head.dbias = part(p.dbias, p.size.pairs());
   if (!p.lengths.empty()) head.lengths = {p.valid_keys(b)};
   if (!p.query_lengths.empty()) head.query_lengths = {p.valid_queries(b)};
   return head;
@@ -47,7 +47,7 @@ attention_results<T, State> head_of(attention_results<T, State> const& r, attent
                                     index_t numbers, index_t b, index_t h) {
   auto const part = [&](auto const& whole, extents4 e) {
     auto const first =
-        whole.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
+        whole.begin() + static_cast<std::ptrdiff_t>(attention_size::offset_of(e, b, h, 0, 0));
     return std::decay_t<decltype(whole)>(
         first, first + static_cast<std::ptrdiff_t>(e.length * e.channels));
   };
@@ -55,7 +55,7 @@ attention_results<T, State> head_of(attention_results<T, State> const& r, attent
           part(r.dq, s.q()),
           part(r.dk, s.k()),
           part(r.dv, s.v()),
-          part(r.dbias, s.map()),
+          part(r.dbias, s.pairs()),
           part(r.state, {s.batch, s.heads, s.queries, numbers}),
           ""};
 }
@@ -105,7 +105,7 @@ TEST_CASE_TEMPLATE("one head at a time, and repeated calls", T, float, double, f
     auto p = random_attention<T>(size, ++seed);
     p.lengths = size.batch == 2 ? std::vector<index_t>{30, 35} : std::vector<index_t>{70, 0, 9};
     for_each_algorithm([&](auto algorithm) {
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(exec));
         auto const whole = run_attention(p, exec, algorithm);
@@ -124,8 +124,8 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
   for (any_exec const exec : block_execs()) {
-    solved_attention<T> const s(random_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));
-    CHECK(check_attention(s, exec) == "");
+    solved_attention<T> const solved(random_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));
+    CHECK(check_attention(solved, exec) == "");
   }
 }
 
@@ -140,12 +140,12 @@ TEST_CASE_TEMPLATE("heads as slices of one tensor", T, float, bfloat16) {
       for (index_t h = 0; h < e.heads; ++h)
         for (index_t i = 0; i < e.length; ++i)
           for (index_t c = 0; c < e.channels; ++c)
-            t(b, i, h * e.channels + c) = values[attention_size::at(e, b, h, i, c)];
+            t(b, i, h * e.channels + c) = values[attention_size::offset_of(e, b, h, i, c)];
     return t;
   };
   tensor<T> const q = join(p.q, size.q()), k = join(p.k, size.k()), v = join(p.v, size.v()),
                   dy = join(p.dy, size.y());
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     for_each_algorithm([&](auto algorithm) {
       tensor<T> y(joined(size.y())), dq(joined(size.q())), dk(joined(size.k())),
@@ -162,7 +162,7 @@ TEST_CASE_TEMPLATE("heads as slices of one tensor", T, float, bfloat16) {
       op.backward(exec, heads(dy), {heads(q), heads(k), heads(v)}, result(y),
                   {tensor4<State>(state.data(), saved)}, {result(dq), result(dk), result(dv)},
                   scratch.get());
-      auto const expected = run_attention_by(op, p, exec, memory_layout{});
+      auto const expected = run_operator(op, p, exec, memory_layout{});
       CHECK(same_bits(y.elements(), join(expected.y, size.y()).elements()));
       CHECK(same_bits(dq.elements(), join(expected.dq, size.q()).elements()));
       CHECK(same_bits(dk.elements(), join(expected.dk, size.k()).elements()));

@@ -19,7 +19,7 @@ namespace {
 
 // Index of a type, 0 to 3, to distribute cases over types.
 template <class T>
-constexpr std::uint64_t number_of() {
+constexpr std::uint64_t type_index() {
   if constexpr (sizeof(T) == 2)
     return std::is_same_v<T, float16> ? 2 : 3;
   else
@@ -28,7 +28,7 @@ constexpr std::uint64_t number_of() {
 
 template <class T>
 attention_problem<T> sparse_attention(attention_size size, std::uint64_t seed) {
-  auto p = random_attention<T>(size, seed, 0);
+  auto p = random_attention<T>(size, seed, mask_kind::full);
   p.sparse = random_sparse_mask(seed);
   return p;
 }
@@ -93,10 +93,10 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
                                   {1, 2, 97, 192, 70, 66}};
   for (; seed < sparse_mask_kinds; ++seed) {
     // Tests all kinds in float, and a third of them in each of the other types.
-    if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != number_of<T>() % 3) continue;
-    solved_attention<T> const s(sparse_attention<T>(sizes[seed / 3 % 4], seed));
-    for_each_backend(s.problem.number(),
-                     [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
+    if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != type_index<T>() % 3) continue;
+    solved_attention<T> const solved(sparse_attention<T>(sizes[seed / 3 % 4], seed));
+    for_each_backend(solved.problem.backend_seed(),
+                     [&](any_exec const& exec) { CHECK(check_attention(solved, exec) == ""); });
   }
 }
 
@@ -104,21 +104,21 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
 TEST_CASE_TEMPLATE("long sparse masks", T, float, double, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
   // Tests a quarter of the kinds per type.
-  for (std::uint64_t kind = number_of<T>(); kind < sparse_mask_kinds; kind += 4) {
+  for (std::uint64_t kind = type_index<T>(); kind < sparse_mask_kinds; kind += 4) {
     std::uint64_t const seed = sparse_mask_kinds * 10 + kind;
-    solved_attention<T> const s(sparse_attention<T>({1, 2, 450, 500, 3, 4}, seed));
-    CHECK(check_attention(s, ss::exec::host{}) == "");
-    CHECK(check_attention(s, ss::exec::host{}, ss::streaming{ss::products::native}) == "");
+    solved_attention<T> const solved(sparse_attention<T>({1, 2, 450, 500, 3, 4}, seed));
+    CHECK(check_attention(solved, ss::exec::host{}) == "");
+    CHECK(check_attention(solved, ss::exec::host{}, ss::streaming{ss::products::native}) == "");
   }
 }
 
 TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, float, float16) {
   std::uint64_t seed = sparse_mask_kinds * 20;
   for (int layout = 1; layout < memory_layout::count; ++layout) {
-    solved_attention<T> const s(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-      CHECK(check_attention(s, exec, memory_layout{layout}) == "");
-      CHECK(changed_when_alone(s.problem, exec, ss::streaming{}) == "");
+    solved_attention<T> const solved(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
+    for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+      CHECK(check_attention(solved, exec, memory_layout{layout}) == "");
+      CHECK(find_gradients_changed_when_alone(solved.problem, exec, ss::streaming{}) == "");
     });
   }
 }
@@ -131,8 +131,8 @@ TEST_CASE_TEMPLATE("same bits for any number of threads, executor and instructio
     auto p = sparse_attention<T>({1, 2, 800, 300, 8, 9}, ++seed);
     p.sparse->size = std::max<index_t>(p.sparse->size, 16);
     CAPTURE(p.describe());
-    CHECK(changed_by_policy(p, ss::streaming{}, {1, 2, 3, 33}) == "");
-    CHECK(changed_by_policy(p, ss::materialized<>{}, {1, 2, 3, 33}) == "");
+    CHECK(find_policies_changing_bits(p, ss::streaming{}, {1, 2, 3, 33}) == "");
+    CHECK(find_policies_changing_bits(p, ss::materialized<>{}, {1, 2, 3, 33}) == "");
   }
 }
 
@@ -140,18 +140,18 @@ TEST_CASE("masks that implement only parts of the protocol") {
   if (!testing(backend_kind::host)) return;
   attention_size const size{1, 3, 150, 170, 6, 9};
   auto const check = [&](auto mask, attention_problem<float> const& p) {
-    solved_attention<float> const s(p);
+    solved_attention<float> const solved(p);
     auto const check_algorithm = [&](auto algorithm) {
       ss::exec::host const exec{2};
       ss::softmax_attention<decltype(mask), decltype(algorithm)> const op(mask, p.scale, algorithm);
-      CHECK(check_results(s, exec, algorithm, run_attention_by(op, p, exec, memory_layout{})) ==
+      CHECK(check_results(solved, exec, algorithm, run_operator(op, p, exec, memory_layout{})) ==
             "");
     };
     check_algorithm(ss::streaming{});
     check_algorithm(ss::materialized<>{});
   };
   for (std::uint64_t i = 0; i < sparse_mask_kinds; ++i) {
-    auto p = random_attention<float>(size, 4000 + i, 0);
+    auto p = random_attention<float>(size, 4000 + i, mask_kind::full);
     p.sparse = random_sparse_mask(i);
     p.sparse->by_head = p.sparse->causal = false;
     check(without_covers{*p.sparse}, p);
@@ -161,13 +161,13 @@ TEST_CASE("masks that implement only parts of the protocol") {
   auto const by_head = [&](auto mask) {
     auto const problem = normal_attention<float>(size, {}, 4100, true);
     auto const exec = ss::exec::host{};
-    auto const actual = run_attention_by(ss::softmax_attention<decltype(mask)>(mask), problem, exec,
-                                         memory_layout{});
+    auto const actual =
+        run_operator(ss::softmax_attention<decltype(mask)>(mask), problem, exec, memory_layout{});
     for (index_t h = 0; h < size.heads; ++h) {
       auto const head_mask = mask.for_head(h);
       auto const expected =
-          run_attention_by(ss::softmax_attention<std::decay_t<decltype(head_mask)>>(head_mask),
-                           problem, exec, memory_layout{});
+          run_operator(ss::softmax_attention<std::decay_t<decltype(head_mask)>>(head_mask), problem,
+                       exec, memory_layout{});
       auto const same = [&](std::vector<float> const& a, std::vector<float> const& b) {
         std::size_t const n = a.size() / static_cast<std::size_t>(size.heads),
                           first = static_cast<std::size_t>(h) * n;
@@ -196,7 +196,7 @@ TEST_CASE("tiles without visible pairs are skipped") {
       index_t count = 0;
       ss::softmax_attention<counting_mask, decltype(algorithm)> const op(
           counting_mask{&count, exact, covering}, algorithm);
-      (void)run_attention_by(op, p, ss::exec::host{}, memory_layout{});
+      (void)run_operator(op, p, ss::exec::host{}, memory_layout{});
       return count;
     };
     CHECK(tested(true, true) == 0);

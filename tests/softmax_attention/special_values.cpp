@@ -43,7 +43,7 @@ std::vector<double> numbers(std::vector<T> const& values) {
 }
 
 template <class F>
-void for_each_way(std::uint64_t number, F const& f) {
+void for_each_backend_and_algorithm(std::uint64_t number, F const& f) {
   for_each_backend(number, [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     f(exec, ss::streaming{});
@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("the largest scales", T, float, double, float16, bfloat16) {
     for (double q : {0.0, format_of<T>().exponent_bits == 5 ? 0x1p-14 : 1e-30}) {
       auto p = line<T>({q}, {1, 1}, {1, 3});
       p.scale = scale;
-      for_each_way(7, [&](any_exec const& exec, auto algorithm) {
+      for_each_backend_and_algorithm(7, [&](any_exec const& exec, auto algorithm) {
         auto const r = run_attention(p, exec, algorithm);
         CHECK(numbers(r.y) == std::vector<double>{2});
         CHECK(numbers(r.dv) == std::vector<double>{0.5, 0.5});
@@ -88,7 +88,7 @@ TEST_CASE_TEMPLATE("equal huge scores have equal weights", T, float, double, flo
   for (double sign : {1.0, -1.0}) {
     // Scores are far^2, -far^2, 0, far^2.
     auto const p = line<T>({sign * far}, {sign * far, -sign * far, 0, sign * far}, {2, 100, 50, 6});
-    for_each_way(3, [&](any_exec const& exec, auto algorithm) {
+    for_each_backend_and_algorithm(3, [&](any_exec const& exec, auto algorithm) {
       auto const r = run_attention(p, exec, algorithm);
       CHECK(numbers(r.y) == std::vector<double>{4});
       CHECK(numbers(r.dv) == std::vector<double>{0.5, 0, 0, 0.5});
@@ -134,7 +134,7 @@ TEST_CASE_TEMPLATE("equal scores of minimal or maximal magnitude give the mean",
       static_cast<double>(decode_bits<T>(format_of<T>().infinity() - 1).value);
   for (double bias : {max_number, -max_number, max_number / 2, -max_number / 3}) {
     auto const p = line<T>({1, 0}, {0, 0, 0, 0}, {1, 2, 3, 6}, std::vector<double>(8, bias));
-    for_each_way(5, [&](any_exec const& exec, auto algorithm) {
+    for_each_backend_and_algorithm(5, [&](any_exec const& exec, auto algorithm) {
       auto const r = run_attention(p, exec, algorithm);
       CHECK(numbers(r.y) == std::vector<double>{3, 3});
       CHECK(numbers(r.dv) == std::vector<double>{0.5, 0.5, 0.5, 0.5});
@@ -143,7 +143,7 @@ TEST_CASE_TEMPLATE("equal scores of minimal or maximal magnitude give the mean",
   }
   // Smallest and largest numbers of the format.
   auto const p = line<T>({0}, {0, 0, 0}, {1, 2, 6}, {-max_number, max_number, -max_number});
-  for_each_way(6, [&](any_exec const& exec, auto algorithm) {
+  for_each_backend_and_algorithm(6, [&](any_exec const& exec, auto algorithm) {
     auto const r = run_attention(p, exec, algorithm);
     CHECK(numbers(r.y) == std::vector<double>{2});
     CHECK(numbers(r.dbias) == std::vector<double>{0, 0, 0});
@@ -152,7 +152,7 @@ TEST_CASE_TEMPLATE("equal scores of minimal or maximal magnitude give the mean",
 
 TEST_CASE_TEMPLATE("a bias of -infinity removes a key", T, float, double, float16, bfloat16) {
   attention_size const size{1, 2, 37, 70, 5, 6};
-  for (int kind : {0, 1, 6})
+  for (mask_kind kind : {mask_kind::full, mask_kind::causal, mask_kind::irregular})
     for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
       auto p = normal_attention<T>(size, random_mask(kind, size, 3), 20, true);
       p.mode = mode;
@@ -162,12 +162,12 @@ TEST_CASE_TEMPLATE("a bias of -infinity removes a key", T, float, double, float1
       // -infinity for all keys of a few queries, for all but one, and for a whole first tile.
       for (index_t i : {0, 5, 20, 36})
         for (index_t j = 0; j < 70; ++j)
-          p.bias[attention_size::at(size.map(), 0, 1, i, j)] = minus_infinity<T>();
+          p.bias[attention_size::offset_of(size.pairs(), 0, 1, i, j)] = minus_infinity<T>();
       for (index_t j = 0; j < 69; ++j)
-        p.bias[attention_size::at(size.map(), 0, 0, 11, j)] = minus_infinity<T>();
-      solved_attention<T> const s(p);
-      for_each_backend(p.number(),
-                       [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
+        p.bias[attention_size::offset_of(size.pairs(), 0, 0, 11, j)] = minus_infinity<T>();
+      solved_attention<T> const solved(p);
+      for_each_backend(p.backend_seed(),
+                       [&](any_exec const& exec) { CHECK(check_attention(solved, exec) == ""); });
     }
 }
 
@@ -175,14 +175,14 @@ TEST_CASE_TEMPLATE("finite scores give no NaN", T, float, double, float16, bfloa
   attention_size const size{1, 2, 21, 40, 1, 3};
   double const far = huge<T>(), values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
-    auto p = normal_attention<T>(size, random_mask(static_cast<int>(seed % mask_kinds), size, seed),
-                                 seed, seed % 2 == 0);
+    auto p =
+        normal_attention<T>(size, random_mask(mask_kind_of(seed), size, seed), seed, seed % 2 == 0);
     random_stream random(seed);
     auto const random_value = [&] { return from_double<T>(values[random.below(9)]); };
     for (T& q : p.q) q = random_value();
     for (T& k : p.k) k = random_value();
     for (T& bias : p.bias) bias = random.below(4) == 0 ? minus_infinity<T>() : random_value();
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const check = [&](auto algorithm) {
         auto const r = run_attention(p, exec, algorithm);
@@ -203,26 +203,27 @@ TEST_CASE_TEMPLATE("denormals", T, float, double, float16, bfloat16) {
   auto p = normal_attention<T>(size, {}, 30, true);
   p.q = make_column<T>(input_kind::denormals, p.q.size(), 1);
   p.bias = make_column<T>(input_kind::denormals, p.bias.size(), 2);
-  solved_attention<T> const keys(p);
-  for_each_backend(p.number(),
-                   [&](any_exec const& exec) { CHECK(check_attention(keys, exec) == ""); });
+  solved_attention<T> const tiny_scores(p);
+  for_each_backend(p.backend_seed(),
+                   [&](any_exec const& exec) { CHECK(check_attention(tiny_scores, exec) == ""); });
   p.v = make_column<T>(input_kind::denormals, p.v.size(), 3);
   p.dy = make_column<T>(input_kind::denormals, p.dy.size(), 4);
-  solved_attention<T> const values(p);
-  for_each_backend(p.number(),
-                   [&](any_exec const& exec) { CHECK(check_attention(values, exec) == ""); });
+  solved_attention<T> const tiny_values(p);
+  for_each_backend(p.backend_seed(),
+                   [&](any_exec const& exec) { CHECK(check_attention(tiny_values, exec) == ""); });
 }
 
 TEST_CASE_TEMPLATE("padding rows are not read", T, float, double, float16, bfloat16) {
   attention_size const size{4, 1, 34, 37, 9, 8};
-  for (int kind = 0; kind < mask_kinds; ++kind)
+  for (mask_kind kind : all_mask_kinds)
     for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
-      auto p = normal_attention<T>(size, random_mask(kind, size, 9), 50, kind % 2 == 0);
+      auto p = normal_attention<T>(size, random_mask(kind, size, 9), 50,
+                                   static_cast<int>(kind) % 2 == 0);
       p.mode = mode;
       p.lengths = {37, 1, 0, 20};
       p.query_lengths = {1, 34, 20, 0};
-      if (kind == 1) p.query_lengths.clear();
-      if (kind == 2) p.lengths.clear();
+      if (kind == mask_kind::causal) p.query_lengths.clear();
+      if (kind == mask_kind::window) p.lengths.clear();
       auto poisoned = p;
       auto const spoil = [&](std::vector<T>& values, extents4 e, bool rows_are_keys, bool pairs) {
         for (index_t b = 0; b < e.batch; ++b)
@@ -231,17 +232,17 @@ TEST_CASE_TEMPLATE("padding rows are not read", T, float, double, float16, bfloa
               for (index_t c = 0; c < e.channels; ++c)
                 if (i >= (rows_are_keys ? p.valid_keys(b) : p.valid_queries(b)) ||
                     (pairs && c >= p.valid_keys(b)))
-                  values[attention_size::at(e, b, h, i, c)] = not_a_number<T>();
+                  values[attention_size::offset_of(e, b, h, i, c)] = not_a_number<T>();
       };
       spoil(poisoned.q, size.q(), false, false);
       spoil(poisoned.k, size.k(), true, false);
       spoil(poisoned.v, size.v(), true, false);
       spoil(poisoned.dy, size.y(), false, false);
-      if (!p.bias.empty()) spoil(poisoned.bias, size.map(), false, true);
-      solved_attention<T> const s(p);
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      if (!p.bias.empty()) spoil(poisoned.bias, size.pairs(), false, true);
+      solved_attention<T> const solved(p);
+      for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        CHECK(check_attention(s, exec) == "");
+        CHECK(check_attention(solved, exec) == "");
         CHECK(same_results(run_attention(poisoned, exec, ss::streaming{}),
                            run_attention(p, exec, ss::streaming{})));
         CHECK(same_results(run_attention(poisoned, exec, ss::materialized<>{}),
@@ -255,22 +256,22 @@ TEST_CASE_TEMPLATE("a NaN in a query affects only its own row", T, float, float1
   auto p = normal_attention<T>(size, {}, 70);
   p.requested = wants_dq | wants_dbias;
   auto spoiled = p;
-  spoiled.q[attention_size::at(size.q(), 0, 1, 17, 3)] = not_a_number<T>();
+  spoiled.q[attention_size::offset_of(size.q(), 0, 1, 17, 3)] = not_a_number<T>();
   auto const only_row_differs = [&](std::vector<T> const& actual, std::vector<T> const& expected,
                                     extents4 e) {
     for (index_t h = 0; h < 2; ++h)
       for (index_t i = 0; i < e.length; ++i)
         for (index_t c = 0; c < e.channels; ++c) {
-          std::size_t const index = attention_size::at(e, 0, h, i, c);
+          std::size_t const index = attention_size::offset_of(e, 0, h, i, c);
           if ((h != 1 || i != 17) && !same_bits(actual[index], expected[index])) return false;
         }
     return true;
   };
-  for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
+  for_each_backend_and_algorithm(p.backend_seed(), [&](any_exec const& exec, auto algorithm) {
     auto const actual = run_attention(spoiled, exec, algorithm),
                expected = run_attention(p, exec, algorithm);
     CHECK(only_row_differs(actual.y, expected.y, size.y()));
     CHECK(only_row_differs(actual.dq, expected.dq, size.q()));
-    CHECK(only_row_differs(actual.dbias, expected.dbias, size.map()));
+    CHECK(only_row_differs(actual.dbias, expected.dbias, size.pairs()));
   });
 }

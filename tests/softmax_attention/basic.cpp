@@ -35,21 +35,23 @@ TEST_CASE_TEMPLATE("hand-computed values", T, float, double, float16, bfloat16) 
   p.bias = elements_of<T>({0, 0.6931471805599453, 1.6094379124341003});
   p.dy = elements_of<T>({2});
   p.scale = 3;
-  double const u = sizeof(T) == 8 ? 1e-15 : sizeof(T) == 4 ? 1e-6 : 0.05;
+  double const rounding_unit = sizeof(T) == 8 ? 1e-15 : sizeof(T) == 4 ? 1e-6 : 0.05;
   for_each_backend(1, [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     auto const check = [&](auto algorithm) {
       auto const r = run_attention(p, exec, algorithm);
-      auto const close = [&](std::vector<T> const& actual, std::vector<double> const& expected) {
+      auto const check_close = [&](std::vector<T> const& actual,
+                                   std::vector<double> const& expected) {
         REQUIRE(actual.size() == expected.size());
         for (std::size_t i = 0; i < expected.size(); ++i)
-          CHECK(std::fabs(static_cast<double>(decode(actual[i]).value) - expected[i]) <= 20 * u);
+          CHECK(std::fabs(static_cast<double>(decode(actual[i]).value) - expected[i]) <=
+                20 * rounding_unit);
       };
-      close(r.y, {0});                   // (8 + 2 * 16 - 5 * 8) / 8
-      close(r.dv, {0.25, 0.5, 1.25});    // p dy
-      close(r.dbias, {2, 8, -10});       // p (dy v - dy y) = p dy v
-      close(r.dq, {3 * (2 - 16 - 40)});  // scale sum ds k
-      close(r.dk, {0, 0, 0});            // q is 0
+      check_close(r.y, {0});                   // (8 + 2 * 16 - 5 * 8) / 8
+      check_close(r.dv, {0.25, 0.5, 1.25});    // p dy
+      check_close(r.dbias, {2, 8, -10});       // p (dy v - dy y) = p dy v
+      check_close(r.dq, {3 * (2 - 16 - 40)});  // scale sum ds k
+      check_close(r.dk, {0, 0, 0});            // q is 0
       CHECK(r.wrong == "");
     };
     check(ss::streaming{});

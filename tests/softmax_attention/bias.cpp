@@ -17,16 +17,16 @@ namespace {
 
 // Expands the bias to one value per pair of query and key.
 template <class T>
-attention_problem<T> by_pairs(attention_problem<T> const& p) {
-  auto pairs = p;
-  pairs.bias_layout = {};
-  pairs.bias.clear();
+attention_problem<T> with_dense_bias(attention_problem<T> const& p) {
+  auto dense = p;
+  dense.bias_layout = {};
+  dense.bias.clear();
   for (index_t b = 0; b < p.size.batch; ++b)
     for (index_t h = 0; h < p.size.heads; ++h)
       for (index_t i = 0; i < p.size.queries; ++i)
         for (index_t j = 0; j < p.size.keys; ++j)
-          pairs.bias.push_back(p.bias[p.bias_layout.offset_of(p.size, b, h, i, j)]);
-  return pairs;
+          dense.bias.push_back(p.bias[p.bias_layout.offset_of(p.size, b, h, i, j)]);
+  return dense;
 }
 
 // Bits of the layout of the bias.
@@ -59,14 +59,14 @@ TEST_CASE_TEMPLATE("every bias shape has the same bits as a dense bias", T, floa
       // Distributes the bias shapes over types, so that each size and each type covers every shape.
       if (!full_suite() && (bias_bits + seed / 7 + sizeof(T) / 4) % 2 == 0) continue;
       auto const p = biased_problem<T>(size, bias_bits, seed);
-      auto const pairs = by_pairs(p);
+      auto const dense = with_dense_bias(p);
       CAPTURE(p.describe());
       for_each_backend_once(seed, [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         auto const compare = [&](auto algorithm) {
           auto const actual = run_attention(p, exec, algorithm);
           CHECK(actual.wrong == "");
-          CHECK(same_results(actual, run_attention(pairs, exec, algorithm)));
+          CHECK(same_results(actual, run_attention(dense, exec, algorithm)));
         };
         compare(ss::streaming{});
         compare(ss::materialized<>{});
@@ -86,7 +86,8 @@ TEST_CASE("sparse masks with a relative bias") {
   p.lengths.clear(), p.query_lengths.clear();
   ss::softmax_attention<ss::mask::bigbird> const op(mask);
   ss::exec::host const exec;
-  CHECK(same_results(run_operator(op, p, exec, {}), run_operator(op, by_pairs(p), exec, {})));
+  CHECK(
+      same_results(run_operator(op, p, exec, {}), run_operator(op, with_dense_bias(p), exec, {})));
 }
 
 // Kernels sum over tiles of pairs for a broadcast gradient, and over tiles along diagonals for a
@@ -148,11 +149,11 @@ TEST_CASE("bias rows beyond a sample's query length belong to other samples") {
   auto const check = [&](any_exec const& exec, auto algorithm) {
     CAPTURE(describe_exec(exec));
     auto const actual = run_attention(p, exec, algorithm);
-    std::size_t bad = 0;
+    std::size_t last_nan = 0;
     for (std::size_t n = 0; n < actual.dbias.size(); ++n)
-      if (!(actual.dbias[n] == actual.dbias[n])) bad = n;
-    CHECK(bad > 0);
-    CHECK(bad < 21 * 60);
+      if (!(actual.dbias[n] == actual.dbias[n])) last_nan = n;
+    CHECK(last_nan > 0);
+    CHECK(last_nan < 21 * 60);
   };
   for (bool sparse : {false, true}) {
     if (sparse) p.sparse = sparse_mask{};  // blocks of one pair, different per head
@@ -169,12 +170,12 @@ TEST_CASE("a relative bias changes the output") {
   attention_size const size{1, 1, 9, 11, 5, 7};
   auto p = normal_attention<double>(size, {}, 800);
   ss::exec::host const exec;
-  auto const without = run_attention(p, exec, ss::streaming{});
+  auto const without_bias = run_attention(p, exec, ss::streaming{});
   p.bias_layout.is_relative = true;
   p.bias.assign(19, 0);
   p.bias[3] = 1;  // the key five rows before each query
-  auto const with = run_attention(p, exec, ss::streaming{});
+  auto const with_bias = run_attention(p, exec, ss::streaming{});
   for (index_t i = 0; i < 9; ++i)
-    CHECK((with.y[static_cast<std::size_t>(i * 7)] != without.y[static_cast<std::size_t>(i * 7)]) ==
-          (i >= 5));
+    CHECK((with_bias.y[static_cast<std::size_t>(i * 7)] !=
+           without_bias.y[static_cast<std::size_t>(i * 7)]) == (i >= 5));
 }

@@ -105,11 +105,11 @@ TEST_CASE("gradients match finite differences") {
         for (std::size_t i = 0; i < p.bias.size(); i += 5) {
           double const value = p.bias[i];
           p.bias[i] = value + step;
-          double const above = loss();
+          double const loss_above = loss();
           p.bias[i] = value - step;
-          double const below = loss();
+          double const loss_below = loss();
           p.bias[i] = value;
-          CHECK(std::fabs((above - below) / (2 * step) - actual.dbias[i]) <= 2e-9);
+          CHECK(std::fabs((loss_above - loss_below) / (2 * step) - actual.dbias[i]) <= 2e-9);
           max_gradient = std::max(max_gradient, std::fabs(actual.dbias[i]));
         }
         CHECK(max_gradient > 0.1);
@@ -162,9 +162,9 @@ TEST_CASE("workspace") {
   CHECK(bytes({1, 4, 1, 3999}) <= bytes({}) + 8 * 3999 * sizeof(float) + 64);
   // The workspace does not grow with the number of pairs.
   CHECK(bytes({1, 1, 1000, 3000}) <= bytes({}) + std::size_t{2} * 3000 * 64 * sizeof(float));
-  auto const wrong = op.workspace_bytes<float>(ss::exec::dry_run{exec}, q, k, {1, 4, 1, 3998});
+  auto const status = op.workspace_bytes<float>(ss::exec::dry_run{exec}, q, k, {1, 4, 1, 3998});
   CHECK(
-      std::string(wrong.message) ==
+      std::string(status.message) ==
       "softmax_attention.workspace_bytes: dbias.keys is 3998, must be 3999 (q.length + k.length - "
       "1) where dbias.queries is 1");
 }

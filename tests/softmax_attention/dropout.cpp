@@ -26,7 +26,7 @@ void for_each_algorithm(F const& f) {
 }  // namespace
 
 // Golden values from the specification: rate 1/4, seed 3.
-TEST_CASE("golden") {
+TEST_CASE("golden values") {
   attention_problem<double> p;
   p.size = {1, 1, 4, 4, 2, 2};
   p.q = {1, 0, 0, 1, 1, 1, -1, 2};
@@ -42,7 +42,7 @@ TEST_CASE("golden") {
     auto const actual = run_attention(p, ss::exec::host{}, algorithm);
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(actual.y[i] - expected[i]) <= 1e-10);
   });
-  // Tests the function that decides for kernels which pairs are kept.
+  // Also checks the function with which kernels decide if a weight is kept.
   auto const config = ss::detail::dropout_config::make(p.dropout, 1);
   for (index_t c = 0; c < 16; ++c)
     CHECK(config.keeps(config.seed_of(0, 0) +
@@ -73,12 +73,14 @@ TEST_CASE("double gradients match long double to 1e-12, and finite differences")
       ss::exec::host const exec;
       auto const actual = run_attention(p, exec, algorithm);
       auto const& expected = solved.template expected<decltype(algorithm)>(true, false);
-      auto const near = [](std::vector<double> const& values, std::vector<bounded> const& bounds) {
+      auto const check_near = [](std::vector<double> const& values,
+                                 std::vector<bounded> const& bounds) {
         for (std::size_t i = 0; i < values.size(); ++i)
           CHECK(std::fabs(values[i] - bounds[i].value) <= 1e-12L);
       };
-      near(actual.dq, expected.dq), near(actual.dk, expected.dk), near(actual.dv, expected.dv);
-      near(actual.dbias, expected.dbias);
+      check_near(actual.dq, expected.dq), check_near(actual.dk, expected.dk),
+          check_near(actual.dv, expected.dv);
+      check_near(actual.dbias, expected.dbias);
       auto const loss = [&] {
         auto const y = run_attention(p, exec, algorithm).y;
         double sum = 0;
@@ -89,11 +91,11 @@ TEST_CASE("double gradients match long double to 1e-12, and finite differences")
         for (std::size_t i = 0; i < variables.size(); i += 29) {
           double const value = variables[i];
           variables[i] = value + step;
-          double const above = loss();
+          double const loss_above = loss();
           variables[i] = value - step;
-          double const below = loss();
+          double const loss_below = loss();
           variables[i] = value;
-          CHECK(std::fabs((above - below) / (2 * step) - gradient[i]) <= 4e-9);
+          CHECK(std::fabs((loss_above - loss_below) / (2 * step) - gradient[i]) <= 4e-9);
         }
       };
       check(p.q, actual.dq), check(p.k, actual.dk), check(p.v, actual.dv);
@@ -117,8 +119,8 @@ TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction s
   }
 }
 
-// Calls on single samples and heads drop the same weights as one call if they get the positions of
-// these.
+// Calls on single samples and heads drop the same weights as one call, if their options give the
+// positions of the sample and the head.
 TEST_CASE_TEMPLATE("splitting the batch and the heads", T, float, bfloat16) {
   auto whole = normal_attention<T>({3, 4, 40, 70, 6, 7}, {mask_kind::causal, 30, 0}, 40);
   whole.requested = wants_dq | wants_dk | wants_dv;
@@ -188,15 +190,15 @@ TEST_CASE("mean and variance over seeds") {
   p.dq = p.q, p.dk = p.k, p.dv = p.v, p.dbias.resize(count(p.size.pairs()));
   p.requested = 0;
   for (double rate : {0.1, 0.5, 0.8}) {
-    double sum = 0, squares = 0, n = 0;
+    double sum = 0, sum_of_squares = 0, n = 0;
     for (index_t seed = 0; seed < seeds; ++seed) {
       p.dropout = {rate, static_cast<std::uint64_t>(seed)};
       for (double y : run_attention(p, ss::exec::host{}, ss::streaming{}).y)
-        sum += y - 1, squares += (y - 1) * (y - 1), ++n;
+        sum += y - 1, sum_of_squares += (y - 1) * (y - 1), ++n;
     }
     double const variance = rate / (1 - rate) / static_cast<double>(keys);
     CHECK(std::fabs(sum / n) <= 5 * std::sqrt(variance / n));
-    CHECK(std::fabs(squares / n / variance - 1) <= 5 * std::sqrt(2 / n));
-    CHECK(squares > 0);
+    CHECK(std::fabs(sum_of_squares / n / variance - 1) <= 5 * std::sqrt(2 / n));
+    CHECK(sum_of_squares > 0);
   }
 }

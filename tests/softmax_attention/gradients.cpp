@@ -20,8 +20,8 @@ namespace {
 
 // Calls f(exec, algorithm) for every backend and both algorithms.
 template <class F>
-void for_each_backend_and_algorithm(std::uint64_t number, F const& f) {
-  for_each_backend_once(number, [&](any_exec const& exec) {
+void for_each_backend_and_algorithm(std::uint64_t seed, F const& f) {
+  for_each_backend_once(seed, [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     f(exec, ss::streaming{});
     f(exec, ss::materialized<>{});
@@ -55,18 +55,18 @@ TEST_CASE("double gradients match long double to 1e-12") {
       auto const actual = run_attention(p, exec, algorithm);
       auto const& expected =
           solved.template expected<decltype(algorithm)>(host_isa(exec).has_value(), false);
-      auto const farthest = [](std::vector<double> const& values,
-                               std::vector<bounded> const& bounds) {
+      auto const max_error = [](std::vector<double> const& values,
+                                std::vector<bounded> const& bounds) {
         long double worst = 0;
         for (std::size_t i = 0; i < values.size(); ++i)
           worst = std::max(worst, std::fabs(values[i] - bounds[i].value));
         return worst;
       };
-      CHECK(farthest(actual.dq, expected.dq) <= 1e-12L);
-      CHECK(farthest(actual.dk, expected.dk) <= 1e-12L);
-      CHECK(farthest(actual.dv, expected.dv) <= 1e-12L);
-      CHECK(farthest(actual.dbias, expected.dbias) <= 1e-12L);
-      CHECK(farthest(actual.y, expected.y) <= 1e-13L);
+      CHECK(max_error(actual.dq, expected.dq) <= 1e-12L);
+      CHECK(max_error(actual.dk, expected.dk) <= 1e-12L);
+      CHECK(max_error(actual.dv, expected.dv) <= 1e-12L);
+      CHECK(max_error(actual.dbias, expected.dbias) <= 1e-12L);
+      CHECK(max_error(actual.y, expected.y) <= 1e-13L);
     });
   }
 }
@@ -92,16 +92,16 @@ TEST_CASE("gradients match finite differences") {
       };
       auto const actual = run_attention(p, exec, algorithm);
       auto const check = [&](std::vector<double>& variables, std::vector<double> const& gradient,
-                             std::size_t every) {
+                             std::size_t stride) {
         double worst = 0, max_gradient = 0;
-        for (std::size_t i = 0; i < variables.size(); i += every) {
+        for (std::size_t i = 0; i < variables.size(); i += stride) {
           double const value = variables[i];
           variables[i] = value + step;
-          double const above = loss();
+          double const loss_above = loss();
           variables[i] = value - step;
-          double const below = loss();
+          double const loss_below = loss();
           variables[i] = value;
-          worst = std::max(worst, std::fabs((above - below) / (2 * step) - gradient[i]));
+          worst = std::max(worst, std::fabs((loss_above - loss_below) / (2 * step) - gradient[i]));
           max_gradient = std::max(max_gradient, std::fabs(gradient[i]));
         }
         CHECK(worst <= 2e-9);
@@ -123,12 +123,12 @@ TEST_CASE("adjoints, and sums that cancel") {
     auto const p = gradient_problem(kind, 80 + static_cast<std::uint64_t>(kind));
     for_each_backend_and_algorithm(p.backend_seed(), [&](any_exec const& exec, auto algorithm) {
       auto const actual = run_attention(p, exec, algorithm);
-      double const along_v = sum_of_products(p.dy, actual.y);
-      CHECK(std::fabs(along_v - sum_of_products(actual.dv, p.v)) <= 1e-12);
-      double const along_q = sum_of_products(actual.dq, p.q);
-      CHECK(std::fabs(along_q - sum_of_products(actual.dk, p.k)) <= 1e-12);
-      if (kind == mask_kind::full) CHECK(std::fabs(along_q) > 0.01);
-      double along_scores = 0;
+      double const dot_v = sum_of_products(p.dy, actual.y);
+      CHECK(std::fabs(dot_v - sum_of_products(actual.dv, p.v)) <= 1e-12);
+      double const dot_q = sum_of_products(actual.dq, p.q);
+      CHECK(std::fabs(dot_q - sum_of_products(actual.dk, p.k)) <= 1e-12);
+      if (kind == mask_kind::full) CHECK(std::fabs(dot_q) > 0.01);
+      double dot_scores = 0;
       for (index_t b = 0; b < 2; ++b)
         for (index_t h = 0; h < 2; ++h)
           for (index_t i = 0; i < p.size.queries; ++i) {
@@ -140,11 +140,11 @@ TEST_CASE("adjoints, and sums that cancel") {
                        p.k[attention_size::offset_of(p.size.k(), b, h, j, c)];
               double const ds = actual.dbias[attention_size::offset_of(p.size.pairs(), b, h, i, j)];
               sum += ds;
-              along_scores += ds * p.op(algorithm).scale(p.size.channels) * dot;
+              dot_scores += ds * p.op(algorithm).scale(p.size.channels) * dot;
             }
             CHECK(std::fabs(sum) <= 1e-13);
           }
-      CHECK(std::fabs(along_q - along_scores) <= 1e-12);
+      CHECK(std::fabs(dot_q - dot_scores) <= 1e-12);
     });
   }
 }

@@ -28,13 +28,13 @@ void report(attention_error_ratios const& max_ratios) {
 }
 
 template <class T>
-T not_a_number() {
+T nan_value() {
   return from_bits<T>(format_of<T>().mask() >> 1);
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("other types and backends have the bits of exact products", T, float, double,
+TEST_CASE_TEMPLATE("other types and backends give the bits of exact products", T, float, double,
                    float16) {
   std::uint64_t seed = 100;
   for (attention_size size :
@@ -97,11 +97,11 @@ TEST_CASE("every size") {
   index_t const edges[] = {1, 2, 3, 7, 8, 9, 47, 48, 49, 63, 64, 65, 127, 128, 129, 130};
   index_t const channels[] = {1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100};
   random_stream random(seed);
-  auto const among = [&](auto const& list) {
+  auto const choose = [&](auto const& list) {
     return list[random.below(sizeof list / sizeof list[0])];
   };
   for (int i = 0; i < (full_suite() ? 200 : 40); ++i) {
-    attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
+    attention_size size{1, 1, choose(edges), choose(edges), choose(channels), choose(channels)};
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
     solved_attention<bfloat16> const solved(random_attention<bfloat16>(size, ++seed));
@@ -142,7 +142,7 @@ TEST_CASE("a gradient computed alone has the same bits") {
   });
 }
 
-TEST_CASE("same bits for any number of threads and executor") {
+TEST_CASE("same bits for every thread count and executor") {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = 800;
   for (attention_size size :
@@ -222,7 +222,7 @@ TEST_CASE("hand-computed weights of backward") {
 
 TEST_CASE("finite scores give no NaN, and equal scores have equal weights") {
   attention_size const size{1, 2, 21, 40, 1, 3};
-  double const far = 0x1p50, values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
+  double const huge = 0x1p50, values[] = {huge, -huge, 1, -1, 0, 1 / huge, 0.3 * huge, -huge, huge};
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
     auto p = normal_attention<bfloat16>(size, random_mask(mask_kind_of(seed), size, seed), seed,
                                         seed % 2 == 0);
@@ -256,31 +256,32 @@ TEST_CASE("padding rows are not read; a NaN in a query affects only its own row"
                                         static_cast<int>(kind) % 2 == 0);
     p.lengths = {37, 1, 0, 20};
     p.query_lengths = {1, 34, 20, 0};
-    auto poisoned = p;
-    auto const spoil = [&](std::vector<bfloat16>& values, extents4 e, bool rows_are_keys) {
+    auto with_nan_padding = p;
+    auto const fill_padding = [&](std::vector<bfloat16>& values, extents4 e, bool rows_are_keys) {
       for (index_t b = 0; b < e.batch; ++b)
         for (index_t i = rows_are_keys ? p.valid_keys(b) : p.valid_queries(b); i < e.length; ++i)
           for (index_t c = 0; c < e.channels; ++c)
-            values[attention_size::offset_of(e, b, 0, i, c)] = not_a_number<bfloat16>();
+            values[attention_size::offset_of(e, b, 0, i, c)] = nan_value<bfloat16>();
     };
-    spoil(poisoned.q, size.q(), false);
-    spoil(poisoned.dy, size.y(), false);
-    spoil(poisoned.k, size.k(), true);
-    spoil(poisoned.v, size.v(), true);
+    fill_padding(with_nan_padding.q, size.q(), false);
+    fill_padding(with_nan_padding.dy, size.y(), false);
+    fill_padding(with_nan_padding.k, size.k(), true);
+    fill_padding(with_nan_padding.v, size.v(), true);
     solved_attention<bfloat16> const solved(p);
     for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       CHECK(check_attention(solved, exec, native) == "");
-      CHECK(same_results(run_attention(poisoned, exec, native), run_attention(p, exec, native)));
+      CHECK(same_results(run_attention(with_nan_padding, exec, native),
+                         run_attention(p, exec, native)));
     });
   }
   auto p = normal_attention<bfloat16>({1, 1, 33, 40, 8, 8}, {}, 70);
   p.requested = wants_dq | wants_dbias;
-  auto spoiled = p;
-  spoiled.q[attention_size::offset_of(p.size.q(), 0, 0, 17, 3)] = not_a_number<bfloat16>();
+  auto with_nan_query = p;
+  with_nan_query.q[attention_size::offset_of(p.size.q(), 0, 0, 17, 3)] = nan_value<bfloat16>();
   for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const actual = run_attention(spoiled, exec, native),
+    auto const actual = run_attention(with_nan_query, exec, native),
                expected = run_attention(p, exec, native);
     auto const same_rows = [&](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b,
                                index_t width) {

@@ -29,11 +29,11 @@ TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
   index_t const edges[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
   index_t const channels[] = {1, 3, 5, 17, 33, 63, 64, 65, 100, 2, 16, 32, 8};
   random_stream random(seed);
-  auto const among = [&](auto const& list) {
+  auto const choose = [&](auto const& list) {
     return list[random.below(sizeof list / sizeof list[0])];
   };
   for (int i = 0; i < (full_suite() ? 200 : 24); ++i) {
-    attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
+    attention_size size{1, 1, choose(edges), choose(edges), choose(channels), choose(channels)};
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
     solved_attention<T> const solved(random_attention<T>(size, ++seed));

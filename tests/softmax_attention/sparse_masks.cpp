@@ -50,37 +50,39 @@ struct without_meets {
   bool covers(index_t, index_t, index_t, index_t) const { return true; }
 };
 // Masks with `for_head` only, whose per-head masks have ranges or `allows`.
-struct ranges_by_head {
+struct ranges_per_head {
   ss::mask::window for_head(index_t head) const { return {head * 9, 30 - head * 7}; }
 };
-struct strides_by_head {
+struct strides_per_head {
   ss::mask::strided for_head(index_t head) const { return {head + 2, 3}; }
 };
 static_assert(!ss::detail::is_sparse<without_meets> && ss::detail::is_sparse<without_covers> &&
-              !ss::detail::is_sparse<ranges_by_head> && ss::detail::is_sparse<sparse_mask>);
+              !ss::detail::is_sparse<ranges_per_head> && ss::detail::is_sparse<sparse_mask>);
 
 // Blocks of 64 on the diagonal and in the first column. Counts the tested pairs.
 struct counting_mask {
   index_t* tested;
-  bool exact, covering;
+  bool has_exact_meets, has_covers;
 
-  bool allows(index_t i, index_t j) const { return ++*tested, block(i / 64, j / 64); }
+  bool allows(index_t i, index_t j) const { return ++*tested, is_visible_block(i / 64, j / 64); }
   bool meets(index_t i, index_t last_i, index_t j, index_t last_j) const {
-    if (!exact) return true;
+    if (!has_exact_meets) return true;
     bool has_pair = false;
     for (index_t a = i / 64; a <= (last_i - 1) / 64; ++a)
-      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) has_pair = has_pair || block(a, b);
+      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b)
+        has_pair = has_pair || is_visible_block(a, b);
     return has_pair;
   }
   bool covers(index_t i, index_t last_i, index_t j, index_t last_j) const {
-    bool covered = covering;
+    bool covered = has_covers;
     for (index_t a = i / 64; a <= (last_i - 1) / 64; ++a)
-      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) covered = covered && block(a, b);
+      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b)
+        covered = covered && is_visible_block(a, b);
     return covered;
   }
 
  private:
-  static bool block(index_t i, index_t j) { return i == j || j == 0; }
+  static bool is_visible_block(index_t i, index_t j) { return i == j || j == 0; }
 };
 
 }  // namespace
@@ -123,7 +125,7 @@ TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, f
   }
 }
 
-TEST_CASE_TEMPLATE("same bits for any number of threads, executor and instruction set", T, float,
+TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
                    double, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = sparse_mask_kinds * 30;
@@ -158,7 +160,7 @@ TEST_CASE("masks that implement only parts of the protocol") {
     check(without_meets{*p.sparse}, p);
   }
   // Each head must equal a call with the head's mask.
-  auto const by_head = [&](auto mask) {
+  auto const check_each_head = [&](auto mask) {
     auto const problem = normal_attention<float>(size, {}, 4100, true);
     auto const exec = ss::exec::host{};
     auto const actual =
@@ -168,40 +170,40 @@ TEST_CASE("masks that implement only parts of the protocol") {
       auto const expected =
           run_operator(ss::softmax_attention<std::decay_t<decltype(head_mask)>>(head_mask), problem,
                        exec, memory_layout{});
-      auto const same = [&](std::vector<float> const& a, std::vector<float> const& b) {
+      auto const is_same_head = [&](std::vector<float> const& a, std::vector<float> const& b) {
         std::size_t const n = a.size() / static_cast<std::size_t>(size.heads),
                           first = static_cast<std::size_t>(h) * n;
         for (std::size_t i = first; i < first + n; ++i)
           if (!(a[i] == b[i])) return false;
         return true;
       };
-      CHECK(same(actual.y, expected.y));
-      CHECK(same(actual.dq, expected.dq));
-      CHECK(same(actual.dk, expected.dk));
-      CHECK(same(actual.dv, expected.dv));
-      CHECK(same(actual.dbias, expected.dbias));
+      CHECK(is_same_head(actual.y, expected.y));
+      CHECK(is_same_head(actual.dq, expected.dq));
+      CHECK(is_same_head(actual.dk, expected.dk));
+      CHECK(is_same_head(actual.dv, expected.dv));
+      CHECK(is_same_head(actual.dbias, expected.dbias));
     }
   };
-  by_head(ranges_by_head{});
-  by_head(strides_by_head{});
+  check_each_head(ranges_per_head{});
+  check_each_head(strides_per_head{});
 }
 
 TEST_CASE("tiles without visible pairs are skipped") {
   if (!testing(backend_kind::host)) return;
   attention_size const size{1, 1, 512, 640, 4, 4};
   auto const p = normal_attention<float>(size, {}, 5000);
-  constexpr index_t blocks = 64 * 64, visible = (8 + 7) * blocks, pairs = 512 * 640;
-  auto const check = [&](auto algorithm, index_t times) {
-    auto const tested = [&](bool exact, bool covering) {
+  constexpr index_t block_pairs = 64 * 64, visible = (8 + 7) * block_pairs, pairs = 512 * 640;
+  auto const check = [&](auto algorithm, index_t passes) {
+    auto const count_tested = [&](bool has_exact_meets, bool has_covers) {
       index_t count = 0;
       ss::softmax_attention<counting_mask, decltype(algorithm)> const op(
-          counting_mask{&count, exact, covering}, algorithm);
+          counting_mask{&count, has_exact_meets, has_covers}, algorithm);
       (void)run_operator(op, p, ss::exec::host{}, memory_layout{});
       return count;
     };
-    CHECK(tested(true, true) == 0);
-    CHECK(tested(true, false) == times * visible);
-    CHECK(tested(false, false) == times * pairs);
+    CHECK(count_tested(true, true) == 0);
+    CHECK(count_tested(true, false) == passes * visible);
+    CHECK(count_tested(false, false) == passes * pairs);
   };
   check(ss::streaming{}, 3);       // forward twice, backward once
   check(ss::materialized<>{}, 2);  // forward twice

@@ -187,7 +187,7 @@ expected_attention compute_expected(attention_problem<T> const& p,
   return attention_oracle<T>(p, roundings).expected();
 }
 
-// Implementations whose roundings differ. Those after `host` round weights to 16 bits.
+// Implementations whose roundings differ. For 16-bit types, all but `host` round the weights.
 enum class rounding_kind { host, host_materialized, device, native_products, count };
 
 // A problem, and its expected results for each implementation.

@@ -48,7 +48,7 @@ attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
   return p;
 }
 
-// Returns a problem with a bias and a gradient of the given layout (see with_bias_form).
+// Returns a problem with a bias and a gradient of the given layouts (bits of bias_layout_bit).
 template <class T>
 attention_problem<T> problem_with_bias_layouts(attention_size size, unsigned layout_bits,
                                                std::uint64_t seed) {

@@ -33,16 +33,16 @@ struct attention_backward_workspace {
   A *dkeys, *dvalues;       // gradient sums of the head
   gathered_keys* gathered;
 
-  attention_backward_workspace(arena& memory, attention_shape s, bool gathers_keys)
-      : scratch(memory, s), kv(memory, s, gathers_keys ? attention_keys : s.keys) {
+  attention_backward_workspace(arena& memory, attention_shape shape, bool gathers_keys)
+      : scratch(memory, shape), kv(memory, shape, gathers_keys ? attention_keys : shape.keys) {
     index_t const query_tiles = gathers_keys ? gathering_tiles : 1;
-    for (index_t t = 0; t < query_tiles; ++t) tiles[t] = attention_query_tile<A>(memory, s);
+    for (index_t t = 0; t < query_tiles; ++t) tiles[t] = attention_query_tile<A>(memory, shape);
     gathered = memory.take<gathered_keys>(gathers_keys ? 1 : 0);
     dkeys = kv.dkeys, dvalues = kv.dvalues;
     if (!gathers_keys) return;
-    amount const rows = padded_rows(s.keys);
-    dkeys = memory.take<A>(rows * padded_columns(s.channels));
-    dvalues = memory.take<A>(rows * padded_columns(s.values));
+    amount const rows = padded_rows(shape.keys);
+    dkeys = memory.take<A>(rows * padded_columns(shape.channels));
+    dvalues = memory.take<A>(rows * padded_columns(shape.values));
   }
 };
 
@@ -201,11 +201,11 @@ struct streaming_backward_layout {
   A* distance_sums;
   per_thread<attention_backward_workspace<A>, attention_shape, bool> workspaces;
 
-  streaming_backward_layout(arena& memory, host_exec const& exec, attention_shape const& s,
+  streaming_backward_layout(arena& memory, host_exec const& exec, attention_shape const& shape,
                             bool gathers_keys)
-      : distance_sums(allocate_distance_sums<A>(memory, s)),
-        workspaces(memory, exec.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s,
-                   gathers_keys) {}
+      : distance_sums(allocate_distance_sums<A>(memory, shape)),
+        workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.heads,
+                   shape, gathers_keys) {}
 };
 // Workspace of the second pass, for a bias that samples or heads share.
 template <class T>
@@ -213,9 +213,10 @@ struct shared_bias_layout {
   index_t tasks;
   per_thread<shared_bias_workspace<accumulator_t<T>>, attention_shape, bool> workspaces;
 
-  shared_bias_layout(arena& memory, host_exec const& exec, attention_shape const& s,
+  shared_bias_layout(arena& memory, host_exec const& exec, attention_shape const& shape,
                      bool gathers_keys)
-      : tasks(count_shared_tasks(s)), workspaces(memory, exec.threads, tasks, s, gathers_keys) {}
+      : tasks(count_shared_tasks(shape)),
+        workspaces(memory, exec.threads, tasks, shape, gathers_keys) {}
 };
 
 template <class T>
@@ -223,28 +224,29 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
                         attention_inputs<T> const& in, tensor4<accumulator_t<T> const> state,
                         attention_backward_tensors<T> const& out, workspace workspace_memory) {
   tensor4<T> const dbias = out.grads.dbias;
-  attention_shape const s(in.q.extents(), in.v.extents(), dbias.extents());
+  attention_shape const shape(in.q.extents(), in.v.extents(), dbias.extents());
   bool const gathers_keys = config.mask.gathers_keys();
-  if (s.empty()) return clear_dbias(dbias, out.mode);
+  if (shape.empty()) return clear_dbias(dbias, out.mode);
   attention_kernels<T> const kernels(exec.instructions, config.product_kind);
   arena memory(workspace_memory), second_pass_memory(workspace_memory);
-  streaming_backward_layout<T> const layout(memory, exec, s, gathers_keys);
+  streaming_backward_layout<T> const layout(memory, exec, shape, gathers_keys);
   auto task_out = out;
-  if (s.dbias.layout != dbias_layout::per_pair) task_out.grads.dbias = {};
+  if (shape.dbias.layout != dbias_layout::per_pair) task_out.grads.dbias = {};
   task_out.distance_sums = layout.distance_sums;
   if (task_out.needs_head_pass())
-    for_each_task(exec, s.pairs(), [&](unsigned thread, index_t task) {
+    for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
       attention_backward_task<T>(config, kernels, in, state, task_out, layout.workspaces[thread],
                                  task)
           .run();
     });
-  if (s.dbias.layout == dbias_layout::relative)
-    reduce_distance_sums(exec, row_access<T>(kernels), s, layout.distance_sums, dbias, out.mode);
-  shared_bias_layout<T> const shared(second_pass_memory, exec, s, gathers_keys);
+  if (shape.dbias.layout == dbias_layout::relative)
+    reduce_distance_sums(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias,
+                         out.mode);
+  shared_bias_layout<T> const shared(second_pass_memory, exec, shape, gathers_keys);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
-    index_t const tiles = count_query_tiles(s);
-    shared_bias_task<T>(config, kernels, in, state, out, s, workspace)
+    index_t const tiles = count_query_tiles(shape);
+    shared_bias_task<T>(config, kernels, in, state, out, shape, workspace)
         .run(task / tiles, task % tiles * attention_queries);
   });
 }

@@ -27,12 +27,12 @@ struct shared_bias_workspace {
   gathered_keys* gathered;
   shared_sums<A> total;
 
-  shared_bias_workspace(arena& memory, attention_shape s, bool gathers_keys)
-      : scratch(memory, s),
-        tile(memory, s),
-        kv(memory, s, attention_keys),
+  shared_bias_workspace(arena& memory, attention_shape shape, bool gathers_keys)
+      : scratch(memory, shape),
+        tile(memory, shape),
+        kv(memory, shape, attention_keys),
         gathered(memory.take<gathered_keys>(gathers_keys ? 1 : 0)),
-        total(memory, s) {}
+        total(memory, shape) {}
 };
 
 template <class T>

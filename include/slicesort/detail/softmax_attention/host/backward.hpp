@@ -34,7 +34,7 @@ struct attention_backward_workspace {
   gathered_keys* gathered;
 
   attention_backward_workspace(arena& memory, attention_shape shape, bool gathers_keys)
-      : scratch(memory, shape), kv(memory, shape, gathers_keys ? attention_keys : shape.keys) {
+      : scratch(memory, shape), kv(memory, shape, gathers_keys ? tile_keys : shape.keys) {
     index_t const query_tiles = gathers_keys ? gathering_tiles : 1;
     for (index_t t = 0; t < query_tiles; ++t) tiles[t] = attention_query_tile<A>(memory, shape);
     gathered = memory.take<gathered_keys>(gathers_keys ? 1 : 0);
@@ -78,17 +78,17 @@ class attention_backward_task {
       steps_.io().load(head, from, 0, head.keys, to, pitch, kv.rows);
     });
     clear_sums(kv.rows);
-    for (index_t query = 0; query < head.queries; query += attention_queries)
+    for (index_t query = 0; query < head.queries; query += tile_queries)
       process_tile(kv, query, steps_.valid_queries(query));
   }
   void process_tile(attention_kv_rows<A> const& kv, index_t query, int count) const {
     attention_query_tile<A> const& tile = memory_.tiles[0];
     steps_.begin_tile(tile, query, count);
     index_t dbias_end = 0;  // dbias is complete up to this key
-    for (index_t key = tile.ranges->hull.first / attention_keys * attention_keys;
-         key < tile.ranges->hull.last; key += attention_keys) {
+    for (index_t key = tile.ranges->hull.first / tile_keys * tile_keys;
+         key < tile.ranges->hull.last; key += tile_keys) {
       key_range const visible =
-          tile.ranges->visible_keys(key, std::min(key + attention_keys, steps_.head().keys));
+          tile.ranges->visible_keys(key, std::min(key + tile_keys, steps_.head().keys));
       if (visible.first == visible.last) continue;
       int const keys = static_cast<int>(visible.last - visible.first);
       steps_.compute_scores(tile, kv, query, count, visible);
@@ -104,7 +104,7 @@ class attention_backward_task {
   }
 
   void process_gathered() const {
-    constexpr index_t queries_per_group = gathering_tiles * attention_queries;
+    constexpr index_t queries_per_group = gathering_tiles * tile_queries;
     clear_sums(padded_rows(steps_.head().keys));
     for (index_t query = 0; query < steps_.head().queries; query += queries_per_group)
       process_tiles(query, std::min(query + queries_per_group, steps_.head().queries));
@@ -184,7 +184,7 @@ class attention_backward_task {
   // Calls f(tile, first_query, count) for each tile of a range of queries.
   template <class F>
   void for_each_tile(index_t first, index_t last, F const& f) const {
-    for (index_t query = first, t = 0; query < last; query += attention_queries, ++t)
+    for (index_t query = first, t = 0; query < last; query += tile_queries, ++t)
       f(memory_.tiles[t], query, steps_.valid_queries(query));
   }
 
@@ -247,7 +247,7 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
     auto workspace = shared.workspaces[thread];
     index_t const tiles = count_query_tiles(shape);
     shared_bias_task<T>(config, kernels, in, state, out, shape, workspace)
-        .run(task / tiles, task % tiles * attention_queries);
+        .run(task / tiles, task % tiles * tile_queries);
   });
 }
 

@@ -48,7 +48,7 @@ struct attention_query_tile {
 
   attention_query_tile() = default;
   attention_query_tile(arena& memory, attention_shape shape) {
-    constexpr index_t lanes = attention_queries;
+    constexpr index_t lanes = tile_queries;
     amount const q = padded_columns(shape.channels), v = padded_columns(shape.values);
     queries = memory.take<A>(lanes * q), dy = memory.take<A>(lanes * v);
     queries_transposed = memory.take<A>(q * lanes), dy_transposed = memory.take<A>(v * lanes);
@@ -81,10 +81,10 @@ struct attention_backward_scratch {
   attention_scratch<A> scores;
 
   attention_backward_scratch(arena& memory, attention_shape shape) : scores(memory) {
-    constexpr index_t lanes = attention_queries;
+    constexpr index_t lanes = tile_queries;
     rows = memory.take<A>(amount(lanes) * padded_columns(std::max(shape.channels, shape.values)));
     y_transposed = memory.take<A>(amount(padded_columns(shape.values)) * lanes);
-    products = memory.take<A>(lanes * attention_keys), scale = memory.take<A>(lanes);
+    products = memory.take<A>(lanes * tile_keys), scale = memory.take<A>(lanes);
   }
 };
 
@@ -108,7 +108,7 @@ class attention_backward_steps {
         shape_(attention_shape(in)),
         head_(config.lengths, shape_, flat_head),
         io_(kernels) {
-    std::fill_n(scratch_.scale, attention_queries, static_cast<A>(config_.scale));
+    std::fill_n(scratch_.scale, tile_queries, static_cast<A>(config_.scale));
   }
 
   attention_shape const& shape() const { return shape_; }
@@ -117,7 +117,7 @@ class attention_backward_steps {
   index_t key_pitch() const { return padded_columns(shape_.channels); }
   index_t value_pitch() const { return padded_columns(shape_.values); }
   int valid_queries(index_t query) const {
-    return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, attention_queries));
+    return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, tile_queries));
   }
 
   // Loads keys and values with load(tensor, out, pitch) and packs them. Uses the memory of dK as
@@ -136,7 +136,7 @@ class attention_backward_steps {
   }
 
   void begin_tile(query_tile const& tile, index_t query, int count) const {
-    constexpr int lanes = attention_queries;
+    constexpr int lanes = tile_queries;
     index_t const q_pitch = key_pitch(), v_pitch = value_pitch();
     io_.load(head_, in_.q, query, count, tile.queries, q_pitch, lanes);
     kernels_.rows_to_lanes(tile.queries, q_pitch, shape_.channels, tile.queries_transposed);
@@ -198,8 +198,8 @@ class attention_backward_steps {
     if (out_.needs_score_grads()) {
       // [keys, channels] x [channels, queries] -> [keys, queries]
       strided_rows<A> const values{kv.values + first * packed_pitch, packed_pitch, 1};
-      pitched_rows<A const> const dy{tile.dy_transposed + lanes.first, attention_queries};
-      pitched_rows<A> const dweights{scratch_.products + lanes.first, attention_queries};
+      pitched_rows<A const> const dy{tile.dy_transposed + lanes.first, tile_queries};
+      pitched_rows<A> const dweights{scratch_.products + lanes.first, tile_queries};
       kernels_.multiply({values,
                          dy,
                          dweights,
@@ -216,7 +216,7 @@ class attention_backward_steps {
   // Adds P^T dO to dV, dS K to dQ and dS^T Q to dK. Overwrites P and dS.
   void add_gradients(query_tile const& tile, kv_rows const& kv, lane_range lanes, int count,
                      index_t first, int keys) const {
-    constexpr int pitch = attention_queries;
+    constexpr int pitch = tile_queries;
     index_t const q_pitch = key_pitch(), v_pitch = value_pitch(),
                   packed_pitch = kernels_.packed_width(pitch);
     int const rows = static_cast<int>(padded_rows(keys)), first_lane = lanes.first;
@@ -268,12 +268,11 @@ class attention_backward_steps {
       add_score_grads(lanes, row, static_cast<int>(keys),
                       distance_sums() + query - first + shape_.keys - 1, -1);
     if (out_.grads.dbias.data() == nullptr) return;
-    A query_score_grads[attention_keys];
+    A query_score_grads[tile_keys];
     index_t const key_stride = out_.grads.dbias.strides().channels;
-    A const* const score_grads = scratch_.products + row * attention_queries;
+    A const* const score_grads = scratch_.products + row * tile_queries;
     for (int i = lanes.first; i < lanes.last; ++i) {
-      for (index_t j = 0; j < keys; ++j)
-        query_score_grads[j] = score_grads[j * attention_queries + i];
+      for (index_t j = 0; j < keys; ++j) query_score_grads[j] = score_grads[j * tile_queries + i];
       io_.store(query_score_grads, 0, 1, keys,
                 head_.at(out_.grads.dbias, query + i) + first * key_stride, 0, key_stride,
                 out_.mode);
@@ -284,7 +283,7 @@ class attention_backward_steps {
   }
   // Adds rows of dS to rows of `out`, or to its diagonals if pitch is -1.
   void add_score_grads(lane_range lanes, int row, int rows, A* out, index_t pitch) const {
-    kernels_.add_rows({scratch_.products + row * attention_queries, rows, out, pitch, lanes});
+    kernels_.add_rows({scratch_.products + row * tile_queries, rows, out, pitch, lanes});
   }
   void clear_dbias(index_t query, int count, index_t first, index_t last) const {
     tensor4<T> const dbias = out_.grads.dbias;

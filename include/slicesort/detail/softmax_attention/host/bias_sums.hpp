@@ -80,10 +80,10 @@ struct shared_sums {
   index_t keys = 0;
 
   shared_sums(arena& memory, attention_shape const& shape)
-      : sums(memory.take<A>(amount(shape.keys) * attention_queries)) {}
+      : sums(memory.take<A>(amount(shape.keys) * tile_queries)) {}
 
   void clear(index_t all_keys) {
-    std::fill_n(sums, all_keys * attention_queries, A(0));
+    std::fill_n(sums, all_keys * tile_queries, A(0));
     queries = 0, keys = 0;
   }
   void extend_to(int valid_queries, index_t valid_keys) {
@@ -94,14 +94,14 @@ struct shared_sums {
   void store(row_access<T> const& io, attention_shape const& shape, index_t group, index_t query,
              tensor4<T> dbias, grad_mode mode) const {
     index_t const key_stride = dbias.strides().channels,
-                  count = std::min<index_t>(attention_queries, shape.queries - query);
-    A row[attention_keys];
+                  count = std::min<index_t>(tile_queries, shape.queries - query);
+    A row[tile_keys];
     for (index_t i = 0; i < count; ++i) {
       T* const out = row_of_group(dbias, shape, group, query + i);
       index_t const valid = i < queries ? keys : 0;
-      for (index_t j = 0; j < valid; j += attention_keys) {
-        index_t const n = std::min<index_t>(attention_keys, valid - j);
-        for (index_t c = 0; c < n; ++c) row[c] = sums[(j + c) * attention_queries + i];
+      for (index_t j = 0; j < valid; j += tile_keys) {
+        index_t const n = std::min<index_t>(tile_keys, valid - j);
+        for (index_t c = 0; c < n; ++c) row[c] = sums[(j + c) * tile_queries + i];
         io.store(row, 0, 1, n, out + j * key_stride, 0, key_stride, mode);
       }
       if (mode == grad_mode::overwrite)
@@ -112,7 +112,7 @@ struct shared_sums {
 
 // Number of query tiles. Each is one task of the pass over a shared bias.
 constexpr index_t count_query_tiles(attention_shape const& shape) {
-  return (shape.queries + attention_queries - 1) / attention_queries;
+  return (shape.queries + tile_queries - 1) / tile_queries;
 }
 constexpr index_t count_shared_tasks(attention_shape const& shape) {
   bool const is_needed = shape.dbias.layout == dbias_layout::shared && !shape.empty();

@@ -3,7 +3,7 @@
 
 struct keep_mask {
   static constexpr int lanes_per_vector = vector_bytes / 8,
-                       vectors = attention_queries / lanes_per_vector;
+                       vectors = tile_queries / lanes_per_vector;
   using V = vec<std::uint64_t, lanes_per_vector>;
   using signed_lanes = vec<std::int64_t, lanes_per_vector>;
 

@@ -27,16 +27,16 @@ struct gathered_segment {
 
 struct gathered_keys {
   int count;
-  pair_range remaining;          // pairs not searched yet
-  index_t keys[attention_keys];  // ascending
+  pair_range remaining;     // pairs not searched yet
+  index_t keys[tile_keys];  // ascending
   // Bit i of query_bits[j]: query i of the current tile sees keys[j].
-  std::uint64_t query_bits[attention_keys];
+  std::uint64_t query_bits[tile_keys];
 
   void start_search(pair_range pairs_to_search) { remaining = pairs_to_search; }
   // Gathers the next keys. Returns false if there are none.
   bool find_next(attention_mask const& mask, attention_head const& head) {
     if (remaining.first_query >= remaining.last_query) return false;
-    count = mask.find_keys(mask.erased_mask, head, remaining, attention_keys, keys);
+    count = mask.find_keys(mask.erased_mask, head, remaining, tile_keys, keys);
     return count > 0;
   }
   // Calls f(first_row, rows) for each interval of consecutive keys.
@@ -68,7 +68,7 @@ struct gathered_keys {
   // `spans_all_lanes`, segments span all lanes.
   template <class F>
   void for_each_segment(bool spans_all_lanes, F const& f) const {
-    constexpr int groups = attention_queries / product_columns;
+    constexpr int groups = tile_queries / product_columns;
     block_set group_blocks[groups] = {};
     for (int j = 0, block = 0; j < count; j += product_rows, ++block) {
       std::uint64_t bits = 0;
@@ -106,7 +106,7 @@ struct gathered_keys {
  private:
   // Bit b stands for rows [8 b, 8 b + 8).
   using block_set = std::uint32_t;
-  static_assert(attention_keys / product_rows < 32);
+  static_assert(tile_keys / product_rows < 32);
 
   static std::uint64_t lane_bits(int first, int last) {
     return ((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1);

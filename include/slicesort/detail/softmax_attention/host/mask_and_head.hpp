@@ -51,7 +51,7 @@ struct attention_mask {
 
   template <class Mask>
   static attention_mask make(Mask const& mask) {
-    static_assert(attention_queries <= 64);
+    static_assert(tile_queries <= 64);
     using HeadMask = head_mask_t<Mask>;
     attention_mask m{&mask, nullptr, nullptr, nullptr};
     m.key_ranges = [](void const* erased_mask, attention_head const& head, index_t query,
@@ -141,7 +141,7 @@ inline keep_mask_params make_keep_mask_params(attention_config const& config,
 
 // Key ranges of the queries in a tile.
 struct attention_ranges {
-  key_range query_ranges[attention_queries];
+  key_range query_ranges[tile_queries];
   key_range hull, common;  // union (without gaps) and intersection of the ranges
 
   // Gives unused lanes the full range, so that a partial tile can still be unmasked.
@@ -149,7 +149,7 @@ struct attention_ranges {
                 int queries) {
     index_t const keys = head.keys;
     mask.key_ranges(mask.erased_mask, head, query, queries, query_ranges);
-    for (int i = queries; i < attention_queries; ++i) query_ranges[i] = {0, keys};
+    for (int i = queries; i < tile_queries; ++i) query_ranges[i] = {0, keys};
     hull = {keys, 0}, common = {0, keys};
     for (int i = 0; i < queries; ++i) {
       common.first = std::max(common.first, query_ranges[i].first),

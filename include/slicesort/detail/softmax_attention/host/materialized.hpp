@@ -61,7 +61,7 @@ void materialized_backward(host_exec const& exec, attention_config const& config
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
     index_t const group = task / count_query_tiles(shape),
-                  query = task % count_query_tiles(shape) * attention_queries;
+                  query = task % count_query_tiles(shape) * tile_queries;
     workspace.total.clear(shape.keys);
     for_each_head_in_group(shape, group, [&](index_t flat_head) {
       attention_map_task<T>(config, kernels, in, workspace.map, flat_head)

@@ -30,12 +30,12 @@ class attention_scratch {
   A* scores;  // [key][lane]
 
   explicit attention_scratch(arena& memory) {
-    constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
+    constexpr std::size_t lanes = tile_queries, tile = lanes * tile_keys;
     scores = memory.take<A>(tile);
     bias_ = memory.take<A>(tile);  // a relative bias uses lanes + rows elements
     first_ = memory.take<lane_uint<A>>(lanes);
     last_ = memory.take<lane_uint<A>>(lanes);
-    lane_bits_ = memory.take<std::uint64_t>(attention_keys);
+    lane_bits_ = memory.take<std::uint64_t>(tile_keys);
   }
 
   // Arguments of the product of packed keys [key][channel] and packed queries [channel][lane]. With
@@ -45,8 +45,8 @@ class attention_scratch {
                                   tensor4<T const> bias, lane_range lanes, int rows, A const* keys,
                                   index_t pitch, A const* queries, index_t channels) const {
     return {{keys, pitch, 1},
-            {queries + lanes.first, attention_queries},
-            {scores + lanes.first, attention_queries},
+            {queries + lanes.first, tile_queries},
+            {scores + lanes.first, tile_queries},
             {static_cast<int>(padded_rows(rows)), lanes.count(), kernels.packed_width(channels)},
             {false, nullptr, bias.data() != nullptr ? A(1) : static_cast<A>(scale)}};
   }
@@ -62,7 +62,7 @@ class attention_scratch {
     if (unmasked && !has_bias) return;
     index_t const bias_pitch = has_bias ? load_bias(head, bias, pairs) : 0;
     if (unmasked) return mask_scores(kernels, config, bias_pitch, {}, pairs.keys, nullptr, true);
-    for (int i = 0; i < attention_queries; ++i) {
+    for (int i = 0; i < tile_queries; ++i) {
       auto const row_of = [&](index_t key) {
         return static_cast<lane_uint<A>>(std::clamp<index_t>(key - pairs.key, 0, pairs.keys));
       };
@@ -86,9 +86,9 @@ class attention_scratch {
     if (has_bias)
       load_bias(head, bias, segment.lanes, query, queries, segment.keys,
                 [&](int j) { return gathered.keys[segment.first + j]; });
-    std::fill_n(first_, attention_queries, lane_uint<A>(0));
-    std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(segment.keys));
-    mask_scores(kernels, config, has_bias ? attention_queries : 0, segment.lanes, segment.keys,
+    std::fill_n(first_, tile_queries, lane_uint<A>(0));
+    std::fill_n(last_, tile_queries, static_cast<lane_uint<A>>(segment.keys));
+    mask_scores(kernels, config, has_bias ? tile_queries : 0, segment.lanes, segment.keys,
                 gathered.query_bits + segment.first, unmasked);
   }
 
@@ -130,14 +130,14 @@ class attention_scratch {
     if (strides.length != -strides.channels || strides.channels == 0 || pairs.queries == 0) {
       load_bias(head, bias, {}, pairs.query, pairs.queries, pairs.keys,
                 [&](int j) { return pairs.key + j; });
-      return attention_queries;
+      return tile_queries;
     }
     // Spans the last key of the first query to the first key of the last query.
     T const* const last =
         head.at(bias, pairs.query) + (pairs.key + pairs.keys - 1) * strides.channels;
     int const count = pairs.keys + pairs.queries - 1;
     for (int n = 0; n < count; ++n) bias_[n] = static_cast<A>(last[-n * strides.channels]);
-    std::fill(bias_ + count, bias_ + pairs.keys + attention_queries - 1, A(0));
+    std::fill(bias_ + count, bias_ + pairs.keys + tile_queries - 1, A(0));
     return -1;
   }
   // Loads the bias of the key key_of(j) to row j of the tile.
@@ -145,12 +145,11 @@ class attention_scratch {
   void load_bias(attention_head const& head, tensor4<T const> bias, lane_range lanes, index_t query,
                  int queries, int rows, F const& key_of) const {
     index_t const key_stride = bias.strides().channels;
-    if (queries < attention_queries)
-      std::fill_n(bias_, static_cast<index_t>(rows) * attention_queries, A(0));
+    if (queries < tile_queries) std::fill_n(bias_, static_cast<index_t>(rows) * tile_queries, A(0));
     for (int i = lanes.first; i < std::min(lanes.last, queries); ++i) {
       T const* const row = head.at(bias, query + i);
       for (int j = 0; j < rows; ++j)
-        bias_[j * attention_queries + i] = static_cast<A>(row[key_of(j) * key_stride]);
+        bias_[j * tile_queries + i] = static_cast<A>(row[key_of(j) * key_stride]);
     }
   }
 

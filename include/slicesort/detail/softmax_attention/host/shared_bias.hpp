@@ -30,7 +30,7 @@ struct shared_bias_workspace {
   shared_bias_workspace(arena& memory, attention_shape shape, bool gathers_keys)
       : scratch(memory, shape),
         tile(memory, shape),
-        kv(memory, shape, attention_keys),
+        kv(memory, shape, tile_keys),
         gathered(memory.take<gathered_keys>(gathers_keys ? 1 : 0)),
         total(memory, shape) {}
 };
@@ -72,10 +72,10 @@ class shared_bias_task {
  private:
   void process_dense(attention_backward_steps<T> const& steps, index_t query, int count) const {
     attention_ranges const& ranges = *memory_.tile.ranges;
-    for (index_t key = ranges.hull.first / attention_keys * attention_keys; key < ranges.hull.last;
-         key += attention_keys) {
+    for (index_t key = ranges.hull.first / tile_keys * tile_keys; key < ranges.hull.last;
+         key += tile_keys) {
       key_range const visible =
-          ranges.visible_keys(key, std::min(key + attention_keys, steps.head().keys));
+          ranges.visible_keys(key, std::min(key + tile_keys, steps.head().keys));
       if (visible.first == visible.last) continue;
       int const keys = static_cast<int>(visible.last - visible.first);
       attention_kv_rows<A> kv = memory_.kv;
@@ -86,7 +86,7 @@ class shared_bias_task {
       steps.compute_scores(memory_.tile, kv, query, count, visible);
       steps.compute_score_grads(memory_.tile, kv, {}, 0, keys,
                                 steps.compute_keep_mask(query, visible.first, keys));
-      steps.add_score_grads({0, count}, 0, keys, rows_from(visible.first), attention_queries);
+      steps.add_score_grads({0, count}, 0, keys, rows_from(visible.first), tile_queries);
     }
   }
   void process_gathered(attention_backward_steps<T> const& steps, index_t query, int count) const {
@@ -107,12 +107,12 @@ class shared_bias_task {
         lane_range const lanes{segment.lanes.first, std::min(segment.lanes.last, count)};
         gathered.for_each_interval_in(segment, [&](int row, int rows) {
           steps.add_score_grads(lanes, row - segment.first, rows, rows_from(gathered.keys[row]),
-                                attention_queries);
+                                tile_queries);
         });
       });
     }
   }
-  A* rows_from(index_t key) const { return memory_.total.sums + key * attention_queries; }
+  A* rows_from(index_t key) const { return memory_.total.sums + key * tile_queries; }
 
   attention_config const& config_;
   attention_kernels<T> const& kernels_;

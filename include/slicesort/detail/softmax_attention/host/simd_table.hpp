@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table of the SIMD kernels of softmax_attention, for one instruction set.
+// SIMD kernels of softmax_attention, as a table of function pointers.
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
@@ -21,7 +21,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Chosen once per call.
+// Kernels of one instruction set, chosen once per call.
 template <class T>
 struct attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;

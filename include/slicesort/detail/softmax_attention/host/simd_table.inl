@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel table of one instruction set.
+// Fills the kernel table for one instruction set.
 
 // clang-format off
 #include <slicesort/detail/softmax_attention/host/dropout.inl>

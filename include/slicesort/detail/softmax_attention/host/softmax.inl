@@ -8,7 +8,7 @@ struct attention_rows {
   using lanes = value_lanes<A>;
   using V = typename lanes::V;
   using uint_lanes = vec<lane_uint<A>, lanes::count>;
-  static constexpr int pitch = attention_queries;
+  static constexpr int pitch = tile_queries;
 
   static void mask_scores(mask_scores_params<A> const& params) {
     if (params.mask.unmasked) return add_bias(params);

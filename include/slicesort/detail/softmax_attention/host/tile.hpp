@@ -12,15 +12,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int attention_queries = 48;  // lanes per tile: three vectors of 16
-inline constexpr int attention_keys = 128;    // maximum number of rows per tile
+inline constexpr int tile_queries = 48;  // lanes per tile: three vectors of 16
+inline constexpr int tile_keys = 128;    // maximum number of rows per tile
 
 template <class A>
 using lane_uint = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
 
 // Lanes [first, last) of a tile; both are multiples of product_columns.
 struct lane_range {
-  int first = 0, last = attention_queries;
+  int first = 0, last = tile_queries;
 
   int count() const { return last - first; }
 };

@@ -8,7 +8,7 @@ class tile_transpose {
   using V = typename lanes::V;
   using bits = vec<lane_uint<A>, lanes::count>;
   using square_indices = std::make_index_sequence<std::size_t{lanes::count}>;
-  static constexpr int queries = attention_queries, square_size = lanes::count;
+  static constexpr int queries = tile_queries, square_size = lanes::count;
   static_assert(queries % square_size == 0);
 
  public:

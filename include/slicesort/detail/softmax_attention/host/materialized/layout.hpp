@@ -29,13 +29,13 @@ struct attention_map_workspace {
 
   attention_map_workspace(arena& memory, attention_shape shape, index_t queries)
       : product(memory, std::max({shape.queries, shape.keys, shape.channels, shape.values})) {
-    constexpr index_t lanes = attention_queries;
+    constexpr index_t lanes = tile_queries;
     auto const take = [&](amount n) { return memory.take<A>(n); };
     amount const values = amount(lanes) * shape.values;
     map = take(amount(queries) * shape.keys), row = take(shape.keys);
     rows = take(values), delta = take(lanes);
     dy_transposed = take(values), y_transposed = take(values);
-    lane_bits = memory.take<std::uint64_t>(attention_keys);
+    lane_bits = memory.take<std::uint64_t>(tile_keys);
     ranges = memory.take<attention_ranges>(1);
   }
 };
@@ -58,8 +58,7 @@ struct shared_bias_map_workspace {
   shared_sums<accumulator_t<T>> total;
 
   shared_bias_map_workspace(arena& memory, attention_shape shape)
-      : map(memory, shape, std::min<index_t>(shape.queries, attention_queries)),
-        total(memory, shape) {}
+      : map(memory, shape, std::min<index_t>(shape.queries, tile_queries)), total(memory, shape) {}
 };
 template <class T>
 struct shared_bias_map_layout {

@@ -49,7 +49,7 @@ class attention_map_task : attention_map_products<T> {
   void add_score_grads(tensor4<T const> state, attention_backward_tensors<T> const& out,
                        index_t query, shared_sums<A>& total) const {
     index_t const keys = head_.keys,
-                  count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
+                  count = std::clamp<index_t>(head_.queries - query, 0, tile_queries);
     if (count == 0) return;
     total.extend_to(static_cast<int>(count), keys);
     multiply_into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values},
@@ -58,7 +58,7 @@ class attention_map_task : attention_map_products<T> {
     compute_score_grads(state, out, query, memory_.map);
     for (index_t j = 0; j < keys; ++j)
       for (index_t i = 0; i < count; ++i)
-        total.sums[j * attention_queries + i] += memory_.map[i * shape_.keys + j];
+        total.sums[j * tile_queries + i] += memory_.map[i * shape_.keys + j];
   }
 
   void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
@@ -73,7 +73,7 @@ class attention_map_task : attention_map_products<T> {
       index_t const pitch = shape_.keys;
       multiply_into_map(memory_.map, pitch, 1, {queries, keys, shape_.values},
                         matrix_of_valid_rows(out.dy), matrix_of_valid_rows(in_.v).transposed());
-      for (index_t query = 0; query < queries; query += attention_queries)
+      for (index_t query = 0; query < queries; query += tile_queries)
         compute_score_grads(state, out, query, memory_.map + query * pitch);
       matrix const map = matrix::from_sums(memory_.map, pitch, 1);
       if (grads.dq.data() != nullptr)
@@ -103,7 +103,7 @@ class attention_map_task : attention_map_products<T> {
   // Map rows per slab: about 4 MB, which fits in a shared cache. Slabs have equal sizes and consist
   // of whole tiles. Smaller slabs would load k and v too often.
   index_t slab_rows() const {
-    constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, min_rows = 6 * tile;
+    constexpr index_t tile = tile_queries, bytes = index_t{4} << 20, min_rows = 6 * tile;
     auto const ceil_div = [](index_t n, index_t max_size) { return (n + max_size - 1) / max_size; };
     index_t const row = std::max<index_t>(head_.keys, 1) * static_cast<index_t>(sizeof(A)),
                   slabs = std::max<index_t>(
@@ -121,7 +121,7 @@ class attention_map_task : attention_map_products<T> {
         map = head_.at(state, query), pitch = state.strides().length, is_map_in_state = true;
     multiply_into_map(map, pitch, config_.scale, {queries, keys, shape_.channels},
                       matrix_of_valid_rows(in_.q, query), matrix_of_valid_rows(in_.k).transposed());
-    for (index_t i = 0; i < queries; i += attention_queries)
+    for (index_t i = 0; i < queries; i += tile_queries)
       mask_scores(map + i * pitch, pitch, query + i);
     for (index_t i = 0; i < queries; ++i) {
       A* const row = map + i * pitch;
@@ -150,7 +150,7 @@ class attention_map_task : attention_map_products<T> {
   // Adds the bias to the scores of a query tile and masks them.
   void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
-    int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
+    int const count = static_cast<int>(std::min<index_t>(tile_queries, head_.queries - query));
     memory_.ranges->evaluate(config_.mask, head_, query, count);
     for (int i = 0; i < count; ++i) {
       A* const row = scores + i * pitch;
@@ -160,8 +160,8 @@ class attention_map_task : attention_map_products<T> {
       std::fill(row + range.last, row + keys, minus_infinity<A>());
     }
     if (config_.mask.allowed_bits == nullptr) return;
-    for (index_t key = 0; key < keys; key += attention_keys) {
-      int const key_count = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
+    for (index_t key = 0; key < keys; key += tile_keys) {
+      int const key_count = static_cast<int>(std::min<index_t>(tile_keys, keys - key));
       config_.mask.allowed_bits(config_.mask.erased_mask, head_, {query, count, key, key_count},
                                 memory_.lane_bits);
       for (int i = 0; i < count; ++i)
@@ -180,7 +180,7 @@ class attention_map_task : attention_map_products<T> {
   // Turns dP = dO V^T of a query tile into dS = P * (dP - D).
   void compute_score_grads(tensor4<T const> state, attention_backward_tensors<T> const& out,
                            index_t query, A* map) const {
-    constexpr int lanes = attention_queries;
+    constexpr int lanes = tile_queries;
     index_t const keys = head_.keys, values = shape_.values, key_stride = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
     io_.load(head_, out.dy, query, count, memory_.rows, values, lanes);

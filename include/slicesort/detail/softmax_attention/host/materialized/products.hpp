@@ -80,12 +80,12 @@ class attention_map_products {
   // Sets the dropped weights of queries from `query` on to 0.
   void apply_dropout(index_t query, index_t queries, A* map) const {
     if (!config_.dropout.is_enabled()) return;
-    for (index_t i = 0; i < queries; i += attention_queries)
-      for (index_t key = 0; key < head_.keys; key += attention_keys) {
-        int const keys = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
+    for (index_t i = 0; i < queries; i += tile_queries)
+      for (index_t key = 0; key < head_.keys; key += tile_keys) {
+        int const keys = static_cast<int>(std::min<index_t>(tile_keys, head_.keys - key));
         kernels_.compute_keep_mask(make_keep_mask_params(config_, head_, query + i, key, nullptr,
                                                          keys, memory_.lane_bits));
-        for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
+        for (int lane = 0; lane < std::min<index_t>(tile_queries, queries - i); ++lane)
           for (int j = 0; j < keys; ++j) {
             A& weight = map[(i + lane) * shape_.keys + key + j];
             weight = (memory_.lane_bits[j] >> lane & 1) != 0 ? weight : A(0);

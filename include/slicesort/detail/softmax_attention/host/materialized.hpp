@@ -64,7 +64,7 @@ void materialized_backward(host_exec const& exec, attention_config const& config
                   query = task % count_query_tiles(shape) * tile_queries;
     workspace.total.clear(shape.keys);
     for_each_head_in_group(shape, group, [&](index_t flat_head) {
-      attention_map_task<T>(config, kernels, in, workspace.map, flat_head)
+      attention_map_task<T>(config, kernels, in, workspace.head, flat_head)
           .add_score_grads(state, shared_out, query, workspace.total);
     });
     workspace.total.store(row_access<T>(kernels), shape, group, query, dbias, out.mode);

@@ -20,7 +20,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct attention_map_workspace {
   using A = accumulator_t<T>;
-  A* map;                                          // [query][key]
+  A* scores;                                       // [query][key]; later weights or score gradients
   A* row;                                          // [key]
   A *rows, *dy_transposed, *y_transposed, *delta;  // operands of a query tile
   std::uint64_t* lane_bits;                        // [key]: one bit per query of a tile
@@ -32,7 +32,7 @@ struct attention_map_workspace {
     constexpr index_t lanes = tile_queries;
     auto const take = [&](amount n) { return memory.take<A>(n); };
     amount const values = amount(lanes) * shape.values;
-    map = take(amount(queries) * shape.keys), row = take(shape.keys);
+    scores = take(amount(queries) * shape.keys), row = take(shape.keys);
     rows = take(values), delta = take(lanes);
     dy_transposed = take(values), y_transposed = take(values);
     lane_bits = memory.take<std::uint64_t>(tile_keys);
@@ -51,14 +51,14 @@ struct attention_map_layout {
                    shape, shape.queries) {}
 };
 
-// Workspace of the second pass, for a shared bias: the map of one query tile.
+// Workspace of the second pass, for a shared bias: the score matrix of one query tile.
 template <class T>
 struct shared_bias_map_workspace {
-  attention_map_workspace<T> map;
+  attention_map_workspace<T> head;
   shared_sums<accumulator_t<T>> total;
 
   shared_bias_map_workspace(arena& memory, attention_shape shape)
-      : map(memory, shape, std::min<index_t>(shape.queries, tile_queries)), total(memory, shape) {}
+      : head(memory, shape, std::min<index_t>(shape.queries, tile_queries)), total(memory, shape) {}
 };
 template <class T>
 struct shared_bias_map_layout {

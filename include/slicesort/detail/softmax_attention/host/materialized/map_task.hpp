@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention of one head: writes Q K^T to the map, applies softmax to each row,
-// multiplies by V. Forward processes the map in slabs of a few megabytes.
+// Materialized attention of one head: computes the score matrix Q K^T, applies softmax to each row,
+// and multiplies by V. Forward processes the score matrix in slabs of a few megabytes.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -27,7 +27,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 class attention_map_task : attention_map_products<T> {
   using base = attention_map_products<T>;
-  using base::apply_dropout, base::multiply_into_map, base::multiply_into_rows,
+  using base::apply_dropout, base::multiply_into_scores, base::multiply_into_rows,
       base::matrix_of_valid_rows, base::sums_are_elements;
   using base::config_, base::kernels_, base::in_, base::memory_, base::shape_, base::head_,
       base::io_;
@@ -52,13 +52,13 @@ class attention_map_task : attention_map_products<T> {
                   count = std::clamp<index_t>(head_.queries - query, 0, tile_queries);
     if (count == 0) return;
     total.extend_to(static_cast<int>(count), keys);
-    multiply_into_map(memory_.map, shape_.keys, 1, {count, keys, shape_.values},
-                      matrix_of_valid_rows(out.dy, query),
-                      matrix_of_valid_rows(in_.v).transposed());
-    compute_score_grads(state, out, query, memory_.map);
+    multiply_into_scores(memory_.scores, shape_.keys, 1, {count, keys, shape_.values},
+                         matrix_of_valid_rows(out.dy, query),
+                         matrix_of_valid_rows(in_.v).transposed());
+    compute_score_grads(state, out, query, memory_.scores);
     for (index_t j = 0; j < keys; ++j)
       for (index_t i = 0; i < count; ++i)
-        total.sums[j * tile_queries + i] += memory_.map[i * shape_.keys + j];
+        total.sums[j * tile_queries + i] += memory_.scores[i * shape_.keys + j];
   }
 
   void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
@@ -71,17 +71,17 @@ class attention_map_task : attention_map_products<T> {
     if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
     if (out.needs_score_grads()) {
       index_t const pitch = shape_.keys;
-      multiply_into_map(memory_.map, pitch, 1, {queries, keys, shape_.values},
-                        matrix_of_valid_rows(out.dy), matrix_of_valid_rows(in_.v).transposed());
+      multiply_into_scores(memory_.scores, pitch, 1, {queries, keys, shape_.values},
+                           matrix_of_valid_rows(out.dy), matrix_of_valid_rows(in_.v).transposed());
       for (index_t query = 0; query < queries; query += tile_queries)
-        compute_score_grads(state, out, query, memory_.map + query * pitch);
-      matrix const map = matrix::from_sums(memory_.map, pitch, 1);
+        compute_score_grads(state, out, query, memory_.scores + query * pitch);
+      matrix const score_grads = matrix::from_sums(memory_.scores, pitch, 1);
       if (grads.dq.data() != nullptr)
         multiply_into_rows(grads.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys},
-                           map, matrix_of_valid_rows(in_.k));
+                           score_grads, matrix_of_valid_rows(in_.k));
       if (grads.dk.data() != nullptr)
         multiply_into_rows(grads.dk, 0, config_.scale, out.mode, {keys, shape_.channels, queries},
-                           map.transposed(), matrix_of_valid_rows(in_.q));
+                           score_grads.transposed(), matrix_of_valid_rows(in_.q));
       io_.clear(head_, grads.dbias, queries, shape_.queries, out.mode);
     }
     io_.clear(head_, grads.dq, queries, shape_.queries, out.mode);
@@ -90,17 +90,17 @@ class attention_map_task : attention_map_products<T> {
   }
 
  private:
-  // With dropout, the map in the workspace holds the dropped weights; the saved state keeps the
-  // undropped ones.
+  // Returns the saved weights, or with dropout a copy in the workspace in which dropped weights are
+  // 0.
   matrix weights_after_dropout(tensor4<T const> state) const {
     if (!config_.dropout.is_enabled()) return matrix_of_valid_rows(state);
     for (index_t i = 0; i < head_.queries; ++i)
       io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
-               memory_.map + i * shape_.keys, 0);
-    apply_dropout(0, head_.queries, memory_.map);
-    return matrix::from_sums(memory_.map, shape_.keys, 1);
+               memory_.scores + i * shape_.keys, 0);
+    apply_dropout(0, head_.queries, memory_.scores);
+    return matrix::from_sums(memory_.scores, shape_.keys, 1);
   }
-  // Map rows per slab: about 4 MB, which fits in a shared cache. Slabs have equal sizes and consist
+  // Rows per slab: about 4 MB, which fits in a shared cache. Slabs have equal sizes and consist
   // of whole tiles. Smaller slabs would load k and v too often.
   index_t slab_rows() const {
     constexpr index_t tile = tile_queries, bytes = index_t{4} << 20, min_rows = 6 * tile;
@@ -110,40 +110,41 @@ class attention_map_task : attention_map_products<T> {
                       ceil_div(head_.queries, std::max(bytes / row, min_rows)), 1);
     return ceil_div(ceil_div(head_.queries, slabs), tile) * tile;
   }
-  // Computes rows [query, query + queries) of the map and of y.
+  // Computes rows [query, query + queries) of the weights and of y.
   void compute_rows(index_t query, index_t queries, tensor4<T> y, tensor4<T> state) const {
     index_t const keys = head_.keys;
-    A* map = memory_.map;
+    A* scores = memory_.scores;
     index_t pitch = shape_.keys;
-    bool is_map_in_state = false;
+    bool is_in_state = false;
     if constexpr (sums_are_elements)
       if (state.data() != nullptr && state.strides().channels == 1)
-        map = head_.at(state, query), pitch = state.strides().length, is_map_in_state = true;
-    multiply_into_map(map, pitch, config_.scale, {queries, keys, shape_.channels},
-                      matrix_of_valid_rows(in_.q, query), matrix_of_valid_rows(in_.k).transposed());
+        scores = head_.at(state, query), pitch = state.strides().length, is_in_state = true;
+    multiply_into_scores(scores, pitch, config_.scale, {queries, keys, shape_.channels},
+                         matrix_of_valid_rows(in_.q, query),
+                         matrix_of_valid_rows(in_.k).transposed());
     for (index_t i = 0; i < queries; i += tile_queries)
-      mask_scores(map + i * pitch, pitch, query + i);
+      mask_scores(scores + i * pitch, pitch, query + i);
     for (index_t i = 0; i < queries; ++i) {
-      A* const row = map + i * pitch;
+      A* const row = scores + i * pitch;
       kernels_.scale_row(row, keys, inverse_sum(kernels_.exponentiate_row(row, keys)));
     }
     if (state.data() != nullptr) {
       index_t const key_stride = state.strides().channels;
       for (index_t i = 0; i < queries; ++i) {
         T* const out_row = head_.at(state, query + i);
-        if (!is_map_in_state)
-          io_.store(map + i * pitch, 0, 1, keys, out_row, 0, key_stride, grad_mode::overwrite);
+        if (!is_in_state)
+          io_.store(scores + i * pitch, 0, 1, keys, out_row, 0, key_stride, grad_mode::overwrite);
         for (index_t j = keys; j < shape_.keys; ++j) out_row[j * key_stride] = T(0.0F);
       }
     }
-    if (is_map_in_state && config_.dropout.is_enabled()) {
+    if (is_in_state && config_.dropout.is_enabled()) {
       for (index_t i = 0; i < queries; ++i)
-        std::copy_n(map + i * pitch, keys, memory_.map + i * shape_.keys);
-      map = memory_.map, pitch = shape_.keys;
+        std::copy_n(scores + i * pitch, keys, memory_.scores + i * shape_.keys);
+      scores = memory_.scores, pitch = shape_.keys;
     }
-    apply_dropout(query, queries, map);
+    apply_dropout(query, queries, scores);
     multiply_into_rows(y, query, config_.dropout.scale, grad_mode::overwrite,
-                       {queries, shape_.values, keys}, matrix::from_sums(map, pitch, 1),
+                       {queries, shape_.values, keys}, matrix::from_sums(scores, pitch, 1),
                        matrix_of_valid_rows(in_.v));
   }
 
@@ -179,7 +180,7 @@ class attention_map_task : attention_map_products<T> {
 
   // Turns dP = dO V^T of a query tile into dS = P * (dP - D).
   void compute_score_grads(tensor4<T const> state, attention_backward_tensors<T> const& out,
-                           index_t query, A* map) const {
+                           index_t query, A* scores) const {
     constexpr int lanes = tile_queries;
     index_t const keys = head_.keys, values = shape_.values, key_stride = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
@@ -190,10 +191,10 @@ class attention_map_task : attention_map_products<T> {
     kernels_.dot_rows(memory_.dy_transposed, memory_.y_transposed, values, memory_.delta);
     if (config_.dropout.is_enabled())
       for (index_t i = 0; i < count; ++i)
-        kernels_.scale_row(map + i * shape_.keys, keys, static_cast<A>(config_.dropout.scale));
-    apply_dropout(query, count, map);
+        kernels_.scale_row(scores + i * shape_.keys, keys, static_cast<A>(config_.dropout.scale));
+    apply_dropout(query, count, scores);
     for (index_t i = 0; i < count; ++i) {
-      A* const row = map + i * shape_.keys;
+      A* const row = scores + i * shape_.keys;
       T const* const saved = head_.at(state, query + i);
       A const* weights = memory_.row;
       if constexpr (sums_are_elements)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of a head in materialized attention, and dropout of the map. Uses the caller's
-// BLAS if it accepts the call.
+// Matrix products of a head in materialized attention, and dropout of the weights. Uses the
+// caller's BLAS if it accepts the call.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -50,15 +50,15 @@ class attention_map_products {
     return matrix::from_elements(head_.at(t, first), t.strides().length, t.strides().channels);
   }
 
-  void multiply_into_map(A* map, index_t pitch, double scale, product_size size, matrix const& a,
-                         matrix const& b) const {
-    if (try_gemm(scale, 0, size, a, b, map, pitch, 1)) return;
+  void multiply_into_scores(A* scores, index_t pitch, double scale, product_size size,
+                            matrix const& a, matrix const& b) const {
+    if (try_gemm(scale, 0, size, a, b, scores, pitch, 1)) return;
     memory_.product.multiply(
         kernels_, size.rows, size.columns, size.depth, a, b, static_cast<A>(scale),
         [&](A const* tile, index_t tile_pitch, index_t row, index_t rows, index_t column,
             index_t columns) {
           for (index_t i = 0; i < rows; ++i)
-            std::copy_n(tile + i * tile_pitch, columns, map + (row + i) * pitch + column);
+            std::copy_n(tile + i * tile_pitch, columns, scores + (row + i) * pitch + column);
         });
   }
   void multiply_into_rows(tensor4<T> out, index_t first, double scale, grad_mode mode,
@@ -78,7 +78,7 @@ class attention_map_products {
   }
 
   // Sets the dropped weights of queries from `query` on to 0.
-  void apply_dropout(index_t query, index_t queries, A* map) const {
+  void apply_dropout(index_t query, index_t queries, A* scores) const {
     if (!config_.dropout.is_enabled()) return;
     for (index_t i = 0; i < queries; i += tile_queries)
       for (index_t key = 0; key < head_.keys; key += tile_keys) {
@@ -87,7 +87,7 @@ class attention_map_products {
                                                          keys, memory_.lane_bits));
         for (int lane = 0; lane < std::min<index_t>(tile_queries, queries - i); ++lane)
           for (int j = 0; j < keys; ++j) {
-            A& weight = map[(i + lane) * shape_.keys + key + j];
+            A& weight = scores[(i + lane) * shape_.keys + key + j];
             weight = (memory_.lane_bits[j] >> lane & 1) != 0 ? weight : A(0);
           }
       }

@@ -40,24 +40,43 @@ template <class Algorithm, class T>
 using attention_state_of =
     typename slicesort::detail::attention_traits<Algorithm>::template state<T>;
 
+// Indices of the tensors of a call, which memory layouts depend on.
+enum attention_tensor : int {
+  q_tensor,
+  k_tensor,
+  v_tensor,
+  bias_tensor,
+  dy_tensor,
+  y_tensor,
+  dq_tensor,
+  dk_tensor,
+  dv_tensor,
+  dbias_tensor,
+  state_tensor
+};
+
 template <class T, class State>
 struct attention_tensors {
   strided_heads<T> q, k, v, bias, dy, y, dq, dk, dv, dbias;
   strided_heads<State> state;
 
   attention_tensors(attention_problem<T> const& p, extents4 saved, memory_layout layout)
-      : q(p.size.q(), p.q, layout.strides(p.size.q(), 0), layout.shift(0)),
-        k(p.size.k(), p.k, share_heads(p, layout.strides(p.size.k(), 1)), layout.shift(1)),
-        v(p.size.v(), p.v, share_heads(p, layout.strides(p.size.v(), 2)), layout.shift(2)),
+      : q(p.size.q(), p.q, layout.strides(p.size.q(), q_tensor), layout.shift(q_tensor)),
+        k(p.size.k(), p.k, share_heads(p, layout.strides(p.size.k(), k_tensor)),
+          layout.shift(k_tensor)),
+        v(p.size.v(), p.v, share_heads(p, layout.strides(p.size.v(), v_tensor)),
+          layout.shift(v_tensor)),
         bias(p.bias.empty() ? extents4{} : p.bias_shape(), p.bias,
-             share_queries(p, layout.strides(p.bias_shape(), 3)), layout.shift(3)),
-        dy(p.size.y(), p.dy, layout.strides(p.size.y(), 4), layout.shift(4)),
-        y(p.size.y(), layout.strides(p.size.y(), 5), layout.shift(5)),
-        dq(p.size.q(), p.dq, layout.strides(p.size.q(), 6), layout.shift(6)),
-        dk(p.size.k(), p.dk, layout.strides(p.size.k(), 7), layout.shift(7)),
-        dv(p.size.v(), p.dv, layout.strides(p.size.v(), 8), layout.shift(8)),
-        dbias(p.dbias_shape(), p.dbias, layout.strides(p.dbias_shape(), 9), layout.shift(9)),
-        state(saved, layout.strides(saved, 10), layout.shift(10)) {}
+             share_queries(p, layout.strides(p.bias_shape(), bias_tensor)),
+             layout.shift(bias_tensor)),
+        dy(p.size.y(), p.dy, layout.strides(p.size.y(), dy_tensor), layout.shift(dy_tensor)),
+        y(p.size.y(), layout.strides(p.size.y(), y_tensor), layout.shift(y_tensor)),
+        dq(p.size.q(), p.dq, layout.strides(p.size.q(), dq_tensor), layout.shift(dq_tensor)),
+        dk(p.size.k(), p.dk, layout.strides(p.size.k(), dk_tensor), layout.shift(dk_tensor)),
+        dv(p.size.v(), p.dv, layout.strides(p.size.v(), dv_tensor), layout.shift(dv_tensor)),
+        dbias(p.dbias_shape(), p.dbias, layout.strides(p.dbias_shape(), dbias_tensor),
+              layout.shift(dbias_tensor)),
+        state(saved, layout.strides(saved, state_tensor), layout.shift(state_tensor)) {}
 
   ss::attention_inputs<T> inputs(attention_problem<T> const& p) const {
     return {q.view(), k.view(), v.view(), p.bias.empty() ? tensor4<T const>{} : bias.view()};

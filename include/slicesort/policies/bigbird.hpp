@@ -43,25 +43,28 @@ struct bigbird {
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
-    detail::pair_range const b =
+    detail::pair_range const block_range =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
-    if (b.first_query < ends || b.last_query > past_middle() || b.first_key < ends ||
-        b.last_key > past_middle())
+    if (block_range.first_query < ends || block_range.last_query > past_middle() ||
+        block_range.first_key < ends || block_range.last_key > past_middle())
       return true;
     index_t const half = window / 2;
-    if (b.first_query - half < b.last_key && b.first_key < b.last_query + half) return true;
-    for (index_t row = b.first_query; row < b.last_query; ++row)
-      if (draws_any(row, b.first_key, b.last_key)) return true;
+    if (block_range.first_query - half < block_range.last_key &&
+        block_range.first_key < block_range.last_query + half)
+      return true;
+    for (index_t row = block_range.first_query; row < block_range.last_query; ++row)
+      if (draws_any(row, block_range.first_key, block_range.last_key)) return true;
     return false;
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
-    detail::pair_range const b =
+    detail::pair_range const block_range =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
     // Global blocks see all blocks and are seen by all blocks.
-    index_t const first_row = max_of(b.first_query, ends), first = max_of(b.first_key, ends),
-                  last_row = min_of(b.last_query, past_middle()),
-                  last = min_of(b.last_key, past_middle());
+    index_t const first_row = max_of(block_range.first_query, ends),
+                  first = max_of(block_range.first_key, ends),
+                  last_row = min_of(block_range.last_query, past_middle()),
+                  last = min_of(block_range.last_key, past_middle());
     for (index_t row = first_row; row < last_row; ++row)
       for (index_t column = first; column < last; ++column)
         if (!sees_block(row, column)) return false;
@@ -96,7 +99,7 @@ struct bigbird {
   // Candidates of a middle block, in order: the blocks of the pool before its window, then those
   // after it.
   struct candidate_blocks {
-    index_t first, before, after_window, count, draws;
+    index_t first, before, after_window, count, draws;  // `before`: number before the window
 
     SLICESORT_HD_ABI_TAG constexpr index_t block_at(index_t index) const {
       return index < before ? first + index : after_window + (index - before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient of a relative or shared bias, summed over the maps of several heads before rounding.
+// Gradient of a relative or shared bias: sums the score gradients of several heads before rounding.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

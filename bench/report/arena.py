@@ -5,14 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from .command.noise import Watch, note
+from .command.noise import NoiseWatch, record_notices
 from .command.programs import Programs
 from .compare import compare_rounds
 from .entries import REFERENCE
 from .in_torch.timer import TorchTimer, python_with_torch
 from .progress import Progress
 from .results import BadResults
-from .rounds import ProgramFailed, CaseGroup, NothingMeasured, case_groups, run_group
+from .rounds import ProgramFailed, CaseGroup, NothingMeasured, make_case_groups, run_group
 from .run_log import RunLog, write_results
 from .show import report_arena
 
@@ -29,7 +29,7 @@ def commands_of(programs: Programs, group: CaseGroup) -> dict[str, list[str]]:
     rounds = ["--arena", str(programs.options.rounds), *(["--round-seconds", programs.options.round_seconds] if programs.options.round_seconds else [])]
     commands = {group.part: programs.command(group.part) + rounds}
     if group.part in programs.base:
-        commands[f"against-{group.part}"] = programs.base_command(group.part) + rounds
+        commands[f"against-{group.part}"] = programs.baseline_command(group.part) + rounds
     return commands
 
 
@@ -39,7 +39,7 @@ def run_groups(programs: Programs, groups: list[CaseGroup], run_log: RunLog) -> 
     progress = Progress(sum(group.weight for group in groups), sum(group.weight for group in groups if group not in todo))
     if len(todo) < len(groups):
         print(f"  resuming: {len(groups) - len(todo)} of {len(groups)} groups of cases are finished (--fresh starts over)", file=sys.stderr)
-    correct, torch, missing, watch = True, None, set(), Watch()
+    correct, torch, missing, watch = True, None, set(), NoiseWatch()
     try:
         if programs.options.peers:
             torch = TorchTimer(python_with_torch(programs.options.build_folder / "torch-venv"))
@@ -67,7 +67,7 @@ def run_groups(programs: Programs, groups: list[CaseGroup], run_log: RunLog) -> 
 def run_arena(programs: Programs) -> int:
     """Times the unfinished groups and reports all results. Returns the exit status."""
     options = programs.options
-    groups = [group for part in programs.paths for group in case_groups(part, programs.names(part, "/(forward_values|training)/"), options.shapes)]
+    groups = [group for part in programs.paths for group in make_case_groups(part, programs.names(part, "/(forward_values|training)/"), options.shapes)]
     if not groups:
         raise BadResults("no case takes part in the arena")
     key = {"programs": {part: digest(path) for part, path in programs.paths.items()}, "text": digest(options.text), **options.shapes.key(),
@@ -83,14 +83,14 @@ def run_arena(programs: Programs) -> int:
     context = {"command": options.command, "batch": options.batch, "rounds": options.rounds, "reference": REFERENCE.label}
     noise = [notice for line in run_log.lines for notice in line.get("noise", [])]
     files = {**{part: programs.results[part] for part in programs.paths}, "torch": programs.torch,
-             **{f"against-{part}": path for part, path in programs.base_results.items()}}
+             **{f"against-{part}": path for part, path in programs.baseline_results.items()}}
     for part, path in files.items():
         path.unlink(missing_ok=True)
         write_results(path, run_log, part, context)
-        note(path, noise)
-    options.notices += report_arena([path for path in programs.measured_here() if path.exists()], programs.torch,
+        record_notices(path, noise)
+    options.notices += report_arena([path for path in programs.result_files() if path.exists()], programs.torch,
                                     options.json.with_suffix(".html"), options.pictures)
-    for part, path in programs.base_results.items():
+    for part, path in programs.baseline_results.items():
         if path.exists():
             compare_rounds(path, programs.results[part])
     if correct or all(finished(group, run_log) for group in groups):

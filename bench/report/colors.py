@@ -31,7 +31,7 @@ def on_paper(color: str, theme: str) -> str:
     return next(c for c in found if contrast(c, PAPER[theme]) >= CONTRAST[theme])
 
 
-def fewer_colors(png: Path) -> None:
+def reduce_colors(png: Path) -> None:
     """Reduces a picture to 256 colors, a third of the size. Does nothing without PIL."""
     try:
         from PIL import Image

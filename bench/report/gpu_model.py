@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .results import table
+from .results import format_table
 from .targets import Level, gpu_targets
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -249,7 +249,7 @@ def main() -> int:
     cases = read_cases()
     tables = {"targets": targets_table(cases), "counters": counters_table(cases)}
     if not arguments.check and not arguments.update:
-        print("\n\n".join(table(rows) for rows in tables.values()))
+        print("\n\n".join(format_table(rows) for rows in tables.values()))
         return 0
     page = PAGE.read_text(encoding="utf-8")
     updated = with_tables(page, tables)

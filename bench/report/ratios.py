@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 CONFIDENCE = 0.95
-ALIKE = 0.03  # relative difference of speeds that count as the same
+SAME_TOLERANCE = 0.03  # relative difference of speeds that count as the same
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Ratio:
 
     @property
     def outcome(self) -> str:
-        if 1 / (1 + ALIKE) <= self.low and self.high <= 1 + ALIKE:
+        if 1 / (1 + SAME_TOLERANCE) <= self.low and self.high <= 1 + SAME_TOLERANCE:
             return "same"
         if self.low > 1:
             return "faster"
@@ -27,10 +27,10 @@ class Ratio:
         return "ambiguous"
 
     def __str__(self) -> str:
-        return f"{short(self.middle)}x ({short(self.low)} .. {short(self.high)})"
+        return f"{format_ratio(self.middle)}x ({format_ratio(self.low)} .. {format_ratio(self.high)})"
 
 
-def short(value: float) -> str:
+def format_ratio(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
@@ -46,7 +46,7 @@ def rank_of_median(count: int) -> int | None:
     return best
 
 
-def paired(slower: list[float], faster: list[float]) -> Ratio:
+def paired_ratio(slower: list[float], faster: list[float]) -> Ratio:
     """Speedup from times of the same rounds: the median of the ratios by round, and its order statistics."""
     ratios = sorted(s / f for s, f in zip(slower, faster))
     k = rank_of_median(len(ratios))
@@ -55,13 +55,13 @@ def paired(slower: list[float], faster: list[float]) -> Ratio:
 
 
 @lru_cache(maxsize=None)
-def ways(first: int, second: int, u: int) -> int:
+def count_orders(first: int, second: int, u: int) -> int:
     """Number of orders of first + second distinct values in which `u` pairs have the value of the second group first."""
     if u < 0:
         return 0
     if first == 0 or second == 0:
         return 1 if u == 0 else 0
-    return ways(first - 1, second, u - second) + ways(first, second - 1, u)
+    return count_orders(first - 1, second, u - second) + count_orders(first, second - 1, u)
 
 
 def rank_of_pairs(first: int, second: int) -> int | None:
@@ -69,14 +69,14 @@ def rank_of_pairs(first: int, second: int) -> int | None:
     of their scales with sufficient probability (Mann-Whitney); None if there is none."""
     tail, best = 0, None
     for u in range(first * second // 2):
-        tail += ways(first, second, u)
+        tail += count_orders(first, second, u)
         if 1 - 2 * tail / math.comb(first + second, first) < CONFIDENCE:
             break
         best = u + 1
     return best
 
 
-def unpaired(before: list[float], after: list[float]) -> Ratio:
+def unpaired_ratio(before: list[float], after: list[float]) -> Ratio:
     """Speedup of the second of two runs."""
     quotients = sorted(b / a for b in before for a in after)
     k = rank_of_pairs(len(before), len(after))

@@ -32,7 +32,7 @@ class Case:
     c: int
     t: int
     runs: list[dict] = field(default_factory=list)
-    failed: str = ""  # the error, if there are no runs
+    failure: str = ""  # the error, if there are no runs
 
     @property
     def elements(self) -> int:
@@ -48,7 +48,7 @@ class Case:
         return int(self.policy.partition("-H:")[2] or 0)
 
     @property
-    def group(self) -> int:
+    def rows_per_group(self) -> int:
         """Rows of a group of csp; 0 for other operators."""
         rows = self.policy.partition("-G:")[2]
         return self.n if rows == "N" else int(rows or 0)
@@ -67,7 +67,7 @@ class Case:
 
     @property
     def failure_label(self) -> str:
-        return "OOM" if self.failed == "out of memory" else "FAILED" if self.failed else ""
+        return "OOM" if self.failure == "out of memory" else "FAILED" if self.failure else ""
 
     def value(self, counter: str) -> float | None:
         """Median of a counter, or None."""
@@ -82,7 +82,7 @@ class Case:
     def median(self, counter: str) -> float:
         return statistics.median(run[counter] for run in self.runs)
 
-    def beside(self, subject: str) -> str:
+    def name_with_subject(self, subject: str) -> str:
         """Name of another subject's case with the same parameters."""
         return subject + self.name[len(self.subject):]
 
@@ -91,7 +91,7 @@ class BadResults(Exception):
     """A file without valid results, or a missing case."""
 
 
-def case_named(name: str) -> Case | None:
+def parse_case(name: str) -> Case | None:
     """Case of that name, without runs, or None."""
     match = NAME.match(name)
     if not match:
@@ -117,18 +117,18 @@ def load(*paths: str) -> tuple[dict, dict[str, Case]]:
 
 
 def add_row(cases: dict[str, Case], row: dict) -> None:
-    case = case_named(row["name"])
+    case = parse_case(row["name"])
     if case is None or row.get("run_type") == "aggregate":
         return
     case = cases.setdefault(case.name, case)
     if row.get("error_occurred"):
-        case.failed = row.get("error_message", "failed")
+        case.failure = row.get("error_message", "failed")
     else:
         float(row["ns_per_element"])  # raises if missing
         case.runs.append(row)
 
 
-def merge(whole: Path, parts: list[Path]) -> None:
+def merge_results(whole: Path, parts: list[Path]) -> None:
     """Merges results under the context of the first. Writes no file if no part is readable."""
     runs = []
     for part in parts:
@@ -141,7 +141,7 @@ def merge(whole: Path, parts: list[Path]) -> None:
         whole.write_text(json.dumps({"context": runs[0]["context"], "benchmarks": rows}, indent=1), encoding="utf-8")
 
 
-def table(rows: list[list[str]], left_columns: int = 1) -> str:
+def format_table(rows: list[list[str]], left_columns: int = 1) -> str:
     """Aligned columns, the first `left_columns` of them to the left. Row 0 is the heading."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(w) if i < left_columns else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
@@ -157,7 +157,7 @@ def roofs_of(cases: Sequence[Case]) -> tuple[float, str]:
     return max(copies, default=0.0) / 1e9, ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items())
 
 
-def size(count: float, digits: str = ".1f") -> str:
+def format_bytes(count: float, digits: str = ".1f") -> str:
     """Bytes in powers of ten: 1.5 MB."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
@@ -166,7 +166,7 @@ def size(count: float, digits: str = ".1f") -> str:
     return f"{count:{digits}} GB"
 
 
-def time_of(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """A time such as 1.5 ms."""
     for unit, scale in (("s", 1), ("ms", 1e3)):
         if seconds * scale >= 1:
@@ -186,4 +186,4 @@ def run_main(main) -> None:
 
 
 if __name__ == "__main__":
-    merge(Path(sys.argv[1]), [Path(part) for part in sys.argv[2:]])
+    merge_results(Path(sys.argv[1]), [Path(part) for part in sys.argv[2:]])

@@ -13,7 +13,7 @@ from .command.shapes import Shapes
 from .entries import DIRECTIONS, REFERENCE, Entry, entry_of
 from .in_torch.timer import TorchTimer
 from .progress import Progress
-from .results import Case, case_named
+from .results import Case, parse_case
 from .run_log import RunLog
 
 ORDER = ("f32", "f64", "bf16", "f16")
@@ -50,25 +50,25 @@ class CaseGroup:
         return work * (0.4 if self.dtype in ("bf16", "f16") else 1) / (20 if self.part == "cuda" else 1)
 
 
-def takes_part(case: Case, entry: Entry, shapes: Shapes) -> bool:
+def is_in_arena(case: Case, entry: Entry, shapes: Shapes) -> bool:
     if case.direction not in DIRECTIONS or case.t != 1 or case.b != shapes.batch:
         return False
     if case.n not in shapes.lengths or case.c not in shapes.channels or case.input != shapes.input_of(case.n):
         return False
     if case.heads and case.heads not in shapes.heads_of(case.c):
         return False
-    if not (entry.custom or entry == REFERENCE if shapes.options.only else entry.custom or entry.main or shapes.options.all):
+    if not (entry.is_custom or entry == REFERENCE if shapes.options.only else entry.is_custom or entry.is_default or shapes.options.all):
         return False
     if shapes.dtypes:
         return case.dtype in shapes.dtypes
     return case.dtype == "f32" or shapes.options.all and case.dtype == "bf16" and entry.in_16_bits
 
 
-def case_groups(part: str, names: list[str], shapes: Shapes) -> list[CaseGroup]:
+def make_case_groups(part: str, names: list[str], shapes: Shapes) -> list[CaseGroup]:
     found: dict[str, CaseGroup] = {}
-    for case in filter(None, map(case_named, names)):
+    for case in filter(None, map(parse_case, names)):
         entry = entry_of(case)
-        if entry is not None and takes_part(case, entry, shapes):
+        if entry is not None and is_in_arena(case, entry, shapes):
             group = CaseGroup(part, case.direction, case.dtype, case.input, case.n, case.c, [])
             found.setdefault(group.id, group).cases.append(case)
     return sorted(found.values(), key=lambda g: (ORDER.index(g.dtype), g.n, g.c, g.direction))
@@ -152,7 +152,7 @@ def run_group(group: CaseGroup, commands: dict[str, list[str]], run_log: RunLog,
     def show(line: dict) -> None:
         share = line["done"] / line["of"]
         part = 0.3 * share if line["step"] == "comparing" else 0.3 + 0.7 * share
-        progress.show(part, f"{group.title}: {line['step']} {entry_of(case_named(line['case'])).label}")
+        progress.show(part, f"{group.title}: {line['step']} {entry_of(parse_case(line['case'])).label}")
     flags = ["--benchmark_filter=^(" + "|".join(group.names) + ")$"]
     if torch or len(commands) > 1:
         flags.append("--wait-for-rounds")

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from .results import case_named
+from .results import parse_case
 
 
 class RunLog:
@@ -58,9 +58,9 @@ class RunLog:
         return context, list(cases.values())
 
 
-def rows_of_result(result: dict) -> list[dict]:
+def to_benchmark_rows(result: dict) -> list[dict]:
     """A result in the format of Google Benchmark, one row per round."""
-    case = case_named(result["name"])
+    case = parse_case(result["name"])
     if "failed" in result:
         return [{"name": case.name, "run_type": "iteration", "error_occurred": True, "error_message": result["failed"]}]
     rows = []
@@ -87,11 +87,11 @@ def write_results(path: Path, run_log: RunLog, part: str, more_context: dict) ->
     # A roof is the best rate measured in the run.
     for key, kind in (("copy_bytes_per_second", lambda case: case.t), ("peak_flops_per_second", lambda case: case.dtype)):
         best: dict = {}
-        measured = [(result, kind(case_named(result["name"]))) for result in results if key in result]
+        measured = [(result, kind(parse_case(result["name"]))) for result in results if key in result]
         for result, roof in measured:
             best[roof] = max(best.get(roof, 0.0), result[key])
         for result, roof in measured:
             result[key] = best[roof]
     if results:
-        rows = [row for result in results for row in rows_of_result(result)]
+        rows = [row for result in results for row in to_benchmark_rows(result)]
         path.write_text(json.dumps({"context": {**context, **more_context}, "benchmarks": rows}, indent=1), encoding="utf-8")

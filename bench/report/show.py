@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from .arena_table import failures_of, machine_of, notices_of, print_table, rows_of
+from .arena_table import failures_of, describe_machine, notices_of, print_table, load_rows
 from .crossover import crossover_table
 from .in_torch.timer import torch_table
 from .page.rows import write_page
@@ -27,7 +27,7 @@ def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bo
     about the machine."""
     if not results:
         return []
-    parts = [(path.with_suffix(""), *rows_of(str(path))) for path in results]
+    parts = [(path.with_suffix(""), *load_rows(str(path))) for path in results]
     for i, (_, context, rows) in enumerate(parts):
         if has_one_shape(rows):
             continue  # the summary is complete
@@ -42,11 +42,11 @@ def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bo
     if with_pictures and can_draw():
         from .pictures import arena as pictures
         for folder, context, rows in parts:
-            pictures.draw(rows, machine_of(context), folder)
+            pictures.draw(rows, describe_machine(context), folder)
     write_page(page, [(path, context, rows) for path, (_, context, rows) in zip(results, parts)], torch)
     for _, context, rows in parts:
         print(f"\n{summary(rows)}\n")
-        for line in (*slower(rows), *failures_of(rows), machine_of(context)):
+        for line in (*slower(rows), *failures_of(rows), describe_machine(context)):
             print(textwrap.fill(line, WIDTH))
     print("\n" + textwrap.fill(NOTE, WIDTH))
     return [notice for _, context, rows in parts for notice in notices_of(context, rows)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from .command.options import ROOT
 from .command.programs import Programs
 from .entries import CUSTOM_POLICY, torch_implementations_of
-from .results import case_named
+from .results import parse_case
 from .sweep import expressions, LENGTHS
 from .targets import gpu_targets, targets
 
@@ -28,7 +28,7 @@ def run(module: str, *arguments: str, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def interrupted_arena(run_log: Path, results: list[Path], flags: list[str]) -> str:
+def run_interrupted_arena(run_log: Path, results: list[Path], flags: list[str]) -> str:
     """Interrupts an arena after its first group, truncates the log, and runs the arena again."""
     first = subprocess.Popen([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
     while first.poll() is None and not (run_log.exists() and '"group"' in run_log.read_text(encoding="utf-8")):
@@ -76,9 +76,9 @@ def check_compare(path: Path, results: dict) -> None:
 
 def check_custom(programs: Programs, output: str, results: list[dict]) -> None:
     """Operators of --with are in the table, compared with softmax attention in every pass."""
-    names = {row["name"] for part in results for row in part["benchmarks"] if case_named(row["name"]).policy == CUSTOM_POLICY}
+    names = {row["name"] for part in results for row in part["benchmarks"] if parse_case(row["name"]).policy == CUSTOM_POLICY}
     assert bool(names) == bool(programs.options.custom), f"{programs.options.custom} has the cases {names}"
-    for case in map(case_named, names):
+    for case in map(parse_case, names):
         assert not torch_implementations_of(case), f"{case.name} has torch implementations"
         lines = [line for line in output.splitlines() if line.startswith(case.subject + " ") and f" {case.dtype} " in line]
         assert lines and all(re.search(r"\dx", line) for line in lines), f"{case.name} is not compared in\n{output}"
@@ -90,8 +90,8 @@ def check_targets(programs: Programs) -> None:
         if part not in programs.paths:
             continue
         known = set(programs.names(part, ""))
-        built = {case_named(name).dtype for name in known}
-        for case in (case_named(name) for target in part_targets for name in target.cases()):
+        built = {parse_case(name).dtype for name in known}
+        for case in (parse_case(name) for target in part_targets for name in target.cases()):
             missing = case.name not in known and case.dtype in built
             assert not missing or "torch" in case.subject or "@" in case.subject, f"no case {case.name}"
 
@@ -119,8 +119,8 @@ def check_sweep(programs: Programs) -> None:
         return
     known = programs.names("host", "")
     swept = [name for name in known if any(re.search(expression, name) for expression in expressions())]
-    directions = {(case.subject, case.direction, case.dtype, case.n) for case in map(case_named, swept)}
-    for case in map(case_named, known):
+    directions = {(case.subject, case.direction, case.dtype, case.n) for case in map(parse_case, swept)}
+    for case in map(parse_case, known):
         if case.direction != "training" and case.policy != CUSTOM_POLICY and not case.subject.startswith("baseline") and "@" not in case.subject:
             missing = [n for n in LENGTHS if (case.subject, case.direction, case.dtype, n) not in directions]
             assert not missing, f"the sweep lacks {case.subject} {case.direction} {case.dtype} at N = {missing}"
@@ -154,7 +154,7 @@ def check(programs: Programs) -> None:
     flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in programs.paths.items()]
     flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--round-seconds", "0.002", "--text", str(programs.options.text)]
     gpu_path = path.with_name("arena-cuda.json")
-    output = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, gpu_path], flags)
+    output = run_interrupted_arena(path.with_suffix(".partial.jsonl"), [path, gpu_path], flags)
     files = [file for file in (path, gpu_path) if file.exists()]
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     if drawing:

@@ -2,7 +2,7 @@
 """Summary of the arena for one shape, as a table that fits a terminal: one row per operator, grouped by family."""
 from .arena_table import Row
 from .entries import DIRECTIONS, REFERENCE
-from .results import TYPES, size, table, time_of
+from .results import TYPES, format_bytes, format_table, format_seconds
 
 WIDTH = 100  # columns of the terminal
 NOTE = ("These are bare operators, without the projections and MLPs of a model. A training step of a whole model with slicing-sort in "
@@ -18,7 +18,7 @@ def has_one_shape(rows: list[Row]) -> bool:
     return len({shape_of(row) for row in rows}) == 1 and len({row.case.heads for row in rows if row.case.heads}) <= 1
 
 
-def summary_rows(rows: list[Row]) -> list[Row]:
+def select_rows(rows: list[Row]) -> list[Row]:
     """Rows of the longest sequences, in float if available, with the first number of heads."""
     dtypes, heads = [row.case.dtype for row in rows], [row.case.heads for row in rows if row.case.heads]
     rows = [row for row in rows if row.case.dtype == ("f32" if "f32" in dtypes else dtypes[0]) and row.case.heads in (0, *heads[:1])]
@@ -27,10 +27,10 @@ def summary_rows(rows: list[Row]) -> list[Row]:
     return [row for row in rows if shape_of(row) == shape]
 
 
-def ratio_text(row: Row | None, interval: bool = False) -> str:
+def format_ratio(row: Row | None, interval: bool = False) -> str:
     if row is None:
         return ""
-    if row.case.failed:
+    if row.case.failure:
         return row.case.failure_label
     if row.entry == REFERENCE:
         return "1"
@@ -41,7 +41,7 @@ def ratio_text(row: Row | None, interval: bool = False) -> str:
 
 def verified(row: Row) -> str:
     error = row.case.value("max_error")
-    return "" if row.case.failed else "unchecked" if error is None else "bit for bit" if error == 0 else f"to {error:.0e}"
+    return "" if row.case.failure else "unchecked" if error is None else "bit for bit" if error == 0 else f"to {error:.0e}"
 
 
 def shortened(name: str, width: int) -> str:
@@ -52,7 +52,7 @@ def summary(rows: list[Row]) -> str:
     """The table with its title; empty if there are no rows."""
     if not rows:
         return ""
-    rows = summary_rows(rows)
+    rows = select_rows(rows)
     by_operator: dict[str, dict[str, Row]] = {}
     for row in rows:
         by_operator.setdefault(row.label, {})[row.case.direction] = row
@@ -61,19 +61,19 @@ def summary(rows: list[Row]) -> str:
         whole = passes.get("training") or passes["forward_values"]
         families.append(whole.entry.family)
         peak = whole.case.value("peak_bytes")
-        lines.append(["  " + label.removeprefix("softmax, "), ratio_text(passes.get("forward_values")), ratio_text(passes.get("training"), interval=True),
-                      "" if whole.case.failed else time_of(whole.case.seconds), size(peak) if peak is not None else "", verified(whole)])
+        lines.append(["  " + label.removeprefix("softmax, "), format_ratio(passes.get("forward_values")), format_ratio(passes.get("training"), interval=True),
+                      "" if whole.case.failure else format_seconds(whole.case.seconds), format_bytes(peak) if peak is not None else "", verified(whole)])
     other_columns = sum(2 + max(len(line[i]) for line in lines) for i in range(1, len(lines[0])))
     for line in lines:
         line[0] = shortened(line[0], WIDTH - other_columns)
-    heading, rule, *body = table(lines).split("\n")
-    output = [title_of(rows), "", heading, rule]
+    heading, rule, *body = format_table(lines).split("\n")
+    output = [format_title(rows), "", heading, rule]
     for i, line in enumerate(body):
         output += [families[i]] * (i == 0 or families[i] != families[i - 1]) + [line]
     return "\n".join(output)
 
 
-def title_of(rows: list[Row]) -> str:
+def format_title(rows: list[Row]) -> str:
     case = rows[0].case
     heads = next((f", {row.case.heads} heads" for row in rows if row.case.heads), "")
     processor = "a GPU" if case.backend == "cuda" else "one thread"
@@ -84,5 +84,5 @@ def title_of(rows: list[Row]) -> str:
 
 def slower(rows: list[Row]) -> list[str]:
     """Reasons why rows of the summary are slower than softmax attention."""
-    reasons = {row.label: row.slower_because for row in summary_rows(rows) if row.slower_because} if rows else {}
+    reasons = {row.label: row.slower_because for row in select_rows(rows) if row.slower_because} if rows else {}
     return [f"{label} is slower: {why}." for label, why in reasons.items()]

@@ -5,8 +5,8 @@ import argparse
 import statistics
 from dataclasses import dataclass
 
-from .entries import PLAIN_LOOPS, weak_baseline
-from .results import BadResults, Case, load, run_main, table
+from .entries import PLAIN_LOOPS, weak_baseline_warning
+from .results import BadResults, Case, load, run_main, format_table
 
 NOISE = 1.03  # tolerance of "never slower"
 
@@ -75,8 +75,8 @@ class Level:
 def find(cases: dict[str, Case], name: str) -> Case:
     if name not in cases:
         raise BadResults(f"no case {name}; --targets runs what it needs")
-    if cases[name].failed:
-        raise BadResults(f"{name} failed: {cases[name].failed}")
+    if cases[name].failure:
+        raise BadResults(f"{name} failed: {cases[name].failure}")
     return cases[name]
 
 
@@ -245,17 +245,17 @@ def gpu_targets() -> list[Target | Level]:
     return found
 
 
-def evaluated(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
+def evaluate_target(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
     """The measured value, and "ok", "MISSED" or empty."""
     if target.name.endswith("with a BLAS") and context.get("blas", PLAIN_LOOPS) == PLAIN_LOOPS:
         return "not measured (no BLAS)", ""
     if target.name.startswith("GPU"):
         if not any(case.backend == "cuda" for case in cases.values()):
             return "not measured (no GPU)", ""
-        failed = next((name for name in target.cases() if name in cases and cases[name].failed and "torch" not in name), None)
+        failed = next((name for name in target.cases() if name in cases and cases[name].failure and "torch" not in name), None)
         if failed or target.cases()[0] not in cases:
-            return f"failed: {cases[failed].failed}" if failed else "its program was stopped", "MISSED"
-        if any("torch" in name and (name not in cases or cases[name].failed) for name in target.cases()):
+            return f"failed: {cases[failed].failure}" if failed else "its program was stopped", "MISSED"
+        if any("torch" in name and (name not in cases or cases[name].failure) for name in target.cases()):
             return "not measured (no torch)", ""
     measured, met = target.judge(cases, clock)
     if target.at_least == 0:
@@ -277,10 +277,10 @@ def judge(results: list[str], clock: str) -> int:
     has_host = any(case.backend == "host" for case in cases.values())
     rows = [["target", "required", "measured", "ok"]]
     for target in (targets() if has_host else []) + gpu_targets():
-        rows.append([target.name, target.required, *evaluated(target, cases, clock, context)])
-    print(table(rows))
+        rows.append([target.name, target.required, *evaluate_target(target, cases, clock, context)])
+    print(format_table(rows))
     if has_host:
-        print(f"BLAS: {context.get('blas', PLAIN_LOOPS)}. {weak_baseline(context, cases.values())}")
+        print(f"BLAS: {context.get('blas', PLAIN_LOOPS)}. {weak_baseline_warning(context, cases.values())}")
     outcomes = [row[3] for row in rows[1:]]
     met, missed = outcomes.count("ok"), outcomes.count("MISSED")
     print(f"{met} of {met + missed} measured targets met" +

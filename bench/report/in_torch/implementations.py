@@ -49,7 +49,7 @@ def shift_and_sort(case: Case, x) -> Implementation:
     shifts = torch.arange(1, case.c + 1, device=x.device) * step % case.n
     shifts[0] = 0
     rows = ((torch.arange(case.n, device=x.device)[:, None] - shifts[None, :]) % case.n).expand(case.b, -1, -1).contiguous()
-    group = case.group
+    group = case.rows_per_group
     whole = case.n // group * group
 
     def call():

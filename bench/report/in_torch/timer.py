@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..arena_table import Row
 from ..entries import torch_implementations_of
-from ..ratios import paired
-from ..results import BadResults, Case, load, run_main, size, table, time_of
-from ..run_log import rows_of_result
+from ..ratios import paired_ratio
+from ..results import BadResults, Case, load, run_main, format_bytes, format_table, format_seconds
+from ..run_log import to_benchmark_rows
 
 ROUNDS = 6
 TORCH = "torch==2.11.0"  # installed unless python3 has any torch
@@ -70,25 +70,25 @@ def torch_table(rows: list[Row], torch_results: str) -> None:
     """Prints the operators next to torch's implementations, timed in the same rounds."""
     context, torch_cases = load(torch_results)
     lines = [["operator", "direction", "dtype", "B x N x C", "torch", "time", "torch time", "times as fast", "outcome", "kept", "torch peak"]]
-    for row in (row for row in rows if not row.case.failed):
+    for row in (row for row in rows if not row.case.failure):
         for implementation in torch_implementations_of(row.case):
-            case = torch_cases.get(row.case.beside(f"baseline_{implementation}"))
+            case = torch_cases.get(row.case.name_with_subject(f"baseline_{implementation}"))
             if case is None:
                 continue
-            front = [row.label, row.direction, case.dtype, case.shape, implementation.removeprefix("torch_"), time_of(row.case.seconds)]
-            if case.failed:
+            front = [row.label, row.direction, case.dtype, case.shape, implementation.removeprefix("torch_"), format_seconds(row.case.seconds)]
+            if case.failure:
                 lines.append(front + [case.failure_label, "", "", "", ""])
                 continue
-            ratio = paired(case.times(), row.case.times())
+            ratio = paired_ratio(case.times(), row.case.times())
             peak = case.value("peak_bytes")
-            lines.append(front + [time_of(case.seconds), str(ratio), ratio.outcome, size(row.case.value("saved_bytes") or 0),
-                                  size(peak) if peak else ""])
-    print(table(lines, left_columns=5))
+            lines.append(front + [format_seconds(case.seconds), str(ratio), ratio.outcome, format_bytes(row.case.value("saved_bytes") or 0),
+                                  format_bytes(peak) if peak else ""])
+    print(format_table(lines, left_columns=5))
     print(f"torch {context.get('torch')}, {context.get('threads')} thread, {context.get('gpu') or 'no GPU'}: timed in a separate process, "
           "before each round.")
 
 
-def has_torch_time(case: Case) -> bool:
+def needs_torch_time(case: Case) -> bool:
     """True if a target may need torch's time of this case."""
     directions = {"slicing_sort": ("forward",), "sparse_mix": ("forward_values",), "softmax_attention": ("forward", "backward")}
     return (case.backend == "cuda" and case.input == "normal" and case.dtype in ("f32", "bf16")
@@ -98,7 +98,7 @@ def has_torch_time(case: Case) -> bool:
 def time_targets(results: str) -> tuple[dict, list[dict]]:
     torch = TorchTimer(sys.executable)
     try:
-        torch.begin([case.name for case in load(results)[1].values() if has_torch_time(case)])
+        torch.begin([case.name for case in load(results)[1].values() if needs_torch_time(case)])
         for _ in range(ROUNDS):
             torch.time_round()
         found = torch.end()
@@ -107,7 +107,7 @@ def time_targets(results: str) -> tuple[dict, list[dict]]:
     for result in found:  # one row per case
         if "seconds" in result:
             result["seconds"] = [statistics.median(result["seconds"])]
-    return torch.context, [row for result in found for row in rows_of_result(result)]
+    return torch.context, [row for result in found for row in to_benchmark_rows(result)]
 
 
 def main() -> int:

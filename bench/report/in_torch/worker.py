@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from ..entries import torch_implementations_of
-from ..results import case_named
+from ..results import parse_case
 from .implementations import Implementation, implementations_of
 
 ROUND_SECONDS = 0.03  # minimum time per implementation and round
@@ -36,7 +36,7 @@ class ImplementationTimer:
     """Times one implementation of one case."""
 
     def __init__(self, name: str, implementation: str) -> None:
-        self.case, self.implementation = case_named(name), implementation
+        self.case, self.implementation = parse_case(name), implementation
         self.seconds: list[float] = []
         self.calls, self.peak, self.failed = 0, None, ""
         self.on_gpu = self.case.backend == "cuda"
@@ -119,7 +119,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "begin" in request:
-            timers = [ImplementationTimer(name, implementation) for name in request["begin"] for implementation in torch_implementations_of(case_named(name))]
+            timers = [ImplementationTimer(name, implementation) for name in request["begin"] for implementation in torch_implementations_of(parse_case(name))]
             if not gpu:
                 timers = [timer for timer in timers if not timer.on_gpu]
             answer: dict = {"begun": len(timers)}

@@ -10,12 +10,12 @@ from pathlib import Path
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from ..colors import fewer_colors
+from ..colors import reduce_colors
 
 SHOTS = {"light": (1280, 1.25, False, False), "dark": (1280, 1.25, True, False), "phone": (390, 2.0, False, True)}  # width, scale, dark, phone
 
 
-def chromium() -> str | None:
+def find_chromium() -> str | None:
     """Path of the browser; None if it or its driver is missing."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     return found if shutil.which("chromedriver") else None
@@ -72,7 +72,7 @@ def main() -> int:
     parser.add_argument("page", type=Path)
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
-    program = chromium()
+    program = find_chromium()
     if program is None:
         print("no screenshots: there is no chromium with its driver", file=sys.stderr)
         return 1
@@ -86,7 +86,7 @@ def main() -> int:
             browser.settle()
             path = arguments.folder / f"page_{name}.png"
             browser.driver.save_screenshot(str(path))
-            fewer_colors(path)
+            reduce_colors(path)
             print(f"  {path} ({path.stat().st_size // 1000} kB)")
         if messages := browser.messages():
             raise RuntimeError("; ".join(messages))

@@ -11,10 +11,10 @@ from pathlib import Path
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.keys import Keys
 
-from ..arena_table import rows_of
+from ..arena_table import load_rows
 from . import layout, synthetic
 from .browser import Browser, chromium
-from .rows import collected, page_of
+from .rows import collected, render_page
 
 # Texts whose contrast with their background is too low.
 LOW_CONTRAST = """(() => {
@@ -218,7 +218,7 @@ FONT_CHECKS = (check_sticky, check_phone, check_print, *layout.CHECKS)  # depend
 
 def synthetic_data(folder: Path) -> dict:
     files, torch = synthetic.write(folder)
-    return collected([(path, *rows_of(str(path))) for path in files], torch)
+    return collected([(path, *load_rows(str(path))) for path in files], torch)
 
 
 def small(data: dict) -> dict:
@@ -250,10 +250,10 @@ def visit(browser: Browser, page: Path, text: str, check, data: dict) -> str:
 
 def first_error(browser: Browser, page: Path, results: dict, checks, *, style: str = "", faults: bool = False) -> str:
     """The first error; empty if all checks pass and, with `faults`, find the injected faults."""
-    changed = {check_small: small, check_alone: alone, layout.check_long_names: layout.with_long_names}
+    changed = {check_small: small, check_alone: alone, layout.check_long_names: layout.lengthen_names}
     for check in checks:
         data = changed.get(check, lambda unchanged: unchanged)(results)
-        text = page_of(data).replace("</style>", style + "</style>", 1)
+        text = render_page(data).replace("</style>", style + "</style>", 1)
         if error := visit(browser, page, text, check, data):
             return error
         for old, new in CHECKS[check] if faults else ():
@@ -266,7 +266,7 @@ def first_error(browser: Browser, page: Path, results: dict, checks, *, style: s
 
 
 def main() -> int:
-    program = chromium()
+    program = find_chromium()
     if program is None:
         print("skipped: there is no chromium with its driver")
         return 0
@@ -275,9 +275,9 @@ def main() -> int:
         data, page = synthetic_data(scratch), scratch / "arena.html"
         with Browser(program) as browser:
             errors = {"": first_error(browser, page, data, CHECKS, faults=True)}
-            for letters, style in layout.OTHER_LETTERS.items():
+            for letters, style in layout.LETTER_STYLES.items():
                 errors[letters] = first_error(browser, page, data, layout.CHECKS, style=style)
-        for fonts in layout.font_folders():
+        for fonts in layout.find_font_folders():
             with Browser(program, layout.only(fonts, scratch)) as browser:
                 errors[f"only the fonts of {fonts}"] = first_error(browser, page, data, FONT_CHECKS)
     for setting, error in errors.items():

@@ -98,17 +98,17 @@ CHECKS = {
 }
 
 
-def with_long_names(data: dict) -> dict:
+def lengthen_names(data: dict) -> dict:
     """The data with names three times as long."""
     return {**data, "series": [{**entry, "label": " ".join(3 * [entry["label"]]), "short": " ".join(3 * [entry["short"]])} for entry in data["series"]]}
 
 
 # Styles that emulate fonts of other widths.
-OTHER_LETTERS = {"wide letters": "* { letter-spacing: .09em; }", "narrow letters": "* { letter-spacing: -.05em; }",
+LETTER_STYLES = {"wide letters": "* { letter-spacing: .09em; }", "narrow letters": "* { letter-spacing: -.05em; }",
                  "letters of one width": "* { font-family: monospace !important; }", "high lines": "* { font-family: serif !important; font-size-adjust: .6; }"}
 
 
-def font_folders() -> list[Path]:
+def find_font_folders() -> list[Path]:
     """Folders of this machine's fonts with Latin letters. Each is a set of fonts that another machine might have."""
     if shutil.which("fc-list") is None:
         return []

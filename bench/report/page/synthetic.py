@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from ..entries import DIRECTIONS
-from ..run_log import rows_of_result
+from ..run_log import to_benchmark_rows
 
 LENGTHS = (1024, 2048, 4096, 8192)
 ROUNDS = 8
@@ -31,7 +31,7 @@ CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A synthetic processor", 
            "rounds": ROUNDS, "batch": 8, "num_cpus": 2}
 
 
-def results_of(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], faster: float) -> list[dict]:
+def make_results(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], faster: float) -> list[dict]:
     noise = random.Random(backend)
     rows = []
     for dtype in dtypes:
@@ -44,7 +44,7 @@ def results_of(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], f
                         if dtype != "f32" and not in_16_bits:
                             continue
                         if policy.startswith("materialized") and n == LENGTHS[-1]:
-                            rows += rows_of_result({"name": name, "failed": "out of memory"})
+                            rows += to_benchmark_rows({"name": name, "failed": "out of memory"})
                             continue
                         elements = 8 * n * c
                         seconds = first * growth**doublings * elements * 1e-9 * (3.3 if direction == "training" else 1) / faster
@@ -55,11 +55,11 @@ def results_of(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], f
                             "flops": 300 * elements if subject == "softmax_attention" else 0, "peak_flops_per_second": 2.2e11 * faster}
                         if policy != "custom":  # has no oracle
                             result["max_error"] = 0.0 if subject in ("slicing_sort", "csp", "max_exchange") else noise.random() * 4e-6
-                        rows += rows_of_result(result)
+                        rows += to_benchmark_rows(result)
     return rows
 
 
-def results_of_torch(rows: list[dict]) -> list[dict]:
+def make_torch_results(rows: list[dict]) -> list[dict]:
     """torch results of the sort and of attention, which are slower."""
     implementations = {"slicing_sort": "baseline_torch_stable_sort", "softmax_attention": "baseline_torch_sdpa_flash"}
     found = []
@@ -74,10 +74,10 @@ def results_of_torch(rows: list[dict]) -> list[dict]:
 def write(folder: Path) -> tuple[list[Path], Path]:
     """Writes results of a host, a GPU and torch; returns the first two, and torch's."""
     host, cuda, torch = (folder / f"arena{part}.json" for part in ("", "-cuda", "-torch"))
-    host_rows = results_of("host", ("f32", "bf16"), (256,), 1.0)
-    gpu_rows = results_of("cuda", ("f32",), (256, 512), 150.0)
+    host_rows = make_results("host", ("f32", "bf16"), (256,), 1.0)
+    gpu_rows = make_results("cuda", ("f32",), (256, 512), 150.0)
     gpu = {**CONTEXT, "gpu": "A synthetic GPU", "cuda": "13.0"}
     for path, context, rows in ((host, {**CONTEXT, "noise": [f"The machine was busy ({MARKUP})."]}, host_rows), (cuda, gpu, gpu_rows),
-                                (torch, {"torch": "2.0"}, results_of_torch(host_rows))):
+                                (torch, {"torch": "2.0"}, make_torch_results(host_rows))):
         path.write_text(json.dumps({"context": context, "benchmarks": rows}), encoding="utf-8")
     return [host, cuda], torch

@@ -13,17 +13,17 @@ import numpy
 from matplotlib import font_manager
 from matplotlib.text import Text
 
-from ..arena_table import Row, rows_of
+from ..arena_table import Row, load_rows
 from ..colors import PAPER, luminance
 from ..entries import ENTRIES
 from ..page import synthetic
 from . import arena
-from .style import plt, themed
+from .style import plt, use_theme
 
 BORDER, INNER = 0.04, 0.06  # limits of empty bands, relative to the width or height
 
 
-def bands_of(image: numpy.ndarray) -> tuple[float, float]:
+def measure_bands(image: numpy.ndarray) -> tuple[float, float]:
     """The widest empty border, and the widest empty band inside, relative to the width or height."""
     filled = (abs(image[:, :, :3] - image[0, 0, :3]) > 0.02).any(axis=2)
     borders, inner = [], []
@@ -35,7 +35,7 @@ def bands_of(image: numpy.ndarray) -> tuple[float, float]:
     return max(borders), max(inner)
 
 
-def overlapping_texts(figure) -> list[tuple[str, str]]:
+def find_overlapping_texts(figure) -> list[tuple[str, str]]:
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     boxes = [(text.get_text(), Text.get_window_extent(text, renderer).padded(-2)) for text in figure.findobj(Text)
@@ -54,17 +54,17 @@ def shown(text: Text) -> bool:
 def check_measure() -> None:
     image = numpy.ones((200, 100, 3))
     image[4:-4, 3:-3] = 0
-    assert max(bands_of(image)) < BORDER
+    assert max(measure_bands(image)) < BORDER
     banded = image.copy()
     banded[80:104] = 1
-    assert bands_of(banded)[1] > INNER, "a band of 12 % is not found"
+    assert measure_bands(banded)[1] > INNER, "a band of 12 % is not found"
     figure, axis = plt.subplots()
     axis.text(0.5, 0.5, "first")
     axis.text(0.52, 0.51, "second")
-    assert overlapping_texts(figure) == [("second", "first")], "two overlapping texts are not found"
+    assert find_overlapping_texts(figure) == [("second", "first")], "two overlapping texts are not found"
     plt.close(figure)
     image[:20] = 1
-    assert bands_of(image)[0] > BORDER, "a border of 10 % is not found"
+    assert measure_bands(image)[0] > BORDER, "a border of 10 % is not found"
 
 
 def check_letters(figure) -> None:
@@ -76,7 +76,7 @@ def check_letters(figure) -> None:
 
 
 def check_texts(figure, stem: str, rows: list[Row]) -> None:
-    overlaps = overlapping_texts(figure)
+    overlaps = find_overlapping_texts(figure)
     assert not overlaps, f"{stem}: texts overlap: {overlaps}"
     texts = {text.get_text() for text in figure.findobj(Text)}
     missing = {row.entry.label for row in rows} - texts
@@ -86,9 +86,9 @@ def check_texts(figure, stem: str, rows: list[Row]) -> None:
 
 def check_pictures_of_other_rows(rows: list[Row]) -> None:
     """Texts do not overlap with a single length, and with names twice as long."""
-    one_length = [row for row in rows if row.case.n == synthetic.LENGTHS[1] and (row.entry.custom or row.entry.main)]
+    one_length = [row for row in rows if row.case.n == synthetic.LENGTHS[1] and (row.entry.is_custom or row.entry.is_default)]
     longer = {entry: replace(entry, label=" ".join(2 * [entry.label])) for entry in ENTRIES}
-    with mock.patch.object(arena, "ENTRIES", ENTRIES + [*longer.values()]), themed("light"):
+    with mock.patch.object(arena, "ENTRIES", ENTRIES + [*longer.values()]), use_theme("light"):
         for shown in (one_length, [replace(row, entry=longer[row.entry]) for row in rows]):
             for stem, (function, picture_rows) in arena.pictures_of(shown).items():
                 figure = function(picture_rows, "origin of the numbers", "light")
@@ -99,18 +99,18 @@ def check_pictures_of_other_rows(rows: list[Row]) -> None:
 def main() -> int:
     check_measure()
     with tempfile.TemporaryDirectory() as folder:
-        rows = rows_of(str(synthetic.write(Path(folder))[0][0]))[1]
+        rows = load_rows(str(synthetic.write(Path(folder))[0][0]))[1]
     pictures = arena.pictures_of(rows)
     assert set(pictures) == {"speedup", "memory", "roofline", "circles"}, set(pictures)
     for stem, (function, picture_rows) in pictures.items():
         for theme in PAPER:
-            with themed(theme):
+            with use_theme(theme):
                 figure = function(picture_rows, "origin of the numbers", theme)
                 out = io.BytesIO()
                 figure.savefig(out, format="png")
                 out.seek(0)
                 image = plt.imread(out)
-                border, inner = bands_of(image)
+                border, inner = measure_bands(image)
                 assert border <= BORDER and inner <= INNER, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {inner:.1%}"
                 paper = "#" + "".join(f"{round(255 * float(v)):02x}" for v in image[0, 0, :3])
                 assert paper == PAPER[theme], f"{stem}: {theme} paper is {paper}"

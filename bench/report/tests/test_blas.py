@@ -7,8 +7,8 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from report.entries import weak_baseline
-from report.results import case_named
+from report.entries import weak_baseline_warning
+from report.results import parse_case
 from report.tests import InFolder
 
 PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")
@@ -24,12 +24,12 @@ char const* openblas_get_corename(void) {
 
 class Warnings(unittest.TestCase):
     def test_weak_baselines(self) -> None:
-        cases = [case_named(CASE)]
+        cases = [parse_case(CASE)]
         weak = {"blas": "OpenBLAS 0.3.21, Prescott kernels", "weak_blas": "they leave this processor's AVX2 unused"}
-        self.assertIn("Prescott kernels: they leave", weak_baseline(weak, cases))
-        self.assertIn("plain loops", weak_baseline({"blas": "plain loops"}, cases))
-        self.assertEqual(weak_baseline({"blas": "OpenBLAS 0.3.21, SkylakeX kernels"}, cases), "")
-        self.assertEqual(weak_baseline(weak, [case_named(CASE.replace("materialized", "streaming"))]), "")
+        self.assertIn("Prescott kernels: they leave", weak_baseline_warning(weak, cases))
+        self.assertIn("plain loops", weak_baseline_warning({"blas": "plain loops"}, cases))
+        self.assertEqual(weak_baseline_warning({"blas": "OpenBLAS 0.3.21, SkylakeX kernels"}, cases), "")
+        self.assertEqual(weak_baseline_warning(weak, [parse_case(CASE.replace("materialized", "streaming"))]), "")
 
 
 @unittest.skipUnless(PROGRAM, "no program is built")

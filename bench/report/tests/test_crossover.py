@@ -5,9 +5,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from report.arena_table import rows_of
+from report.arena_table import load_rows
 from report.crossover import Crossing, crossings_of, crossover_table
-from report.run_log import rows_of_result
+from report.run_log import to_benchmark_rows
 
 ROUNDS = 6
 
@@ -20,15 +20,15 @@ def rows(seconds: dict[str, dict[int, float | None]], direction: str = "forward_
         for n, time in by_length.items():
             text = "text" if n < 10000 else "repeated_text"
             name = f"{subject}/host/{direction}/f32/{policy}/{text}/B:1/N:{n}/C:256/T:1"
-            results += rows_of_result({"name": name, "failed": "out of memory"} if time is None else {"name": name, "seconds": [time] * rounds})
+            results += to_benchmark_rows({"name": name, "failed": "out of memory"} if time is None else {"name": name, "seconds": [time] * rounds})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arena.json"
         path.write_text(json.dumps({"context": {}, "benchmarks": results}), encoding="utf-8")
-        return rows_of(str(path))[1]
+        return load_rows(str(path))[1]
 
 
 def crossings(*args, **kwargs) -> dict[str, str]:
-    return {curve.entry.label: crossing.words for curve, crossing in crossings_of(rows(*args, **kwargs)).items()}
+    return {curve.entry.label: crossing.description for curve, crossing in crossings_of(rows(*args, **kwargs)).items()}
 
 
 class Crossover(unittest.TestCase):
@@ -47,7 +47,7 @@ class Crossover(unittest.TestCase):
                 ("fae", "> 256", "not up to 256; undecided at 128, 256; faster at 64"),
                 ("aa", "undecided", "not known; undecided at 64, 128")):
             crossing = Crossing(tuple((64 << i, spelled[letter]) for i, letter in enumerate(outcomes)))
-            self.assertEqual((crossing.short, crossing.words), (short, words), outcomes)
+            self.assertEqual((crossing.short_text, crossing.description), (short, words), outcomes)
 
     def test_against_its_own_direction(self) -> None:
         result = crossings({"streaming-full-H:4": {64: 3.0, 128: 12.0}, "streaming-causal-H:4": {64: 1.0, 128: 6.0},
@@ -59,7 +59,7 @@ class Crossover(unittest.TestCase):
     def test_heads_are_their_own_lines(self) -> None:
         table_rows = rows({"streaming-full-H:2": {64: 1.0, 128: 2.0}, "streaming-full-H:4": {64: 1.0, 128: 4.0},
                    "elu_plus_one-both-H:2": {64: 3.0, 128: 3.0}, "elu_plus_one-both-H:4": {64: 3.0, 128: 3.0}})
-        self.assertEqual({curve.heads: crossing.short for curve, crossing in crossings_of(table_rows).items()}, {2: "> 128", 4: "64\u2013128"})
+        self.assertEqual({curve.heads: crossing.short_text for curve, crossing in crossings_of(table_rows).items()}, {2: "> 128", 4: "64\u2013128"})
 
     def test_missing_results(self) -> None:
         """Lengths with a failure are ignored, several lengths are required, and a repeated text is the same input."""

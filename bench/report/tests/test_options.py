@@ -7,8 +7,8 @@ import unittest
 from pathlib import Path
 
 from report.command.options import UsageError, parse
-from report.command.programs import EarlierResults, count_cases, default_results, newest_results
-from report.rounds import case_groups
+from report.command.programs import EarlierResults, count_cases, default_results_path, find_newest_results
+from report.rounds import make_case_groups
 
 
 class Options(unittest.TestCase):
@@ -56,7 +56,7 @@ class Options(unittest.TestCase):
                  (("slicing_sort", "ascending"), ("slicing_sort", "interleave"), ("softmax_attention", "streaming-full-H:4"), ("my_mixer", "custom"))]
 
         def timed(*argv: str) -> list[str]:
-            return [case.name for group in case_groups("host", names, parse(list(argv)).shapes) for case in group.cases]
+            return [case.name for group in make_case_groups("host", names, parse(list(argv)).shapes) for case in group.cases]
         self.assertEqual(timed(), [names[0], names[2], names[3]])
         self.assertEqual(timed("--all"), [names[i] for i in (0, 1, 2, 3, 4, 6, 7)])
         self.assertEqual(timed("--only", "--with", __file__), names[2:4])
@@ -67,21 +67,21 @@ class Options(unittest.TestCase):
         calls = [[], ["--all"], ["--lengths", "1024"], ["--lengths", "1024,2048"], ["--all", "--lengths", "1024"], ["--channels", "1024"], ["--dtypes", "bf16"],
                  ["--heads", "2"], ["--batch", "32"], ["--rounds", "7"], ["--input", "normal"], ["--text", __file__], ["--peers"], ["--against", "HEAD"],
                  custom, [*custom, "--only"], ["--filter", "x"], ["--targets"]]
-        names = [default_results(parse(argv)).name for argv in calls]
+        names = [default_results_path(parse(argv)).name for argv in calls]
         self.assertEqual(len(set(names)), len(calls), names)
         self.assertEqual(names[:5], ["arena.json", "arena-all.json", "arena-N1024.json", "arena-N1024.2048.json", "arena-all-N1024.json"])
-        self.assertEqual(default_results(parse(["--batch", "8", "--lengths", "7", "--against", "a/b~1"])).name, "arena-N7-against-a_b_1.json")
+        self.assertEqual(default_results_path(parse(["--batch", "8", "--lengths", "7", "--against", "a/b~1"])).name, "arena-N7-against-a_b_1.json")
 
     def test_the_newest_results_are_compared(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             options = parse(["--build", folder])
-            self.assertEqual(newest_results(options).name, "arena.json")
+            self.assertEqual(find_newest_results(options).name, "arena.json")
             (Path(folder) / "bench-results").mkdir()
             for i, name in enumerate(("arena", "arena-all", "arena-all-cuda", "arena-torch", "arena-before", "filter")):
                 path = Path(folder).resolve() / "bench-results" / f"{name}.json"
                 path.touch()
                 os.utime(path, (i, i))
-            self.assertEqual(newest_results(options).name, "arena-all.json")
+            self.assertEqual(find_newest_results(options).name, "arena-all.json")
 
     def test_larger_results_are_kept(self) -> None:
         def write(path: Path, cases: int) -> None:
@@ -95,7 +95,7 @@ class Options(unittest.TestCase):
                     write(path, old)
                     earlier = EarlierResults([path, Path(folder) / "none.json"], Path(scratch))
                     path.unlink() if new is None else write(path, new)
-                    notices = earlier.keep_larger()
+                    notices = earlier.restore_or_archive()
                     self.assertEqual(tuple(map(count_cases, (path, before, second))), found)
                     self.assertEqual(len(notices), int(new is not None and old > new))
                     self.assertTrue(all(f"out.json held {old} cases and now holds {new}" in notice for notice in notices), notices)

@@ -10,7 +10,7 @@ import unittest
 
 from report.command.options import ROOT
 from report.entries import ENTRIES, entry_of
-from report.results import case_named
+from report.results import parse_case
 from report.summary import WIDTH
 from report.tests import InFolder
 
@@ -41,7 +41,7 @@ class Calls(InFolder):
     def test_shapes_of_the_arena(self) -> None:
         output = self.call("--channels", "10,12", "--heads", "2,3", "--lengths", "20,33", "--batch", "3", "--rounds", "2", "--dtypes", "bf16",
                          "--text", str(self.text), "--csv")
-        cases = [case_named(name) for name in {row["name"] for row in self.rows("out.json")}]
+        cases = [parse_case(name) for name in {row["name"] for row in self.rows("out.json")}]
         self.assertEqual({(c.b, c.n, c.c, c.dtype, c.input) for c in cases},
                          {(3, n, c, "bf16", text) for n, text in ((20, "text"), (33, "repeated_text")) for c in (10, 12)})
         self.assertEqual({(c.c, c.heads) for c in cases if c.heads}, {(10, 2), (12, 2), (12, 3)})
@@ -60,11 +60,11 @@ class Calls(InFolder):
 
     def test_other_inputs(self) -> None:
         output = self.call("--input", "constant", "--lengths", "20", "--channels", "8", "--batch", "1", "--rounds", "1")
-        cases = [case_named(row["name"]) for row in self.rows("out.json")]
+        cases = [parse_case(row["name"]) for row in self.rows("out.json")]
         self.assertEqual({(case.input, case.dtype) for case in cases}, {("constant", "f32")})
         # The default has one entry per method, all in the summary.
         found = {entry_of(case) for case in cases}
-        self.assertEqual(found, {entry for entry in ENTRIES if entry.main or entry.custom and entry in found})
+        self.assertEqual(found, {entry for entry in ENTRIES if entry.is_default or entry.is_custom and entry in found})
         summary = output[output.index("How many times as fast as softmax attention, at 20 rows"):output.index("such models learn")]
         self.assertLessEqual(max(map(len, summary.splitlines())), WIDTH)
         for entry in found:
@@ -73,8 +73,8 @@ class Calls(InFolder):
     def test_shapes_of_the_list(self) -> None:
         names = self.call("--list", "N:50/C:6/", "--lengths", "50", "--channels", "6", "--dtypes", "f32").split()
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual({case_named(name).dtype for name in names}, {"f32"})
-        self.assertTrue({"csp", "sparse_mix", "softmax_attention", "slicing_sort", "baseline_std_sort"} <= {case_named(name).subject for name in names})
+        self.assertEqual({parse_case(name).dtype for name in names}, {"f32"})
+        self.assertTrue({"csp", "sparse_mix", "softmax_attention", "slicing_sort", "baseline_std_sort"} <= {parse_case(name).subject for name in names})
         self.assertTrue(all("-H:2/" in name for name in names if "softmax" in name))
 
     def test_the_same_program_against_itself(self) -> None:

@@ -4,14 +4,14 @@ import contextlib
 import io
 import json
 
-from report.arena_table import notices_of, rows_of
+from report.arena_table import notices_of, load_rows
 from report.compare import compare
 from report.entries import ENTRIES, FAMILIES
 from report.page import synthetic
 from report.results import BadResults, load
 from report.run_log import RunLog
 from report.show import report_arena
-from report.summary import WIDTH, slower, summary, summary_rows
+from report.summary import WIDTH, slower, summary, select_rows
 from report.tests import InFolder
 
 
@@ -19,7 +19,7 @@ class Summary(InFolder):
     def setUp(self) -> None:
         super().setUp()
         self.files, _ = synthetic.write(self.folder)
-        self.context, self.rows = rows_of(str(self.files[0]))
+        self.context, self.rows = load_rows(str(self.files[0]))
 
     def shown(self, n: int) -> list:
         return [row for row in self.rows if row.case.n == n]
@@ -43,7 +43,7 @@ class Summary(InFolder):
         self.assertRegex(text, r"\n  my_mixer_of_gat\w*\.\. .* unchecked\n")
 
     def test_slower_rows_have_reasons(self) -> None:
-        found = [row for row in summary_rows(self.shown(1024)) if row.speedup and row.speedup.outcome == "slower"]
+        found = [row for row in select_rows(self.shown(1024)) if row.speedup and row.speedup.outcome == "slower"]
         labels = list(dict.fromkeys(row.label for row in found))
         self.assertIn("Linear Transformer", labels)
         lines = slower(self.shown(1024))
@@ -52,9 +52,9 @@ class Summary(InFolder):
         self.assertTrue(all("%" in line for line in lines), lines)
 
     def test_every_family_has_a_row_by_default(self) -> None:
-        self.assertEqual({entry.family for entry in ENTRIES if entry.main}, set(FAMILIES.values()))
-        self.assertEqual([entry.family for entry in ENTRIES if not entry.custom],
-                         sorted((entry.family for entry in ENTRIES if not entry.custom), key=list(FAMILIES.values()).index))
+        self.assertEqual({entry.family for entry in ENTRIES if entry.is_default}, set(FAMILIES.values()))
+        self.assertEqual([entry.family for entry in ENTRIES if not entry.is_custom],
+                         sorted((entry.family for entry in ENTRIES if not entry.is_custom), key=list(FAMILIES.values()).index))
 
     def test_notices_come_once_and_the_summary_last(self) -> None:
         out = io.StringIO()

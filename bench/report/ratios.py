@@ -35,8 +35,8 @@ def format_ratio(value: float) -> str:
 
 
 def rank_of_median(count: int) -> int | None:
-    """The largest k for which the interval from the k-th smallest to the k-th largest of `count` values contains the true
-    median with sufficient probability; None if there is none (below 6 values)."""
+    """Returns the largest k for which the interval from the k-th smallest to the k-th largest of `count` values contains the true
+    median with sufficient probability. None if there is none (below 6 values)."""
     tail, best = 0, None
     for k in range(1, count // 2 + 1):
         tail += math.comb(count, k - 1)  # fewer than k values below the median
@@ -56,7 +56,7 @@ def paired_ratio(slower: list[float], faster: list[float]) -> Ratio:
 
 @lru_cache(maxsize=None)
 def count_orders(first: int, second: int, u: int) -> int:
-    """Number of orders of first + second distinct values in which `u` pairs have the value of the second group first."""
+    """Counts the orders of first + second distinct values in which `u` pairs have the value of the second group first."""
     if u < 0:
         return 0
     if first == 0 or second == 0:
@@ -65,8 +65,8 @@ def count_orders(first: int, second: int, u: int) -> int:
 
 
 def rank_of_pairs(first: int, second: int) -> int | None:
-    """The largest k for which the interval from the k-th smallest to the k-th largest quotient of two groups contains the ratio
-    of their scales with sufficient probability (Mann-Whitney); None if there is none."""
+    """Returns the largest k for which the interval from the k-th smallest to the k-th largest quotient of two groups contains the
+    ratio of their scales with sufficient probability (Mann-Whitney). None if there is none."""
     tail, best = 0, None
     for u in range(first * second // 2):
         tail += count_orders(first, second, u)
@@ -77,7 +77,7 @@ def rank_of_pairs(first: int, second: int) -> int | None:
 
 
 def unpaired_ratio(before: list[float], after: list[float]) -> Ratio:
-    """Speedup of the second of two runs."""
+    """Speedup from the first to the second of two separate runs."""
     quotients = sorted(b / a for b in before for a in after)
     k = rank_of_pairs(len(before), len(after))
     middle = statistics.median(quotients)

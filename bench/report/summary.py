@@ -19,7 +19,7 @@ def has_one_shape(rows: list[Row]) -> bool:
 
 
 def select_rows(rows: list[Row]) -> list[Row]:
-    """Rows of the longest sequences, in float if available, with the first number of heads."""
+    """Selects the rows of the longest sequences, in float if available, with the first head count."""
     dtypes, heads = [row.case.dtype for row in rows], [row.case.heads for row in rows if row.case.heads]
     rows = [row for row in rows if row.case.dtype == ("f32" if "f32" in dtypes else dtypes[0]) and row.case.heads in (0, *heads[:1])]
     longest = max(row.case.n for row in rows)
@@ -39,17 +39,17 @@ def format_ratio(row: Row | None, interval: bool = False) -> str:
     return str(row.speedup) if interval else str(row.speedup).partition(" ")[0]
 
 
-def verified(row: Row) -> str:
+def format_verification(row: Row) -> str:
     error = row.case.value("max_error")
     return "" if row.case.failure else "unchecked" if error is None else "bit for bit" if error == 0 else f"to {error:.0e}"
 
 
-def shortened(name: str, width: int) -> str:
+def shorten(name: str, width: int) -> str:
     return name if len(name) <= width else name[:width - 2] + ".."
 
 
-def summary(rows: list[Row]) -> str:
-    """The table with its title; empty if there are no rows."""
+def format_summary(rows: list[Row]) -> str:
+    """Formats the table with its title. Empty if there are no rows."""
     if not rows:
         return ""
     rows = select_rows(rows)
@@ -62,10 +62,10 @@ def summary(rows: list[Row]) -> str:
         families.append(whole.entry.family)
         peak = whole.case.value("peak_bytes")
         lines.append(["  " + label.removeprefix("softmax, "), format_ratio(passes.get("forward_values")), format_ratio(passes.get("training"), interval=True),
-                      "" if whole.case.failure else format_seconds(whole.case.seconds), format_bytes(peak) if peak is not None else "", verified(whole)])
+                      "" if whole.case.failure else format_seconds(whole.case.seconds), format_bytes(peak) if peak is not None else "", format_verification(whole)])
     other_columns = sum(2 + max(len(line[i]) for line in lines) for i in range(1, len(lines[0])))
     for line in lines:
-        line[0] = shortened(line[0], WIDTH - other_columns)
+        line[0] = shorten(line[0], WIDTH - other_columns)
     heading, rule, *body = format_table(lines).split("\n")
     output = [format_title(rows), "", heading, rule]
     for i, line in enumerate(body):
@@ -82,7 +82,7 @@ def format_title(rows: list[Row]) -> str:
             f"time and memory (peak, measured) of {DIRECTIONS['training']}")
 
 
-def slower(rows: list[Row]) -> list[str]:
-    """Reasons why rows of the summary are slower than softmax attention."""
+def reasons_for_slower(rows: list[Row]) -> list[str]:
+    """Explains which rows of the summary are slower than softmax attention, and why."""
     reasons = {row.label: row.slower_because for row in select_rows(rows) if row.slower_because} if rows else {}
     return [f"{label} is slower: {why}." for label, why in reasons.items()]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance targets of the library. python3 -m report.targets RESULTS.json [MORE.json ...] evaluates them. Targets of the GPU are
-not measured if no file has results of a GPU. A failed case misses its targets."""
+"""Performance targets of the library. python3 -m report.targets RESULTS.json [MORE.json ...] evaluates them. GPU targets are not
+measured if no file has GPU results. A failed case misses its targets."""
 import argparse
 import statistics
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class Target:
     name: str
     case: str
     reference: str
-    at_least: float | None = None  # reference's time / case's time
-    at_most: float | None = None  # case's time / reference's time
+    at_least: float | None = None  # time of reference / time of case
+    at_most: float | None = None  # time of case / time of reference
     per_operation: bool = False  # compares times per operation
 
     @property
@@ -31,15 +31,15 @@ class Target:
         return [self.case, self.reference]
 
     def judge(self, cases: dict[str, Case], clock: str) -> tuple[str, bool]:
-        case, reference = (find(cases, name) for name in self.cases())
+        case, reference = (find_case(cases, name) for name in self.cases())
         if self.at_least is not None:
-            measured = ratio(reference, case, clock)
+            measured = median_speedup(reference, case, clock)
             return f"{measured:.2f}x", measured >= self.at_least
         assert self.at_most is not None
         if self.per_operation:
             measured = reference.median("flops_per_second") / case.median("flops_per_second")
         else:
-            measured = ratio(case, reference, clock)
+            measured = median_speedup(case, reference, clock)
         return f"{measured:.2f}x", measured <= self.at_most
 
 
@@ -64,7 +64,7 @@ class Level:
         return [self.case]
 
     def judge(self, cases: dict[str, Case], _clock: str) -> tuple[str, bool]:
-        case = find(cases, self.case)
+        case = find_case(cases, self.case)
         measured = case.median(self.counter) / self.scale
         met = measured >= self.at_least if self.at_least is not None else measured == self.exactly
         share = f" ({case.median('share_of_peak'):.0%} of peak)" if self.counter == "flops_per_second" else ""
@@ -72,7 +72,7 @@ class Level:
         return shown.rstrip() + share, met
 
 
-def find(cases: dict[str, Case], name: str) -> Case:
+def find_case(cases: dict[str, Case], name: str) -> Case:
     if name not in cases:
         raise BadResults(f"no case {name}; --targets runs what it needs")
     if cases[name].failure:
@@ -80,8 +80,8 @@ def find(cases: dict[str, Case], name: str) -> Case:
     return cases[name]
 
 
-def ratio(slower: Case, faster: Case, clock: str) -> float:
-    """Median speedup by repetition. Only host cases with one thread use the CPU clock."""
+def median_speedup(slower: Case, faster: Case, clock: str) -> float:
+    """Returns the median speedup over the repetitions. Only host cases with one thread use the CPU clock."""
     if slower.t != 1 or faster.t != 1 or faster.backend != "host":
         clock = "wall"
     return statistics.median(s / f for s, f in zip(slower.times(clock), faster.times(clock)))
@@ -196,9 +196,9 @@ def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward
 
 def gpu_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
-    rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
+    required_rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
              "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
-    for dtype, by_length in rates.items():
+    for dtype, by_length in required_rates.items():
         for n, at_least in by_length.items():
             found.append(Level(f"GPU {dtype} forward N={n}", gpu_name("slicing_sort", n, dtype), "items_per_second", "Gelem/s",
                                1e9, at_least=at_least))
@@ -206,7 +206,7 @@ def gpu_targets() -> list[Target | Level]:
                        at_least=70))
     for reference, subject, by_length in (
             ("torch.sort", "baseline_torch_sort", {64: 20, 1024: 5, 4096: 5, 16384: 8, 65536: 8}),
-            ("CUB segmented sort", "baseline_cub_segmented_sort", dict.fromkeys(rates["f32"], 3))):
+            ("CUB segmented sort", "baseline_cub_segmented_sort", dict.fromkeys(required_rates["f32"], 3))):
         for n, at_least in by_length.items():
             found.append(Target(f"GPU f32 forward N={n} against {reference}", gpu_name("slicing_sort", n), gpu_name(subject, n),
                                 at_least=at_least))
@@ -246,7 +246,7 @@ def gpu_targets() -> list[Target | Level]:
 
 
 def evaluate_target(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
-    """The measured value, and "ok", "MISSED" or empty."""
+    """Returns the measured value, and "ok", "MISSED" or an empty string."""
     if target.name.endswith("with a BLAS") and context.get("blas", PLAIN_LOOPS) == PLAIN_LOOPS:
         return "not measured (no BLAS)", ""
     if target.name.startswith("GPU"):
@@ -263,12 +263,12 @@ def evaluate_target(target: Target | Level, cases: dict[str, Case], clock: str, 
     return measured, "ok" if met else "MISSED"
 
 
-def expressions_of(part: str) -> list[str]:
-    """Regular expressions of the cases of the host's or the GPU's targets, one per process. Operators of the GPU run in separate
+def expressions_of(backend: str) -> list[str]:
+    """Returns regular expressions of the cases of the host or GPU targets, one per process. GPU operators run in separate
     processes."""
     names: dict[str, list[str]] = {}
-    for target in gpu_targets() if part == "cuda" else targets():
-        names.setdefault(target.case.split("/")[0] if part == "cuda" else "", []).extend(target.cases())
+    for target in gpu_targets() if backend == "cuda" else targets():
+        names.setdefault(target.case.split("/")[0] if backend == "cuda" else "", []).extend(target.cases())
     return ["^(" + "|".join(dict.fromkeys(cases)) + ")$" for cases in names.values()]
 
 

@@ -11,7 +11,7 @@ from ..arena_table import Row
 from ..colors import on_paper
 from ..entries import ENTRIES, DIRECTIONS, Entry
 from ..results import TYPES, format_bytes
-from .style import PLAIN, End, dress, finish, halo, figure_height, ink, label_ends, plt, move_beside, choose_round_numbers, save
+from .style import PLAIN, End, format_axes, finish, halo, figure_height, ink, label_ends, plt, move_beside, choose_round_numbers, save
 
 
 def is_dashed(entry: Entry) -> bool:
@@ -19,12 +19,12 @@ def is_dashed(entry: Entry) -> bool:
 
 
 def entries_of(rows: list[Row]) -> list[Entry]:
-    """Entries of the rows, in the order of the tables."""
+    """Returns the entries of the rows, in the order of the tables."""
     return sorted({row.entry for row in rows}, key=ENTRIES.index)
 
 
 def keep_most_frequent_shape(rows: list[Row]) -> list[Row]:
-    """Rows of the most frequent shape."""
+    """Returns the rows of the most frequent shape."""
     def shape(row: Row) -> tuple:
         return row.case.b, row.case.c, row.case.input, row.case.t
     shapes = [shape(row) for row in rows]
@@ -39,13 +39,13 @@ def subtitle_of(rows: list[Row]) -> str:
 
 
 def draw_lines(axis, rows: list[Row], value: Callable, interval: Callable | None, theme: str) -> list[tuple[Entry, Row, float]]:
-    """Draws a line per entry, with the interval as a band. Returns each entry's last row and its position."""
+    """Draws a line per entry, with the interval as a band. Returns the last row of every entry, with its position."""
     line_ends = []
     # With a single length, places the points side by side, the highest first.
-    alone = sorted((value(row) for row in rows if value(row)), reverse=True) if len({row.case.n for row in rows}) == 1 else []
+    single_length_values = sorted((value(row) for row in rows if value(row)), reverse=True) if len({row.case.n for row in rows}) == 1 else []
 
     def position(row: Row) -> float:
-        return row.case.n * (1.02**(alone.index(value(row)) - len(alone) / 2) if alone else 1.0)
+        return row.case.n * (1.02**(single_length_values.index(value(row)) - len(single_length_values) / 2) if single_length_values else 1.0)
     for entry in sorted(entries_of(rows), key=lambda entry: entry.is_emphasized):  # emphasized lines on top
         found = sorted((row for row in rows if row.entry is entry and value(row)), key=lambda row: row.case.n)
         if not found:
@@ -64,11 +64,11 @@ def draw_lines(axis, rows: list[Row], value: Callable, interval: Callable | None
     return line_ends
 
 
-def end_of(entry: Entry, x: float, value: float, theme: str, *texts: str) -> End:
+def make_end(entry: Entry, x: float, value: float, theme: str, *texts: str) -> End:
     return End(x, value, entry.label, on_paper(entry.color, theme), entry.is_emphasized, list(texts))
 
 
-def times(ratio: float) -> str:
+def format_times(ratio: float) -> str:
     return f"{ratio:.0f}x" if ratio >= 9.95 else f"{ratio:.2g}x" if ratio < 1 else f"{ratio:.1f}x"
 
 
@@ -78,11 +78,11 @@ def draw_speedup(rows: list[Row], origin: str, theme: str):
     axis.axhline(1, color=ink(), linewidth=1.3, zorder=1.5)
     line_ends = draw_lines(axis, rows, lambda row: row.speedup.middle,
                        lambda row: (row.speedup.low, row.speedup.high) if 0 < row.speedup.low and row.speedup.high < math.inf else None, theme)
-    dress(axis, lengths, FuncFormatter(lambda v, _: f"{v:g}x"))
+    format_axes(axis, lengths, FuncFormatter(lambda v, _: f"{v:g}x"))
     axis.set_xlabel("length N")
     axis.annotate("streaming softmax attention = 1", (0, 1), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8.5,
                   path_effects=halo())
-    ends = [end_of(entry, x, row.speedup.middle, theme, times(row.speedup.middle), format_bytes(row.case.value("peak_bytes"), ".3g") if row.case.value("peak_bytes") else "")
+    ends = [make_end(entry, x, row.speedup.middle, theme, format_times(row.speedup.middle), format_bytes(row.case.value("peak_bytes"), ".3g") if row.case.value("peak_bytes") else "")
             for entry, row, x in line_ends]
     label_ends(axis, ends, [f"at {lengths[-1]}", "peak memory"])
     finish(figure, "How many times as fast as softmax attention", f"{subtitle_of(rows)}; band: 95 % interval; higher is better", origin)
@@ -95,17 +95,17 @@ def draw_memory(rows: list[Row], origin: str, theme: str):
     figure, axes = plt.subplots(1, 2, figsize=(11.6, figure_height(len(entries_of(rows)))), gridspec_kw={"wspace": 1})
     for axis, (counter, title) in zip(axes, panels):
         line_ends = draw_lines(axis, rows, lambda row: row.case.value(counter), None, theme)
-        dress(axis, lengths, FuncFormatter(lambda v, _: format_bytes(v, "g")))
+        format_axes(axis, lengths, FuncFormatter(lambda v, _: format_bytes(v, "g")))
         axis.set_title(title)
         axis.set_xlabel("length N")
-        label_ends(axis, [end_of(entry, x, row.case.value(counter), theme, format_bytes(row.case.value(counter), ".3g")) for entry, row, x in line_ends], [f"at {lengths[-1]}"])
+        label_ends(axis, [make_end(entry, x, row.case.value(counter), theme, format_bytes(row.case.value(counter), ".3g")) for entry, row, x in line_ends], [f"at {lengths[-1]}"])
     move_beside(axes[1], axes[0])
     finish(figure, "Memory against length", f"{subtitle_of(rows)}; lower is better", origin)
     return figure
 
 
 def draw_circles(rows: list[Row], origin: str, theme: str):
-    """Speed against length, with memory as the area of a circle, as in the papers."""
+    """Draws speed against length, with memory as the area of a circle, as in the papers."""
     lengths = sorted({row.case.n for row in rows})
     largest = max(row.case.value("peak_bytes") for row in rows)
     points_per_byte = 2600 / largest  # area in square points
@@ -115,12 +115,12 @@ def draw_circles(rows: list[Row], origin: str, theme: str):
         found = sorted((row for row in rows if row.entry is entry), key=lambda row: row.case.n)
         color = on_paper(entry.color, theme)
         axis.plot([row.case.n for row in found], [1 / row.case.seconds for row in found], color=color, linewidth=0.8, alpha=0.6)
-        ends.append(end_of(entry, found[-1].case.n, 1 / found[-1].case.seconds, theme))
+        ends.append(make_end(entry, found[-1].case.n, 1 / found[-1].case.seconds, theme))
     for row in sorted(rows, key=lambda row: -row.case.value("peak_bytes")):
         color = on_paper(row.entry.color, theme)
         axis.scatter([row.case.n], [1 / row.case.seconds], s=max(row.case.value("peak_bytes") * points_per_byte, 6), color=color, alpha=0.5, edgecolors=color, zorder=3)
     axis.margins(x=0.1, y=0.1)
-    dress(axis, lengths, PLAIN)
+    format_axes(axis, lengths, PLAIN)
     axis.set_xlabel("length N")
     axis.set_ylabel("calls (forward + backward) per second")
     label_ends(axis, ends)
@@ -133,7 +133,7 @@ def draw_circles(rows: list[Row], origin: str, theme: str):
 
 
 def draw_roofline(rows: list[Row], origin: str, theme: str):
-    """Rate of computing under the two roofs, and each entry's share of the nearer roof."""
+    """Draws the rate of computing under the two roofs, and the share of the nearer roof of every entry."""
     names = entries_of(rows)
     figure, (roof, bars) = plt.subplots(1, 2, figsize=(12, figure_height(len(names))), gridspec_kw={"wspace": 1.25})
     copy, peak = (max(row.case.value(key) for row in rows) for key in ("copy_bytes_per_second", "peak_flops_per_second"))
@@ -184,7 +184,7 @@ def draw_roofline(rows: list[Row], origin: str, theme: str):
 
 
 def format_shares(shares: list[tuple[float, str]]) -> str:
-    """The shares of both passes in one line, which names a common roof once."""
+    """Formats the shares of both directions in one line. Names a common roof once."""
     same = len({roof for _, roof in shares}) == 1
     return ", ".join(f"{share:.0%}" + (f" {roof}" if not same or i == len(shares) - 1 else "") for i, (share, roof) in enumerate(shares))
 
@@ -195,7 +195,7 @@ def label_points(axis, rows: list[Row], theme: str) -> None:
 
 
 def pictures_of(rows: list[Row]) -> dict[str, tuple[Callable, list[Row]]]:
-    """The pictures of these rows: function and rows by name."""
+    """Returns the pictures of these rows: function and rows by name."""
     rows = [row for row in rows if not row.case.failure]
     if not rows:
         return {}

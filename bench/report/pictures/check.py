@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the pictures with synthetic results: python3 -m report.pictures.check. Pictures have no large empty bands and no overlapping
-texts, label every operator, have the background of their theme, and use only the fonts of matplotlib. The checks themselves are
-tested on faulty pictures."""
+"""Tests the pictures with synthetic results: python3 -m report.pictures.check. Pictures must have no large empty bands and no
+overlapping texts, label every operator, have the background of their theme, and use only the fonts of matplotlib. Faulty pictures
+test the checks themselves."""
 import io
 import sys
 import tempfile
@@ -20,11 +20,11 @@ from ..page import synthetic
 from . import arena
 from .style import plt, use_theme
 
-BORDER, INNER = 0.04, 0.06  # limits of empty bands, relative to the width or height
+MAX_BORDER, MAX_INNER = 0.04, 0.06  # empty bands, relative to the width or height
 
 
 def measure_bands(image: numpy.ndarray) -> tuple[float, float]:
-    """The widest empty border, and the widest empty band inside, relative to the width or height."""
+    """Returns the widest empty border and the widest empty band inside, relative to the width or height."""
     filled = (abs(image[:, :, :3] - image[0, 0, :3]) > 0.02).any(axis=2)
     borders, inner = [], []
     for axis in (0, 1):
@@ -39,35 +39,35 @@ def find_overlapping_texts(figure) -> list[tuple[str, str]]:
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     boxes = [(text.get_text(), Text.get_window_extent(text, renderer).padded(-2)) for text in figure.findobj(Text)
-             if text.get_visible() and text.get_text().strip() and shown(text)]
+             if text.get_visible() and text.get_text().strip() and is_drawn(text)]
     return [(first, second) for i, (first, box) in enumerate(boxes) for second, other in boxes[:i] if box.overlaps(other)]
 
 
-def shown(text: Text) -> bool:
-    """False for labels of ticks beyond the ends of an axis, which are not drawn."""
+def is_drawn(text: Text) -> bool:
+    """False for labels of ticks beyond the ends of an axis."""
     axes = text.axes
     if axes is None or not any(text in (tick.label1, tick.label2) for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()):
         return True
     return any(text is tick.label1 for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks())
 
 
-def check_measure() -> None:
+def check_measurements() -> None:
     image = numpy.ones((200, 100, 3))
     image[4:-4, 3:-3] = 0
-    assert max(measure_bands(image)) < BORDER
+    assert max(measure_bands(image)) < MAX_BORDER
     banded = image.copy()
     banded[80:104] = 1
-    assert measure_bands(banded)[1] > INNER, "a band of 12 % is not found"
+    assert measure_bands(banded)[1] > MAX_INNER, "a band of 12 % is not found"
     figure, axis = plt.subplots()
     axis.text(0.5, 0.5, "first")
     axis.text(0.52, 0.51, "second")
     assert find_overlapping_texts(figure) == [("second", "first")], "two overlapping texts are not found"
     plt.close(figure)
     image[:20] = 1
-    assert measure_bands(image)[0] > BORDER, "a border of 10 % is not found"
+    assert measure_bands(image)[0] > MAX_BORDER, "a border of 10 % is not found"
 
 
-def check_letters(figure) -> None:
+def check_fonts(figure) -> None:
     used = {Path(font_manager.findfont(text.get_fontproperties())).name for text in figure.findobj(Text)}
     assert used <= {"DejaVuSans.ttf", "DejaVuSans-Bold.ttf"}, f"fonts that another machine may lack: {used}"
     out = io.StringIO()
@@ -85,7 +85,7 @@ def check_texts(figure, stem: str, rows: list[Row]) -> None:
 
 
 def check_pictures_of_other_rows(rows: list[Row]) -> None:
-    """Texts do not overlap with a single length, and with names twice as long."""
+    """Checks that texts do not overlap with a single length, nor with names twice as long."""
     one_length = [row for row in rows if row.case.n == synthetic.LENGTHS[1] and (row.entry.is_custom or row.entry.is_default)]
     longer = {entry: replace(entry, label=" ".join(2 * [entry.label])) for entry in ENTRIES}
     with mock.patch.object(arena, "ENTRIES", ENTRIES + [*longer.values()]), use_theme("light"):
@@ -97,7 +97,7 @@ def check_pictures_of_other_rows(rows: list[Row]) -> None:
 
 
 def main() -> int:
-    check_measure()
+    check_measurements()
     with tempfile.TemporaryDirectory() as folder:
         rows = load_rows(str(synthetic.write(Path(folder))[0][0]))[1]
     pictures = arena.pictures_of(rows)
@@ -111,10 +111,10 @@ def main() -> int:
                 out.seek(0)
                 image = plt.imread(out)
                 border, inner = measure_bands(image)
-                assert border <= BORDER and inner <= INNER, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {inner:.1%}"
+                assert border <= MAX_BORDER and inner <= MAX_INNER, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {inner:.1%}"
                 paper = "#" + "".join(f"{round(255 * float(v)):02x}" for v in image[0, 0, :3])
                 assert paper == PAPER[theme], f"{stem}: {theme} paper is {paper}"
-                check_letters(figure)
+                check_fonts(figure)
                 check_texts(figure, stem, picture_rows)
                 plt.close(figure)
     check_pictures_of_other_rows(rows)

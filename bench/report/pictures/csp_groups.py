@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws csp's time against the size of its groups."""
+"""Draws the time of csp against the group size."""
 import statistics
 from pathlib import Path
 
 from ..arena_table import describe_machine
 from ..colors import on_paper
 from ..results import Case, load
-from .style import PLAIN, End, dress, finish, label_ends, plt, save
+from .style import PLAIN, End, format_axes, finish, label_ends, plt, save
 
 SERIES = (  # policy, subject, direction: label, color, style
     ("linear-reference", "csp", "forward", "csp, reference", "#0b6e99", "-"),
@@ -39,7 +39,7 @@ def draw(results: Path) -> None:
                 axis.plot(*zip(*found), style, color=on_paper(color, theme), marker="o")
                 ends.append(End(*found[-1], label, on_paper(color, theme)))
         groups = sorted({case.rows_per_group for case in cases})
-        dress(axis, groups, PLAIN)
+        format_axes(axis, groups, PLAIN)
         axis.set_xticks(groups, [str(group) for group in groups])
         axis.set_xlabel(f"rows of a group (of {cases[0].n})")
         axis.set_ylabel("nanoseconds per element")

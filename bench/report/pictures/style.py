@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: 
 from ..colors import PAPER, reduce_colors
 
 # The font is part of matplotlib. Letters in an SVG are paths, which need no font.
-SHARED = {
+COMMON_STYLE = {
     "font.family": "DejaVu Sans", "svg.fonttype": "path", "font.size": 10, "axes.titlesize": 10.5, "axes.titlelocation": "left", "axes.titlepad": 9,
     "axes.labelsize": 9.5, "axes.labelpad": 6, "axes.grid": True, "axes.axisbelow": True, "axes.facecolor": "none", "grid.linewidth": 0.8,
     **{f"axes.spines.{side}": False for side in ("left", "right", "top", "bottom")},
@@ -27,15 +27,15 @@ SHARED = {
 # Text, soft text and lines, as in page/page.css.
 COLORS = {"light": ("#1b1f24", "#57606a", "#e3e6ea"), "dark": ("#e8ebef", "#9aa5b1", "#2a313a")}
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
-GAP = 13.5  # points from one label to the next
-SPACE = 0.16  # inches between columns of labels
+LABEL_GAP = 13.5  # points from one label to the next
+COLUMN_SPACE = 0.16  # inches between columns of labels
 
 
 def ink(soft: bool = False) -> str:
     return plt.rcParams["xtick.color" if soft else "text.color"]
 
 
-def dress(axis, lengths: list[int], formatter) -> None:
+def format_axes(axis, lengths: list[int], formatter) -> None:
     """Makes both axes logarithmic, with the lengths as horizontal and round numbers as vertical ticks."""
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
@@ -72,12 +72,12 @@ class End:
 
 
 def figure_height(labels: int) -> float:
-    """Height in inches of a figure with room for that many labels."""
-    return max(4.9, labels * GAP / 72 / (plt.rcParams["figure.subplot.top"] - plt.rcParams["figure.subplot.bottom"]))
+    """Returns the height in inches of a figure with room for that many labels."""
+    return max(4.9, labels * LABEL_GAP / 72 / (plt.rcParams["figure.subplot.top"] - plt.rcParams["figure.subplot.bottom"]))
 
 
-def apart(places: list[float], gap: float) -> list[float]:
-    """Sorted places, moved apart as little as possible to leave a gap between them, within 0 .. 1 if they fit."""
+def spread_apart(places: list[float], gap: float) -> list[float]:
+    """Moves sorted places apart as little as possible, to leave a gap between them, within 0 .. 1 if they fit."""
     places, last = list(places), len(places) - 1
     for _ in range(2000):
         moved = False
@@ -95,7 +95,7 @@ def apart(places: list[float], gap: float) -> list[float]:
 
 
 def text_width(text: Text) -> float:
-    """Width of a text in inches, without the arrow of an annotation."""
+    """Returns the width of a text in inches, without the arrow of an annotation."""
     return Text.get_window_extent(text, text.figure.canvas.get_renderer()).width / text.figure.dpi
 
 
@@ -105,7 +105,7 @@ def label_ends(axis, ends: list[End], columns: list[str] = []) -> None:
     box = axis.get_window_extent().transformed(axis.figure.dpi_scale_trans.inverted())
     across = axis.transData + axis.transAxes.inverted()
     ends = sorted(ends, key=lambda end: end.y)
-    places = apart([across.transform((end.x, end.y))[1] for end in ends], GAP / 72 / box.height)
+    places = spread_apart([across.transform((end.x, end.y))[1] for end in ends], LABEL_GAP / 72 / box.height)
     names = []
     for end, place in zip(ends, places):
         names.append(axis.annotate(
@@ -113,14 +113,14 @@ def label_ends(axis, ends: list[End], columns: list[str] = []) -> None:
             fontweight="bold" if end.strong else "normal", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": end.color, "linewidth": 0.8, "alpha": 0.7, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}))
     right = box.x1 + 0.22 + max((text_width(name) for name in names), default=0)
-    above = max(1.0, places[-1] + 0.7 * GAP / 72 / box.height) + 0.012 if places else 1.0
+    above = max(1.0, places[-1] + 0.7 * LABEL_GAP / 72 / box.height) + 0.012 if places else 1.0
     for i in range(max((len(end.values) for end in ends), default=0)):
         cells = [axis.text(1, place, end.values[i], transform=axis.transAxes, va="center", ha="right", fontsize=9.5,
                            fontweight="bold" if end.strong and i == 0 else "normal", color=ink(soft=i > 0))
                  for end, place in zip(ends, places) if i < len(end.values)]
         if i < len(columns):
             cells.append(axis.text(1, above, columns[i], transform=axis.transAxes, ha="right", fontsize=8.5, color=ink(soft=True)))
-        right += SPACE + max(text_width(cell) for cell in cells)
+        right += COLUMN_SPACE + max(text_width(cell) for cell in cells)
         for cell in cells:
             cell.set_x((right - box.x0) / box.width)
 
@@ -135,7 +135,7 @@ def move_beside(axis, other, space: float = 0.3) -> None:
 
 
 def halo() -> list:
-    """Path effect that separates letters from a line behind them."""
+    """Returns a path effect that separates letters from a line behind them."""
     return [withStroke(linewidth=3, foreground=plt.rcParams["figure.facecolor"])]
 
 
@@ -157,7 +157,7 @@ def use_theme(theme: str) -> Iterator[None]:
     strong, soft, line = COLORS[theme]
     colors = {"figure.facecolor": PAPER[theme], "savefig.facecolor": PAPER[theme], "text.color": strong, "axes.titlecolor": strong,
               "axes.labelcolor": soft, "xtick.color": soft, "ytick.color": soft, "grid.color": line}
-    with plt.style.context([SHARED, colors]):
+    with plt.style.context([COMMON_STYLE, colors]):
         yield
 
 

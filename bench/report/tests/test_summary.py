@@ -11,7 +11,7 @@ from report.page import synthetic
 from report.results import BadResults, load
 from report.run_log import RunLog
 from report.show import report_arena
-from report.summary import WIDTH, slower, summary, select_rows
+from report.summary import WIDTH, reasons_for_slower, format_summary, select_rows
 from report.tests import InFolder
 
 
@@ -26,7 +26,7 @@ class Summary(InFolder):
 
     def test_each_operator_once_by_family(self) -> None:
         for n in synthetic.LENGTHS:
-            lines = summary(self.shown(n)).splitlines()
+            lines = format_summary(self.shown(n)).splitlines()
             self.assertIn(f"at {n} rows", lines[0])
             self.assertLessEqual(max(map(len, lines)), WIDTH)
             body = lines[lines.index("custom"):]
@@ -36,7 +36,7 @@ class Summary(InFolder):
             self.assertEqual(len(operators), len(set(operators)))
 
     def test_cells_of_a_row(self) -> None:
-        text = summary(self.rows)  # the longest length
+        text = format_summary(self.rows)  # the longest length
         self.assertRegex(text, r"\n  slicing-sort +[0-9.]+x +[0-9.]+x \([0-9.]+ \.\. [0-9.]+\) +[0-9.]+ m?s +[0-9.]+ MB +bit for bit\n")
         self.assertRegex(text, r"\n  streaming +1 +1 +[0-9.]+ m?s +[0-9.]+ MB +to \de-0\d\n")
         self.assertRegex(text, r"\n  materialized \(OpenBLAS\) +OOM +OOM\n")
@@ -46,7 +46,7 @@ class Summary(InFolder):
         found = [row for row in select_rows(self.shown(1024)) if row.speedup and row.speedup.outcome == "slower"]
         labels = list(dict.fromkeys(row.label for row in found))
         self.assertIn("Linear Transformer", labels)
-        lines = slower(self.shown(1024))
+        lines = reasons_for_slower(self.shown(1024))
         self.assertEqual([line.partition(" is slower: ")[0] for line in lines], labels)
         self.assertTrue(any("the map of weights" in line for line in lines if line.startswith("softmax, materialized")), lines)
         self.assertTrue(all("%" in line for line in lines), lines)

@@ -71,8 +71,8 @@ def run_arena(programs: Programs) -> int:
     if not groups:
         raise BadResults("no case takes part in the arena")
     settings = {"programs": {backend: hash_file(path) for backend, path in programs.paths.items()}, "text": hash_file(options.text), **options.shapes.key(),
-           "rounds": options.rounds, "round_seconds": options.round_seconds, "commit": programs.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": options.peers,
-           "against": {backend: hash_file(path) for backend, path in programs.baseline.items()}}
+                "rounds": options.rounds, "round_seconds": options.round_seconds, "commit": programs.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": options.peers,
+                "against": {backend: hash_file(path) for backend, path in programs.baseline.items()}}
     run_log = RunLog(options.json.with_suffix(".partial.jsonl"), settings, options.fresh)
     try:
         all_correct = run_groups(programs, groups, run_log)

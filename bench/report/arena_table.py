@@ -58,7 +58,7 @@ def reason_of(row: Row, reference: Case) -> str:
     if row.case.operations and reference.operations:
         operations_ratio = row.case.operations / reference.operations
         reason = (f"{'as many' if abs(operations_ratio - 1) < 0.05 else f'{operations_ratio:.2g} times the'} operations, at {row.case.value('share_of_peak'):.0%} of the speed of "
-                f"computing where softmax attention reaches {reference.value('share_of_peak'):.0%}")
+                  f"computing where softmax attention reaches {reference.value('share_of_peak'):.0%}")
     else:
         share, roof = row.share
         reason = f"it reaches {share:.0%} of this machine's speed of {'computing' if roof == 'arithmetic' else 'copying'}"

@@ -76,7 +76,7 @@ class Launch:
         """Returns the resident blocks per multiprocessor."""
         warp_registers = -(-self.columns["registers"] * 32 // 256) * 256
         limits = [device.registers // (warp_registers * self.warps), device.shared // (self.columns["shared"] + 1024),
-                 device.threads // (32 * self.warps), device.blocks, max(1, -(-self.columns["blocks"] // device.multiprocessors))]
+                  device.threads // (32 * self.warps), device.blocks, max(1, -(-self.columns["blocks"] // device.multiprocessors))]
         return max(1, min(limits))
 
 

@@ -143,7 +143,7 @@ def check_sweep(programs: Programs) -> None:
 def run_tests(programs: Programs) -> None:
     program = {"SLICESORT_BENCH_PROGRAM": str(programs.paths["host"])} if "host" in programs.paths else {}
     process = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", ROOT / "bench/report/tests", "-t", ROOT / "bench"],
-                          env={**os.environ, **program}, capture_output=True, encoding="utf-8", check=False)
+                             env={**os.environ, **program}, capture_output=True, encoding="utf-8", check=False)
     assert process.returncode == 0, process.stdout + process.stderr
 
 

@@ -88,7 +88,7 @@ def median_speedup(slower: Case, faster: Case, clock: str) -> float:
 
 
 def host_name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direction: str = "forward", b: int = 1,
-         c: int = 512, t: int = 1, policy: str = "ascending") -> str:
+              c: int = 512, t: int = 1, policy: str = "ascending") -> str:
     return f"{subject}/host/{direction}/{dtype}/{policy}/{input}/B:{b}/N:{n}/C:{c}/T:{t}"
 
 
@@ -197,7 +197,7 @@ def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward
 def gpu_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
     required_rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
-             "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
+                      "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
     for dtype, by_length in required_rates.items():
         for n, at_least in by_length.items():
             found.append(Level(f"GPU {dtype} forward N={n}", gpu_name("slicing_sort", n, dtype), "items_per_second", "Gelem/s",

@@ -47,7 +47,7 @@ def choose_backends(options: argparse.Namespace) -> None:
         if options.cuda != "auto":
             raise UsageError("there is no nvcc (CUDACXX can name one)")
         options.notices.append("This machine has a GPU but no nvcc, so only the host was measured (CUDACXX can name an nvcc)." if options.capability else
-                         "This machine has no GPU, so only the host was measured.")
+                               "This machine has no GPU, so only the host was measured.")
     elif not options.capability and options.cuda == "auto" and options.mode != "smoke":
         options.notices.append("This machine has no GPU, so only the host was measured.")
     else:

@@ -25,7 +25,7 @@ def run_filter(programs: Programs) -> int:
             continue
         has_match = True
         process = subprocess.run(programs.command(backend) + [f"--benchmark_out={programs.results[backend]}", "--benchmark_out_format=json",
-                                                 f"--benchmark_filter={programs.options.filter}", *programs.options.flags], check=False)
+                                                              f"--benchmark_filter={programs.options.filter}", *programs.options.flags], check=False)
         if process.returncode != 0:
             return process.returncode
         programs.options.notices += [f"NOISE: {notice}" for notice in record_notices(programs.results[backend], watch.end())]

@@ -44,7 +44,7 @@ class NoiseWatch:
     def _describe_noise(self, period: str) -> list[str]:
         elapsed, process, (busy, steal) = time.monotonic() - self.start, process_seconds(), machine_seconds()
         return describe_noise(period, os.cpu_count() or 1, elapsed, busy - self.machine_start[0] - (process - self.process_start), steal - self.machine_start[1],
-                       os.getloadavg()[0])
+                              os.getloadavg()[0])
 
     def end(self) -> list[str]:
         """Returns all notices. Every child process must have ended."""
@@ -55,7 +55,7 @@ def describe_noise(period: str, processors: int, elapsed: float, others: float, 
     notices, total = [], processors * max(elapsed, 1e-9)
     if others > MAX_OTHERS_SHARE * total:
         notices.append(f"The machine was busy {period}: other processes took {others / elapsed:.1f} of its {processors} processors "
-                     f"(load average {load_average:.1f}).")
+                       f"(load average {load_average:.1f}).")
     if steal > MAX_STEAL_SHARE * total:
         notices.append(f"The virtual machine got less than its share {period}: {steal / total:.0%} of the processors' time went to others (steal).")
     return notices

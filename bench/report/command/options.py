@@ -77,8 +77,8 @@ def parse_text_path(text: str) -> Path:
 
 def make_parser() -> argparse.ArgumentParser:
     options = Parser(prog="bench/run", usage="bench/run [mode] [options] [--benchmark_... flags of Google Benchmark]",
-                         epilog=EPILOG, add_help=False, allow_abbrev=False,
-                         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=23, width=118))
+                     epilog=EPILOG, add_help=False, allow_abbrev=False,
+                     formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=23, width=118))
     _add_modes(options.add_argument_group("modes").add_mutually_exclusive_group())
     _add_options(options.add_argument_group("options"))
     return options

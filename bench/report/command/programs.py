@@ -101,7 +101,7 @@ class Programs:
     def case_names(self, backend: str, regex: str) -> list[str]:
         """Lists the names of the matching cases."""
         process = subprocess.run(self.command(backend) + ["--benchmark_list_tests", f"--benchmark_filter={regex}"],
-                              stdout=subprocess.PIPE, encoding="utf-8", check=False)
+                                 stdout=subprocess.PIPE, encoding="utf-8", check=False)
         if process.returncode != 0:
             sys.exit(process.returncode)
         return process.stdout.split()
@@ -118,8 +118,8 @@ class Programs:
         """Times the matching cases without printing Google Benchmark's table. Returns false if the program failed."""
         try:
             process = subprocess.run(self.command(backend) + [f"--benchmark_out={results}", "--benchmark_out_format=json", "--progress",
-                                                        f"--benchmark_filter={regex}", *flags, *self.options.flags],
-                                  stdout=subprocess.PIPE, encoding="utf-8", timeout=limit, check=False)
+                                                              f"--benchmark_filter={regex}", *flags, *self.options.flags],
+                                     stdout=subprocess.PIPE, encoding="utf-8", timeout=limit, check=False)
             status, output = f"status {process.returncode}", process.stdout
         except subprocess.TimeoutExpired as timeout:
             status, output = f"stopped after {limit:g} s", (timeout.stdout or b"").decode(errors="replace")

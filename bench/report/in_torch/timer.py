@@ -116,7 +116,7 @@ def main() -> int:
     parser.add_argument("torch_results", type=Path)
     arguments = parser.parse_args()
     process = subprocess.run([sys.executable, "-c", "import torch; assert torch.cuda.is_available(), 'torch sees no GPU'"],
-                           capture_output=True, encoding="utf-8", check=False)
+                             capture_output=True, encoding="utf-8", check=False)
     context, rows = {}, []
     if process.returncode == 0:
         context, rows = time_targets(arguments.results)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chart: a line per operator against the length, labelled at its end, with its interval as a band.
+// Draws the chart: a line per operator against the length, labelled at its end, with its interval as a band.
 const $ = id => document.getElementById(id);
 function make(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) if (value !== "" && value !== undefined) node.setAttribute(key, value);
@@ -26,7 +26,7 @@ const METRICS = {
 };
 let metric = "ratio";
 
-// Up to `limit` round numbers between low and high: steps of 1, 2, 5, or powers of ten, or powers of a hundred.
+// Returns up to `limit` round numbers between low and high: steps of 1, 2, 5, or powers of ten, or powers of a hundred.
 function ticksOf(low, high, limit, coarse) {
   const sets = [[1, 2, 5], [1, 3], [1]];
   for (const steps of coarse ? [[1]] : sets) {
@@ -40,7 +40,7 @@ function ticksOf(low, high, limit, coarse) {
   return tens;
 }
 
-// Size of a text in the browser's font.
+// Measures a text in the font of the browser.
 function sizeOf(out, text, kind = "") {
   const node = svg("text", { class: kind }, text);
   out.append(node);

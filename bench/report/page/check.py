@@ -73,7 +73,7 @@ def check_crossings(browser: Browser, data: dict) -> None:
     column = browser.evaluate("[...document.querySelectorAll('thead th')].findIndex(h => h.textContent === 'wins from')")
     shown = dict(browser.evaluate(f"[...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].textContent, r.cells[{column} + 1].textContent])"))
     expected = {"Linear Transformer": "1024\u20132048", "Linear Transformer, causal": "2048\u20134096", "slicing-sort": "\u2264 1024",
-              "softmax, materialized (OpenBLAS)": "> 4096", "softmax, streaming": ""}
+                "softmax, materialized (OpenBLAS)": "> 4096", "softmax, streaming": ""}
     assert {name: shown.get(name) for name in expected} == expected, shown
 
 
@@ -94,7 +94,7 @@ def check_phone(browser: Browser, data: dict) -> None:
     browser.evaluate("document.getElementById('scroll').scrollIntoView(), document.getElementById('scroll').scrollTo(300, 120)")
     browser.settle()
     box, head, name = browser.evaluate("['#scroll', 'thead th:nth-child(4)', 'tbody tr:nth-child(6) th'].map(s => document.querySelector(s).getBoundingClientRect())"
-                            ".map(r => [r.left, r.top])")
+                                       ".map(r => [r.left, r.top])")
     assert browser.evaluate("document.getElementById('scroll').scrollLeft") > 100, "the table does not scroll sideways"
     assert browser.evaluate("document.getElementById('scroll').scrollTop") > 50, "the table does not scroll in its box"
     assert abs(head[1] - box[1]) <= 2, f"the headings do not stick on a phone: {head} in {box}"

@@ -86,7 +86,7 @@ def check_wide(browser: Browser, data: dict) -> None:
         boxed, table, room = browser.evaluate("(s => [s.classList.contains('boxed'), s.firstElementChild.offsetWidth, s.clientWidth])(document.getElementById('scroll'))")
         assert boxed == (table > room), f"a table of {table} in {room} is {'' if boxed else 'not '}in a box"
         last = browser.evaluate("(s => { s.scrollTo(9999, 0); return s.getBoundingClientRect().right - document.querySelector('thead th:last-child').getBoundingClientRect().right; })"
-                     "(document.getElementById('scroll'))")
+                                "(document.getElementById('scroll'))")
         assert last >= -1, f"the last column is cut off by {-last}, {width} wide"
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chips, table and downloads. Data of the results becomes text, never markup.
+// Draws chips, table and downloads. Data of the results becomes text, never markup.
 "use strict";
 const results = JSON.parse($("results").textContent);
 const { series, machines } = results, rows = results.rows.map((row, id) => ({ ...row, id, entry: series[row.series] }));
@@ -120,7 +120,7 @@ function table() {
   fit();
 }
 
-// Adapts to the drawn sizes: a table that is too wide scrolls in a box; numbers of the bars' axis without room are hidden.
+// Adapts to the drawn sizes: a table that is too wide scrolls in a box; axis numbers without room are hidden.
 function fit() {
   const box = $("scroll"), taken = [];
   box.classList.remove("boxed");
@@ -144,7 +144,7 @@ function words() {
   $("facts").replaceChildren(...machine.facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, name === "command" || name === "flags" ? el("code", {}, value) : value)]));
 }
 
-// ---- downloads of the page's data
+// ---- downloads of the data
 function save(name, type, text) {
   const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();

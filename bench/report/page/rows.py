@@ -38,9 +38,9 @@ def make_fields(case: Case, speedup: Ratio | None, share: tuple[float, str], cro
     low, high = (None, None) if case.failure else confidence_interval([t * case.elements * 1e-9 for t in case.times()])
     seconds = None if case.failure else case.seconds
     values = {"seconds": seconds, "seconds_low": low, "seconds_high": high, "tokens": seconds and case.b * case.n / seconds,
-               "kept": case.value("saved_bytes"), "peak": case.value("peak_bytes"), "error": case.value("max_error"),
-               "ratio": speedup.middle if speedup else None, "low": speedup.low if speedup else None,
-               "high": speedup.high if speedup else None, "wins": crossing.first_win if crossing else None, "share": share[0] if case.value("share_of_copy") else None}
+              "kept": case.value("saved_bytes"), "peak": case.value("peak_bytes"), "error": case.value("max_error"),
+              "ratio": speedup.middle if speedup else None, "low": speedup.low if speedup else None,
+              "high": speedup.high if speedup else None, "wins": crossing.first_win if crossing else None, "share": share[0] if case.value("share_of_copy") else None}
     fields |= {key: round_finite(value) for key, value in values.items()}
     if fields["high"] is None:
         fields["low"] = None  # too few rounds for an interval
@@ -70,7 +70,7 @@ def describe_noise(context: dict, rows: list[Row]) -> list[str]:
     if spread and statistics.median(spread.values()) > MAX_MEDIAN_WIDTH:
         widest = next(row for row in rows if row.case.name == max(spread, key=spread.get))
         notices.append(f"Half of the 95 % intervals are wider than ±{100 * statistics.median(spread.values()):.0f} %; the widest is "
-                    f"±{100 * max(spread.values()):.0f} % ({widest.entry.label}, {widest.direction}, N = {widest.case.n}).")
+                       f"±{100 * max(spread.values()):.0f} % ({widest.entry.label}, {widest.direction}, N = {widest.case.n}).")
     return notices
 
 
@@ -190,7 +190,7 @@ def write_csv(path: Path, results: list[Path]) -> None:
         for name, case in load(file)[1].items():
             row = shown.get(name)
             fields = make_fields(case, row.speedup if row else None, row.share if row and not case.failure else (0.0, ""),
-                               row.crossing if row else None)
+                                 row.crossing if row else None)
             fields.pop("reference", None)
             rows.append({"case": name, "operator": row.label if row else case.subject, "backend": case.backend, **fields})
     with path.open("w", newline="", encoding="utf-8") as file:

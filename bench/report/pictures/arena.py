@@ -77,7 +77,7 @@ def draw_speedup(rows: list[Row], origin: str, theme: str):
     figure, axis = plt.subplots(figsize=(7.4, figure_height(len(entries_of(rows)))))
     axis.axhline(1, color=ink(), linewidth=1.3, zorder=1.5)
     line_ends = draw_lines(axis, rows, lambda row: row.speedup.middle,
-                       lambda row: (row.speedup.low, row.speedup.high) if 0 < row.speedup.low and row.speedup.high < math.inf else None, theme)
+                           lambda row: (row.speedup.low, row.speedup.high) if 0 < row.speedup.low and row.speedup.high < math.inf else None, theme)
     format_axes(axis, lengths, FuncFormatter(lambda v, _: f"{v:g}x"))
     axis.set_xlabel("length N")
     axis.annotate("streaming softmax attention = 1", (0, 1), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8.5,

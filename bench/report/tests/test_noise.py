@@ -19,7 +19,7 @@ class Noise(unittest.TestCase):
         stolen, = describe_noise("during the run", 2, 10.0, 0.0, 1.0, 0.0)
         self.assertIn("5% of the processors' time", stolen)
 
-    def test_work_of_this_process_is_no_noise(self) -> None:
+    def test_work_of_this_process_is_not_noise(self) -> None:
         process, busy = process_seconds(), machine_seconds()[0]
         subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"], check=True)
         process = process_seconds() - process
@@ -28,10 +28,10 @@ class Noise(unittest.TestCase):
 
     def test_work_of_others_is_noise(self) -> None:
         processors = os.cpu_count() or 1
-        spin = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processors)]
+        busy_processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processors)]
         watch = NoiseWatch(sample_seconds=0.5)  # running children count as other processes
         self.assertIn("The machine was busy before the run", " ".join(watch.notices))
-        for process in spin:
+        for process in busy_processes:
             process.kill()
             process.wait()
 

@@ -21,18 +21,18 @@ class Summary(InFolder):
         self.files, _ = synthetic.write(self.folder)
         self.context, self.rows = load_rows(str(self.files[0]))
 
-    def shown(self, n: int) -> list:
+    def rows_of_length(self, n: int) -> list:
         return [row for row in self.rows if row.case.n == n]
 
     def test_each_operator_once_by_family(self) -> None:
         for n in synthetic.LENGTHS:
-            lines = format_summary(self.shown(n)).splitlines()
+            lines = format_summary(self.rows_of_length(n)).splitlines()
             self.assertIn(f"at {n} rows", lines[0])
             self.assertLessEqual(max(map(len, lines)), WIDTH)
             body = lines[lines.index("custom"):]
             self.assertEqual([line for line in body if not line.startswith(" ")], ["custom", *dict.fromkeys(FAMILIES.values())])
             operators = [line.split("  ")[1] for line in body if line.startswith(" ")]
-            self.assertEqual(len(operators), len({row.label for row in self.shown(n) if row.case.dtype == "f32"}))
+            self.assertEqual(len(operators), len({row.label for row in self.rows_of_length(n) if row.case.dtype == "f32"}))
             self.assertEqual(len(operators), len(set(operators)))
 
     def test_cells_of_a_row(self) -> None:
@@ -43,10 +43,10 @@ class Summary(InFolder):
         self.assertRegex(text, r"\n  my_mixer_of_gat\w*\.\. .* unchecked\n")
 
     def test_slower_rows_have_reasons(self) -> None:
-        found = [row for row in select_rows(self.shown(1024)) if row.speedup and row.speedup.outcome == "slower"]
+        found = [row for row in select_rows(self.rows_of_length(1024)) if row.speedup and row.speedup.outcome == "slower"]
         labels = list(dict.fromkeys(row.label for row in found))
         self.assertIn("Linear Transformer", labels)
-        lines = reasons_for_slower(self.shown(1024))
+        lines = reasons_for_slower(self.rows_of_length(1024))
         self.assertEqual([line.partition(" is slower: ")[0] for line in lines], labels)
         self.assertTrue(any("the map of weights" in line for line in lines if line.startswith("softmax, materialized")), lines)
         self.assertTrue(all("%" in line for line in lines), lines)

@@ -12,7 +12,7 @@ from .entries import REFERENCE
 from .in_torch.timer import TorchTimer, python_with_torch
 from .progress import Progress
 from .results import BadResults
-from .rounds import ProgramFailed, CaseGroup, NothingMeasured, make_case_groups, run_group
+from .rounds import CaseGroup, NothingMeasured, ProgramFailed, make_case_groups, run_group
 from .run_log import RunLog, write_results
 from .show import report_arena
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from .crossover import Crossing, crossings_of, curve_of
-from .entries import ENTRIES, DIRECTIONS, Entry, entry_of, label_of, reference_of, weak_baseline_warning
+from .entries import DIRECTIONS, ENTRIES, Entry, entry_of, label_of, reference_of, weak_baseline_warning
 from .ratios import Ratio, paired_ratio
-from .results import Case, load, roofs_of, format_bytes, format_table, format_seconds
+from .results import Case, format_bytes, format_seconds, format_table, load, roofs_of
 
 
 @dataclass

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from .ratios import SAME_TOLERANCE, Ratio, paired_ratio, unpaired_ratio
-from .results import Case, load, run_main, format_bytes, format_table, format_seconds
+from .results import Case, format_bytes, format_seconds, format_table, load, run_main
 
 COMPARED_CONTEXT = ("cpu", "gpu", "instruction_set", "compiler", "flags", "blas", "text", "batch")
 

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from .arena_table import failures_of, describe_machine, notices_of, print_table, load_rows
+from .arena_table import describe_machine, failures_of, load_rows, notices_of, print_table
 from .crossover import crossover_table
 from .in_torch.timer import print_torch_table
 from .page.rows import write_page

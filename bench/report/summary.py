@@ -2,7 +2,7 @@
 """Summary of the arena for one shape, as a table that fits a terminal: one row per operator, grouped by family."""
 from .arena_table import Row
 from .entries import DIRECTIONS, REFERENCE
-from .results import TYPES, format_bytes, format_table, format_seconds
+from .results import TYPES, format_bytes, format_seconds, format_table
 
 WIDTH = 100  # columns of the terminal
 NOTE = ("These are bare operators, without the projections and MLPs of a model. A training step of a whole model with slicing-sort in "

@@ -5,7 +5,7 @@ fails if N = 4096 takes more than 1.15 times the slower neighbor."""
 import argparse
 from dataclasses import dataclass
 
-from .results import BadResults, Case, load, run_main, format_table
+from .results import BadResults, Case, format_table, load, run_main
 
 BELOW, POWER, ABOVE = LENGTHS = (4032, 4096, 4160)
 MAX_RATIO = 1.15

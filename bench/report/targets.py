@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from .entries import PLAIN_LOOPS, weak_baseline_warning
-from .results import BadResults, Case, load, run_main, format_table
+from .results import BadResults, Case, format_table, load, run_main
 
 NOISE = 1.03  # tolerance of "never slower"
 

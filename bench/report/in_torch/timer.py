@@ -13,7 +13,7 @@ from pathlib import Path
 from ..arena_table import Row
 from ..entries import torch_implementations_of
 from ..ratios import paired_ratio
-from ..results import BadResults, Case, load, run_main, format_bytes, format_table, format_seconds
+from ..results import BadResults, Case, format_bytes, format_seconds, format_table, load, run_main
 from ..run_log import to_benchmark_rows
 
 ROUNDS = 6

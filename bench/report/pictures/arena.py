@@ -9,9 +9,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ..arena_table import Row
 from ..colors import on_paper
-from ..entries import ENTRIES, DIRECTIONS, Entry
+from ..entries import DIRECTIONS, ENTRIES, Entry
 from ..results import TYPES, format_bytes
-from .style import PLAIN, End, format_axes, finish, halo, figure_height, ink, label_ends, plt, move_beside, choose_round_numbers, save
+from .style import PLAIN, End, choose_round_numbers, figure_height, finish, format_axes, halo, ink, label_ends, move_beside, plt, save
 
 
 def is_dashed(entry: Entry) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..arena_table import describe_machine
 from ..colors import on_paper
 from ..results import Case, load
-from .style import PLAIN, End, format_axes, finish, label_ends, plt, save
+from .style import PLAIN, End, finish, format_axes, label_ends, plt, save
 
 SERIES = (  # policy, subject, direction: label, color, style
     ("linear-reference", "csp", "forward", "csp, reference", "#0b6e99", "-"),

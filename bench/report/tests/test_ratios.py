@@ -6,7 +6,7 @@ import statistics
 import unittest
 from itertools import combinations
 
-from report.ratios import Ratio, paired_ratio, rank_of_median, rank_of_pairs, unpaired_ratio, count_orders
+from report.ratios import Ratio, count_orders, paired_ratio, rank_of_median, rank_of_pairs, unpaired_ratio
 
 
 class Ratios(unittest.TestCase):

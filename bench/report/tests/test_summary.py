@@ -4,14 +4,14 @@ import contextlib
 import io
 import json
 
-from report.arena_table import notices_of, load_rows
+from report.arena_table import load_rows, notices_of
 from report.compare import compare
 from report.entries import ENTRIES, FAMILIES
 from report.page import synthetic
 from report.results import BadResults, load
 from report.run_log import RunLog
 from report.show import report_arena
-from report.summary import WIDTH, reasons_for_slower, format_summary, select_rows
+from report.summary import WIDTH, format_summary, reasons_for_slower, select_rows
 from report.tests import InFolder
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracle of softmax attention for one head, in double, with a bound on rounding errors. Computes
-// only the sampled rows: the tests' oracle computes every pair in long double, which takes minutes
-// at the lengths of the benches.
+// only the sampled rows. The oracle of the tests computes every pair in long double, which takes
+// minutes at the lengths of the benches.
 #pragma once
 
 #include "driver/numbers.hpp"

@@ -94,7 +94,7 @@ void for_each_direction(std::string const& subject, std::vector<std::string> con
       f(case_params{subject, direction, ss::dtype_traits<T>::name, policy, input, shape});
 }
 
-// Calls f(params) for the text task, with every number of heads that divides the channels.
+// Calls f(params) for the text task, with every head count that divides the channels.
 template <class T, class F>
 void for_each_task_direction(std::string const& subject, std::vector<std::string> const& prefixes,
                              F const& f) {

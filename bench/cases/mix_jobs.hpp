@@ -104,6 +104,7 @@ class mix_job : public backend_job<Backend> {
                             static_cast<double>(extents.channels));
     return w;
   }
+  // Weight of factor m, sample b, row i and link k.
   double weight(ss::index_t m, ss::index_t b, ss::index_t i, ss::index_t k) const {
     return to_double(weights[static_cast<std::size_t>(
         ((m * host_shape.batch + b) * host_shape.length + i) * host_shape.channels + k)]);
@@ -126,8 +127,9 @@ class mix_job : public backend_job<Backend> {
       for (ss::index_t i = 0; i < n; ++i)
         for (ss::index_t k = 0; k < shape.channels; ++k) {
           auto const row = static_cast<std::size_t>(i);
-          auto const other = static_cast<std::size_t>(((i + policy.offset(k, m)) % n + n) % n);
-          next[is_backward ? other : row] += v[is_backward ? row : other] * weight(m, sample, i, k);
+          auto const linked_row = static_cast<std::size_t>(((i + policy.offset(k, m)) % n + n) % n);
+          next[is_backward ? linked_row : row] +=
+              v[is_backward ? row : linked_row] * weight(m, sample, i, k);
         }
       v.swap(next);
     }
@@ -215,10 +217,10 @@ class mix_call_job : public mix_job<T, Backend> {
     for (ss::index_t b = 0; b < extents.batch; ++b)
       for (ss::index_t i = 0; i < n; i += step)
         for (ss::index_t k = 0; k < this->host_shape.channels; ++k) {
-          ss::index_t const other = ((i + this->policy.offset(k, m)) % n + n) % n;
+          ss::index_t const linked_row = ((i + this->policy.offset(k, m)) % n + n) % n;
           tracked_sum expected;
           for (ss::index_t c = 0; c < extents.channels; ++c)
-            expected += tracked_sum::exact(to_double(dz(b, i, c))) * to_double(v(b, other, c));
+            expected += tracked_sum::exact(to_double(dz(b, i, c))) * to_double(v(b, linked_row, c));
           error = larger_error(error, expected.error_of(to_double(dw(m, b, i, k))));
         }
     return error;

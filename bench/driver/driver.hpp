@@ -23,7 +23,7 @@ std::size_t register_cases(std::string const& filter);
 // Prints the names of the selected cases.
 void list_cases(std::string const& filter);
 
-// The number of cases that failed or differ from the oracle.
+// Returns the number of cases that failed or differ from the oracle.
 int failure_count();
 // Counts a failed case and prints it on stderr.
 void report_failure(std::string const& name, std::string const& failure);

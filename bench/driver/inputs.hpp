@@ -80,7 +80,7 @@ void fill_text(T* out, ss::extents3 shape, std::uint64_t seed, bool wraps_around
     }
 }
 
-// Fills the named input. A suffix #1, #2, .. selects another embedding or other noise.
+// Fills the named input. A suffix #1, #2, .. selects another embedding or different noise.
 template <class T>
 void fill_input(std::string const& input, T* out, ss::extents3 shape) {
   std::size_t const suffix = input.find('#');

@@ -67,7 +67,7 @@ class index_buffer {
       : extents_(shape),
         width_(width),
         bytes_(static_cast<std::size_t>(shape.size()) * static_cast<std::size_t>(width)) {}
-  // Chooses the narrowest width for row numbers below `length`.
+  // Chooses the narrowest width for row indices below `length`.
   index_buffer(ss::extents3 shape, ss::index_t length)
       : index_buffer(shape, length > 65536 ? ss::index_width::bits32 : ss::index_width::bits16) {}
 

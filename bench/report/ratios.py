@@ -47,7 +47,7 @@ def rank_of_median(count: int) -> int | None:
 
 
 def paired_ratio(slower: list[float], faster: list[float]) -> Ratio:
-    """Speedup from times of the same rounds: the median of the ratios by round, and its order statistics."""
+    """Computes the speedup from times of the same rounds: the median of the ratios by round, and an interval of order statistics."""
     ratios = sorted(s / f for s, f in zip(slower, faster))
     k = rank_of_median(len(ratios))
     middle = statistics.median(ratios)
@@ -77,7 +77,7 @@ def rank_of_pairs(first: int, second: int) -> int | None:
 
 
 def unpaired_ratio(before: list[float], after: list[float]) -> Ratio:
-    """Speedup from the first to the second of two separate runs."""
+    """Computes the speedup from the first to the second of two separate runs."""
     quotients = sorted(b / a for b in before for a in after)
     k = rank_of_pairs(len(before), len(after))
     middle = statistics.median(quotients)

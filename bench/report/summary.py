@@ -27,7 +27,7 @@ def select_rows(rows: list[Row]) -> list[Row]:
     return [row for row in rows if shape_of(row) == shape]
 
 
-def format_ratio(row: Row | None, interval: bool = False) -> str:
+def format_speedup(row: Row | None, interval: bool = False) -> str:
     if row is None:
         return ""
     if row.case.failure:
@@ -61,7 +61,7 @@ def format_summary(rows: list[Row]) -> str:
         whole = passes.get("training") or passes["forward_values"]
         families.append(whole.entry.family)
         peak = whole.case.value("peak_bytes")
-        lines.append(["  " + label.removeprefix("softmax, "), format_ratio(passes.get("forward_values")), format_ratio(passes.get("training"), interval=True),
+        lines.append(["  " + label.removeprefix("softmax, "), format_speedup(passes.get("forward_values")), format_speedup(passes.get("training"), interval=True),
                       "" if whole.case.failure else format_seconds(whole.case.seconds), format_bytes(peak) if peak is not None else "", format_verification(whole)])
     other_columns = sum(2 + max(len(line[i]) for line in lines) for i in range(1, len(lines[0])))
     for line in lines:

@@ -89,7 +89,7 @@ def mix_implementations(case: Case, x) -> Iterator[Implementation]:
 
 
 def dense_mask(mask: str, i):
-    """Boolean mask [queries, keys], as in bench/cases/attention_masks.hpp."""
+    """Returns a boolean mask [queries, keys], as in bench/cases/attention_masks.hpp."""
     query, key = i[:, None], i[None, :]
     window = (key >= query - 255) & (key <= query + 256)
     blocks = key // 50 == query // 50

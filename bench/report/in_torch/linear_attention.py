@@ -45,13 +45,13 @@ def matmul(phi_q, phi_k, v):
 
 
 def einsum(phi_q, phi_k, v):
-    """Noncausal, as in the papers' code; slower in training."""
+    """Computes the same as in the papers' code; slower in training."""
     sums = torch.einsum("bhnr,bhnd->bhrd", phi_k, v)
     return torch.einsum("bhnr,bhrd->bhnd", phi_q, sums), torch.einsum("bhnr,bhr->bhn", phi_q, phi_k.sum(2))
 
 
 def loop(phi_q, phi_k, v):
-    """Causal, tile by tile, with running sums."""
+    """Computes causal numerators and divisors tile by tile, with running sums."""
     sums, tiles_y = 0, []
     for phi_q_tile, phi_k_tile, v_tile in zip(phi_q.split(TILE, 2), phi_k.split(TILE, 2), append_ones(v).split(TILE, 2)):
         y = (phi_q_tile @ phi_k_tile.mT).tril() @ v_tile
@@ -62,7 +62,7 @@ def loop(phi_q, phi_k, v):
 
 
 def tiles(phi_q, phi_k, v):
-    """Causal, all tiles at once, with a cumulative sum over the tiles."""
+    """Computes causal numerators and divisors of all tiles at once, with a cumulative sum over the tiles."""
     n = phi_q.shape[2]
     if n % TILE:
         phi_q, phi_k, v = (pad(x, (0, 0, 0, -n % TILE)) for x in (phi_q, phi_k, v))

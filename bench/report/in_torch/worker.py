@@ -28,7 +28,7 @@ def limit_memory() -> None:
 
 
 @cache
-def flush_memory():
+def flush_buffer():
     return torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
 
 
@@ -60,12 +60,12 @@ class ImplementationTimer:
 
     def time_calls(self, call: Callable, count: int) -> float:
         if self.on_gpu:
-            flushed = flush_memory()
+            buffer = flush_buffer()
             start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             seconds = []
             for _ in range(count):
                 # Flushes the L2 cache by reading, because dirty lines would be written back during the timed call.
-                flushed.amax()
+                buffer.amax()
                 start.record()
                 call()
                 stop.record()
@@ -83,7 +83,7 @@ class ImplementationTimer:
             return
         try:
             if self.on_gpu:
-                flush_memory()
+                flush_buffer()
                 torch.cuda.empty_cache()
                 before = torch.cuda.memory_allocated()
                 torch.cuda.reset_peak_memory_stats()

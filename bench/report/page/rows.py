@@ -60,7 +60,7 @@ def make_torch_series(label: str) -> dict:
             "reference": False, "custom": False, "strong": False}
 
 
-def describe_noise(context: dict, rows: list[Row]) -> list[str]:
+def collect_notices(context: dict, rows: list[Row]) -> list[str]:
     """Returns the notices of the run, and one about wide intervals."""
     notices = list(context.get("noise") or [])
     spread = {row.case.name: math.sqrt(row.speedup.high / row.speedup.low) - 1 for row in rows
@@ -133,7 +133,7 @@ class Page:
         processor = "one GPU" if context.get("gpu") else "one thread" if all(row.case.t == 1 for row in rows) else ""
         name = re.sub(r"\((R|TM)\)", "", context.get("gpu") or context.get("cpu") or "an unknown machine")
         self.machines.append({"name": name, "processor": processor,
-                              "noise": describe_noise(context, rows), "facts": facts_of(context, rows)})
+                              "noise": collect_notices(context, rows), "facts": facts_of(context, rows)})
 
     def add_torch(self, machine: int, rows: list[Row], path: Path) -> None:
         """Adds torch implementations, with ratios to the same reference in the same rounds."""

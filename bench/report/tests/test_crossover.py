@@ -13,7 +13,7 @@ ROUNDS = 6
 
 
 def make_rows(seconds: dict[str, dict[int, float | None]], direction: str = "forward_values", rounds: int = ROUNDS) -> list:
-    """Rows of the arena's table from the seconds of each policy at each length, None for a failure."""
+    """Makes rows of the arena table from the seconds of each policy at each length; None for a failure."""
     results = []
     for policy, by_length in seconds.items():
         subject = "softmax_attention" if policy.startswith("streaming") else "linear_attention" if "-H:" in policy else "slicing_sort"

@@ -64,7 +64,7 @@ def check_texts(browser: Browser, data: dict, metrics: tuple[str, ...] = ("secon
 
 def check_bars(browser: Browser, data: dict) -> None:
     """Checks that a short axis of the bars shows only numbers that fit."""
-    browser.evaluate("document.head.append(el('style', {}, 'td.bar { width: 56px; min-width: 56px; padding: 0; }')), table()")
+    browser.evaluate("document.head.append(el('style', {}, 'td.bar { width: 56px; min-width: 56px; padding: 0; }')), drawTable()")
     check_overlaps(browser, "short bars")
     assert browser.evaluate("[...document.querySelectorAll('.axis span')].filter(s => s.checkVisibility()).map(s => s.textContent)").count("1\u00d7") == 1
 
@@ -91,7 +91,7 @@ def check_wide(browser: Browser, data: dict) -> None:
 
 
 CHECKS = {
-    check_texts: [("  apart(labels,", "  void (labels,"), ("const room = width", "const room = width + 60"), (".boxed { overflow: auto;", ".boxed { overflow: hidden;")],
+    check_texts: [("  spreadApart(labels,", "  void (labels,"), ("const room = width", "const room = width + 60"), (".boxed { overflow: auto;", ".boxed { overflow: hidden;")],
     check_bars: [("number.hidden = taken.some", "number.hidden = false && taken.some")],
     check_long_names: [("room - left - 0.4 * width", "Infinity"), ('[svg("title"', '[] && [svg("b"')],
     check_wide: [("box.scrollWidth > box.clientWidth", "false"), ("box.scrollWidth > box.clientWidth", "true")],

@@ -15,13 +15,13 @@
 
 namespace bench {
 
-// Sizes are those of the Long Range Arena's code, and for BigBird its authors'. The short sequences
-// of --smoke have smaller ones.
+// A named mask for sequences of one length. Sizes follow the Long Range Arena's code, for BigBird
+// the authors' code. The short sequences of --smoke have smaller sizes.
 class attention_mask {
  public:
   attention_mask(std::string name, ss::index_t length) : name_(std::move(name)), length_(length) {}
 
-  // Calls f with the library's mask: with_dense supports only masks that are not sparse.
+  // Calls f with the library's mask. with_dense supports only masks that are not sparse.
   template <class F>
   auto with_dense(F const& f) const {
     if (name_ == "window") return f(window());
@@ -54,24 +54,24 @@ class attention_mask {
       };
     });
   }
-  // The number of visible pairs of all heads.
-  double pairs(ss::index_t heads) const {
+  // Counts the visible pairs of all heads.
+  double count_pairs(ss::index_t heads) const {
     return with([&](auto const& mask) {
       using Mask = std::decay_t<decltype(mask)>;
       auto const n = static_cast<double>(length_);
       if (std::is_same_v<Mask, ss::mask::full>) return static_cast<double>(heads) * n * n;
       // Only BigBird's heads differ; there, a pair of blocks is visible as a whole.
-      ss::index_t step = 1;
-      if constexpr (std::is_same_v<Mask, ss::mask::bigbird>) step = mask.block;
+      ss::index_t block_size = 1;
+      if constexpr (std::is_same_v<Mask, ss::mask::bigbird>) block_size = mask.block;
       ss::index_t const distinct_heads = ss::detail::has_for_head<Mask> ? heads : 1;
       double sum = 0;
       for (ss::index_t head = 0; head < distinct_heads; ++head) {
         auto const head_mask = ss::detail::mask_of_head(mask, head);
-        for (ss::index_t query = 0; query < length_; query += step)
-          for (ss::index_t key = 0; key < length_; key += step)
+        for (ss::index_t query = 0; query < length_; query += block_size)
+          for (ss::index_t key = 0; key < length_; key += block_size)
             if (ss::detail::looks_at(head_mask, query, key))
-              sum += static_cast<double>(std::min(step, length_ - query) *
-                                         std::min(step, length_ - key));
+              sum += static_cast<double>(std::min(block_size, length_ - query) *
+                                         std::min(block_size, length_ - key));
       }
       return sum * static_cast<double>(heads / distinct_heads);
     });

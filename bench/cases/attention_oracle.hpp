@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracle of softmax attention for one head, in double, with a bound on rounding errors. Computes
-// only the sampled rows: the tests' oracle computes every pair in long double, which takes minutes
-// at the lengths of the benches.
+// only the sampled rows. The oracle of the tests computes every pair in long double, which takes
+// minutes at the lengths of the benches.
 #pragma once
 
 #include "driver/numbers.hpp"
@@ -23,47 +23,49 @@ struct matrix {
   std::vector<double> values;
 
   matrix() = default;
-  matrix(std::size_t r, std::size_t c) : rows(r), columns(c), values(r * c) {}
+  matrix(std::size_t row_count, std::size_t column_count)
+      : rows(row_count), columns(column_count), values(row_count * column_count) {}
   double* row(std::size_t i) { return values.data() + i * columns; }
   double const* row(std::size_t i) const { return values.data() + i * columns; }
-  double longest_row() const {
-    double largest = 0.0;
+  // Largest Euclidean norm of a row.
+  double max_row_norm() const {
+    double max_square = 0.0;
     for (std::size_t i = 0; i < rows; ++i) {
-      double sum = 0.0;
-      for (std::size_t c = 0; c < columns; ++c) sum += row(i)[c] * row(i)[c];
-      largest = std::max(largest, sum);
+      double square = 0.0;
+      for (std::size_t c = 0; c < columns; ++c) square += row(i)[c] * row(i)[c];
+      max_square = std::max(max_square, square);
     }
-    return std::sqrt(largest);
+    return std::sqrt(max_square);
   }
 };
 
 class attention_oracle {
  public:
-  using allowed = std::function<bool(slicesort::index_t query, slicesort::index_t key)>;
-  using number = std::function<double(std::size_t query, std::size_t key)>;
-  // Bias of a score, and dropout factor of a weight.
-  struct variant {
-    number bias = [](std::size_t, std::size_t) { return 0.0; };
-    number factor = [](std::size_t, std::size_t) { return 1.0; };
+  using predicate = std::function<bool(slicesort::index_t query, slicesort::index_t key)>;
+  using pair_value = std::function<double(std::size_t query, std::size_t key)>;
+  // Bias of a score and dropout factor of a weight.
+  struct modifiers {
+    pair_value bias = [](std::size_t, std::size_t) { return 0.0; };
+    pair_value dropout_factor = [](std::size_t, std::size_t) { return 1.0; };
   };
 
   // `dy` may be empty for forward.
-  attention_oracle(matrix q, matrix k, matrix v, matrix dy, allowed visible, variant options)
+  attention_oracle(matrix q, matrix k, matrix v, matrix dy, predicate visible, modifiers changes)
       : q_(std::move(q)),
         k_(std::move(k)),
         v_(std::move(v)),
         dy_(std::move(dy)),
         scale_(1.0 / std::sqrt(static_cast<double>(q_.columns))),
         visible_(std::move(visible)),
-        variant_(std::move(options)) {}
+        modifiers_(std::move(changes)) {}
 
-  // The weights of a query's keys, before dropout.
+  // Weights of all keys for a query, before dropout.
   std::vector<double> weights(std::size_t query) const {
     std::vector<double> p(k_.rows, 0.0);
     double maximum = -std::numeric_limits<double>::infinity(), sum = 0.0;
     for (std::size_t j = 0; j < k_.rows; ++j) {
       if (!visible(query, j)) continue;
-      p[j] = scale_ * product(q_.row(query), k_.row(j), q_.columns) + variant_.bias(query, j);
+      p[j] = scale_ * dot(q_.row(query), k_.row(j), q_.columns) + modifiers_.bias(query, j);
       maximum = std::max(maximum, p[j]);
     }
     for (std::size_t j = 0; j < k_.rows; ++j) {
@@ -80,11 +82,11 @@ class attention_oracle {
   // Gradient of query `i`.
   std::vector<tracked_sum> dq(std::size_t i) const {
     std::vector<double> const p = weights(i);
-    tracked_sum const g = mean_of_gradient(i, p);
-    std::vector<tracked_sum> r(q_.columns);
+    tracked_sum const dy_dot_y = compute_dy_dot_y(i, p);
+    std::vector<tracked_sum> dq_row(q_.columns);
     for (std::size_t j = 0; j < k_.rows; ++j)
-      if (p[j] > 0.0) add(r, k_.row(j), slope(i, j, p[j], g));
-    return r;
+      if (p[j] > 0.0) add_scaled(dq_row, k_.row(j), score_gradient(i, j, p[j], dy_dot_y));
+    return dq_row;
   }
 
   // Gradients of the given keys and of their values.
@@ -96,70 +98,72 @@ class attention_oracle {
                        {keys.size(), std::vector<tracked_sum>(v_.columns)}};
     for (std::size_t i = 0; i < q_.rows; ++i) {
       std::vector<double> const p = weights(i);
-      tracked_sum const g = mean_of_gradient(i, p);
+      tracked_sum const dy_dot_y = compute_dy_dot_y(i, p);
       for (std::size_t n = 0; n < keys.size(); ++n) {
         std::size_t const j = keys[n];
         if (!(p[j] > 0.0)) continue;
-        add(sums.dv[n], dy_.row(i), tracked_sum::exact(p[j] * variant_.factor(i, j)));
-        add(sums.dk[n], q_.row(i), slope(i, j, p[j], g));
+        add_scaled(sums.dv[n], dy_.row(i),
+                   tracked_sum::exact(p[j] * modifiers_.dropout_factor(i, j)));
+        add_scaled(sums.dk[n], q_.row(i), score_gradient(i, j, p[j], dy_dot_y));
       }
     }
     return sums;
   }
 
-  // Bound on errors relative to the magnitudes: `sum_roundoff` is the unit roundoff of sums,
-  // `element_roundoff` that of the element type. A score has an error of `channels` roundings of
-  // its absolute sum. A weight has twice as much, from its exponential and the row's sum. Each term
-  // of a sum over keys or queries adds one rounding.
+  // Bound on errors relative to the magnitudes. `sum_roundoff` is the unit roundoff of sums,
+  // `element_roundoff` the unit roundoff of the element type. A score has an error of `channels`
+  // roundings of its absolute sum. A weight has twice as much, from its exponential and the row's
+  // sum. Each term of a sum over keys or queries adds one rounding.
   double tolerance(double sum_roundoff, double element_roundoff) const {
-    double const steps = static_cast<double>(q_.columns + v_.columns + 16);
-    double const largest = scale_ * q_.longest_row() * k_.longest_row();
-    double const score = (steps + 8.0) * sum_roundoff * largest;
-    double const sums = (steps + static_cast<double>(std::max(q_.rows, k_.rows))) * sum_roundoff;
-    return 4.0 * (score + sums) + 4.0 * element_roundoff;
+    double const roundings = static_cast<double>(q_.columns + v_.columns + 16);
+    double const max_score = scale_ * q_.max_row_norm() * k_.max_row_norm();
+    double const score_error = (roundings + 8.0) * sum_roundoff * max_score;
+    double const sum_error =
+        (roundings + static_cast<double>(std::max(q_.rows, k_.rows))) * sum_roundoff;
+    return 4.0 * (score_error + sum_error) + 4.0 * element_roundoff;
   }
 
  private:
   bool visible(std::size_t query, std::size_t key) const {
     return visible_(static_cast<slicesort::index_t>(query), static_cast<slicesort::index_t>(key));
   }
-  static double product(double const* a, double const* b, std::size_t n) {
+  static double dot(double const* a, double const* b, std::size_t n) {
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
     for (std::size_t c = 0; c < n; ++c) sum[c % 4] += a[c] * b[c];
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
-  static void add(std::vector<tracked_sum>& r, double const* row, tracked_sum weight) {
-    for (std::size_t c = 0; c < r.size(); ++c) r[c] += weight * row[c];
+  static void add_scaled(std::vector<tracked_sum>& sums, double const* row, tracked_sum factor) {
+    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += factor * row[c];
   }
 
   std::vector<tracked_sum> y(std::size_t i, std::vector<double> const& p) const {
-    std::vector<tracked_sum> r(v_.columns);
+    std::vector<tracked_sum> y_row(v_.columns);
     for (std::size_t j = 0; j < v_.rows; ++j) {
-      double const weight = p[j] > 0.0 ? p[j] * variant_.factor(i, j) : 0.0;
-      if (weight > 0.0) add(r, v_.row(j), tracked_sum::exact(weight));
+      double const weight = p[j] > 0.0 ? p[j] * modifiers_.dropout_factor(i, j) : 0.0;
+      if (weight > 0.0) add_scaled(y_row, v_.row(j), tracked_sum::exact(weight));
     }
-    return r;
+    return y_row;
   }
   // <dy, y> of a query.
-  tracked_sum mean_of_gradient(std::size_t i, std::vector<double> const& p) const {
-    std::vector<tracked_sum> const mean = y(i, p);
-    tracked_sum g;
-    for (std::size_t c = 0; c < v_.columns; ++c) g += mean[c] * dy_.row(i)[c];
-    return g;
+  tracked_sum compute_dy_dot_y(std::size_t i, std::vector<double> const& p) const {
+    std::vector<tracked_sum> const y_row = y(i, p);
+    tracked_sum sum;
+    for (std::size_t c = 0; c < v_.columns; ++c) sum += y_row[c] * dy_.row(i)[c];
+    return sum;
   }
-  // Gradient of the product of query i and key j.
-  tracked_sum slope(std::size_t i, std::size_t j, double p, tracked_sum g) const {
-    tracked_sum d;
+  // Gradient of <q_i, k_j>: scale * p * (dp - <dy, y>), with dp = <dy, v_j> * dropout factor.
+  tracked_sum score_gradient(std::size_t i, std::size_t j, double p, tracked_sum dy_dot_y) const {
+    tracked_sum dp;
     for (std::size_t c = 0; c < v_.columns; ++c)
-      d += tracked_sum::exact(dy_.row(i)[c]) * v_.row(j)[c];
-    d = d * variant_.factor(i, j);
-    return tracked_sum{d.value - g.value, d.magnitude + g.magnitude} * (scale_ * p);
+      dp += tracked_sum::exact(dy_.row(i)[c]) * v_.row(j)[c];
+    dp = dp * modifiers_.dropout_factor(i, j);
+    return tracked_sum{dp.value - dy_dot_y.value, dp.magnitude + dy_dot_y.magnitude} * (scale_ * p);
   }
 
   matrix q_, k_, v_, dy_;
   double scale_;
-  allowed visible_;
-  variant variant_;
+  predicate visible_;
+  modifiers modifiers_;
 };
 
 }  // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base of the attention cases: tensors, the head to compare with an oracle, and settings. Queries,
-// keys and values are three embeddings of the same text, or three tensors of other noise.
+// Base of the attention jobs: tensors, the head to compare with an oracle, and settings. Queries,
+// keys and values are three embeddings of the same text, or three tensors of different noise.
 #pragma once
 
 #include "attention_oracle.hpp"
@@ -25,15 +25,15 @@ class attention_tensors : public backend_job<Backend> {
   // Backward has a tensor y only if `backward_reads_y`.
   attention_tensors(case_params const& params, ss::index_t head_count, bool backward_reads_y)
       : backend_job<Backend>(params),
-        backward(params.direction == "backward"),
+        is_backward(params.direction == "backward"),
         heads(head_count),
         channels(params.extents.channels / heads),
         q(get_dataset<T>(params.input, Backend::host_params(params).extents)),
         k(get_dataset<T>(params.input + "#1", q->extents)),
         v(get_dataset<T>(params.input + "#2", q->extents)),
-        dy(backward ? get_dataset<T>("uniform", q->extents) : nullptr),
+        dy(is_backward ? get_dataset<T>("uniform", q->extents) : nullptr),
         y(q->values.size()),
-        dq(backward ? y.size() : 0),
+        dq(is_backward ? y.size() : 0),
         dk(dq.size()),
         dv(dq.size()),
         backend_q(params.extents, q->values),
@@ -42,8 +42,8 @@ class attention_tensors : public backend_job<Backend> {
         backend_dq(params.extents, dq),
         backend_dk(params.extents, dk),
         backend_dv(params.extents, dv) {
-    if (backward) backend_dy = tensor(params.extents, dy->values);
-    if (!backward || backward_reads_y) backend_y = tensor(params.extents, y);
+    if (is_backward) backend_dy = tensor(params.extents, dy->values);
+    if (!is_backward || backward_reads_y) backend_y = tensor(params.extents, y);
   }
 
   template <class E>
@@ -52,57 +52,58 @@ class attention_tensors : public backend_job<Backend> {
   }
   // Copies the results to the host; false if samples differ.
   bool fetch() const {
-    return backward ? backend_dq.fetch(dq) && backend_dk.fetch(dk) && backend_dv.fetch(dv)
-                    : backend_y.fetch(y);
+    return is_backward ? backend_dq.fetch(dq) && backend_dk.fetch(dk) && backend_dv.fetch(dv)
+                       : backend_y.fetch(y);
   }
   // Offset of a row of the last head in the last sample on the host.
-  std::size_t start(std::size_t row) const {
+  std::size_t row_offset(std::size_t row) const {
     auto const width = static_cast<std::size_t>(q->extents.channels),
                rows = static_cast<std::size_t>(q->extents.length),
                batch = static_cast<std::size_t>(q->extents.batch);
     return ((batch - 1) * rows + row) * width + (width - static_cast<std::size_t>(channels));
   }
-  matrix head_of(buffer<T> const& values) const {
-    matrix m(static_cast<std::size_t>(q->extents.length), static_cast<std::size_t>(channels));
-    for (std::size_t i = 0; i < m.rows; ++i)
-      for (std::size_t c = 0; c < m.columns; ++c) m.row(i)[c] = decoded(values[start(i) + c]);
-    return m;
+  // Copies the last head of the last sample.
+  matrix last_head(buffer<T> const& values) const {
+    matrix head(static_cast<std::size_t>(q->extents.length), static_cast<std::size_t>(channels));
+    for (std::size_t i = 0; i < head.rows; ++i)
+      for (std::size_t c = 0; c < head.columns; ++c)
+        head.row(i)[c] = to_double(values[row_offset(i) + c]);
+    return head;
   }
   double row_error(buffer<T> const& values, std::size_t row,
                    std::vector<tracked_sum> const& expected) const {
     double error = 0.0;
     for (std::size_t c = 0; c < expected.size(); ++c)
-      error = larger_error(error, expected[c].error_of(decoded(values[start(row) + c])));
+      error = larger_error(error, expected[c].error_of(to_double(values[row_offset(row) + c])));
     return error;
   }
 
-  bool const backward;
+  bool const is_backward;
   ss::index_t const heads, channels;  // channels per head
   std::shared_ptr<dataset<T>> q, k, v, dy;
   buffer<T> y, dq, dk, dv;
   tensor backend_q, backend_k, backend_v, backend_y, backend_dy, backend_dq, backend_dk, backend_dv;
 };
 
-// Calls f(params) for every direction of some policies, with backend and threads unset.
-
+// Calls f(params) for every direction of some policies. Backend and threads keep their defaults.
 template <class T, class F>
 void for_each_direction(std::string const& subject, std::vector<std::string> const& policies,
-                        std::string const& input, ss::extents3 e, F const& f) {
+                        std::string const& input, ss::extents3 shape, F const& f) {
   for (std::string const& policy : policies)
     for (char const* const direction : {"forward", "forward_values", "backward"})
-      f(case_params{subject, direction, ss::dtype_traits<T>::name, policy, input, e});
+      f(case_params{subject, direction, ss::dtype_traits<T>::name, policy, input, shape});
 }
 
-// Calls f(params) for the text task, with every number of heads that divides the channels.
+// Calls f(params) for the text task, with every head count that divides the channels.
 template <class T, class F>
 void for_each_task_direction(std::string const& subject, std::vector<std::string> const& prefixes,
                              F const& f) {
-  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
+  for_each_task_shape([&](std::string const& input, ss::extents3 shape) {
     for (ss::index_t const heads : text_task_settings().heads) {
-      if (e.channels % heads != 0) continue;
+      if (shape.channels % heads != 0) continue;
       std::vector<std::string> policies;
       for (std::string const& prefix : prefixes) policies.push_back(prefix + std::to_string(heads));
-      for_each_direction<T>(subject, policies, input, e, f);
+      for_each_direction<T>(subject, policies, input, shape, f);
     }
   });
 }

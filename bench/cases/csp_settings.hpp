@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of csp's cases. A policy such as linear-reference-G:16 names shift, alignment and rows
-// of a group, where N means all.
+// Settings of the csp cases. A policy such as linear-reference-G:16 names shift, alignment and rows
+// per group, where N means all.
 #pragma once
 
 #include "driver/settings.hpp"
@@ -21,8 +21,8 @@ struct csp_policy {
         alignment(name.substr(shift.size() + 1, name.rfind("-G:") - shift.size() - 1)),
         group(name.substr(name.rfind(':') + 1)) {}
 
-  bool aligned() const { return alignment == "reference"; }
-  ss::index_t rows_of_group(ss::index_t length) const {
+  bool is_aligned() const { return alignment == "reference"; }
+  ss::index_t rows_per_group(ss::index_t length) const {
     return group == "N" ? length : std::min<ss::index_t>(std::stol(group), length);
   }
 };
@@ -32,7 +32,7 @@ template <class T, class F>
 void for_each_csp_setting(std::string const& subject, std::string const& direction, F const& f) {
   std::set<std::string> names;
   using list = std::initializer_list<char const*>;
-  auto const add = [&](list shifts, list alignments, list groups, list inputs, ss::extents3 e) {
+  auto const add = [&](list shifts, list alignments, list groups, list inputs, ss::extents3 shape) {
     for (std::string const input : inputs)
       for (std::string const shift : shifts)
         for (std::string const alignment : alignments)
@@ -43,7 +43,7 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
                                        ss::dtype_traits<T>::name,
                                        shift + '-' + alignment + "-G:" + group,
                                        input,
-                                       e,
+                                       shape,
                                        threads};
               if (names.insert(params.name()).second) f(params);
             }
@@ -62,15 +62,15 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
       add({"linear"}, {"reference"}, {"2", "16", "64"}, {"normal"}, {1, n, 512});
   }
   // The text task: small groups, and the complete sort that the paper uses there.
-  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
-    add({"linear"}, {"reference"}, {"2", "16"}, {input.c_str()}, e);
-    add({"none"}, {"ascending"}, {"N"}, {input.c_str()}, e);
+  for_each_task_shape([&](std::string const& input, ss::extents3 shape) {
+    add({"linear"}, {"reference"}, {"2", "16"}, {input.c_str()}, shape);
+    add({"none"}, {"ascending"}, {"N"}, {input.c_str()}, shape);
   });
   // Several samples for two threads.
   add({"linear"}, {"reference"}, {"2", "16"}, {"normal"}, {8, 4096, 512});
-  for_each_sweep_shape([&](ss::extents3 e) {
-    add({"linear"}, alignments, {"1", "2", "16", "64", "N"}, {"uniform"}, e);
-    add({"none"}, {"ascending"}, {"2", "16"}, {"uniform"}, e);
+  for_each_sweep_shape([&](ss::extents3 shape) {
+    add({"linear"}, alignments, {"1", "2", "16", "64", "N"}, {"uniform"}, shape);
+    add({"none"}, {"ascending"}, {"2", "16"}, {"uniform"}, shape);
   });
   // Small shapes for --smoke.
   add(shifts, alignments, {"1", "2", "16", "N"}, {"normal"}, {2, 37, 24});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of max_exchange, shuffle and multi_permutation.
+// Benchmark jobs of max_exchange, shuffle and multi_permutation.
 #pragma once
 
 #include "sort_jobs.hpp"
@@ -24,53 +24,53 @@ class max_exchange_job final : public move_job<T, Backend> {
  public:
   explicit max_exchange_job(case_params const& params)
       : move_job<T, Backend>(params),
-        maximum_(new_maximum()),
-        backend_maximum_(params.extents.batch, maximum_) {
-    this->allocate(op_.workspace_bytes(this->exec(), this->source()));
-    this->saved_bytes = backend_maximum_.bytes();
-    this->traffic_bytes += backend_maximum_.bytes();
-    if (!this->backward) return;
+        max_rows_(make_max_rows()),
+        backend_max_rows_(params.extents.batch, max_rows_) {
+    this->allocate_scratch(op_.workspace_bytes(this->exec(), this->source()));
+    this->saved_bytes = backend_max_rows_.bytes();
+    this->traffic_bytes += backend_max_rows_.bytes();
+    if (!this->is_backward) return;
     typename Backend::template tensor<T> const backend_x(params.extents, this->x->values);
-    op_.forward(this->exec(), backend_x.const_view(), this->target(), backend_maximum_.view(),
+    op_.forward(this->exec(), backend_x.const_view(), this->target(), backend_max_rows_.view(),
                 this->scratch);
     Backend::wait();
   }
 
   void run() override {
-    if (this->backward)
-      op_.backward(this->exec(), this->source(), backend_maximum_.view(), this->target(),
+    if (this->is_backward)
+      op_.backward(this->exec(), this->source(), backend_max_rows_.view(), this->target(),
                    this->scratch);
     else
-      op_.forward(this->exec(), this->source(), this->target(), backend_maximum_.saved(),
+      op_.forward(this->exec(), this->source(), this->target(), backend_max_rows_.saved(),
                   this->scratch);
   }
 
   double max_error() override {
     double error = move_job<T, Backend>::max_error();
-    if (!backend_maximum_.fetch(maximum_)) return wrong;
-    // Maxima are [batch, 1, channels], indexed by the number of the column.
-    if (maximum_.bytes() != 0)
-      for (std::size_t const c : this->x->verified)
-        if (maximum_[c] != first_maximum(c)) error = wrong;
+    if (!backend_max_rows_.fetch(max_rows_)) return wrong_result;
+    // Rows of the maxima are [batch, 1, channels], so a column's index is an offset.
+    if (max_rows_.bytes() != 0)
+      for (std::size_t const c : this->x->verified_columns)
+        if (max_rows_[c] != find_max_row(c)) error = wrong_result;
     return error;
   }
 
   std::vector<std::uint32_t> source_rows(std::size_t column) const override {
     std::vector<std::uint32_t> rows(static_cast<std::size_t>(this->params_.extents.length));
     std::iota(rows.begin(), rows.end(), 0u);
-    std::swap(rows[0], rows[first_maximum(column)]);
+    std::swap(rows[0], rows[find_max_row(column)]);
     return rows;
   }
 
  private:
-  index_buffer new_maximum() const {
+  index_buffer make_max_rows() const {
     if (this->params_.direction == "forward_values") return {};
-    ss::extents3 const e = this->x->extents;
-    return {{e.batch, 1, e.channels}, e.length};
+    ss::extents3 const shape = this->x->extents;
+    return {{shape.batch, 1, shape.channels}, shape.length};
   }
-  std::uint32_t first_maximum(std::size_t column) const {
+  std::uint32_t find_max_row(std::size_t column) const {
     auto const channels = static_cast<std::size_t>(this->params_.extents.channels);
-    T const* const values = this->x->values.data() + this->x->start(column);
+    T const* const values = this->x->values.data() + this->x->column_offset(column);
     auto const value = [&](std::size_t n) { return support::decode(values[n * channels]); };
     std::size_t row = 0;
     for (std::size_t n = 1; n < static_cast<std::size_t>(this->params_.extents.length); ++n)
@@ -79,30 +79,30 @@ class max_exchange_job final : public move_job<T, Backend> {
   }
 
   ss::max_exchange const op_{0};
-  index_buffer maximum_;
-  typename Backend::indices backend_maximum_;
+  index_buffer max_rows_;
+  typename Backend::indices backend_max_rows_;
 };
 
 inline constexpr std::uint64_t shuffle_seed = 7;
 
-template <class T, class Form, class Backend>
+template <class T, class Sharing, class Backend>
 class shuffle_job final : public move_job<T, Backend> {
  public:
   explicit shuffle_job(case_params const& params) : move_job<T, Backend>(params) {
-    this->allocate(op_.workspace_bytes(this->exec(), this->source()));
+    this->allocate_scratch(op_.workspace_bytes(this->exec(), this->source()));
   }
   void run() override {
-    if (this->backward)
+    if (this->is_backward)
       op_.backward(this->exec(), this->source(), this->target(), this->scratch);
     else
       op_.forward(this->exec(), this->source(), this->target(), this->scratch);
   }
 
-  // A stable sort by hashes.
+  // A stable argsort of hashes.
   std::vector<std::uint32_t> source_rows(std::size_t column) const override {
-    bool const shared = std::is_same_v<Form, ss::shared_by_channels>;
+    bool const is_shared = std::is_same_v<Sharing, ss::shared_by_channels>;
     std::uint64_t const channel =
-        shared ? 0 : column % static_cast<std::uint64_t>(this->params_.extents.channels);
+        is_shared ? 0 : column % static_cast<std::uint64_t>(this->params_.extents.channels);
     std::vector<double> hashes(static_cast<std::size_t>(this->params_.extents.length));
     for (std::size_t n = 0; n < hashes.size(); ++n)
       hashes[n] = static_cast<double>(random_bits(random_bits(shuffle_seed, channel), n) >> 32);
@@ -110,7 +110,7 @@ class shuffle_job final : public move_job<T, Backend> {
   }
 
  private:
-  ss::shuffle<Form> const op_{shuffle_seed};
+  ss::shuffle<Sharing> const op_{shuffle_seed};
 };
 
 // multi_permutation with two components of weight 1/2. The tolerance is the largest rounding error
@@ -119,7 +119,7 @@ template <class T, class Backend>
 class multi_permutation_job final : public sort_job<T, Backend> {
  public:
   explicit multi_permutation_job(case_params const& params) : sort_job<T, Backend>(params) {
-    this->allocate(op_.workspace_bytes(this->exec(), this->backend_x.const_view()));
+    this->allocate_scratch(op_.workspace_bytes(this->exec(), this->backend_x.const_view()));
     this->tolerance = 16 * unit_roundoff<T>();
     this->flops = 2.0 * static_cast<double>(params.extents.size());
   }
@@ -131,25 +131,25 @@ class multi_permutation_job final : public sort_job<T, Backend> {
  private:
   double measure_error() override {
     auto const& values = this->x->values;
-    return worst_column(*this->x, expected_order(*this->x, this->params_),
-                        [&](auto const& p, std::size_t n, auto const& offset) {
-                          double const expected =
-                              (decoded(values[offset(p[n])]) + decoded(values[offset(p[p[n]])])) /
-                              2;
-                          double const error = std::abs(decoded(this->y[offset(n)]) - expected);
-                          return this->saving && this->perm[offset(n)] != p[n] ? wrong : error;
-                        });
+    return max_column_error(
+        *this->x, expected_order(*this->x, this->params_),
+        [&](auto const& rows, std::size_t n, auto const& offset) {
+          double const expected =
+              (to_double(values[offset(rows[n])]) + to_double(values[offset(rows[rows[n]])])) / 2;
+          double const error = std::abs(to_double(this->y[offset(n)]) - expected);
+          return this->saves_permutation && this->perm[offset(n)] != rows[n] ? wrong_result : error;
+        });
   }
 
   ss::multi_permutation<> const op_{2};
 };
 
 template <class T, class Backend>
-class multi_permutation_backward_job final : public unsort_job<T, Backend> {
+class multi_permutation_backward_job final : public sort_backward_job<T, Backend> {
  public:
   explicit multi_permutation_backward_job(case_params const& params)
-      : unsort_job<T, Backend>(params) {
-    this->allocate(op_.workspace_bytes(this->exec(), this->backend_dy.const_view()));
+      : sort_backward_job<T, Backend>(params) {
+    this->allocate_scratch(op_.workspace_bytes(this->exec(), this->backend_dy.const_view()));
     this->tolerance = 16 * unit_roundoff<T>();
     this->flops = 2.0 * static_cast<double>(params.extents.size());
   }
@@ -167,11 +167,12 @@ class multi_permutation_backward_job final : public unsort_job<T, Backend> {
     for (std::size_t k = 0; k < order.size(); ++k)
       for (std::size_t n = 0; n < order[k].size(); ++n)
         inverses[k][order[k][n]] = static_cast<std::uint32_t>(n);
-    return worst_column(*this->x, inverses, [&](auto const& p, std::size_t n, auto const& offset) {
-      double const expected =
-          (decoded(values[offset(p[n])]) + decoded(values[offset(p[p[n]])])) / 2;
-      return std::abs(decoded(this->dx[offset(n)]) - expected);
-    });
+    return max_column_error(
+        *this->x, inverses, [&](auto const& rows, std::size_t n, auto const& offset) {
+          double const expected =
+              (to_double(values[offset(rows[n])]) + to_double(values[offset(rows[rows[n]])])) / 2;
+          return std::abs(to_double(this->dx[offset(n)]) - expected);
+        });
   }
 
   ss::multi_permutation<> const op_{2};

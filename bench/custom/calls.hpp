@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects which signatures of <slicesort/bench.hpp> a user-defined operator has.
+// Detects the signatures of <slicesort/bench.hpp> that a user-defined operator has.
 #pragma once
 
 #include "../driver/case.hpp"
@@ -57,30 +57,30 @@ template <class Op>
 inline constexpr bool requires_oracle<Op, std::enable_if_t<!Op::has_oracle>> = false;
 
 template <class... Tuples>
-using joined = decltype(std::tuple_cat(std::declval<Tuples>()...));
+using concatenated = decltype(std::tuple_cat(std::declval<Tuples>()...));
 
 template <class T, std::size_t Count>
-using repeated = joined<std::array<T, Count>>;
+using repeated = concatenated<std::array<T, Count>>;
 
-// Saved state of an operator without `saved`.
-struct nothing_saved {
+// State type of an operator without `saved`.
+struct empty_state {
   std::size_t bytes() const { return 0; }
 };
 
 template <class Void, class Op, class Inputs>
-struct state_or_nothing {
+struct state_traits {
   static constexpr bool exists = false;
-  using type = nothing_saved;
+  using type = empty_state;
 };
 template <class Op, class... A>
-struct state_or_nothing<std::void_t<saved_result<Op, A...>>, Op, std::tuple<A...>> {
+struct state_traits<std::void_t<saved_result<Op, A...>>, Op, std::tuple<A...>> {
   static constexpr bool exists = true;
   using type = std::decay_t<saved_result<Op, A...>>;
 };
 template <class Op, class Inputs>
-using state_of = state_or_nothing<void, Op, Inputs>;
+using state_of = state_traits<void, Op, Inputs>;
 
-// Signatures with `Count` inputs of T: one is x, three are q, k, v.
+// Signatures with `Count` inputs of T: x, or q, k and v.
 template <class Op, class T, std::size_t Count>
 struct signatures {
   using inputs = repeated<ss::tensor3<T const>, Count>;
@@ -89,31 +89,31 @@ struct signatures {
   using written_tensor = std::tuple<ss::tensor3<T>>;
   using exec = std::tuple<host const&>;
 
-  static constexpr bool saves = state_of<Op, inputs>::exists;
+  static constexpr bool saves_state = state_of<Op, inputs>::exists;
   using state = typename state_of<Op, inputs>::type;
-  using written_state = std::conditional_t<saves, std::tuple<state&>, std::tuple<>>;
-  using read_state = std::conditional_t<saves, std::tuple<state const&>, std::tuple<>>;
+  using written_state = std::conditional_t<saves_state, std::tuple<state&>, std::tuple<>>;
+  using read_state = std::conditional_t<saves_state, std::tuple<state const&>, std::tuple<>>;
 
   static constexpr bool has_inference =
-      has<forward_result, Op, joined<exec, inputs, written_tensor>>;
+      has<forward_result, Op, concatenated<exec, inputs, written_tensor>>;
   static constexpr bool has_training =
-      has<forward_result, Op, joined<exec, inputs, written_tensor, written_state>>;
-  // Backward without, or with, the inputs and the output of forward.
-  static constexpr bool short_backward =
-      has<backward_result, Op, joined<exec, read_tensor, read_state, gradients>>;
-  static constexpr bool long_backward =
+      has<forward_result, Op, concatenated<exec, inputs, written_tensor, written_state>>;
+  // Backward without (short) or with (long) the inputs and the output of forward.
+  static constexpr bool has_short_backward =
+      has<backward_result, Op, concatenated<exec, read_tensor, read_state, gradients>>;
+  static constexpr bool has_long_backward =
       has<backward_result, Op,
-          joined<exec, read_tensor, inputs, read_tensor, read_state, gradients>>;
+          concatenated<exec, read_tensor, inputs, read_tensor, read_state, gradients>>;
 };
 template <class Op, std::size_t Count>
 struct oracle_signatures {
   using inputs = repeated<ss::tensor3<double const>, Count>;
   using read_tensor = std::tuple<ss::tensor3<double const>>;
   using gradients = repeated<ss::tensor3<double>, Count>;
-  static constexpr bool forward =
-      has<expected_result, Op, joined<inputs, std::tuple<ss::tensor3<double>>>>;
-  static constexpr bool backward =
-      has<expected_backward_result, Op, joined<read_tensor, inputs, gradients>>;
+  static constexpr bool has_forward =
+      has<expected_result, Op, concatenated<inputs, std::tuple<ss::tensor3<double>>>>;
+  static constexpr bool has_backward =
+      has<expected_backward_result, Op, concatenated<read_tensor, inputs, gradients>>;
 };
 
 template <class Op, class T>
@@ -126,34 +126,35 @@ constexpr std::size_t input_count() {
 // Rejects members whose signature matches no call, instead of ignoring them.
 template <class Op, class T, std::size_t Count>
 constexpr void check_signatures() {
-  using f = signatures<Op, T, Count>;
+  using calls = signatures<Op, T, Count>;
   using oracle = oracle_signatures<Op, Count>;
   static_assert(
-      !f::saves || f::has_training,
+      !calls::saves_state || calls::has_training,
       "slicesort::bench: an operator with saved(x) needs forward(exec, x, y, state), with "
       "what saved returned");
   static_assert(
-      !requires_backward<Op> || f::short_backward || f::long_backward,
+      !requires_backward<Op> || calls::has_short_backward || calls::has_long_backward,
       "slicesort::bench: backward must be backward(exec, dy, dx) or backward(exec, dy, x, y, dx), with "
       "three inputs (exec, dy, q, k, v, y, dq, dk, dv); with saved(x) or saved(q, k, v), the state "
       "comes before the gradients that are written. An operator without backward says so: static "
       "constexpr bool has_backward = false;");
-  static_assert(!requires_oracle<Op> || oracle::forward,
+  static_assert(!requires_oracle<Op> || oracle::has_forward,
                 "slicesort::bench: expected must take tensor3<double const> for every input and "
                 "tensor3<double> for y. An operator without an oracle says so: static constexpr "
                 "bool has_oracle = false;");
-  static_assert(!requires_oracle<Op> || !requires_backward<Op> || oracle::backward,
+  static_assert(!requires_oracle<Op> || !requires_backward<Op> || oracle::has_backward,
                 "slicesort::bench: expected_backward must take tensor3<double const> for dy and "
                 "every input and tensor3<double> for every gradient");
 }
 
-// Bytes of saved state: its `bytes()`, or the elements of a container.
+// Bytes of saved state: its `bytes()`, or the bytes of a container's elements. The second argument,
+// 0, prefers the first overload.
 template <class State>
-auto bytes_of(State const& s, int) -> decltype(static_cast<std::size_t>(s.bytes())) {
+auto state_bytes(State const& s, int) -> decltype(static_cast<std::size_t>(s.bytes())) {
   return static_cast<std::size_t>(s.bytes());
 }
 template <class State>
-auto bytes_of(State const& s, long) -> decltype(s.size() * sizeof(*s.data())) {
+auto state_bytes(State const& s, long) -> decltype(s.size() * sizeof(*s.data())) {
   return s.size() * sizeof(*s.data());
 }
 

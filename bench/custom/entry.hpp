@@ -15,14 +15,14 @@
 
 namespace bench {
 
-// Refuses names that would break the name of a case, a regular expression or a blank-separated
-// list.
+// Throws usage_error for names that would break the name of a case, a regular expression or a
+// blank-separated list.
 inline void check_name(std::string const& name, std::string const& dtype) {
-  auto const fits = [](char c) {
+  auto const is_allowed = [](char c) {
     return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '_' ||
            c == '-' || c == '.';
   };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), fits) ||
+  if (name.empty() || !std::all_of(name.begin(), name.end(), is_allowed) ||
       name.rfind("baseline", 0) == 0)
     throw usage_error("an entry is named '" + name +
                       "': names are letters, digits, '_', '-' and '.', and do not begin with "
@@ -45,7 +45,7 @@ void add_custom(std::string const& name, Op const& op) {
     check_name(name, ss::dtype_traits<T>::name);
     auto const add = [&](char const* direction) {
       for_each_setting<T>(name, direction, [&](case_params params) {
-        if (!is_plain(params)) return;
+        if (!has_default_policy(params)) return;
         params.policy = "custom";
         all_cases().push_back({params, [op](case_params const& p) -> std::unique_ptr<job> {
                                  return std::make_unique<custom_job<Op, T>>(p, op);
@@ -54,7 +54,7 @@ void add_custom(std::string const& name, Op const& op) {
     };
     add("forward");
     add("forward_values");
-    if constexpr (calls::short_backward || calls::long_backward) add("backward");
+    if constexpr (calls::has_short_backward || calls::has_long_backward) add("backward");
   }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The arena (driver.hpp): times cases round by round and prints the results as lines of JSON.
 #include "backend.hpp"
 #include "case.hpp"
 #include "driver.hpp"
@@ -23,7 +24,7 @@
 namespace bench {
 namespace {
 
-constexpr double long_call = 0.05;  // seconds; such calls need no warm-up
+constexpr double long_call_seconds = 0.05;  // calls of this length need no warm-up
 
 struct arena_entry {
   bench_case const* definition = nullptr;
@@ -34,7 +35,7 @@ struct arena_entry {
   std::vector<double> seconds;  // per call, by round
 };
 
-std::string quoted(std::string text) {
+std::string quote(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   std::ostringstream out;
@@ -42,8 +43,8 @@ std::string quoted(std::string text) {
   return out.str();
 }
 
-// A number in JSON, which has no infinity and no NaN.
-std::string number(double value) {
+// Formats a number for JSON, which has no infinity and no NaN.
+std::string format_number(double value) {
   if (!std::isfinite(value)) return "null";
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", value);
@@ -55,8 +56,9 @@ void print_line(std::string const& line) {
   std::fflush(stdout);
 }
 
-void print_step(char const* step, std::string const& name, std::size_t done, std::size_t total) {
-  print_line("{\"step\": " + quoted(step) + ", \"case\": " + quoted(name) +
+void print_progress(char const* step, std::string const& name, std::size_t done,
+                    std::size_t total) {
+  print_line("{\"step\": " + quote(step) + ", \"case\": " + quote(name) +
              ", \"done\": " + std::to_string(done) + ", \"of\": " + std::to_string(total) + '}');
 }
 
@@ -73,36 +75,38 @@ void print_context() {
 }
 
 void print_result(arena_entry const& entry) {
-  std::string line = "{\"name\": " + quoted(entry.name);
-  auto const field = [&](char const* key, double value) {
-    line += std::string(", \"") + key + "\": " + number(value);
+  std::string line = "{\"name\": " + quote(entry.name);
+  auto const add_field = [&](char const* key, double value) {
+    line += std::string(", \"") + key + "\": " + format_number(value);
   };
   if (!entry.cold.failure.empty()) {
-    print_line(line + ", \"failed\": " + quoted(entry.cold.failure) + '}');
+    print_line(line + ", \"failed\": " + quote(entry.cold.failure) + '}');
     return;
   }
   case_params const& params = entry.definition->params;
   job const& work = *entry.work;
-  if (work.verified) field("max_error", entry.cold.error);
-  if (entry.cold.peak_bytes) field("peak_bytes", static_cast<double>(*entry.cold.peak_bytes));
-  field("saved_bytes", static_cast<double>(work.saved_bytes));
-  field("workspace_bytes", static_cast<double>(work.workspace_bytes));
-  field("traffic_bytes", static_cast<double>(work.traffic_bytes));
-  field("flops", work.flops);
-  field("copy_bytes_per_second", copy_bandwidth(params.threads));
-  field("peak_flops_per_second", arithmetic_peak(params.dtype, params.threads));
-  field("calls", entry.calls);
+  if (work.is_verified) add_field("max_error", entry.cold.error);
+  if (entry.cold.peak_bytes) add_field("peak_bytes", static_cast<double>(*entry.cold.peak_bytes));
+  add_field("saved_bytes", static_cast<double>(work.saved_bytes));
+  add_field("workspace_bytes", static_cast<double>(work.workspace_bytes));
+  add_field("traffic_bytes", static_cast<double>(work.traffic_bytes));
+  add_field("flops", work.flops);
+  add_field("copy_bytes_per_second", copy_bandwidth(params.threads));
+  add_field("peak_flops_per_second", arithmetic_peak(params.dtype, params.threads));
+  add_field("calls", entry.calls);
   line += ", \"seconds\": [";
   for (std::size_t i = 0; i < entry.seconds.size(); ++i)
-    line += (i == 0 ? "" : ", ") + number(entry.seconds[i]);
+    line += (i == 0 ? "" : ", ") + format_number(entry.seconds[i]);
   print_line(line + "]}");
 }
 
 double time_in_round(arena_entry& entry, double seconds_per_round) {
-  double const call = entry.seconds.empty() ? entry.cold.seconds : entry.seconds.front();
-  double const calls = std::ceil(seconds_per_round / std::max(call, 1e-9));
+  double const seconds_per_call =
+      entry.seconds.empty() ? entry.cold.seconds : entry.seconds.front();
+  double const calls = std::ceil(seconds_per_round / std::max(seconds_per_call, 1e-9));
   entry.calls = static_cast<unsigned>(std::min(std::max(calls, 1.0), 10000.0));
-  if (call < long_call) entry.work->run();  // warms the caches, which other entries have used
+  if (seconds_per_call < long_call_seconds)
+    entry.work->run();  // warms the caches, which other entries have used
   return time_calls(*entry.work, entry.calls);
 }
 
@@ -128,8 +132,8 @@ std::vector<arena_entry*> time_together(std::vector<arena_entry*> const& entries
     }
     std::shuffle(fitting.begin(), fitting.end(), random);
     for (std::size_t i = 0; i < fitting.size(); ++i) {
-      print_step("timing", fitting[i]->name, round * fitting.size() + i,
-                 options.rounds * fitting.size());
+      print_progress("timing", fitting[i]->name, round * fitting.size() + i,
+                     options.rounds * fitting.size());
       fitting[i]->seconds.push_back(time_in_round(*fitting[i], options.seconds_per_round));
     }
   }
@@ -142,7 +146,7 @@ std::size_t run_arena(std::string const& filter, arena_options const& options) {
   limit_memory();
   print_context();
   std::vector<arena_entry> entries;
-  for (bench_case const* const definition : selected_cases(filter)) {
+  for (bench_case const* const definition : select_cases(filter)) {
     entries.emplace_back();
     entries.back().definition = definition;
     entries.back().name = definition->params.name();
@@ -150,22 +154,22 @@ std::size_t run_arena(std::string const& filter, arena_options const& options) {
     (void)copy_bandwidth(definition->params.threads);
     (void)arithmetic_peak(definition->params.dtype, definition->params.threads);
   }
-  std::vector<arena_entry*> waiting;
+  std::vector<arena_entry*> pending;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    print_step("comparing", entries[i].name, i, entries.size());
+    print_progress("comparing", entries[i].name, i, entries.size());
     entries[i].cold = measure_cold_run(*entries[i].definition);
-    if (entries[i].cold.failure.empty()) waiting.push_back(&entries[i]);
+    if (entries[i].cold.failure.empty()) pending.push_back(&entries[i]);
   }
   std::mt19937 random(2024);
-  while (!waiting.empty()) {
-    std::vector<arena_entry*> deferred = time_together(waiting, options, random);
-    for (arena_entry* const entry : waiting)
+  while (!pending.empty()) {
+    std::vector<arena_entry*> deferred = time_together(pending, options, random);
+    for (arena_entry* const entry : pending)
       if (entry->work) print_result(*entry), entry->work.reset();
-    waiting = std::move(deferred);
+    pending = std::move(deferred);
   }
   for (arena_entry const& entry : entries)
     if (!entry.cold.failure.empty()) {
-      if (entry.cold.failure != "out of memory") note_failure(entry.name, entry.cold.failure);
+      if (entry.cold.failure != "out of memory") report_failure(entry.name, entry.cold.failure);
       print_result(entry);
     }
   return entries.size();

@@ -28,7 +28,7 @@ bool uses_manual_time();
 // Runs the job for `state` and returns the seconds of one call. May add counters.
 double time_job(benchmark::State& state, case_params const& params, job& work);
 
-// Result of one call of a case with cold caches, before the arena times it.
+// Result of one call of a case with cold caches, before the warm measurement.
 struct cold_run {
   double seconds = 0.0;
   double error = 0.0;                     // against the oracle
@@ -40,7 +40,8 @@ cold_run measure_cold_run(bench_case const& c);
 // Seconds per call, from `calls` consecutive calls.
 double time_calls(job& work, unsigned calls);
 
-// Limits the address space, so that allocations beyond the machine's memory throw std::bad_alloc.
+// Limits the address space, so that allocations larger than the machine's memory throw
+// std::bad_alloc.
 void limit_memory();
 
 // Measured peak in additions and multiplications per second of `dtype`, on values in registers. On

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the bench: parameters, name and factory; and subjects, which register cases.
+// Benchmark cases: parameters, name and factory. Subjects register them.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -19,26 +19,26 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// Parameters of a case, which make up its name. A baseline has those of its operator.
+// Parameters of a case, which make up its name. A baseline has the parameters of its operator.
 struct case_params {
   std::string subject, direction, dtype, policy = {}, input = {};
   ss::extents3 extents = {};
   unsigned threads = 1;  // on the host
   std::string backend = "host";
-  ss::isa instructions = ss::isa::best;
+  ss::isa isa = ss::isa::best;
 
   std::string name() const {
-    std::string const forced = instructions == ss::isa::portable ? "@portable"
-                               : instructions == ss::isa::avx2   ? "@avx2"
-                               : instructions == ss::isa::avx512 ? "@avx512"
-                                                                 : "";
+    std::string const forced = isa == ss::isa::portable ? "@portable"
+                               : isa == ss::isa::avx2   ? "@avx2"
+                               : isa == ss::isa::avx512 ? "@avx512"
+                                                        : "";
     std::string const name = subject + forced + '/' + backend + '/' + direction + '/' + dtype +
                              '/' + policy + '/' + input + "/B:" + std::to_string(extents.batch) +
                              "/N:" + std::to_string(extents.length) +
                              "/C:" + std::to_string(extents.channels);
     return backend == "host" ? name + "/T:" + std::to_string(threads) : name;
   }
-  ss::exec::host exec() const { return {threads, instructions}; }
+  ss::exec::host exec() const { return {threads, isa}; }
 };
 
 // A case with its data, which exists only while the case runs.
@@ -52,19 +52,19 @@ class job {
   std::size_t traffic_bytes = 0;  // lower bound: inputs, outputs, indices
   std::size_t saved_bytes = 0;    // saved by forward for backward
   std::size_t workspace_bytes = 0;
-  double flops = 0.0;      // without comparisons
-  double tolerance = 0.0;  // 0 if values only move
-  bool verified = true;    // false if there is no oracle
+  double flops = 0.0;       // without comparisons
+  double tolerance = 0.0;   // 0 if values only move
+  bool is_verified = true;  // false if there is no oracle
 };
 
-// Error of a result that rounding cannot explain.
-inline constexpr double wrong = std::numeric_limits<double>::infinity();
+// Infinite error of a result that rounding cannot explain.
+inline constexpr double wrong_result = std::numeric_limits<double>::infinity();
 
 struct bench_case {
   case_params params;
   std::function<std::unique_ptr<job>(case_params const&)> make;
-  // Forward and backward of a training case; their peak memory is measured separately.
-  std::vector<std::shared_ptr<bench_case const>> parts = {};
+  // Forward and backward of a training case, else empty. Their peak memory is measured separately.
+  std::vector<std::shared_ptr<bench_case const>> passes = {};
 };
 
 inline std::vector<bench_case>& all_cases() {
@@ -74,8 +74,8 @@ inline std::vector<bench_case>& all_cases() {
 
 template <class Job>
 void add_case(case_params const& params) {
-  all_cases().push_back({params, [](case_params const& f) -> std::unique_ptr<job> {
-                           return std::make_unique<Job>(f);
+  all_cases().push_back({params, [](case_params const& p) -> std::unique_ptr<job> {
+                           return std::make_unique<Job>(p);
                          }});
 }
 
@@ -90,10 +90,10 @@ inline std::vector<subject>& all_subjects() {
   return subjects;
 }
 
-// Registers a subject: `subject_of<T> const registration("permute", add_permute<T>);`
+// Registers a subject: `operator_registration<T> const registration("permute", add_permute<T>);`
 template <class T>
-struct subject_of {
-  subject_of(char const* name, void (*add_cases)()) {
+struct operator_registration {
+  operator_registration(char const* name, void (*add_cases)()) {
     all_subjects().push_back({name, ss::dtype_traits<T>::name, add_cases});
   }
 };

@@ -17,55 +17,56 @@
 
 namespace bench {
 
-// Tensors of up to `verified_elements` are compared with the oracle completely; larger ones in
-// columns with `sampled_elements` elements in total.
-inline constexpr std::size_t verified_elements = std::size_t{1} << 24;
+// Tensors of up to `fully_verified_elements` are compared with the oracle completely, larger ones
+// only in columns with `sampled_elements` elements in total.
+inline constexpr std::size_t fully_verified_elements = std::size_t{1} << 24;
 inline constexpr std::size_t sampled_elements = std::size_t{1} << 22;
 
 template <class T>
 class dataset {
  public:
-  dataset(std::string const& input, ss::extents3 e)
-      : extents(e), values(static_cast<std::size_t>(e.size())) {
-    fill_input(input, values.data(), e);
-    std::size_t const columns = static_cast<std::size_t>(e.batch * e.channels),
-                      total = values.size(), rows = static_cast<std::size_t>(e.length);
-    std::size_t const sampled =
-        total <= verified_elements ? columns : std::max<std::size_t>(4, sampled_elements / rows);
-    std::size_t const step = std::max<std::size_t>(1, columns / sampled);
-    // An odd step covers every position within a tile of columns.
-    for (std::size_t c = 0; c < columns; c += step | 1) verified.push_back(c);
+  dataset(std::string const& input, ss::extents3 shape)
+      : extents(shape), values(static_cast<std::size_t>(shape.size())) {
+    fill_input(input, values.data(), shape);
+    std::size_t const columns = static_cast<std::size_t>(shape.batch * shape.channels),
+                      total = values.size(), rows = static_cast<std::size_t>(shape.length);
+    std::size_t const sampled = total <= fully_verified_elements
+                                    ? columns
+                                    : std::max<std::size_t>(4, sampled_elements / rows);
+    std::size_t const stride = std::max<std::size_t>(1, columns / sampled);
+    // An odd stride covers every position within a tile of columns.
+    for (std::size_t c = 0; c < columns; c += stride | 1) verified_columns.push_back(c);
   }
 
   // Offset of the first row of a column; rows are `extents.channels` apart.
-  std::size_t start(std::size_t column) const {
+  std::size_t column_offset(std::size_t column) const {
     auto const channels = static_cast<std::size_t>(extents.channels);
     return column / channels * channels * static_cast<std::size_t>(extents.length) +
            column % channels;
   }
 
-  // The oracle's permutations `make(column)` of the verified columns, cached per policy.
+  // Returns the expected permutations make(column) of the verified columns, cached per policy.
   using permutations = std::vector<std::vector<std::uint32_t>>;
   template <class F>
   permutations const& permutations_for(std::string const& policy, F const& make) {
     auto const [entry, inserted] = cache_.try_emplace(policy);
     if (inserted)
-      for (std::size_t const c : verified) entry->second.push_back(make(c));
+      for (std::size_t const c : verified_columns) entry->second.push_back(make(c));
     return entry->second;
   }
 
   // The values of a column, row by row.
-  std::vector<double> column(std::size_t number) const {
+  std::vector<double> column(std::size_t index) const {
     auto const channels = static_cast<std::size_t>(extents.channels);
-    std::vector<double> rows(static_cast<std::size_t>(extents.length));
-    for (std::size_t n = 0; n < rows.size(); ++n)
-      rows[n] = decoded(values[start(number) + n * channels]);
-    return rows;
+    std::vector<double> column_values(static_cast<std::size_t>(extents.length));
+    for (std::size_t n = 0; n < column_values.size(); ++n)
+      column_values[n] = to_double(values[column_offset(index) + n * channels]);
+    return column_values;
   }
 
   ss::extents3 extents;
   buffer<T> values;
-  std::vector<std::size_t> verified;
+  std::vector<std::size_t> verified_columns;
 
  private:
   std::map<std::string, permutations> cache_;
@@ -73,24 +74,24 @@ class dataset {
 
 // Returns the dataset of an input and shape from a cache of the most recently used ones.
 template <class T>
-std::shared_ptr<dataset<T>> get_dataset(std::string const& input, ss::extents3 e) {
+std::shared_ptr<dataset<T>> get_dataset(std::string const& input, ss::extents3 shape) {
   struct cached_dataset {
     std::string input;
     std::shared_ptr<dataset<T>> data;
   };
   static std::list<cached_dataset> recent;
-  constexpr std::size_t budget = std::size_t{512} << 20;
+  constexpr std::size_t budget_bytes = std::size_t{512} << 20;
   for (auto entry = recent.begin(); entry != recent.end(); ++entry)
-    if (entry->input == input && entry->data->extents == e) {
+    if (entry->input == input && entry->data->extents == shape) {
       recent.splice(recent.begin(), recent, entry);
       return recent.front().data;
     }
-  std::size_t host_params = static_cast<std::size_t>(e.size()) * sizeof(T);
+  std::size_t cached_bytes = static_cast<std::size_t>(shape.size()) * sizeof(T);
   for (auto entry = recent.begin(); entry != recent.end();) {
-    host_params += entry->data->values.bytes();
-    entry = host_params > budget ? recent.erase(entry) : std::next(entry);
+    cached_bytes += entry->data->values.bytes();
+    entry = cached_bytes > budget_bytes ? recent.erase(entry) : std::next(entry);
   }
-  recent.push_front({input, std::make_shared<dataset<T>>(input, e)});
+  recent.push_front({input, std::make_shared<dataset<T>>(input, shape)});
   return recent.front().data;
 }
 

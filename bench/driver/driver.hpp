@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selection of cases, and their execution by Google Benchmark or by the arena.
+// Selects cases and runs them by Google Benchmark or by the arena.
 #pragma once
 
 #include "case.hpp"
@@ -12,10 +12,10 @@
 namespace bench {
 
 // Drops duplicate names and, if `dtypes` is not empty, cases of other element types.
-void keep_cases(std::set<std::string> const& dtypes);
+void filter_cases(std::set<std::string> const& dtypes);
 
-// Cases whose name matches the filter (empty: all) and which this machine can run.
-std::vector<bench_case const*> selected_cases(std::string const& filter);
+// Returns the cases whose name matches the filter (empty: all) and which this machine can run.
+std::vector<bench_case const*> select_cases(std::string const& filter);
 
 // Registers the selected cases with Google Benchmark and returns their number.
 std::size_t register_cases(std::string const& filter);
@@ -23,10 +23,10 @@ std::size_t register_cases(std::string const& filter);
 // Prints the names of the selected cases.
 void list_cases(std::string const& filter);
 
-// The number of cases that failed or differ from the oracle.
-int failed_cases();
+// Returns the number of cases that failed or differ from the oracle.
+int failure_count();
 // Counts a failed case and prints it on stderr.
-void note_failure(std::string const& name, std::string const& failure);
+void report_failure(std::string const& name, std::string const& failure);
 
 // Makes `run_cases` print the current case on stderr every few seconds.
 void show_progress();

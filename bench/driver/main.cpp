@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Main function of both bench programs. Flags besides Google Benchmark's:
+// Main function of both bench programs. Flags, in addition to those of Google Benchmark:
 //   --text FILE; --lengths N,N,.. (added to the default ones), --batch B, --channels N,N,..,
 //   --heads H,H,.., --input NAME of the text task; --dtypes f32,.. (only these); --progress
 //   --arena ROUNDS times the cases round by round (driver.hpp), each for --round-seconds S;
@@ -25,19 +25,19 @@ namespace {
 
 struct arguments {
   std::string text = SLICESORT_BENCH_TEXT;
-  bool list = false;
+  bool list_cases = false;
   std::set<std::string> dtypes;  // empty: all
-  bool in_arena = false;
+  bool run_arena = false;
   bench::arena_options arena;
 };
 
 template <class Number>
 Number parse_number(std::string const& flag, std::string const& text) {
   std::istringstream stream(text);
-  Number number{};
-  if (!(stream >> number) || stream.peek() != EOF || !(0 < number && number < 1'000'000'000))
+  Number value{};
+  if (!(stream >> value) || stream.peek() != EOF || !(0 < value && value < 1'000'000'000))
     throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
-  return number;
+  return value;
 }
 
 // Parses a list such as 1024,4096.
@@ -45,11 +45,11 @@ template <class Item>
 std::vector<Item> parse_list(std::string const& flag, std::string const& list) {
   std::vector<Item> items;
   std::istringstream stream(list);
-  for (std::string part; std::getline(stream, part, ',');)
+  for (std::string item; std::getline(stream, item, ',');)
     if constexpr (std::is_same_v<Item, std::string>)
-      items.push_back(part);
+      items.push_back(item);
     else
-      items.push_back(parse_number<Item>(flag, part));
+      items.push_back(parse_number<Item>(flag, item));
   if (items.empty()) throw bench::usage_error(flag + " needs a list such as 1024,4096");
   return items;
 }
@@ -57,7 +57,7 @@ std::vector<Item> parse_list(std::string const& flag, std::string const& list) {
 // Removes the driver's flags from argv and leaves Google Benchmark's.
 arguments take_arguments(int& argc, char** argv) {
   using slicesort::index_t;
-  arguments a;
+  arguments args;
   bench::text_task& task = bench::text_task_settings();
   int remaining = 1;
   for (int i = 1; i < argc; ++i) {
@@ -67,7 +67,7 @@ arguments take_arguments(int& argc, char** argv) {
       return std::string(argv[++i]);
     };
     if (flag == "--text")
-      a.text = value();
+      args.text = value();
     else if (flag == "--lengths")
       for (index_t const n : parse_list<index_t>(flag, value())) task.lengths.insert(n);
     else if (flag == "--batch")
@@ -79,22 +79,23 @@ arguments take_arguments(int& argc, char** argv) {
     else if (flag == "--input")
       task.input = value();
     else if (flag == "--dtypes")
-      for (std::string const& name : parse_list<std::string>(flag, value())) a.dtypes.insert(name);
+      for (std::string const& name : parse_list<std::string>(flag, value()))
+        args.dtypes.insert(name);
     else if (flag == "--arena")
-      a.in_arena = true, a.arena.rounds = unsigned(parse_number<int>(flag, value()));
+      args.run_arena = true, args.arena.rounds = unsigned(parse_number<int>(flag, value()));
     else if (flag == "--round-seconds")
-      a.arena.seconds_per_round = parse_number<double>(flag, value());
+      args.arena.seconds_per_round = parse_number<double>(flag, value());
     else if (flag == "--wait-for-rounds")
-      a.arena.wait_for_rounds = true;
+      args.arena.wait_for_rounds = true;
     else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")
-      a.list = true;  // Google Benchmark's listing takes quadratic time
+      args.list_cases = true;  // Google Benchmark's listing takes quadratic time
     else if (flag == "--progress")
       bench::show_progress();
     else
       argv[remaining++] = argv[i];
   }
   argc = remaining;
-  return a;
+  return args;
 }
 
 std::string version() {
@@ -103,38 +104,38 @@ std::string version() {
 }
 
 int run(int argc, char** argv) {
-  arguments const a = take_arguments(argc, argv);
+  arguments const args = take_arguments(argc, argv);
   benchmark::Initialize(&argc, argv);
   if (argc > 1) throw bench::usage_error(std::string("unknown flag ") + argv[1]);
 
-  bench::corpus() = bench::read_text(a.text);
+  bench::corpus() = bench::read_text(args.text);
   bench::add_all_subjects();
   bench::add_training_cases();
-  bench::keep_cases(a.dtypes);
+  bench::filter_cases(args.dtypes);
   std::string const filter = benchmark::GetBenchmarkFilter();
-  if (a.list) {
+  if (args.list_cases) {
     bench::list_cases(filter);
     return 0;
   }
-  if (std::string const why = bench::missing_requirement(); !why.empty()) {
-    std::printf("nothing measured: %s\n", why.c_str());
+  if (std::string const reason = bench::missing_requirement(); !reason.empty()) {
+    std::printf("nothing measured: %s\n", reason.c_str());
     return 0;
   }
   bench::describe_machine();
   benchmark::AddCustomContext("flags", SLICESORT_BENCH_FLAGS);
   benchmark::AddCustomContext("slicesort", version());
-  benchmark::AddCustomContext("text", a.text.substr(a.text.find_last_of('/') + 1));
+  benchmark::AddCustomContext("text", args.text.substr(args.text.find_last_of('/') + 1));
 
-  if (a.in_arena) {
-    if (bench::run_arena(filter, a.arena) == 0)
+  if (args.run_arena) {
+    if (bench::run_arena(filter, args.arena) == 0)
       throw bench::usage_error("no case matches the filter");
-    return bench::failed_cases() == 0 ? 0 : 1;
+    return bench::failure_count() == 0 ? 0 : 1;
   }
 
   if (bench::register_cases(filter) == 0) throw bench::usage_error("no case matches the filter");
   bench::run_cases();
   benchmark::Shutdown();
-  return bench::failed_cases() == 0 ? 0 : 1;
+  return bench::failure_count() == 0 ? 0 : 1;
 }
 
 }  // namespace

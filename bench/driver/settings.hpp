@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text task, and the settings that operators and baselines share, so that every case has its
-// baseline. Duplicate cases are dropped later (keep_cases).
+// The text task, and the settings that operators share with baselines: every case then has its
+// baseline. filter_cases drops duplicate cases.
 #pragma once
 
 #include "case.hpp"
@@ -39,7 +39,7 @@ inline std::vector<std::uint8_t>& corpus() {
   return text;
 }
 
-// The byte-level text task of the papers, which the arena measures; flags change it.
+// The byte-level text task of the papers, which the arena measures. Command-line flags change it.
 struct text_task {
   ss::index_t batch = 8;
   std::set<ss::index_t> lengths{64, 128, 256, 512, 1024, 2048, 3072, 4096, 8192, 16384};
@@ -47,7 +47,7 @@ struct text_task {
   std::vector<ss::index_t> heads{4};  // skipped if they do not divide the channels
   std::string input = "text";
 
-  // Name of the input: a text shorter than `length` is repeated, under another name.
+  // Name of the input. A text shorter than `length` is repeated, under another name.
   std::string input_of(ss::index_t length) const {
     bool const too_long = length > static_cast<ss::index_t>(corpus().size());
     return input == "text" && too_long ? "repeated_text" : input;
@@ -76,15 +76,15 @@ void for_each_sweep_shape(F const& f) {
 // Calls f(params) for every setting of one subject and direction.
 template <class T, class F>
 void for_each_setting(std::string const& subject, std::string const& direction, F const& f) {
-  auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 e) {
+  auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 shape) {
     for (unsigned const threads : {1u, 2u})
-      f(case_params{subject, direction, ss::dtype_traits<T>::name, policy, input, e, threads});
+      f(case_params{subject, direction, ss::dtype_traits<T>::name, policy, input, shape, threads});
   };
   // The text task, and noise of the same shape.
-  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
-    add("ascending", input, e);
-    add("ascending", "normal", e);
-    add("interleave", input, e);
+  for_each_task_shape([&](std::string const& input, ss::extents3 shape) {
+    add("ascending", input, shape);
+    add("ascending", "normal", shape);
+    add("interleave", input, shape);
   });
   // One wide sample.
   for (ss::index_t const n : {64, 256, 1000, 1024, 2001, 2048, 3072, 4001, 4096, 16384, 65536}) {
@@ -99,18 +99,19 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
   add("ascending", "normal", {1, ss::index_t{1} << 20, 512});
   // Several samples for two threads.
   for (ss::index_t const n : {1024, 4096}) add("ascending", "normal", {8, n, 512});
-  for_each_sweep_shape([&](ss::extents3 e) { add("ascending", "uniform", e); });
+  for_each_sweep_shape([&](ss::extents3 shape) { add("ascending", "uniform", shape); });
   // Small shape for --smoke.
   for (char const* input : {"normal", "text"}) add("ascending", input, {2, 37, 24});
 }
 
-// True for settings of subjects with a single policy. Subjects that do not sort have the same
-// field, so that their names match those of the baselines.
-inline bool is_plain(case_params const& params) { return params.policy == "ascending"; }
+// True for the only policy of subjects that do not sort. They have a policy, too, so that their
+// names match the baselines' names.
+inline bool has_default_policy(case_params const& params) { return params.policy == "ascending"; }
 template <class T, class F>
-void for_each_plain_setting(std::string const& subject, std::string const& direction, F const& f) {
+void for_each_default_setting(std::string const& subject, std::string const& direction,
+                              F const& f) {
   for_each_setting<T>(subject, direction, [&](case_params const& params) {
-    if (is_plain(params)) f(params);
+    if (has_default_policy(params)) f(params);
   });
 }
 

@@ -30,22 +30,22 @@ struct host_memory {
   static void free(void* data) { std::free(data); }
 };
 
-// An array in the memory of the host or a device.
+// Array that owns memory of the host or of a device.
 template <class T, class Memory>
-class array_in {
+class owned_array {
  public:
-  array_in() = default;
-  explicit array_in(std::size_t size) : size_(size) {
+  owned_array() = default;
+  explicit owned_array(std::size_t size) : size_(size) {
     if (size != 0) data_ = static_cast<T*>(Memory::allocate(bytes()));
   }
-  array_in(array_in&& other) noexcept
+  owned_array(owned_array&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  array_in& operator=(array_in&& other) noexcept {
+  owned_array& operator=(owned_array&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
   }
-  ~array_in() { Memory::free(data_); }
+  ~owned_array() { Memory::free(data_); }
 
   T* data() const { return data_; }
   std::size_t size() const { return size_; }
@@ -57,19 +57,19 @@ class array_in {
   std::size_t size_ = 0;
 };
 template <class T>
-using buffer = array_in<T, host_memory>;
+using buffer = owned_array<T, host_memory>;
 
-// Saved indices of shape `e`.
+// Saved indices on the host.
 class index_buffer {
  public:
   index_buffer() = default;
-  index_buffer(ss::extents3 e, ss::index_width width)
-      : extents_(e),
+  index_buffer(ss::extents3 shape, ss::index_width width)
+      : extents_(shape),
         width_(width),
-        bytes_(static_cast<std::size_t>(e.size()) * static_cast<std::size_t>(width)) {}
-  // Chooses the narrowest width for row numbers below `length`.
-  index_buffer(ss::extents3 e, ss::index_t length)
-      : index_buffer(e, length > 65536 ? ss::index_width::bits32 : ss::index_width::bits16) {}
+        bytes_(static_cast<std::size_t>(shape.size()) * static_cast<std::size_t>(width)) {}
+  // Chooses the narrowest width for row indices below `length`.
+  index_buffer(ss::extents3 shape, ss::index_t length)
+      : index_buffer(shape, length > 65536 ? ss::index_width::bits32 : ss::index_width::bits16) {}
 
   // Calls `f` with a typed pointer to the indices.
   template <class F>
@@ -105,16 +105,16 @@ class index_buffer {
 };
 
 template <class T>
-ss::tensor3<T> view(buffer<T> const& b, ss::extents3 e) {
-  return {b.data(), e};
+ss::tensor3<T> view(buffer<T> const& b, ss::extents3 shape) {
+  return {b.data(), shape};
 }
 template <class T>
-ss::tensor3<T const> const_view(buffer<T> const& b, ss::extents3 e) {
-  return {b.data(), e};
+ss::tensor3<T const> const_view(buffer<T> const& b, ss::extents3 shape) {
+  return {b.data(), shape};
 }
 
 struct host_backend {
-  static constexpr bool all_policies = true;  // false: compiles only some policies
+  static constexpr bool has_all_policies = true;  // false: compiles only some policies
   // Parameters of the copy on the host.
   static case_params const& host_params(case_params const& params) { return params; }
   static ss::exec::host exec(case_params const& params) { return params.exec(); }
@@ -129,8 +129,8 @@ struct host_backend {
    public:
     using value_type = typename View::value_type;
     buffer_view() = default;
-    buffer_view(Extents e, buffer<value_type> const& b) : bytes_(b.bytes()) {
-      if (b.size() != 0) view_ = {b.data(), e};
+    buffer_view(Extents shape, buffer<value_type> const& b) : bytes_(b.bytes()) {
+      if (b.size() != 0) view_ = {b.data(), shape};
     }
     View view() const { return view_; }
     auto const_view() const { return ss::tensor3<value_type const>(view_); }
@@ -168,7 +168,7 @@ class backend_job : public job {
  protected:
   explicit backend_job(case_params const& params) : params_(params) {}
   auto exec() const { return Backend::exec(params_); }
-  void allocate(std::size_t bytes) {
+  void allocate_scratch(std::size_t bytes) {
     scratch = typename Backend::template memory<unsigned char>(bytes);
     workspace_bytes = bytes;
   }

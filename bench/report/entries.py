@@ -18,51 +18,51 @@ class Entry:
     label: str
     color: str
     in_16_bits: bool = False  # --all includes bfloat16
-    custom: bool = False  # user-defined: bench/run --with, or a program that links slicesort::bench
-    main: bool = False  # measured without --all
+    is_custom: bool = False  # user-defined: bench/run --with, or a program that links slicesort::bench
+    is_default: bool = False  # measured without --all
     hint: str = ""  # possible reason for being slower than softmax attention
 
     @property
     def family(self) -> str:
-        return "custom" if self.custom else FAMILIES[self.subject]
+        return "custom" if self.is_custom else FAMILIES[self.subject]
 
     @property
-    def strong(self) -> bool:
-        """Emphasized in pictures: user-defined operators and slicing-sort."""
-        return self.custom or (self.subject, self.policy) == ("slicing_sort", "ascending")
+    def is_emphasized(self) -> bool:
+        """True if pictures emphasize it: user-defined operators and slicing-sort."""
+        return self.is_custom or (self.subject, self.policy) == ("slicing_sort", "ascending")
 
     def matches(self, case: Case) -> bool:
         return case.subject == self.subject and re.fullmatch(self.policy, case.policy) is not None
 
 
-REFERENCE = Entry("softmax_attention", "streaming-full-H:\\d+", "softmax, streaming", "#222222", True, main=True)
+REFERENCE = Entry("softmax_attention", "streaming-full-H:\\d+", "softmax, streaming", "#222222", True, is_default=True)
 ENTRIES = [
-    Entry("slicing_sort", "ascending", "slicing-sort", "#0b6e99", True, main=True),
+    Entry("slicing_sort", "ascending", "slicing-sort", "#0b6e99", True, is_default=True),
     Entry("slicing_sort", "interleave", "slicing-sort, interleave", "#5fb0d3"),
-    Entry("max_exchange", "ascending", "max-exchange", "#5b8c3a", main=True),
-    Entry("multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", main=True),
-    Entry("csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True, main=True),
+    Entry("max_exchange", "ascending", "max-exchange", "#5b8c3a", is_default=True),
+    Entry("multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", is_default=True),
+    Entry("csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True, is_default=True),
     Entry("csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00"),
-    Entry("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True, main=True),
-    Entry("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", main=True),
-    Entry("linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True, main=True),
+    Entry("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True, is_default=True),
+    Entry("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", is_default=True),
+    Entry("linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True, is_default=True),
     Entry("linear_attention", "elu_plus_one-causal-H:\\d+", "Linear Transformer, causal", "#6fbfae"),
-    Entry("linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True, main=True),
+    Entry("linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True, is_default=True),
     Entry("linear_attention", "random_exp-causal-H:\\d+", "Performer, causal", "#dd9a55"),
-    Entry("linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52", main=True),
-    Entry("linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b", main=True),
+    Entry("linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52", is_default=True),
+    Entry("linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b", is_default=True),
     REFERENCE,
     Entry("softmax_attention", "streaming-causal-H:\\d+", "softmax, causal", "#555f6b"),
     Entry("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
-    Entry("softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777", main=True,
-               hint="the map of weights is stored and loaded"),
-    Entry("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, main=True),
+    Entry("softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777", is_default=True,
+          hint="the map of weights is stored and loaded"),
+    Entry("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, is_default=True),
     Entry("softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
     Entry("softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
     Entry("softmax_attention", "streaming-strided-H:\\d+", "softmax, strided by N / 50", "#a39bd0",
-               hint="adjacent queries see different keys, so each tile has few visible pairs"),
+          hint="adjacent queries see different keys, so each tile has few visible pairs"),
     Entry("softmax_attention", "streaming-causal_fixed-H:\\d+", "softmax, causal, fixed by 50 and 10", "#8f86a8"),
-    Entry("softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93", main=True),
+    Entry("softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93", is_default=True),
 ]
 CUSTOM_POLICY = "custom"
 CUSTOM_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
@@ -71,17 +71,17 @@ DIRECTIONS = {"forward_values": "forward", "training": "forward + backward"}  # 
 
 
 def entry_of(case: Case) -> Entry | None:
-    """The entry of a case, or None. Adds user-defined operators to ENTRIES at their first case, before the library's."""
+    """Returns the entry of a case, or None. Adds a user-defined operator to ENTRIES at its first case, before the library's entries."""
     known = next((c for c in ENTRIES if c.matches(case)), None)
     if known or case.policy != CUSTOM_POLICY:
         return known
-    i = sum(c.custom for c in ENTRIES)
-    ENTRIES.insert(i, Entry(case.subject, CUSTOM_POLICY, case.subject, CUSTOM_COLORS[i % len(CUSTOM_COLORS)], in_16_bits=True, custom=True))
+    i = sum(c.is_custom for c in ENTRIES)
+    ENTRIES.insert(i, Entry(case.subject, CUSTOM_POLICY, case.subject, CUSTOM_COLORS[i % len(CUSTOM_COLORS)], in_16_bits=True, is_custom=True))
     return ENTRIES[i]
 
 
-def weak_baseline(context: dict, cases: Iterable[Case]) -> str:
-    """A warning if the BLAS of materialized attention does not use this CPU's instructions; else empty."""
+def weak_baseline_warning(context: dict, cases: Iterable[Case]) -> str:
+    """Returns a warning if the BLAS of materialized attention does not use this CPU's instructions, else an empty string."""
     no_blas = context.get("blas") == PLAIN_LOOPS
     if not (no_blas or context.get("weak_blas")) or not any(map(MATERIALIZED.matches, cases)):
         return ""
@@ -92,15 +92,15 @@ def weak_baseline(context: dict, cases: Iterable[Case]) -> str:
 
 
 def label_of(entry: Entry, context: dict) -> str:
-    """Label in the tables, which names the BLAS of materialized attention."""
+    """Returns the label for the tables, which names the BLAS of materialized attention."""
     blas = context.get("blas", "")
     name = PLAIN_LOOPS if blas == PLAIN_LOOPS else blas.partition(" ")[0]
     return f"{entry.label} ({name})" if entry == MATERIALIZED and name else entry.label
 
 
-def softmax_case(case: Case, cases: dict[str, Case], mask: str) -> Case | None:
-    """Case of streaming softmax attention with that mask and otherwise the same parameters. For operators without heads it has
-    the first number of heads."""
+def find_softmax_case(case: Case, cases: dict[str, Case], mask: str) -> Case | None:
+    """Finds the case of streaming softmax attention with that mask and otherwise the same parameters. For an operator without
+    heads, it has the first number of heads."""
     heads = case.policy.rpartition("-H:")
     policy = f"streaming-{mask}-H:" + (heads[2] if heads[1] else "\\d+")
     parts = case.name.split("/")
@@ -109,11 +109,11 @@ def softmax_case(case: Case, cases: dict[str, Case], mask: str) -> Case | None:
 
 
 def reference_of(case: Case, cases: dict[str, Case]) -> Case | None:
-    return softmax_case(case, cases, "full")
+    return find_softmax_case(case, cases, "full")
 
 
 def torch_implementations_of(case: Case) -> list[str]:
-    """Names of the case's PyTorch implementations (in_torch/implementations.py); none for user-defined operators."""
+    """Returns the names of a case's PyTorch implementations (in_torch/implementations.py); none for user-defined operators."""
     if case.policy == CUSTOM_POLICY:
         return []
     if case.subject == "softmax_attention":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expected times of the GPU's targets on an H200, by the model of docs/gpu_model.md, from the counters of the first blocks of
-every launch (tests/ptx/counters/*.txt). python3 -m report.gpu_model prints the tables, --check compares the page with them,
---update writes them to the page."""
+"""Expected times of the GPU targets on an H200, by the model of docs/gpu_model.md. Reads the counters of the first blocks of every
+launch (tests/ptx/counters/*.txt). python3 -m report.gpu_model prints the tables, --check compares the page with them, --update writes
+them to the page."""
 import argparse
 import math
 import re
@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .results import table
+from .results import format_table
 from .targets import Level, gpu_targets
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ PAGE = ROOT / "docs/gpu_model.md"
 
 @dataclass(frozen=True)
 class Device:
-    """Assumed properties of an H200; the page has the sources."""
+    """Assumed properties of an H200. The page has the sources."""
     multiprocessors: int = 132
     clock: float = 1.9e9
     registers: int = 65536  # per multiprocessor
@@ -45,10 +45,10 @@ class Device:
 EXPECTED = Device()
 SLOW = replace(EXPECTED, clock=1.7e9, matrix=512 * 0.55, memory=4.1e12, l2=4.2e12, network=7, clustered=120, barrier=100, launch=5e-6)
 FAST = replace(EXPECTED, clock=1.98e9, matrix=512 * 0.66, memory=4.5e12, l2=7e12, network=28, clustered=132, barrier=20, launch=2e-6)
-OVERLAP = {SLOW: 1.5, EXPECTED: 3, FAST: 8}  # exponent of `overlapped`
+OVERLAP = {SLOW: 1.5, EXPECTED: 3, FAST: 8}  # exponent of `overlap_times`
 
-# Bytes per element of x that a launch moves between device memory and the L2 cache: the sizes of tensors. Other kernels
-# move the sectors that they request.
+# Bytes per element of x that a launch moves between device memory and the L2 cache, from the sizes of its tensors. Other
+# kernels move the sectors that they request.
 TRAFFIC = {
     ("slicing_sort", "f32"): 10, ("slicing_sort", "bf16"): 6,
     ("csp", "G:2"): 8.0625, ("csp", "G:16"): 9, ("csp", "G:64"): 9,
@@ -64,31 +64,31 @@ class Launch:
     kernel: str
     columns: dict[str, int]
 
-    def block(self, name: str) -> float:
-        """Counter per block and launch."""
+    def per_block(self, name: str) -> float:
+        """Returns a counter per block and launch."""
         return self.columns[name] / (self.columns["launches"] * self.columns["counted"])
 
     @property
     def warps(self) -> int:
         return -(-self.columns["threads"] // 32)
 
-    def resident(self, device: Device) -> int:
-        """Resident blocks per multiprocessor."""
+    def resident_blocks(self, device: Device) -> int:
+        """Returns the resident blocks per multiprocessor."""
         warp_registers = -(-self.columns["registers"] * 32 // 256) * 256
         limits = [device.registers // (warp_registers * self.warps), device.shared // (self.columns["shared"] + 1024),
-                 device.threads // (32 * self.warps), device.blocks, max(1, -(-self.columns["blocks"] // device.multiprocessors))]
+                  device.threads // (32 * self.warps), device.blocks, max(1, -(-self.columns["blocks"] // device.multiprocessors))]
         return max(1, min(limits))
 
 
-def overlapped(device: Device, *times: float) -> float:
-    """Total time of partly overlapping work."""
-    p = OVERLAP[device]
-    return sum(time ** p for time in times) ** (1 / p)
+def overlap_times(device: Device, *times: float) -> float:
+    """Returns the total time of partly overlapping work."""
+    exponent = OVERLAP[device]
+    return sum(time ** exponent for time in times) ** (1 / exponent)
 
 
-def busy(launch: Launch, device: Device) -> dict[str, float]:
-    """Cycles for which a block occupies each unit of a multiprocessor."""
-    lanes, count = 32 / device.schedulers, launch.block
+def busy_cycles(launch: Launch, device: Device) -> dict[str, float]:
+    """Returns the cycles for which a block occupies each unit of a multiprocessor."""
+    lanes, count = 32 / device.schedulers, launch.per_block
     return {
         "issue": count("issued") / device.schedulers,
         "ALU": count("alu") * lanes / device.alu,
@@ -102,41 +102,41 @@ def busy(launch: Launch, device: Device) -> dict[str, float]:
     }
 
 
-def traffic(case: str, launch: Launch, elements: int) -> float:
-    """Bytes between device memory and the L2 cache, per block."""
+def traffic_per_block(case: str, launch: Launch, elements: int) -> float:
+    """Returns the bytes that a block moves between device memory and the L2 cache."""
     subject, _, direction, dtype, policy = case.split("/")[:5]
-    found = TRAFFIC.get((subject, dtype)) or TRAFFIC.get((subject, policy.split("-")[-1]))
-    main = found is not None and launch.columns["blocks"] > 1000
+    moved_bytes = TRAFFIC.get((subject, dtype)) or TRAFFIC.get((subject, policy.split("-")[-1]))
+    is_main = moved_bytes is not None and launch.columns["blocks"] > 1000
     if launch.kernel.startswith("mix_tile"):
-        found, main = {"forward_values": 8, "forward": 8 + 4 * 11, "backward": 20}[direction], True
+        moved_bytes, is_main = {"forward_values": 8, "forward": 8 + 4 * 11, "backward": 20}[direction], True
     elif launch.kernel.startswith("link_gradient"):
-        found, main = 8, True
+        moved_bytes, is_main = 8, True
     elif launch.kernel.startswith("attention_"):
-        found, main = (8 if "forward" in launch.kernel else 12), True
-    return found * elements / launch.columns["blocks"] if main else launch.block("sectors") * 32
+        moved_bytes, is_main = (8 if "forward" in launch.kernel else 12), True
+    return moved_bytes * elements / launch.columns["blocks"] if is_main else launch.per_block("sectors") * 32
 
 
-def cycles(case: str, launch: Launch, elements: int, device: Device) -> tuple[float, str]:
-    """Cycles per block at full occupancy, and the bounding resource."""
-    parts = busy(launch, device)
-    waits = launch.block("near" if launch.kernel.startswith(FROM_L2) else "far") / launch.warps
-    parts["latency"] = (waits + launch.block("barriers") * device.barrier) / launch.resident(device)
-    share = device.clock * device.multiprocessors  # converts bandwidth to bytes per cycle and multiprocessor
-    parts["memory"] = traffic(case, launch, elements) * share / device.memory
-    parts["L2"] = launch.block("sectors") * 32 * share / device.l2
-    bound = max(parts, key=lambda name: parts[name])
-    pipes = max(parts[name] for name in busy(launch, device))
-    total = overlapped(device, pipes, parts["latency"], max(parts["memory"], parts["L2"]))
-    serial = launch.kernel.startswith(SERIAL) and launch.resident(device) == 1
-    return total + (launch.block("sectors") * 32 / device.port if serial else 0), bound
+def cycles_per_block(case: str, launch: Launch, elements: int, device: Device) -> tuple[float, str]:
+    """Returns the cycles per block at full occupancy, and the bounding resource."""
+    resource_cycles = busy_cycles(launch, device)
+    waits = launch.per_block("near" if launch.kernel.startswith(FROM_L2) else "far") / launch.warps
+    resource_cycles["latency"] = (waits + launch.per_block("barriers") * device.barrier) / launch.resident_blocks(device)
+    total_clock = device.clock * device.multiprocessors  # converts bandwidth to bytes per cycle and multiprocessor
+    resource_cycles["memory"] = traffic_per_block(case, launch, elements) * total_clock / device.memory
+    resource_cycles["L2"] = launch.per_block("sectors") * 32 * total_clock / device.l2
+    bound = max(resource_cycles, key=lambda name: resource_cycles[name])
+    unit_cycles = max(resource_cycles[name] for name in busy_cycles(launch, device))
+    total = overlap_times(device, unit_cycles, resource_cycles["latency"], max(resource_cycles["memory"], resource_cycles["L2"]))
+    is_serial = launch.kernel.startswith(SERIAL) and launch.resident_blocks(device) == 1
+    return total + (launch.per_block("sectors") * 32 / device.port if is_serial else 0), bound
 
 
-def seconds(case: str, launch: Launch, elements: int, device: Device) -> tuple[float, str]:
-    """Seconds of all launches of this grid, and the bounding resource."""
-    resident = launch.resident(device)
+def launch_seconds(case: str, launch: Launch, elements: int, device: Device) -> tuple[float, str]:
+    """Returns the seconds of all launches of this grid, and the bounding resource."""
+    resident = launch.resident_blocks(device)
     multiprocessors = device.clustered if launch.columns["cluster"] > 2 else device.multiprocessors
     waves = math.ceil(launch.columns["blocks"] / (multiprocessors * resident))
-    block_cycles, bound = cycles(case, launch, elements, device)
+    block_cycles, bound = cycles_per_block(case, launch, elements, device)
     return launch.columns["launches"] * (waves * resident * block_cycles / device.clock + device.launch), bound
 
 
@@ -147,8 +147,8 @@ class Case:
     launches: list[Launch]
 
     def time(self, device: Device) -> tuple[float, str]:
-        """Seconds of the case, and the bounding resource of the longest launch."""
-        times = [seconds(self.name, launch, self.elements, device) for launch in self.launches]
+        """Returns the seconds of the case, and the bounding resource of the longest launch."""
+        times = [launch_seconds(self.name, launch, self.elements, device) for launch in self.launches]
         batch, length, channels = (int(part.split(":")[1]) for part in self.name.split("/")[-3:])
         return sum(time for time, _ in times) * batch * length * channels / self.elements, max(times)[1]
 
@@ -162,17 +162,17 @@ def read_cases() -> list[Case]:
         if head := re.match(r"(\S+)  (\d+) elements$", ptx_row):
             cases.append(Case(head[1], int(head[2]), []))
             continue
-        numbers = {}
+        counters = {}
         for line, names in zip((ptx_row, machine_row), columns):
-            words = line.rsplit(maxsplit=len(names))
-            kernel = words[0].strip()
-            numbers.update(zip(names, map(int, words[1:])))
-        cases[-1].launches.append(Launch(kernel, numbers))
+            fields = line.rsplit(maxsplit=len(names))
+            kernel = fields[0].strip()
+            counters.update(zip(names, map(int, fields[1:])))
+        cases[-1].launches.append(Launch(kernel, counters))
     return cases
 
 
-def bytes_of(case: Case) -> float:
-    """Bytes per element that the benches count for the share of a copy's bandwidth."""
+def bytes_per_element(case: Case) -> float:
+    """Returns the bytes per element that the benches count for `share_of_copy`."""
     subject, _, direction, dtype, policy = case.name.split("/")[:5]
     if subject == "linear_attention":
         return (7 if direction == "backward" else 4) * {"f32": 4, "f64": 8}.get(dtype, 2)
@@ -181,15 +181,15 @@ def bytes_of(case: Case) -> float:
     return TRAFFIC.get((subject, dtype)) or TRAFFIC.get((subject, policy.split("-")[-1]), 0)
 
 
-def measure(target: Level, case: Case, device: Device) -> float:
-    """Expected value in the target's unit."""
+def expected_value(target: Level, case: Case, device: Device) -> float:
+    """Returns the expected value in the unit of the target."""
     time = case.time(device)[0]
     batch, length, channels = (int(part.split(":")[1]) for part in case.name.split("/")[-3:])
     elements = batch * length * channels
     if target.counter == "items_per_second":
         return elements / time / target.scale
     if target.counter == "share_of_copy":
-        return elements * bytes_of(case) / time / device.memory / target.scale
+        return elements * bytes_per_element(case) / time / device.memory / target.scale
     products = 5 if "/backward/" in case.name else 2
     return products * 2 * elements * length / time / target.scale
 
@@ -200,44 +200,44 @@ def targets_table(cases: list[Case]) -> list[list[str]]:
     for target in gpu_targets():
         if not isinstance(target, Level) or target.at_least is None:
             continue
-        promised = target.at_least > 0
-        if not promised and target.case not in named:
+        has_requirement = target.at_least > 0
+        if not has_requirement and target.case not in named:
             continue  # no counters
         case = named[target.case]
-        low, expected, high = (measure(target, case, device) for device in (SLOW, EXPECTED, FAST))
-        rows.append([target.name.removeprefix("GPU "), f"{target.at_least:g} {target.unit}" if promised else f"no promise, {target.unit}",
-                     f"{expected:.0f}", f"{low:.0f} .. {high:.0f}", case.time(EXPECTED)[1],
-                     "" if not promised else "met" if expected >= target.at_least else "missed"])
+        slow, expected, fast = (expected_value(target, case, device) for device in (SLOW, EXPECTED, FAST))
+        rows.append([target.name.removeprefix("GPU "), f"{target.at_least:g} {target.unit}" if has_requirement else f"no promise, {target.unit}",
+                     f"{expected:.0f}", f"{slow:.0f} .. {fast:.0f}", case.time(EXPECTED)[1],
+                     "" if not has_requirement else "met" if expected >= target.at_least else "missed"])
     return rows
 
 
 def counters_table(cases: list[Case]) -> list[list[str]]:
-    """Counters per element of each case's longest launch."""
+    """Returns the counters per element of the longest launch of every case."""
     rows = [["case", "kernel", "PTX", "machine code", "wavefronts", "/ ideal", "sectors, B", "requested, B", "barriers", "divergent", "blocks"]]
     for case in cases:
-        launch = max(case.launches, key=lambda launch: seconds(case.name, launch, case.elements, EXPECTED))
+        launch = max(case.launches, key=lambda launch: launch_seconds(case.name, launch, case.elements, EXPECTED))
         scale = launch.columns["launches"] * launch.columns["blocks"] / case.elements
-        count = {name: launch.block(name) * scale for name in ("instructions", "issued", "wavefronts", "sectors", "bytes", "divergent")}
+        count = {name: launch.per_block(name) * scale for name in ("instructions", "issued", "wavefronts", "sectors", "bytes", "divergent")}
         ideal = launch.columns["ideal"]
         name = "/".join(part for part in case.name.split("/") if part not in ("cuda", "normal", "C:512"))
         rows.append([name, launch.kernel.split("<")[0].removesuffix("_kernel"), f"{32 * count['instructions']:.0f}", f"{32 * count['issued']:.0f}",
                      f"{32 * count['wavefronts']:.0f}", f"{launch.columns['wavefronts'] / ideal:.2f}" if ideal else "-",
-                     f"{32 * count['sectors']:.1f}", f"{count['bytes']:.1f}", f"{launch.block('barriers'):.0f}", f"{launch.block('divergent'):.0f}",
-                     f"{launch.resident(EXPECTED)}"])
+                     f"{32 * count['sectors']:.1f}", f"{count['bytes']:.1f}", f"{launch.per_block('barriers'):.0f}", f"{launch.per_block('divergent'):.0f}",
+                     f"{launch.resident_blocks(EXPECTED)}"])
     return rows
 
 
-def markdown(rows: list[list[str]]) -> str:
+def format_markdown(rows: list[list[str]]) -> str:
     return "\n".join(["| " + " | ".join(rows[0]) + " |", "|---" * len(rows[0]) + "|", *("| " + " | ".join(row) + " |" for row in rows[1:])])
 
 
-def with_tables(page: str, tables: dict[str, list[list[str]]]) -> str:
+def insert_tables(page: str, tables: dict[str, list[list[str]]]) -> str:
     for name, rows in tables.items():
         begin, end = f"<!-- {name}, from report.gpu_model -->", "<!-- end -->"
-        before, found, rest = page.partition(begin)
-        if not found:
+        before, marker, rest = page.partition(begin)
+        if not marker:
             raise SystemExit(f"{PAGE} has no {begin}")
-        page = f"{before}{begin}\n{markdown(rows)}\n{end}" + rest.partition(end)[2]
+        page = f"{before}{begin}\n{format_markdown(rows)}\n{end}" + rest.partition(end)[2]
     return page
 
 
@@ -249,10 +249,10 @@ def main() -> int:
     cases = read_cases()
     tables = {"targets": targets_table(cases), "counters": counters_table(cases)}
     if not arguments.check and not arguments.update:
-        print("\n\n".join(table(rows) for rows in tables.values()))
+        print("\n\n".join(format_table(rows) for rows in tables.values()))
         return 0
     page = PAGE.read_text(encoding="utf-8")
-    updated = with_tables(page, tables)
+    updated = insert_tables(page, tables)
     if arguments.update:
         PAGE.write_text(updated, encoding="utf-8")
     elif updated != page:

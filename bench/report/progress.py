@@ -8,41 +8,41 @@ INTERVAL = 5.0  # seconds between lines without a terminal
 
 
 class Progress:
-    """Work has any unit; `finished` is the work of an earlier run."""
+    """Progress in any unit of work. An earlier run did `finished_work`."""
 
-    def __init__(self, total: float, finished: float = 0.0) -> None:
-        self.total, self.finished, self.earlier = total, finished, finished
-        self.current = 0.0
-        self.start, self.last = time.monotonic(), -INTERVAL
-        self.terminal = sys.stderr.isatty()
+    def __init__(self, total: float, finished_work: float = 0.0) -> None:
+        self.total_work, self.finished_work, self.earlier_work = total, finished_work, finished_work
+        self.current_work = 0.0
+        self.start, self.last_shown = time.monotonic(), -INTERVAL
+        self.is_terminal = sys.stderr.isatty()
 
-    def begin(self, work: float) -> None:
-        self.current = work
+    def begin_work(self, work: float) -> None:
+        self.current_work = work
 
-    def done(self) -> None:
-        self.finished += self.current
-        self.current = 0.0
+    def finish_work(self) -> None:
+        self.finished_work += self.current_work
+        self.current_work = 0.0
 
     def show(self, share: float, label: str) -> None:
         """Shows that `share` of the current work is done."""
         time_now = time.monotonic()
-        if time_now - self.last < (0.1 if self.terminal else INTERVAL):
+        if time_now - self.last_shown < (0.1 if self.is_terminal else INTERVAL):
             return
-        self.last = time_now
-        done = self.finished + share * self.current
-        total_share = min(done / self.total, 1.0)
-        new, elapsed = done - self.earlier, time_now - self.start
-        remaining = f"{clock(elapsed / new * (self.total - done))} left" if new > 0.02 * self.total else "        "
-        if self.terminal:
-            bar = "#" * round(total_share * WIDTH)
-            print(f"\r\033[K  [{bar:.<{WIDTH}}] {total_share:4.0%} {remaining}  {label[:70]}", end="", file=sys.stderr, flush=True)
+        self.last_shown = time_now
+        done_work = self.finished_work + share * self.current_work
+        share_of_total = min(done_work / self.total_work, 1.0)
+        new, elapsed = done_work - self.earlier_work, time_now - self.start
+        remaining = f"{format_clock(elapsed / new * (self.total_work - done_work))} left" if new > 0.02 * self.total_work else "        "
+        if self.is_terminal:
+            bar = "#" * round(share_of_total * WIDTH)
+            print(f"\r\033[K  [{bar:.<{WIDTH}}] {share_of_total:4.0%} {remaining}  {label[:70]}", end="", file=sys.stderr, flush=True)
         else:
-            print(f"  [{elapsed:4.0f} s] {total_share:4.0%} {remaining}  {label}", file=sys.stderr, flush=True)
+            print(f"  [{elapsed:4.0f} s] {share_of_total:4.0%} {remaining}  {label}", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        if self.terminal:
+        if self.is_terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

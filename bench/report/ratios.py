@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 CONFIDENCE = 0.95
-ALIKE = 0.03  # relative difference of speeds that count as the same
+SAME_TOLERANCE = 0.03  # relative difference of speeds that count as the same
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Ratio:
 
     @property
     def outcome(self) -> str:
-        if 1 / (1 + ALIKE) <= self.low and self.high <= 1 + ALIKE:
+        if 1 / (1 + SAME_TOLERANCE) <= self.low and self.high <= 1 + SAME_TOLERANCE:
             return "same"
         if self.low > 1:
             return "faster"
@@ -27,16 +27,16 @@ class Ratio:
         return "ambiguous"
 
     def __str__(self) -> str:
-        return f"{short(self.middle)}x ({short(self.low)} .. {short(self.high)})"
+        return f"{format_ratio(self.middle)}x ({format_ratio(self.low)} .. {format_ratio(self.high)})"
 
 
-def short(value: float) -> str:
+def format_ratio(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def rank_of_median(count: int) -> int | None:
-    """The largest k for which the interval from the k-th smallest to the k-th largest of `count` values contains the true
-    median with sufficient probability; None if there is none (below 6 values)."""
+    """Returns the largest k for which the interval from the k-th smallest to the k-th largest of `count` values contains the true
+    median with sufficient probability. None if there is none (below 6 values)."""
     tail, best = 0, None
     for k in range(1, count // 2 + 1):
         tail += math.comb(count, k - 1)  # fewer than k values below the median
@@ -46,8 +46,8 @@ def rank_of_median(count: int) -> int | None:
     return best
 
 
-def paired(slower: list[float], faster: list[float]) -> Ratio:
-    """Speedup from times of the same rounds: the median of the ratios by round, and its order statistics."""
+def paired_ratio(slower: list[float], faster: list[float]) -> Ratio:
+    """Computes the speedup from times of the same rounds: the median of the ratios by round, and an interval of order statistics."""
     ratios = sorted(s / f for s, f in zip(slower, faster))
     k = rank_of_median(len(ratios))
     middle = statistics.median(ratios)
@@ -55,29 +55,29 @@ def paired(slower: list[float], faster: list[float]) -> Ratio:
 
 
 @lru_cache(maxsize=None)
-def ways(first: int, second: int, u: int) -> int:
-    """Number of orders of first + second distinct values in which `u` pairs have the value of the second group first."""
+def count_orders(first: int, second: int, u: int) -> int:
+    """Counts the orders of first + second distinct values in which `u` pairs have the value of the second group first."""
     if u < 0:
         return 0
     if first == 0 or second == 0:
         return 1 if u == 0 else 0
-    return ways(first - 1, second, u - second) + ways(first, second - 1, u)
+    return count_orders(first - 1, second, u - second) + count_orders(first, second - 1, u)
 
 
 def rank_of_pairs(first: int, second: int) -> int | None:
-    """The largest k for which the interval from the k-th smallest to the k-th largest quotient of two groups contains the ratio
-    of their scales with sufficient probability (Mann-Whitney); None if there is none."""
+    """Returns the largest k for which the interval from the k-th smallest to the k-th largest quotient of two groups contains the
+    ratio of their scales with sufficient probability (Mann-Whitney). None if there is none."""
     tail, best = 0, None
     for u in range(first * second // 2):
-        tail += ways(first, second, u)
+        tail += count_orders(first, second, u)
         if 1 - 2 * tail / math.comb(first + second, first) < CONFIDENCE:
             break
         best = u + 1
     return best
 
 
-def unpaired(before: list[float], after: list[float]) -> Ratio:
-    """Speedup of the second of two runs."""
+def unpaired_ratio(before: list[float], after: list[float]) -> Ratio:
+    """Computes the speedup from the first to the second of two separate runs."""
     quotients = sorted(b / a for b in before for a in after)
     k = rank_of_pairs(len(before), len(after))
     middle = statistics.median(quotients)

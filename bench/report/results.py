@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NAME = re.compile(
+CASE_NAME = re.compile(
     r"(?P<subject>[^/@]+(@\w+)?)/(?P<backend>\w+)/(?P<direction>\w+)/(?P<dtype>\w+)/(?P<policy>[\w:-]+)"
     r"/(?P<input>\w+)/B:(?P<b>\d+)/N:(?P<n>\d+)/C:(?P<c>\d+)(/T:(?P<t>\d+))?(/manual_time)?$")
 
@@ -32,7 +32,7 @@ class Case:
     c: int
     t: int
     runs: list[dict] = field(default_factory=list)
-    failed: str = ""  # the error, if there are no runs
+    failure: str = ""  # the error, if there are no runs
 
     @property
     def elements(self) -> int:
@@ -48,8 +48,8 @@ class Case:
         return int(self.policy.partition("-H:")[2] or 0)
 
     @property
-    def group(self) -> int:
-        """Rows of a group of csp; 0 for other operators."""
+    def rows_per_group(self) -> int:
+        """Rows per group of csp; 0 for other operators."""
         rows = self.policy.partition("-G:")[2]
         return self.n if rows == "N" else int(rows or 0)
 
@@ -67,23 +67,23 @@ class Case:
 
     @property
     def failure_label(self) -> str:
-        return "OOM" if self.failed == "out of memory" else "FAILED" if self.failed else ""
+        return "OOM" if self.failure == "out of memory" else "FAILED" if self.failure else ""
 
     def value(self, counter: str) -> float | None:
-        """Median of a counter, or None."""
+        """Median of a counter; None if it was not measured."""
         return self.median(counter) if self.runs and counter in self.runs[0] else None
 
     @property
     def operations(self) -> float:
-        """Sums and products of a call, or 0 if unknown."""
+        """Number of sums and products per call; 0 if unknown."""
         first = self.runs[0]
         return first.get("flops_per_second", 0.0) * first["ns_per_element"] * self.elements * 1e-9
 
     def median(self, counter: str) -> float:
         return statistics.median(run[counter] for run in self.runs)
 
-    def beside(self, subject: str) -> str:
-        """Name of another subject's case with the same parameters."""
+    def name_with_subject(self, subject: str) -> str:
+        """Returns the name of the case of another subject with the same parameters."""
         return subject + self.name[len(self.subject):]
 
 
@@ -91,18 +91,18 @@ class BadResults(Exception):
     """A file without valid results, or a missing case."""
 
 
-def case_named(name: str) -> Case | None:
-    """Case of that name, without runs, or None."""
-    match = NAME.match(name)
+def parse_case(name: str) -> Case | None:
+    """Parses the name of a case. Returns the case without runs, or None."""
+    match = CASE_NAME.match(name)
     if not match:
         return None
-    numbers = (int(match[key] or 1) for key in ("b", "n", "c", "t"))
+    sizes = (int(match[key] or 1) for key in ("b", "n", "c", "t"))
     return Case(name.removesuffix("/manual_time"),  # added by Google Benchmark
-                *(match[key] for key in ("subject", "backend", "direction", "dtype", "policy", "input")), *numbers)
+                *(match[key] for key in ("subject", "backend", "direction", "dtype", "policy", "input")), *sizes)
 
 
 def load(*paths: str) -> tuple[dict, dict[str, Case]]:
-    """Context of the first file, and the cases of all files by name, in the order of their runs."""
+    """Loads files of results. Returns the context of the first file, and the cases of all files by name, in the order of the runs."""
     contexts, cases = [], {}
     for path in paths:
         try:
@@ -117,32 +117,32 @@ def load(*paths: str) -> tuple[dict, dict[str, Case]]:
 
 
 def add_row(cases: dict[str, Case], row: dict) -> None:
-    case = case_named(row["name"])
+    case = parse_case(row["name"])
     if case is None or row.get("run_type") == "aggregate":
         return
     case = cases.setdefault(case.name, case)
     if row.get("error_occurred"):
-        case.failed = row.get("error_message", "failed")
+        case.failure = row.get("error_message", "failed")
     else:
         float(row["ns_per_element"])  # raises if missing
         case.runs.append(row)
 
 
-def merge(whole: Path, parts: list[Path]) -> None:
-    """Merges results under the context of the first. Writes no file if no part is readable."""
+def merge_results(merged: Path, files: list[Path]) -> None:
+    """Merges results under the context of the first. Writes no file if none is readable."""
     runs = []
-    for part in parts:
+    for file in files:
         try:
-            runs.append(json.loads(part.read_text(encoding="utf-8")))
+            runs.append(json.loads(file.read_text(encoding="utf-8")))
         except (OSError, ValueError, RecursionError):
             continue
     rows = [row for run in runs for row in run["benchmarks"]]
     if rows:
-        whole.write_text(json.dumps({"context": runs[0]["context"], "benchmarks": rows}, indent=1), encoding="utf-8")
+        merged.write_text(json.dumps({"context": runs[0]["context"], "benchmarks": rows}, indent=1), encoding="utf-8")
 
 
-def table(rows: list[list[str]], left_columns: int = 1) -> str:
-    """Aligned columns, the first `left_columns` of them to the left. Row 0 is the heading."""
+def format_table(rows: list[list[str]], left_columns: int = 1) -> str:
+    """Formats rows as aligned columns, the first `left_columns` of them to the left. Row 0 is the heading."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(w) if i < left_columns else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
              .rstrip() for row in rows]
@@ -151,14 +151,14 @@ def table(rows: list[list[str]], left_columns: int = 1) -> str:
 
 
 def roofs_of(cases: Sequence[Case]) -> tuple[float, str]:
-    """Copy bandwidth in GB/s, and text with the peak of each element type; 0 and empty if unknown."""
+    """Returns the copy bandwidth in GB/s, and a text with the peak of each element type; 0 and empty if unknown."""
     copies = [case.value("copy_bytes_per_second") or 0.0 for case in cases]
     peaks = {case.dtype: case.value("peak_flops_per_second") for case in cases if case.value("peak_flops_per_second")}
     return max(copies, default=0.0) / 1e9, ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items())
 
 
-def size(count: float, digits: str = ".1f") -> str:
-    """Bytes in powers of ten: 1.5 MB."""
+def format_bytes(count: float, digits: str = ".1f") -> str:
+    """Formats bytes in powers of ten: 1.5 MB."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:{digits}} {unit}"
@@ -166,8 +166,8 @@ def size(count: float, digits: str = ".1f") -> str:
     return f"{count:{digits}} GB"
 
 
-def time_of(seconds: float) -> str:
-    """A time such as 1.5 ms."""
+def format_seconds(seconds: float) -> str:
+    """Formats a time: 1.5 ms."""
     for unit, scale in (("s", 1), ("ms", 1e3)):
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}" if seconds * scale < 1000 else f"{seconds * scale:.0f} {unit}"
@@ -186,4 +186,4 @@ def run_main(main) -> None:
 
 
 if __name__ == "__main__":
-    merge(Path(sys.argv[1]), [Path(part) for part in sys.argv[2:]])
+    merge_results(Path(sys.argv[1]), [Path(file) for file in sys.argv[2:]])

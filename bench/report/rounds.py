@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of the arena: groups of cases with the same shape, direction, element type and input, which are timed in the same rounds
-by one program, optionally interleaved with torch or with the program of another commit."""
+"""Rounds of the arena. A group has the cases of one shape, direction, element type and input. One program times them in the same
+rounds, optionally interleaved with torch or with the program of another commit."""
 import json
 import subprocess
 import sys
@@ -13,16 +13,16 @@ from .command.shapes import Shapes
 from .entries import DIRECTIONS, REFERENCE, Entry, entry_of
 from .in_torch.timer import TorchTimer
 from .progress import Progress
-from .results import Case, case_named
+from .results import Case, parse_case
 from .run_log import RunLog
 
-ORDER = ("f32", "f64", "bf16", "f16")
+DTYPE_ORDER = ("f32", "f64", "bf16", "f16")
 STDERR_LINES = 200  # shown if a program fails
 
 
 @dataclass
 class CaseGroup:
-    part: str
+    backend: str
     direction: str
     dtype: str
     input: str
@@ -32,11 +32,11 @@ class CaseGroup:
 
     @property
     def title(self) -> str:
-        return f"{self.part} {DIRECTIONS[self.direction]} {self.dtype} N={self.n} C={self.c}"
+        return f"{self.backend} {DIRECTIONS[self.direction]} {self.dtype} N={self.n} C={self.c}"
 
     @property
     def id(self) -> str:
-        return f"{self.part}/{self.direction}/{self.dtype}/{self.input}/{self.n}/{self.c}"
+        return f"{self.backend}/{self.direction}/{self.dtype}/{self.input}/{self.n}/{self.c}"
 
     @property
     def names(self) -> list[str]:
@@ -44,34 +44,34 @@ class CaseGroup:
 
     @property
     def weight(self) -> float:
-        """Rough relative duration; attention takes quadratic time."""
+        """Rough relative duration. Attention takes quadratic time."""
         thousands = self.n / 1024
-        work = (thousands**2 + thousands) * (3.5 if self.direction == "training" else 1) * self.c / 256
-        return work * (0.4 if self.dtype in ("bf16", "f16") else 1) / (20 if self.part == "cuda" else 1)
+        load = (thousands**2 + thousands) * (3.5 if self.direction == "training" else 1) * self.c / 256
+        return load * (0.4 if self.dtype in ("bf16", "f16") else 1) / (20 if self.backend == "cuda" else 1)
 
 
-def takes_part(case: Case, entry: Entry, shapes: Shapes) -> bool:
+def is_in_arena(case: Case, entry: Entry, shapes: Shapes) -> bool:
     if case.direction not in DIRECTIONS or case.t != 1 or case.b != shapes.batch:
         return False
     if case.n not in shapes.lengths or case.c not in shapes.channels or case.input != shapes.input_of(case.n):
         return False
     if case.heads and case.heads not in shapes.heads_of(case.c):
         return False
-    if not (entry.custom or entry == REFERENCE if shapes.options.only else entry.custom or entry.main or shapes.options.all):
+    if not (entry.is_custom or entry == REFERENCE if shapes.options.only else entry.is_custom or entry.is_default or shapes.options.all):
         return False
     if shapes.dtypes:
         return case.dtype in shapes.dtypes
     return case.dtype == "f32" or shapes.options.all and case.dtype == "bf16" and entry.in_16_bits
 
 
-def case_groups(part: str, names: list[str], shapes: Shapes) -> list[CaseGroup]:
+def make_case_groups(backend: str, names: list[str], shapes: Shapes) -> list[CaseGroup]:
     found: dict[str, CaseGroup] = {}
-    for case in filter(None, map(case_named, names)):
+    for case in filter(None, map(parse_case, names)):
         entry = entry_of(case)
-        if entry is not None and takes_part(case, entry, shapes):
-            group = CaseGroup(part, case.direction, case.dtype, case.input, case.n, case.c, [])
+        if entry is not None and is_in_arena(case, entry, shapes):
+            group = CaseGroup(backend, case.direction, case.dtype, case.input, case.n, case.c, [])
             found.setdefault(group.id, group).cases.append(case)
-    return sorted(found.values(), key=lambda g: (ORDER.index(g.dtype), g.n, g.c, g.direction))
+    return sorted(found.values(), key=lambda g: (DTYPE_ORDER.index(g.dtype), g.n, g.c, g.direction))
 
 
 class ProgramFailed(Exception):
@@ -83,7 +83,7 @@ class NothingMeasured(Exception):
 
 
 class Program:
-    """A bench program, whose output is read line by line. Terminated on exit."""
+    """A running bench program, whose output is read line by line. Terminated on exit."""
 
     def __init__(self, command: list[str], show: Callable[[dict], None]) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
@@ -108,7 +108,7 @@ class Program:
         self.reader.join()
 
     def advance(self) -> bool:
-        """Reads until the program waits for its next round (returns true) or ends (returns false)."""
+        """Reads output until the program waits for its next round (returns true) or ends (returns false)."""
         for text in self.process.stdout:
             if text.startswith("nothing measured"):
                 raise NothingMeasured(text.strip())
@@ -148,16 +148,17 @@ def interleave(programs: list[Program], torch: TorchTimer | None) -> None:
 
 
 def run_group(group: CaseGroup, commands: dict[str, list[str]], run_log: RunLog, progress: Progress, torch: TorchTimer | None) -> bool:
-    """Times a group with one or two programs and logs their results under the keys of `commands`. False if a result was wrong."""
+    """Times a group with one or two programs and logs their results under the keys of `commands`. Returns false if a result was
+    wrong."""
     def show(line: dict) -> None:
         share = line["done"] / line["of"]
-        part = 0.3 * share if line["step"] == "comparing" else 0.3 + 0.7 * share
-        progress.show(part, f"{group.title}: {line['step']} {entry_of(case_named(line['case'])).label}")
+        group_share = 0.3 * share if line["step"] == "comparing" else 0.3 + 0.7 * share
+        progress.show(group_share, f"{group.title}: {line['step']} {entry_of(parse_case(line['case'])).label}")
     flags = ["--benchmark_filter=^(" + "|".join(group.names) + ")$"]
     if torch or len(commands) > 1:
         flags.append("--wait-for-rounds")
     if torch:
-        torch.begin(group.names)
+        torch.begin_group(group.names)
     with ExitStack() as stack:
         programs = {key: stack.enter_context(Program(command + flags, show)) for key, command in commands.items()}
         interleave(list(programs.values()), torch)
@@ -176,7 +177,7 @@ def run_group(group: CaseGroup, commands: dict[str, list[str]], run_log: RunLog,
             progress.clear()
             print("\n".join(line for line in program.stderr_lines if line.startswith("WRONG")), file=sys.stderr)
     if torch:
-        for line in torch.end():
+        for line in torch.end_group():
             run_log.add({"part": "torch", "group": group.id, "case": line})
         run_log.add({"part": "torch", "context": torch.context})
     return all(program.status == 0 for program in programs.values())

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log of an arena run, from which an interrupted run resumes, and its conversion to a file of results."""
+"""Log of an arena run, from which an interrupted run resumes. Converts a log to a file of results."""
 import json
 import sys
 from pathlib import Path
 
-from .results import case_named
+from .results import parse_case
 
 
 class RunLog:
-    """A file next to the results, with a line per result. Used only by a run with the same programs, text and settings."""
+    """A file next to the results, with a line per result. Only a run with the same programs, text and settings resumes from it."""
 
     def __init__(self, path: Path, key: dict, fresh: bool) -> None:
         self.path, self.lines = path, []
@@ -41,13 +41,13 @@ class RunLog:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def finished(self, group: str, cases: set[str]) -> bool:
+    def has_all_cases(self, group: str, cases: set[str]) -> bool:
         """True if the log has all cases of a group. Incomplete groups are timed again, because only cases of the same rounds
         are comparable."""
         return {line["case"]["name"] for line in self.lines if line.get("group") == group} >= cases
 
     def results(self, part: str) -> tuple[dict, list[dict]]:
-        """The context, and the last result of every case."""
+        """Returns the context and the last result of every case. `part` is host, cuda, torch, or against-host, against-cuda."""
         context: dict = {}
         cases: dict[str, dict] = {}
         for line in self.lines[1:]:
@@ -58,9 +58,9 @@ class RunLog:
         return context, list(cases.values())
 
 
-def rows_of_result(result: dict) -> list[dict]:
-    """A result in the format of Google Benchmark, one row per round."""
-    case = case_named(result["name"])
+def to_benchmark_rows(result: dict) -> list[dict]:
+    """Converts a result to the format of Google Benchmark, one row per round."""
+    case = parse_case(result["name"])
     if "failed" in result:
         return [{"name": case.name, "run_type": "iteration", "error_occurred": True, "error_message": result["failed"]}]
     rows = []
@@ -85,13 +85,13 @@ def rows_of_result(result: dict) -> list[dict]:
 def write_results(path: Path, run_log: RunLog, part: str, more_context: dict) -> None:
     context, results = run_log.results(part)
     # A roof is the best rate measured in the run.
-    for key, kind in (("copy_bytes_per_second", lambda case: case.t), ("peak_flops_per_second", lambda case: case.dtype)):
+    for key, roof_of in (("copy_bytes_per_second", lambda case: case.t), ("peak_flops_per_second", lambda case: case.dtype)):
         best: dict = {}
-        measured = [(result, kind(case_named(result["name"]))) for result in results if key in result]
+        measured = [(result, roof_of(parse_case(result["name"]))) for result in results if key in result]
         for result, roof in measured:
             best[roof] = max(best.get(roof, 0.0), result[key])
         for result, roof in measured:
             result[key] = best[roof]
     if results:
-        rows = [row for result in results for row in rows_of_result(result)]
+        rows = [row for result in results for row in to_benchmark_rows(result)]
         path.write_text(json.dumps({"context": {**context, **more_context}, "benchmarks": rows}, indent=1), encoding="utf-8")

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports a finished run of the arena again: python3 -m report.show RESULTS.json [GPU.json]. For other runs, draws csp's time against
-the size of its groups, if they measured that."""
+"""Reports a finished run of the arena again: python3 -m report.show RESULTS.json [GPU.json]. For another run, draws the time of csp
+against the group size, if it measured that."""
 import argparse
 import importlib.util
 import sys
 import textwrap
 from pathlib import Path
 
-from .arena_table import failures_of, machine_of, notices_of, print_table, rows_of
+from .arena_table import describe_machine, failures_of, load_rows, notices_of, print_table
 from .crossover import crossover_table
-from .in_torch.timer import torch_table
+from .in_torch.timer import print_torch_table
 from .page.rows import write_page
 from .results import load, run_main
-from .summary import NOTE, WIDTH, summary, has_one_shape, slower
+from .summary import NOTE, WIDTH, format_summary, has_one_shape, reasons_for_slower
 
 
 def can_draw() -> bool:
@@ -23,12 +23,12 @@ def can_draw() -> bool:
 
 
 def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bool = True) -> list[str]:
-    """Prints the tables, the summary last, and writes the page, and the pictures to a folder named like their results. Returns notices
-    about the machine."""
+    """Prints the tables, the summary last. Writes the page, and the pictures to a folder named like the results. Returns notices about
+    the machine."""
     if not results:
         return []
-    parts = [(path.with_suffix(""), *rows_of(str(path))) for path in results]
-    for i, (_, context, rows) in enumerate(parts):
+    runs = [(path.with_suffix(""), *load_rows(str(path))) for path in results]
+    for i, (_, context, rows) in enumerate(runs):
         if has_one_shape(rows):
             continue  # the summary is complete
         print("\n" * (i > 0), end="")
@@ -37,19 +37,19 @@ def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bo
             print("\n" + crossover_table(rows))
     if torch.exists():
         print()
-        torch_table([row for _, _, rows in parts for row in rows], str(torch))
+        print_torch_table([row for _, _, rows in runs for row in rows], str(torch))
     print("\n" + "\n".join(f"  {path}" for path in results))
     if with_pictures and can_draw():
         from .pictures import arena as pictures
-        for folder, context, rows in parts:
-            pictures.draw(rows, machine_of(context), folder)
-    write_page(page, [(path, context, rows) for path, (_, context, rows) in zip(results, parts)], torch)
-    for _, context, rows in parts:
-        print(f"\n{summary(rows)}\n")
-        for line in (*slower(rows), *failures_of(rows), machine_of(context)):
+        for folder, context, rows in runs:
+            pictures.draw(rows, describe_machine(context), folder)
+    write_page(page, [(path, context, rows) for path, (_, context, rows) in zip(results, runs)], torch)
+    for _, context, rows in runs:
+        print(f"\n{format_summary(rows)}\n")
+        for line in (*reasons_for_slower(rows), *failures_of(rows), describe_machine(context)):
             print(textwrap.fill(line, WIDTH))
     print("\n" + textwrap.fill(NOTE, WIDTH))
-    return [notice for _, context, rows in parts for notice in notices_of(context, rows)]
+    return [notice for _, context, rows in runs for notice in notices_of(context, rows)]
 
 
 def main() -> int:

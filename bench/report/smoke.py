@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smoke test for bench/run --smoke, on tiny cases: an interrupted arena resumes and writes its table, pictures and page; compare finds
-only an injected change; csp's groups are drawn; the programs have the cases of the targets and the sweep, which are evaluated on
-synthetic results."""
+"""Smoke test of bench/run --smoke, on tiny cases. An interrupted arena resumes and writes its table, pictures and page; compare finds
+only an injected change; csp's time by group size is drawn. The programs have all cases of the targets and of the sweep, and both are
+evaluated on synthetic results."""
 import importlib.util
 import json
 import os
@@ -15,31 +15,31 @@ from pathlib import Path
 from .command.options import ROOT
 from .command.programs import Programs
 from .entries import CUSTOM_POLICY, torch_implementations_of
-from .results import case_named
+from .results import parse_case
 from .sweep import expressions, LENGTHS
 from .targets import gpu_targets, targets
 
 TINY = ("--batch", "2", "--lengths", "37", "--channels", "24")
 
 
-def run(module: str, *arguments: str, status: int = 0) -> str:
-    done = subprocess.run([sys.executable, "-m", f"report.{module}", *arguments], capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == status, f"{module}: status {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+def run_module(module: str, *arguments: str, status: int = 0) -> str:
+    process = subprocess.run([sys.executable, "-m", f"report.{module}", *arguments], capture_output=True, encoding="utf-8", check=False)
+    assert process.returncode == status, f"{module}: status {process.returncode}\n{process.stdout}{process.stderr}"
+    return process.stdout + process.stderr
 
 
-def interrupted_arena(run_log: Path, results: list[Path], flags: list[str]) -> str:
-    """Interrupts an arena after its first group, truncates the log, and runs the arena again."""
-    first = subprocess.Popen([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
-    while first.poll() is None and not (run_log.exists() and '"group"' in run_log.read_text(encoding="utf-8")):
+def run_interrupted_arena(run_log: Path, results: list[Path], flags: list[str]) -> str:
+    """Interrupts an arena after its first group, truncates the log, and resumes. Returns the output of the resumed run."""
+    interrupted = subprocess.Popen([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+    while interrupted.poll() is None and not (run_log.exists() and '"group"' in run_log.read_text(encoding="utf-8")):
         time.sleep(0.01)
-    first.send_signal(signal.SIGINT)
-    output = first.communicate()[0]
-    assert first.returncode == 130, f"interrupted: status {first.returncode}\n{output}"
+    interrupted.send_signal(signal.SIGINT)
+    output = interrupted.communicate()[0]
+    assert interrupted.returncode == 130, f"interrupted: status {interrupted.returncode}\n{output}"
     logged = run_log.read_text(encoding="utf-8")
     run_log.write_text(logged + '{"part": "host", "gro', encoding="utf-8")
-    again = run("command", *flags)
-    assert "resuming" in again, again
+    output_of_resumed_run = run_module("command", *flags)
+    assert "resuming" in output_of_resumed_run, output_of_resumed_run
     assert not run_log.exists()
     rows = [row for path in results if path.exists() for row in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]]
     for line in logged.splitlines():  # must not have been timed again
@@ -47,57 +47,57 @@ def interrupted_arena(run_log: Path, results: list[Path], flags: list[str]) -> s
         if case:
             times = [row["real_time"] for row in rows if row["name"] == case["name"]]
             assert times == [seconds * 1e6 for seconds in case["seconds"]], case["name"]
-    return again
+    return output_of_resumed_run
 
 
 def check_page(page: Path, results: list[dict]) -> None:
-    """The page has every case and refers to no other file; report.page.check tests it in a browser."""
+    """Checks that the page has every case and needs no other file; report.page.check tests it in a browser."""
     text = page.read_text(encoding="utf-8")
     island = re.search(r'<script type="application/json" id="results">(.*?)</script>', text, re.DOTALL)
-    names = {row["name"] for part in results for row in part["benchmarks"]}
+    names = {row["name"] for file in results for row in file["benchmarks"]}
     assert {row["case"] for row in json.loads(island[1])["rows"]} == names, "a case is missing in the page"
     external = re.findall(r'(?:src|href)="(?!#)[^"]*"', text.replace(island[0], ""))
     assert not external, f"the page needs other files: {external}"
 
 
 def check_compare(path: Path, results: dict) -> None:
-    output = run("compare", str(path), str(path))
+    output = run_module("compare", str(path), str(path))
     assert " 0 faster, 0 slower" in output, output
-    changed_case = results["benchmarks"][0]["name"]
+    slowed_case = results["benchmarks"][0]["name"]
     for row in results["benchmarks"]:
-        if row["name"] == changed_case:
+        if row["name"] == slowed_case:
             row["ns_per_element"] *= 10  # more than noise
-    changed = path.with_name("changed.json")
-    changed.write_text(json.dumps(results), encoding="utf-8")
-    output = run("compare", str(path), str(changed))
-    slower = [line for line in output.splitlines() if changed_case in line and "slower" in line and "0.10x" in line]
+    slowed_results = path.with_name("changed.json")
+    slowed_results.write_text(json.dumps(results), encoding="utf-8")
+    output = run_module("compare", str(path), str(slowed_results))
+    slower = [line for line in output.splitlines() if slowed_case in line and "slower" in line and "0.10x" in line]
     assert len(slower) == 1 and " 0 faster, 1 slower" in output, output
 
 
 def check_custom(programs: Programs, output: str, results: list[dict]) -> None:
-    """Operators of --with are in the table, compared with softmax attention in every pass."""
-    names = {row["name"] for part in results for row in part["benchmarks"] if case_named(row["name"]).policy == CUSTOM_POLICY}
+    """Checks that the operators of --with are in the table, compared with softmax attention in every direction."""
+    names = {row["name"] for file in results for row in file["benchmarks"] if parse_case(row["name"]).policy == CUSTOM_POLICY}
     assert bool(names) == bool(programs.options.custom), f"{programs.options.custom} has the cases {names}"
-    for case in map(case_named, names):
+    for case in map(parse_case, names):
         assert not torch_implementations_of(case), f"{case.name} has torch implementations"
         lines = [line for line in output.splitlines() if line.startswith(case.subject + " ") and f" {case.dtype} " in line]
         assert lines and all(re.search(r"\dx", line) for line in lines), f"{case.name} is not compared in\n{output}"
 
 
 def check_targets(programs: Programs) -> None:
-    """The programs have the targets' cases of the built element types. A CPU may lack a forced instruction set."""
-    for part, part_targets in (("host", targets()), ("cuda", gpu_targets())):
-        if part not in programs.paths:
+    """Checks that the programs have all cases of the targets, for the built element types. A CPU may lack a forced instruction set."""
+    for backend, backend_targets in (("host", targets()), ("cuda", gpu_targets())):
+        if backend not in programs.paths:
             continue
-        known = set(programs.names(part, ""))
-        built = {case_named(name).dtype for name in known}
-        for case in (case_named(name) for target in part_targets for name in target.cases()):
-            missing = case.name not in known and case.dtype in built
+        known_names = set(programs.case_names(backend, ""))
+        built = {parse_case(name).dtype for name in known_names}
+        for case in (parse_case(name) for target in backend_targets for name in target.cases()):
+            missing = case.name not in known_names and case.dtype in built
             assert not missing or "torch" in case.subject or "@" in case.subject, f"no case {case.name}"
 
 
 def check_targets_table(folder: Path) -> None:
-    """Synthetic results of the GPU, ten times as fast as required, meet every target; a failed case misses its target."""
+    """Checks that synthetic GPU results, ten times as fast as required, meet every target, and that a failed case misses its target."""
     row = {"run_type": "iteration", "items_per_second": 1e14, "flops_per_second": 1e16, "share_of_copy": 10, "share_of_peak": 1,
            "workspace_bytes": 0, "kernels": 1}
     rows = [{**row, "name": name, "ns_per_element": 100 if name.startswith("baseline") else 1}
@@ -106,7 +106,7 @@ def check_targets_table(folder: Path) -> None:
 
     def judge(status: int) -> str:
         synthetic.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
-        return run("targets", str(synthetic), status=status)
+        return run_module("targets", str(synthetic), status=status)
     promised = sum(target.at_least != 0 for target in gpu_targets())
     assert f"{promised} of {promised} measured targets met" in judge(0)
     rows[0] = {"name": rows[0]["name"], "run_type": "iteration", "error_occurred": True, "error_message": "injected"}
@@ -114,13 +114,13 @@ def check_targets_table(folder: Path) -> None:
 
 
 def check_sweep(programs: Programs) -> None:
-    """The sweep has every operator of the host in every direction and built element type, and finds an injected cliff."""
+    """Checks that the sweep has every host operator in every direction and built element type, and finds an injected cliff."""
     if "host" not in programs.paths:
         return
-    known = programs.names("host", "")
-    swept = [name for name in known if any(re.search(expression, name) for expression in expressions())]
-    directions = {(case.subject, case.direction, case.dtype, case.n) for case in map(case_named, swept)}
-    for case in map(case_named, known):
+    known_names = programs.case_names("host", "")
+    swept = [name for name in known_names if any(re.search(expression, name) for expression in expressions())]
+    directions = {(case.subject, case.direction, case.dtype, case.n) for case in map(parse_case, swept)}
+    for case in map(parse_case, known_names):
         if case.direction != "training" and case.policy != CUSTOM_POLICY and not case.subject.startswith("baseline") and "@" not in case.subject:
             missing = [n for n in LENGTHS if (case.subject, case.direction, case.dtype, n) not in directions]
             assert not missing, f"the sweep lacks {case.subject} {case.direction} {case.dtype} at N = {missing}"
@@ -129,7 +129,7 @@ def check_sweep(programs: Programs) -> None:
 
     def judge(status: int) -> str:
         synthetic.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
-        return run("sweep", str(synthetic), status=status)
+        return run_module("sweep", str(synthetic), status=status)
     assert f"{len(swept) // 3} of {len(swept) // 3} are" in judge(0)
     cliff = next(row for row in rows if "/N:4096/" in row["name"])
     cliff["ns_per_element"] = 1.2
@@ -142,25 +142,25 @@ def check_sweep(programs: Programs) -> None:
 
 def run_tests(programs: Programs) -> None:
     program = {"SLICESORT_BENCH_PROGRAM": str(programs.paths["host"])} if "host" in programs.paths else {}
-    done = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", ROOT / "bench/report/tests", "-t", ROOT / "bench"],
-                          env={**os.environ, **program}, capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", ROOT / "bench/report/tests", "-t", ROOT / "bench"],
+                             env={**os.environ, **program}, capture_output=True, encoding="utf-8", check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def check(programs: Programs) -> None:
-    """Tests the arena, and everything that uses its results, with the programs of this call."""
+    """Tests the arena and everything that uses its results, with the programs of this bench/run call."""
     path = programs.scratch / "arena.json"
-    drawing = importlib.util.find_spec("matplotlib") is not None
-    flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in programs.paths.items()]
+    can_draw = importlib.util.find_spec("matplotlib") is not None
+    flags = [f"--{'program' if backend == 'host' else 'cuda-program'}={program}" for backend, program in programs.paths.items()]
     flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--round-seconds", "0.002", "--text", str(programs.options.text)]
     gpu_path = path.with_name("arena-cuda.json")
-    output = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, gpu_path], flags)
+    output = run_interrupted_arena(path.with_suffix(".partial.jsonl"), [path, gpu_path], flags)
     files = [file for file in (path, gpu_path) if file.exists()]
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    if drawing:
+    if can_draw:
         drawn = [len([*file.with_suffix("").glob(f"*-*.{kind}")]) for file in files for kind in ("png", "svg")]
         assert drawn == [8] * 2 * len(files), drawn
-        run("pictures.check")
+        run_module("pictures.check")
     check_page(path.with_suffix(".html"), results)
     check_custom(programs, output, results)
     check_compare(files[0], results[0])
@@ -169,6 +169,6 @@ def check(programs: Programs) -> None:
     check_targets_table(programs.scratch)
     run_tests(programs)
     if path in files:
-        output = run("show", str(programs.options.json))
-        assert not drawing or (programs.options.json.with_suffix("") / "csp_group_size-dark.png").exists(), output
+        output = run_module("show", str(programs.options.json))
+        assert not can_draw or (programs.options.json.with_suffix("") / "csp_group_size-dark.png").exists(), output
     print("the arena resumes after an interruption and is drawn; an injected change is found")

@@ -5,17 +5,17 @@ fails if N = 4096 takes more than 1.15 times the slower neighbor."""
 import argparse
 from dataclasses import dataclass
 
-from .results import BadResults, Case, load, run_main, table
+from .results import BadResults, Case, format_table, load, run_main
 
 BELOW, POWER, ABOVE = LENGTHS = (4032, 4096, 4160)
-AT_MOST = 1.15
+MAX_RATIO = 1.15
 SUBJECTS = ("slicing_sort", "permute", "max_exchange", "multi_permutation", "shuffle", "shuffle_per_channel", "short_convolution", "csp", "sinkhorn_csp",
             "sparse_mix", "sparse_mix_recompute", "softmax_attention", "merge_attention", "linear_attention")
 DTYPES = ("f32", "f64", "f16", "bf16")
 
 
 def expressions() -> list[str]:
-    """Regular expressions of the cases to interleave in one process: those of an operator and element type."""
+    """Returns regular expressions of the cases to interleave in one process: one per operator and element type."""
     lengths = "|".join(map(str, LENGTHS))
     return [f"^{subject}/host/[a-z_]+/{dtype}/[^/]+/uniform/B:1/N:({lengths})/C:256/T:1$" for subject in SUBJECTS
             for dtype in DTYPES if subject != "sinkhorn_csp" or dtype in ("f32", "f64")]
@@ -35,29 +35,29 @@ class Triple:
         return self.time(POWER, clock) / max(self.time(BELOW, clock), self.time(ABOVE, clock))
 
 
-def triples(cases: dict[str, Case]) -> list[Triple]:
-    found: dict[str, Triple] = {}
+def group_by_name(cases: dict[str, Case]) -> list[Triple]:
+    triples: dict[str, Triple] = {}
     for case in cases.values():
-        if case.failed:
-            raise BadResults(f"{case.name} failed: {case.failed}")
+        if case.failure:
+            raise BadResults(f"{case.name} failed: {case.failure}")
         name = f"{case.subject} {case.direction} {case.dtype} {case.policy}"
-        found.setdefault(name, Triple(name, {})).cases[case.n] = case
-    for triple in found.values():
+        triples.setdefault(name, Triple(name, {})).cases[case.n] = case
+    for triple in triples.values():
         if set(triple.cases) != set(LENGTHS):
             raise BadResults(f"{triple.name}: the lengths are {sorted(triple.cases)}, not {list(LENGTHS)}")
-    return list(found.values())
+    return list(triples.values())
 
 
 def judge(results: str, clock: str) -> int:
-    found = sorted(triples(load(results)[1]), key=lambda triple: -triple.ratio(clock))
-    missed = [triple for triple in found if triple.ratio(clock) > AT_MOST]
+    triples = sorted(group_by_name(load(results)[1]), key=lambda triple: -triple.ratio(clock))
+    missed = [triple for triple in triples if triple.ratio(clock) > MAX_RATIO]
     rows = [["ns per element", *(f"N={n}" for n in LENGTHS), "beside the slower", "ok"]]
-    for triple in found:
+    for triple in triples:
         rows.append([triple.name, *(f"{triple.time(n, clock):.3f}" for n in LENGTHS), f"{triple.ratio(clock):.2f}x",
                      "MISSED" if triple in missed else "ok"])
-    print(table(rows))
-    print(f"{len(found) - len(missed)} of {len(found)} are at most {AT_MOST:g}x at N={POWER}")
-    return 1 if missed or not found else 0
+    print(format_table(rows))
+    print(f"{len(triples) - len(missed)} of {len(triples)} are at most {MAX_RATIO:g}x at N={POWER}")
+    return 1 if missed or not triples else 0
 
 
 def main() -> int:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance targets of the library. python3 -m report.targets RESULTS.json [MORE.json ...] evaluates them. Targets of the GPU are
-not measured if no file has results of a GPU. A failed case misses its targets."""
+"""Performance targets of the library. python3 -m report.targets RESULTS.json [MORE.json ...] evaluates them. GPU targets are not
+measured if no file has GPU results. A failed case misses its targets."""
 import argparse
 import statistics
 from dataclasses import dataclass
 
-from .entries import PLAIN_LOOPS, weak_baseline
-from .results import BadResults, Case, load, run_main, table
+from .entries import PLAIN_LOOPS, weak_baseline_warning
+from .results import BadResults, Case, format_table, load, run_main
 
 NOISE = 1.03  # tolerance of "never slower"
 
@@ -17,8 +17,8 @@ class Target:
     name: str
     case: str
     reference: str
-    at_least: float | None = None  # reference's time / case's time
-    at_most: float | None = None  # case's time / reference's time
+    at_least: float | None = None  # time of reference / time of case
+    at_most: float | None = None  # time of case / time of reference
     per_operation: bool = False  # compares times per operation
 
     @property
@@ -31,15 +31,15 @@ class Target:
         return [self.case, self.reference]
 
     def judge(self, cases: dict[str, Case], clock: str) -> tuple[str, bool]:
-        case, reference = (find(cases, name) for name in self.cases())
+        case, reference = (find_case(cases, name) for name in self.cases())
         if self.at_least is not None:
-            measured = ratio(reference, case, clock)
+            measured = median_speedup(reference, case, clock)
             return f"{measured:.2f}x", measured >= self.at_least
         assert self.at_most is not None
         if self.per_operation:
             measured = reference.median("flops_per_second") / case.median("flops_per_second")
         else:
-            measured = ratio(case, reference, clock)
+            measured = median_speedup(case, reference, clock)
         return f"{measured:.2f}x", measured <= self.at_most
 
 
@@ -64,7 +64,7 @@ class Level:
         return [self.case]
 
     def judge(self, cases: dict[str, Case], _clock: str) -> tuple[str, bool]:
-        case = find(cases, self.case)
+        case = find_case(cases, self.case)
         measured = case.median(self.counter) / self.scale
         met = measured >= self.at_least if self.at_least is not None else measured == self.exactly
         share = f" ({case.median('share_of_peak'):.0%} of peak)" if self.counter == "flops_per_second" else ""
@@ -72,23 +72,23 @@ class Level:
         return shown.rstrip() + share, met
 
 
-def find(cases: dict[str, Case], name: str) -> Case:
+def find_case(cases: dict[str, Case], name: str) -> Case:
     if name not in cases:
         raise BadResults(f"no case {name}; --targets runs what it needs")
-    if cases[name].failed:
-        raise BadResults(f"{name} failed: {cases[name].failed}")
+    if cases[name].failure:
+        raise BadResults(f"{name} failed: {cases[name].failure}")
     return cases[name]
 
 
-def ratio(slower: Case, faster: Case, clock: str) -> float:
-    """Median speedup by repetition. Only host cases with one thread use the CPU clock."""
+def median_speedup(slower: Case, faster: Case, clock: str) -> float:
+    """Returns the median speedup over the repetitions. Only host cases with one thread use the CPU clock."""
     if slower.t != 1 or faster.t != 1 or faster.backend != "host":
         clock = "wall"
     return statistics.median(s / f for s, f in zip(slower.times(clock), faster.times(clock)))
 
 
 def host_name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direction: str = "forward", b: int = 1,
-         c: int = 512, t: int = 1, policy: str = "ascending") -> str:
+              c: int = 512, t: int = 1, policy: str = "ascending") -> str:
     return f"{subject}/host/{direction}/{dtype}/{policy}/{input}/B:{b}/N:{n}/C:{c}/T:{t}"
 
 
@@ -196,9 +196,9 @@ def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward
 
 def gpu_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
-    rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
-             "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
-    for dtype, by_length in rates.items():
+    required_rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
+                      "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
+    for dtype, by_length in required_rates.items():
         for n, at_least in by_length.items():
             found.append(Level(f"GPU {dtype} forward N={n}", gpu_name("slicing_sort", n, dtype), "items_per_second", "Gelem/s",
                                1e9, at_least=at_least))
@@ -206,7 +206,7 @@ def gpu_targets() -> list[Target | Level]:
                        at_least=70))
     for reference, subject, by_length in (
             ("torch.sort", "baseline_torch_sort", {64: 20, 1024: 5, 4096: 5, 16384: 8, 65536: 8}),
-            ("CUB segmented sort", "baseline_cub_segmented_sort", dict.fromkeys(rates["f32"], 3))):
+            ("CUB segmented sort", "baseline_cub_segmented_sort", dict.fromkeys(required_rates["f32"], 3))):
         for n, at_least in by_length.items():
             found.append(Target(f"GPU f32 forward N={n} against {reference}", gpu_name("slicing_sort", n), gpu_name(subject, n),
                                 at_least=at_least))
@@ -245,17 +245,17 @@ def gpu_targets() -> list[Target | Level]:
     return found
 
 
-def evaluated(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
-    """The measured value, and "ok", "MISSED" or empty."""
+def evaluate_target(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
+    """Returns the measured value, and "ok", "MISSED" or an empty string."""
     if target.name.endswith("with a BLAS") and context.get("blas", PLAIN_LOOPS) == PLAIN_LOOPS:
         return "not measured (no BLAS)", ""
     if target.name.startswith("GPU"):
         if not any(case.backend == "cuda" for case in cases.values()):
             return "not measured (no GPU)", ""
-        failed = next((name for name in target.cases() if name in cases and cases[name].failed and "torch" not in name), None)
+        failed = next((name for name in target.cases() if name in cases and cases[name].failure and "torch" not in name), None)
         if failed or target.cases()[0] not in cases:
-            return f"failed: {cases[failed].failed}" if failed else "its program was stopped", "MISSED"
-        if any("torch" in name and (name not in cases or cases[name].failed) for name in target.cases()):
+            return f"failed: {cases[failed].failure}" if failed else "its program was stopped", "MISSED"
+        if any("torch" in name and (name not in cases or cases[name].failure) for name in target.cases()):
             return "not measured (no torch)", ""
     measured, met = target.judge(cases, clock)
     if target.at_least == 0:
@@ -263,12 +263,12 @@ def evaluated(target: Target | Level, cases: dict[str, Case], clock: str, contex
     return measured, "ok" if met else "MISSED"
 
 
-def expressions_of(part: str) -> list[str]:
-    """Regular expressions of the cases of the host's or the GPU's targets, one per process. Operators of the GPU run in separate
+def expressions_of(backend: str) -> list[str]:
+    """Returns regular expressions of the cases of the host or GPU targets, one per process. GPU operators run in separate
     processes."""
     names: dict[str, list[str]] = {}
-    for target in gpu_targets() if part == "cuda" else targets():
-        names.setdefault(target.case.split("/")[0] if part == "cuda" else "", []).extend(target.cases())
+    for target in gpu_targets() if backend == "cuda" else targets():
+        names.setdefault(target.case.split("/")[0] if backend == "cuda" else "", []).extend(target.cases())
     return ["^(" + "|".join(dict.fromkeys(cases)) + ")$" for cases in names.values()]
 
 
@@ -277,10 +277,10 @@ def judge(results: list[str], clock: str) -> int:
     has_host = any(case.backend == "host" for case in cases.values())
     rows = [["target", "required", "measured", "ok"]]
     for target in (targets() if has_host else []) + gpu_targets():
-        rows.append([target.name, target.required, *evaluated(target, cases, clock, context)])
-    print(table(rows))
+        rows.append([target.name, target.required, *evaluate_target(target, cases, clock, context)])
+    print(format_table(rows))
     if has_host:
-        print(f"BLAS: {context.get('blas', PLAIN_LOOPS)}. {weak_baseline(context, cases.values())}")
+        print(f"BLAS: {context.get('blas', PLAIN_LOOPS)}. {weak_baseline_warning(context, cases.values())}")
     outcomes = [row[3] for row in rows[1:]]
     met, missed = outcomes.count("ok"), outcomes.count("MISSED")
     print(f"{met} of {met + missed} measured targets met" +

@@ -59,7 +59,7 @@ SLICESORT_OPERATORS_BEGIN
 ///         (`alignment.hpp`).
 template <class Shift = shift::linear, class Alignment = reference>
 class csp {
-  static constexpr bool aligned = detail::follows_reference<Alignment>;
+  static constexpr bool has_reference = detail::follows_reference<Alignment>;
   static_assert(detail::has_shift<Shift>,
                 "slicesort: a shift policy needs `index_t shift(index_t channel, index_t channels, "
                 "index_t length) const`.");
@@ -74,7 +74,7 @@ class csp {
       : groups_(groups),
         shift_(detail::choose<Shift>(policies...)),
         alignment_(detail::choose<Alignment>(policies...)) {
-    static_assert(detail::in_any_order<Shift, Alignment>::template fit<Policies...>,
+    static_assert(detail::in_any_order<Shift, Alignment>::template accepts<Policies...>,
                   "slicesort: csp takes groups, a shift and an alignment.");
   }
 
@@ -151,16 +151,16 @@ class csp {
                                "(exec, dy, order, dx, workspace, options)");
 
  private:
-  using op = detail::csp_op<aligned>;
+  using op = detail::csp_op<has_reference>;
 
   constexpr index_t reference_of(index_t channels) const {
-    if constexpr (aligned)
+    if constexpr (has_reference)
       return alignment_.reference_channel(channels);
     else
       return -1;
   }
   constexpr bool descends(index_t channel, extents3 extents) const {
-    if constexpr (aligned)
+    if constexpr (has_reference)
       return (void)channel, (void)extents, false;
     else
       return !detail::ascends(alignment_, channel, extents.channels);
@@ -183,11 +183,11 @@ class csp {
   // Checks the policies for a tensor of this shape. The alignment returns its channel only once, so
   // that the call uses the checked one.
   void check_policies(detail::checker& c, detail::view_info const& input, index_t reference) const {
-    if (char const* problem = groups_.validate())
-      c.fail(error_kind::argument, "groups %s", problem);
+    if (char const* violation = groups_.validate())
+      c.fail(error_kind::argument, "groups %s", violation);
     c.policy("shift", shift_, input.extents.channels);
     c.policy("alignment", alignment_, input.extents.channels);
-    if constexpr (aligned) {
+    if constexpr (has_reference) {
       if (input.extents.channels > 0 && (reference < 0 || reference >= input.extents.channels))
         c.fail(error_kind::argument, "alignment: the reference is channel %lld, must be in 0..%lld",
                static_cast<long long>(reference),
@@ -216,7 +216,7 @@ class csp {
 
 template <class... Policies>
 csp(grouping, Policies...)
-    -> csp<detail::first_that_t<detail::is_shift, shift::linear, Policies...>,
-           detail::first_that_t<detail::is_no_shift, reference, Policies...>>;
+    -> csp<detail::first_matching_t<detail::is_shift, shift::linear, Policies...>,
+           detail::first_matching_t<detail::is_no_shift, reference, Policies...>>;
 
 SLICESORT_OPERATORS_END

@@ -50,44 +50,48 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Order>
-matrix_state state_of(slicing_sort<Order> const&, extents3 e) {
+matrix_state_shape state_shape_of(slicing_sort<Order> const&, extents3 e) {
   return {e};
 }
 template <class Order>
-matrix_state state_of(multi_permutation<Order> const&, extents3 e) {
+matrix_state_shape state_shape_of(multi_permutation<Order> const&, extents3 e) {
   return {e};
 }
-inline matrix_state state_of(max_exchange const&, extents3 e) { return {{1, 1, e.channels}}; }
+inline matrix_state_shape state_shape_of(max_exchange const&, extents3 e) {
+  return {{1, 1, e.channels}};
+}
 template <class Shift, class Alignment>
-matrix_state state_of(csp<Shift, Alignment> const& op, extents3 e) {
+matrix_state_shape state_shape_of(csp<Shift, Alignment> const& op, extents3 e) {
   return {op.saved_extents(e), op.saved_width(e)};
 }
 
 // Computes the matrix of an operator that saves state; `weights` are its arguments between x and y.
 template <class Op, class... Weights>
-dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... weights) {
+dense_matrix compute_matrix_from_state(Op const& op, matrix_sample sample,
+                                       Weights const&... weights) {
   exec::host const exec;
-  matrix_state const form = state_of(op, s.extents());
-  typename Op::saved const saved{s.state(form.extents, form.width)};
-  s.forward([&](auto x, auto y, workspace w, auto options) {
-    op.forward(exec, x, weights..., y, saved, w, options);
+  matrix_state_shape const state_shape = state_shape_of(op, sample.extents());
+  typename Op::saved const saved{sample.state(state_shape.extents, state_shape.width)};
+  sample.forward([&](auto x, auto y, workspace memory, auto options) {
+    op.forward(exec, x, weights..., y, saved, memory, options);
   });
-  return s.by_gradients([&](auto dy, auto state, auto dx, workspace w, auto options) {
-    op.backward(exec, dy, weights..., typename Op::const_saved(state), dx, w, options);
+  return sample.compute_matrix([&](auto dy, auto state, auto dx, workspace memory, auto options) {
+    op.backward(exec, dy, weights..., typename Op::const_saved(state), dx, memory, options);
   });
 }
 
 // Broadcasts the permutation of one sample to a batch.
 template <class T>
-const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 perm, index_t batch) {
+const_index_tensor3 repeat_permutation(tensor3<T const> x, const_index_tensor3 perm,
+                                       index_t batch) {
   checker c("equivalent_matrix");
   view_info const info = describe("x", x, false);
   check_permutation(c, describe("perm", perm, false), info, info);
   enforce(c.result());
   extents3 const e{perm.extents().length, perm.extents().length, perm.extents().channels};
-  strides3 const s = perm.strides(), repeated{0, s.length, s.channels};
+  strides3 const strides = perm.strides(), repeated{0, strides.length, strides.channels};
   auto const repeat = [&](auto const* rows) -> const_index_tensor3 {
-    return tensor3(rows + batch * s.batch, e, repeated);
+    return tensor3(rows + batch * strides.batch, e, repeated);
   };
   if (perm.width() == index_width::bits16)
     return repeat(static_cast<std::uint16_t const*>(perm.data()));
@@ -96,8 +100,8 @@ const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 perm,
 
 // Converts the random feature rows of one head to double.
 template <class T>
-tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t head,
-                                   std::vector<double>& copy) {
+tensor3<double const> copy_w(linear_attention_inputs<T> const& in, index_t head,
+                             std::vector<double>& copy) {
   if (is_omitted(in.w)) return {};
   checker c("equivalent_matrix");
   check_w(c, describe_w("w", in.w, false), describe("q", in.q, false));
@@ -111,13 +115,13 @@ tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t
 
 // Restricts a mask to one head, for a call with this head only.
 template <class Mask>
-struct mask_of_one_head : head_mask_t<Mask> {
+struct single_head_mask : head_mask_t<Mask> {
   void for_head(index_t) const = delete;
 };
 template <class Mask>
-auto of_one_head(Mask const& mask, index_t head) {
+auto select_head(Mask const& mask, index_t head) {
   if constexpr (has_for_head<Mask>)
-    return mask_of_one_head<Mask>{mask.for_head(head)};
+    return single_head_mask<Mask>{mask.for_head(head)};
   else
     return (void)head, mask;
 }
@@ -130,7 +134,7 @@ SLICESORT_OPERATORS_BEGIN
 template <class Order, class X>
 dense_matrix equivalent_matrix(slicing_sort<Order> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
-  return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
+  return detail::compute_matrix_from_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
 /// `sum over k of weights[k - 1] * P^k`. `weights`: as for the operator, or `uniform_weights`.
@@ -138,13 +142,14 @@ template <class Order, class X, class Weights>
 dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
                                Weights const& weights, index_t batch, index_t channel,
                                forward_options options = {}) {
-  detail::matrix_sample s(x, batch, channel, options);
+  detail::matrix_sample sample(x, batch, channel, options);
   if constexpr (std::is_same_v<Weights, uniform_weights_t>) {
-    return detail::matrix_by_state(op, s, weights);
+    return detail::compute_matrix_from_state(op, sample, weights);
   } else {
     std::vector<double> copy;
     for (index_t k = 0; k < weights.size(); ++k) copy.push_back(static_cast<double>(weights(k)));
-    return detail::matrix_by_state(op, s, tensor1<double const>(copy.data(), weights.size()));
+    return detail::compute_matrix_from_state(op, sample,
+                                             tensor1<double const>(copy.data(), weights.size()));
   }
 }
 
@@ -152,7 +157,7 @@ dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
 template <class X>
 dense_matrix equivalent_matrix(max_exchange const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {
-  return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
+  return detail::compute_matrix_from_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
 /// A permutation matrix `T S`, where S is the shift and T is block diagonal, with one permutation
@@ -160,17 +165,17 @@ dense_matrix equivalent_matrix(max_exchange const& op, X const& x, index_t batch
 template <class Shift, class Alignment, class X>
 dense_matrix equivalent_matrix(csp<Shift, Alignment> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
-  return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
+  return detail::compute_matrix_from_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
 /// The permutation matrix of a column of `saved`. Ignores the values of x.
 template <class X>
 dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permutation saved,
                                index_t batch, index_t channel, forward_options options = {}) {
-  detail::matrix_sample const s(x, batch, channel, options);
-  const_index_tensor3 const perm = detail::rows_of_sample(detail::input(x), saved.view, batch);
-  return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
-    op.backward(exec::host{}, dy, {perm}, dx, w, o);
+  detail::matrix_sample const sample(x, batch, channel, options);
+  const_index_tensor3 const perm = detail::repeat_permutation(detail::input(x), saved.view, batch);
+  return sample.compute_matrix([&](auto dy, auto, auto dx, workspace memory, auto call_options) {
+    op.backward(exec::host{}, dy, {perm}, dx, memory, call_options);
   });
 }
 
@@ -178,9 +183,9 @@ dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permut
 template <class Form, class X>
 dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {
-  detail::matrix_sample const s(x, batch, channel, options);
-  return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
-    op.backward(exec::host{}, dy, dx, w, o);
+  detail::matrix_sample const sample(x, batch, channel, options);
+  return sample.compute_matrix([&](auto dy, auto, auto dx, workspace memory, auto call_options) {
+    op.backward(exec::host{}, dy, dx, memory, call_options);
   });
 }
 
@@ -199,7 +204,7 @@ dense_matrix equivalent_matrix(short_convolution const& op, X const& x, Weights 
   for (index_t k = 0; k < filters.extents().length; ++k)
     filter.push_back(detail::as_double(filters(0, k, channel / (channels / groups))));
   tensor3<double const> const view(filter.data(), {1, filters.extents().length, 1});
-  return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
+  return s.compute_matrix([&](auto dy, auto, auto dx, workspace w, auto o) {
     op.backward(exec::host{}, dy, view, dx, w, o);
   });
 }
@@ -210,25 +215,27 @@ dense_matrix equivalent_matrix(short_convolution const& op, X const& x, Weights 
 template <class Shift, class X>
 dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
-  detail::matrix_sample s(x, batch, channel, options);
+  detail::matrix_sample sample(x, batch, channel, options);
   // Checks the policies.
-  s.forward(
-      [&](auto from, auto to, workspace w, auto o) { op.forward(exec::host{}, from, to, w, o); });
-  index_t const reference = op.reference().channel, rows = s.rows(), group = op.group(s.extents());
-  dense_matrix m(s.extents().length);
-  for (index_t n = 0; n < m.size; ++n)
-    if (n >= rows || channel == reference) m(n, n) = 1;
-  if (channel == reference) return m;
-  index_t const shift = op.shift_of(channel, s.extents(), rows);
+  sample.forward([&](auto from, auto to, workspace memory, auto call_options) {
+    op.forward(exec::host{}, from, to, memory, call_options);
+  });
+  index_t const reference = op.reference().channel, rows = sample.rows(),
+                group = op.group(sample.extents());
+  dense_matrix matrix(sample.extents().length);
+  for (index_t n = 0; n < matrix.size; ++n)
+    if (n >= rows || channel == reference) matrix(n, n) = 1;
+  if (channel == reference) return matrix;
+  index_t const shift = op.shift_of(channel, sample.extents(), rows);
   for (index_t first = 0; first < rows; first += group) {
     auto const source = [&](index_t j) { return (first + j + rows - shift) % rows; };
     detail::dense_sinkhorn(
         std::min(group, rows - first), op.relaxation().tau, op.relaxation().iterations,
-        [&](index_t i) { return s.value(first + i, reference); },
-        [&](index_t j) { return s.value(source(j), channel); },
-        [&](index_t i, index_t j, double t) { m(first + i, source(j)) = t; });
+        [&](index_t i) { return sample.value(first + i, reference); },
+        [&](index_t j) { return sample.value(source(j), channel); },
+        [&](index_t i, index_t j, double t) { matrix(first + i, source(j)) = t; });
   }
-  return m;
+  return matrix;
 }
 
 /// The product of the factors (the first factor is rightmost) and their residuals. It is the same
@@ -238,16 +245,16 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
                                forward_options options = {}) {
   auto const view = detail::input_stack(w);
   stack_extents const e = view.extents();
-  index_t const rows = detail::matrix_rows(
+  index_t const rows = detail::check_matrix_arguments(
       detail::describe("w", view, false, {"factors", "batch", "length", "links"}), batch, e.batch,
       {0, "channel"}, 1, options.lengths);
   stack_extents const sample{e.outer, 1, e.length, e.channels};
   std::vector<double> weights(static_cast<std::size_t>(sample.size()));
   tensor_stack<double> const sample_weights(weights.data(), sample);
-  for (index_t m = 0; m < sample.outer; ++m)
+  for (index_t factor = 0; factor < sample.outer; ++factor)
     for (index_t n = 0; n < sample.length; ++n)
       for (index_t k = 0; k < sample.channels; ++k)
-        sample_weights(m, 0, n, k) = detail::as_double(view(m, batch, n, k));
+        sample_weights(factor, 0, n, k) = detail::as_double(view(factor, batch, n, k));
   // Mixes one unit vector per channel, so y is the matrix.
   dense_matrix unit(e.length), mixed(e.length);
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
@@ -268,13 +275,13 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   detail::matrix_head<T> const tensors(in.q, in.k, batch, head, options);
   std::vector<double> bias;
   attention_inputs<double> inputs{tensors.q, tensors.k, {}, {}};
-  if (!detail::is_omitted(in.bias)) inputs.bias = tensors.copied(detail::pair_bias(in), bias);
+  if (!detail::is_omitted(in.bias)) inputs.bias = tensors.copy_head(detail::pair_bias(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
   // One channel of zeros, and its means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
       means(static_cast<std::size_t>(map.size));
   inputs.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
-  softmax_attention const whole(detail::of_one_head(op.mask(), head),
+  softmax_attention const whole(detail::select_head(op.mask(), head),
                                 std::optional(op.scale(in.q.extents().channels)), materialized<>{});
   scratch memory;
   whole.forward(exec::host{}, inputs, tensor4<double>(means.data(), {1, 1, map.size, 1}),
@@ -297,7 +304,7 @@ dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> con
   linear_attention_inputs<double> const inputs{tensors.q,
                                                tensors.k,
                                                {unit.elements.data(), {1, 1, unit.size, unit.size}},
-                                               detail::rows_of_head(in, head, w)};
+                                               detail::copy_w(in, head, w)};
   attention_options call_options = tensors.lengths;
   call_options.dropout = options.dropout;  // the operator rejects it
   scratch memory;

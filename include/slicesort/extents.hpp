@@ -26,9 +26,9 @@ using require_integers =
 // large. A plain cast would make it negative.
 template <class Integer>
 SLICESORT_HD constexpr index_t to_index(Integer value) {
-  constexpr index_t largest = INT64_MAX;  // numeric_limits has no device functions
+  constexpr index_t max_index = INT64_MAX;  // numeric_limits has no device functions
   if constexpr (std::is_unsigned_v<Integer> && sizeof(Integer) == sizeof(index_t))
-    return value > static_cast<std::uint64_t>(largest) ? largest : static_cast<index_t>(value);
+    return value > static_cast<std::uint64_t>(max_index) ? max_index : static_cast<index_t>(value);
   else
     return static_cast<index_t>(value);
 }

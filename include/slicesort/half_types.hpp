@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Accepts more 16-bit types as element types: `_Float16`, C++23's `std::float16_t` and
-/// `std::bfloat16_t`, CUDA's `__half` and `__nv_bfloat16`. Results are bit-identical to those of
+/// `std::bfloat16_t`, CUDA's `__half` and `__nv_bfloat16`. Results are bit-identical to
 /// `float16` and `bfloat16`. CUDA's types are only declared here. Include their headers yourself,
 /// before or after this one.
 #pragma once

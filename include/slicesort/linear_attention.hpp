@@ -40,9 +40,9 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Features** see `feature.hpp`. w is an input, fixed (`random_rows`) or learned; backward
 ///   computes dw on request.
 /// - **Zeros** are the output of a query that sees no keys or whose divisor is 0 or subnormal.
-/// - **NaN** and infinities of a query stay in its row; those of a key or value stay in the rows
-///   that see it. Finite inputs cause no NaN while the sums are finite, except for features that
-///   may be negative (`random_fourier`) with a divisor near 0.
+/// - **NaN** and infinities of a query affect only its row, and those in a key or value only the
+/// rows that see it. Finite inputs cause no NaN while the sums are finite, except for features that
+/// may be negative (`random_fourier`) with a divisor near 0.
 /// - **Saved** nothing. Backward recomputes the sums.
 /// - **Gradients** of q, k, v and w, each optional.
 /// - **Lengths** see `attention_options`. Its dropout must be 0, because linear attention does not
@@ -57,7 +57,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   bits on a GPU.
 /// - **Cost** with R features, forward takes `4 * length * R * values` operations per head, or 1.5
 ///   times as many if causal. Random features add `2 * (queries + keys) * channels * r`; noncausal
-///   random_exp computes those of the keys twice. Backward takes 2.5 to 3 times as many.
+///   random_exp computes the keys' features twice. Backward takes 2.5 to 3 times as many.
 ///
 /// @tparam Feature the map from a row of q or k to its features: `feature::elu_plus_one`, `relu`,
 /// `cosine_reweighted`, `random_exp`, `random_relu`, `random_fourier`, or a user-defined type
@@ -88,7 +88,7 @@ class linear_attention {
         divisor_(detail::choose<Divisor>(policies...)),
         products_(detail::choose<products>(policies...)) {
     static_assert(
-        detail::in_any_order<Feature, Divisor, Direction, products>::template fit<Policies...>,
+        detail::in_any_order<Feature, Divisor, Direction, products>::template accepts<Policies...>,
         "slicesort: linear_attention takes a feature, a divisor, a direction and products.");
   }
 
@@ -102,7 +102,7 @@ class linear_attention {
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
                                              extents3 w = {}, extents3 dw = {}) const {
     detail::require_dtype<T>();
-    detail::linear_attention_shape const shape(q, v, config(q.channels, w.length), causal,
+    detail::linear_attention_shape const shape(q, v, make_config(q.channels, w.length), causal,
                                                dw != extents3{});
     return detail::workspace_bytes<op, T>(
         exec, "linear_attention.workspace_bytes", shape, [&](detail::checker& c) {
@@ -169,7 +169,7 @@ class linear_attention {
 
  private:
   // Negative channels are rejected later.
-  detail::feature_config config(index_t channels, index_t w_rows) const {
+  detail::feature_config make_config(index_t channels, index_t w_rows) const {
     return channels < 0 ? detail::feature_config{}
                         : detail::make_feature_config(feature_, channels, w_rows);
   }
@@ -178,7 +178,7 @@ class linear_attention {
   Params make_params(linear_attention_inputs<T> const& in, Options const& options) const {
     detail::require_dtype<T>();
     Params params{detail::erase_built_in(feature_)};
-    params.feature = config(in.q.extents().channels, in.w.extents().length);
+    params.feature = make_config(in.q.extents().channels, in.w.extents().length);
     params.divisor = detail::divisor_config::make(divisor_);
     params.causal = causal;
     params.multiply = products_;
@@ -203,8 +203,8 @@ class linear_attention {
 
 template <class... Policies>
 linear_attention(Policies...) -> linear_attention<
-    detail::first_that_t<detail::is_feature, feature::elu_plus_one, Policies...>,
-    detail::first_that_t<detail::is_divisor, divisor::sum_plus, Policies...>,
-    detail::first_that_t<detail::is_direction, direction::noncausal, Policies...>>;
+    detail::first_matching_t<detail::is_feature, feature::elu_plus_one, Policies...>,
+    detail::first_matching_t<detail::is_divisor, divisor::sum_plus, Policies...>,
+    detail::first_matching_t<detail::is_direction, direction::noncausal, Policies...>>;
 
 SLICESORT_OPERATORS_END

@@ -30,7 +30,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; of equal maxima
 ///   the first one counts. Values move bit for bit.
-/// - **Saved** `maximum`, one row number per column, or `no_saved`. Not written when the length is
+/// - **Saved** `maximum`, one row index per column, or `no_saved`. Not written when the length is
 ///   0.
 /// - **Lengths** only valid rows are searched; the others are copied unchanged. A sample of length
 ///   0 is copied (`maximum` is `row`); `0 < lengths[b] <= row` is an error.
@@ -92,7 +92,8 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
       c.fail(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
              static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
              source.name);
-    for (index_t b = 0; c.ok() && c.reads_memory() && b < detail::distinct_lengths(lengths); ++b)
+    for (index_t b = 0; c.ok() && c.can_read_memory() && b < detail::distinct_length_count(lengths);
+         ++b)
       if (lengths(b) > 0 && lengths(b) <= row_)
         c.fail(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",
                static_cast<long long>(b), static_cast<long long>(lengths(b)),
@@ -106,7 +107,7 @@ class max_exchange : public detail::sized_by_shape<detail::max_exchange_op> {
       c.fail(error_kind::argument, "maximum.length is %lld, must be 1",
              static_cast<long long>(maximum.extents.length));
     c.same_extents(maximum, source.name, {source.extents.batch, 1, source.extents.channels});
-    c.index_holds(maximum, source.extents.length);
+    c.index_fits(maximum, source.extents.length);
     c.no_overlap(maximum, source);
     c.no_overlap(maximum, target);
   }

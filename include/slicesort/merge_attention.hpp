@@ -42,7 +42,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   with the merged y and the merged state in place of its own, and add up the results. To do so,
 ///   fill the gradients with zeros, and let every part accumulate.
 /// - **Without keys** a part whose l is 0 or whose m is -infinity has no keys for that query. Its y
-///   is ignored, and so is that of a part whose weight underflows to 0. A query without keys in any
+///   is ignored, like the y of a part whose weight underflows to 0. A query without keys in any
 ///   part gets zeros, and the state (-infinity, 0).
 /// - **NaN** of a state, and of a y with nonzero weight, stays in its row. Finite maxima, however
 ///   large, cause no NaN.

@@ -15,7 +15,7 @@
 SLICESORT_TYPES_BEGIN
 
 /// Replaces the weights argument: every weight is `1 / components`. The result is bit-identical to
-/// that with a view of such weights.
+/// the one with a view of such weights.
 struct uniform_weights_t {
   SLICESORT_ABI_TAG explicit uniform_weights_t() = default;
 };
@@ -72,7 +72,7 @@ class multi_permutation {
   constexpr Order const& order() const { return order_; }
 
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
-  /// Rejects shapes, orders and numbers of components that `forward` rejects.
+  /// Rejects shapes, orders and component counts that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
     return detail::workspace_bytes<op, T>(
@@ -100,12 +100,12 @@ class multi_permutation {
     params.saving = state.saving;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const perm = detail::describe("perm", state.view, true);
-      auto const factors = detail::describe("weights", params.weights.values, false);
+      auto const weights_info = detail::describe("weights", params.weights.values, false);
       auto const [source, target] = detail::check_transfer(c, params);
       if (state.saving) detail::check_permutation(c, perm, source, target);
       c.policy("order", order_, source.extents.channels);
-      check_weights(c, params.weights, factors, target);
-      if (state.saving) c.no_overlap(perm, factors);
+      check_weights(c, params.weights, weights_info, target);
+      if (state.saving) c.no_overlap(perm, weights_info);
     });
   }
 
@@ -195,7 +195,7 @@ class multi_permutation {
   void check_weights(detail::checker& c, detail::component_weights<A> const& w,
                      detail::view_info const& weights, detail::view_info const& target) const {
     check_components(c);
-    if (w.uniform) return;
+    if (w.is_uniform) return;
     c.size("weights", w.values.size(), components_, "components");
     c.view(weights);
     c.no_overlap(target, weights);

@@ -35,8 +35,8 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-// `fit` is true if each argument, in any order, converts to exactly one of the options, and no two
-// convert to the same one.
+// `accepts` is true if each argument, in any order, converts to exactly one of the options, and no
+// two convert to the same one.
 template <class Argument, class... Options>
 inline constexpr int matching_options = (0 + ... +
                                          int{std::is_convertible_v<Argument const&, Options>});
@@ -46,8 +46,8 @@ inline constexpr int matching_arguments = (0 + ... +
 template <class... Options>
 struct in_any_order {
   template <class... Arguments>
-  static constexpr bool fit = ((matching_options<Arguments, Options...> == 1) && ...) &&
-                              ((matching_arguments<Options, Arguments...> <= 1) && ...);
+  static constexpr bool accepts = ((matching_options<Arguments, Options...> == 1) && ...) &&
+                                  ((matching_arguments<Options, Arguments...> <= 1) && ...);
 };
 
 // Returns the argument that converts to `Option`, or the option's default.
@@ -68,15 +68,15 @@ using if_lengths = std::enable_if_t<std::is_convertible_v<View, tensor1<index_t 
 
 // First of `Types` for which `Is` is true, or the default.
 template <template <class> class Is, class Default, class... Types>
-struct first_that {
+struct first_matching {
   using type = Default;
 };
 template <template <class> class Is, class Default, class First, class... Rest>
-struct first_that<Is, Default, First, Rest...>
+struct first_matching<Is, Default, First, Rest...>
     : std::conditional_t<Is<First>::value, std::enable_if<true, First>,
-                         first_that<Is, Default, Rest...>> {};
+                         first_matching<Is, Default, Rest...>> {};
 template <template <class> class Is, class Default, class... Types>
-using first_that_t = typename first_that<Is, Default, Types...>::type;
+using first_matching_t = typename first_matching<Is, Default, Types...>::type;
 
 // Returns the number of valid leading rows of a sample. It is clamped, because device memory is not
 // checked and another thread may write to host memory.
@@ -155,8 +155,9 @@ struct dropout_option {
 /// `Options`.
 template <class... Options>
 struct options_of : Options... {
-  template <class... Arguments,
-            std::enable_if_t<detail::in_any_order<Options...>::template fit<Arguments...>, int> = 0>
+  template <
+      class... Arguments,
+      std::enable_if_t<detail::in_any_order<Options...>::template accepts<Arguments...>, int> = 0>
   SLICESORT_ABI_TAG constexpr options_of(Arguments const&... arguments)
       : Options(detail::choose<Options>(arguments...))... {}
 };

@@ -45,7 +45,7 @@ class permute : public detail::sized_by_shape<detail::permute_op> {
     auto params = detail::make_forward_params<op>(x, y, options, op::config{});
     params.state = state.view;
     return detail::call<op>(exec, params, memory,
-                            [&](detail::checker& c) { detail::check_permuting(c, params); });
+                            [&](detail::checker& c) { detail::check_permuting_call(c, params); });
   }
 
   /// Writes row `n` of every column of `dy` to row `perm[b, n, c]` of `dx`, or adds it with
@@ -56,7 +56,7 @@ class permute : public detail::sized_by_shape<detail::permute_op> {
     auto params = detail::make_backward_params<op>(dy, dx, options, op::config{});
     params.state = state.view;
     return detail::call<op>(exec, params, memory,
-                            [&](detail::checker& c) { detail::check_permuting(c, params); });
+                            [&](detail::checker& c) { detail::check_permuting_call(c, params); });
   }
 
   SLICESORT_REFUSE_OTHER_TRANSFERS("(exec, x, perm, y, workspace, options)",

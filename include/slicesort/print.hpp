@@ -46,35 +46,35 @@ class view_printer {
   view_printer(T const* data, std::vector<index_t> extents, std::vector<index_t> strides)
       : data_(data), extents_(std::move(extents)), strides_(std::move(strides)) {}
 
-  std::string heading() const {
-    std::string text = type_name() + ' ' + list(extents_);
-    if (!dense()) text += " strides " + list(strides_);
+  std::string format_heading() const {
+    std::string text = type_name() + ' ' + format_list(extents_);
+    if (!is_dense()) text += " strides " + format_list(strides_);
     return text;
   }
-  std::string text() const {
+  std::string format_text() const {
     std::size_t width = 0;
     for_each_cell(data_, 0, [&](std::string const& cell) { width = std::max(width, cell.size()); });
-    std::string output = heading() + '\n';
-    if (data_ == nullptr && !empty())
+    std::string output = format_heading() + '\n';
+    if (data_ == nullptr && !is_empty())
       output += "null";
     else
       write(output, data_, 0, width);
     return output;
   }
 
-  static std::string cell(T value) {
+  static std::string format_cell(T value) {
     if constexpr (std::is_integral_v<T>) {
       return std::to_string(value);
     } else {
       char text[32];
-      auto const number = static_cast<double>(static_cast<accumulator_t<T>>(value));
-      std::snprintf(text, sizeof text, "%g", number);
+      auto const as_double = static_cast<double>(static_cast<accumulator_t<T>>(value));
+      std::snprintf(text, sizeof text, "%g", as_double);
       return text;
     }
   }
-  static std::string list(std::vector<index_t> const& numbers) {
+  static std::string format_list(std::vector<index_t> const& values) {
     std::string text;
-    for (index_t n : numbers) text += (text.empty() ? "[" : ", ") + std::to_string(n);
+    for (index_t n : values) text += (text.empty() ? "[" : ", ") + std::to_string(n);
     return text + ']';
   }
 
@@ -85,10 +85,10 @@ class view_printer {
     else
       return dtype_traits<T>::name;
   }
-  bool empty() const {
+  bool is_empty() const {
     return std::any_of(extents_.begin(), extents_.end(), [](index_t e) { return e <= 0; });
   }
-  bool dense() const {
+  bool is_dense() const {
     index_t stride = 1;
     for (std::size_t axis = extents_.size(); axis-- > 0; stride = product(stride, extents_[axis]))
       if (extents_[axis] > 1 && strides_[axis] != stride) return false;
@@ -109,23 +109,23 @@ class view_printer {
   }
   template <class F>
   void for_each_cell(T const* element, std::size_t axis, F const& f) const {
-    if (data_ == nullptr || empty()) return;
-    if (axis == extents_.size()) return f(cell(*element));
+    if (data_ == nullptr || is_empty()) return;
+    if (axis == extents_.size()) return f(format_cell(*element));
     for_each_shown(extents_[axis], [&](index_t n) {
       if (n >= 0) for_each_cell(element + n * strides_[axis], axis + 1, f);
     });
   }
   void write(std::string& output, T const* element, std::size_t axis, std::size_t width) const {
     if (axis == extents_.size()) {
-      std::string const text = cell(*element);
+      std::string const text = format_cell(*element);
       output.append(width - text.size(), ' ') += text;
       return;
     }
-    bool const columns = axis + 1 == extents_.size();
+    bool const is_last_axis = axis + 1 == extents_.size();
     output += '[';
-    if (!empty())
+    if (!is_empty())
       for_each_shown(extents_[axis], [&](index_t n) {
-        if (n != 0 && columns)
+        if (n != 0 && is_last_axis)
           output += ' ';
         else if (n != 0)
           (output += '\n').append(axis + 1, ' ');
@@ -185,30 +185,31 @@ SLICESORT_OPERATORS_BEGIN
 
 template <bool Const>
 std::ostream& operator<<(std::ostream& stream, basic_index_tensor3<Const> view) {
-  return stream << detail::with_printer(view, [](auto const& known) { return known.text(); });
+  return stream << detail::with_printer(view,
+                                        [](auto const& printer) { return printer.format_text(); });
 }
 inline std::ostream& operator<<(std::ostream& stream, float16 value) {
-  return stream << detail::view_printer<float16>::cell(value);
+  return stream << detail::view_printer<float16>::format_cell(value);
 }
 inline std::ostream& operator<<(std::ostream& stream, bfloat16 value) {
-  return stream << detail::view_printer<bfloat16>::cell(value);
+  return stream << detail::view_printer<bfloat16>::format_cell(value);
 }
 template <class Axes, class = decltype(detail::axes_list(std::declval<Axes const&>()))>
 std::ostream& operator<<(std::ostream& stream, Axes const& axes) {
-  return stream << detail::view_printer<float>::list(detail::axes_list(axes));
+  return stream << detail::view_printer<float>::format_list(detail::axes_list(axes));
 }
 template <class View, class Printer = decltype(detail::printer_of(std::declval<View>()))>
 std::ostream& operator<<(std::ostream& stream, View view) {
-  return stream << detail::printer_of(view).text();
+  return stream << detail::printer_of(view).format_text();
 }
 template <class View>
 std::ostream& operator<<(std::ostream& stream, shape_only<View> wrapped) {
-  return stream << detail::printer_of(wrapped.view).heading();
+  return stream << detail::printer_of(wrapped.view).format_heading();
 }
 template <bool Const>
 std::ostream& operator<<(std::ostream& stream, shape_only<basic_index_tensor3<Const>> wrapped) {
-  return stream << detail::with_printer(wrapped.view,
-                                        [](auto const& known) { return known.heading(); });
+  return stream << detail::with_printer(
+             wrapped.view, [](auto const& printer) { return printer.format_heading(); });
 }
 
 SLICESORT_OPERATORS_END

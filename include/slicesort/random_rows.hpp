@@ -32,12 +32,12 @@ SLICESORT_OPERATORS_BEGIN
 
 /// Matrix of random rows.
 ///
-/// - **gaussian** element (r, c) is normal number `r * columns + c` of stream 0 of the seed
+/// - **gaussian** element (r, c) is normal number `r * columns + c` of the seed's sequence 0
 ///   (Marsaglia's polar method on a counter-based hash).
 /// - **orthogonal** each block of `columns` rows of that matrix (the last one may be shorter) is
 ///   orthogonalized by two Gram-Schmidt passes (Performer's orthogonal random features). Each row
-///   is then scaled: with `orthogonal_chi` by the norm of `columns` normal numbers of stream 1, so
-///   each row by itself is distributed like a gaussian row; with `orthogonal_unit` by
+///   is then scaled: with `orthogonal_chi` by the norm of `columns` normal numbers of sequence 1,
+///   so each row by itself is distributed like a gaussian row; with `orthogonal_unit` by
 ///   sqrt(columns).
 /// - **Rows** do not depend on `rows`: a larger matrix begins with the rows of a smaller one.
 /// - **Bits** are the same for every compiler, flag and processor. 16-bit elements are rounded from
@@ -53,7 +53,7 @@ struct random_rows {
 
   /// The matrix, in double.
   dense_matrix matrix() const {
-    check();
+    check_size();
     dense_matrix result(rows, columns);
     for_each_row([&](index_t r, double const* row) {
       std::copy(row, row + columns,
@@ -71,7 +71,7 @@ struct random_rows {
     static_assert(detail::is_dtype<T>,
                   "slicesort: the element type must be float, double, slicesort::float16, "
                   "slicesort::bfloat16, or have a slicesort::dtype_traits specialization.");
-    check();
+    check_size();
     tensor3<T> const w = view;
     extents3 const e = w.extents();
     // Compares by division, because the product may overflow.
@@ -79,7 +79,7 @@ struct random_rows {
         e.batch >= 0 && e.length >= 0 && e.channels == columns &&
         (e.batch == 0 || e.length == 0 ? rows == 0
                                        : rows / e.length == e.batch && rows % e.length == 0);
-    if (!fits) refuse("the view has another shape: batch * length must be rows, channels columns");
+    if (!fits) fail("the view has another shape: batch * length must be rows, channels columns");
     for_each_row([&](index_t r, double const* row) {
       for (index_t c = 0; c < columns; ++c)
         w(r / e.length, r % e.length, c) =
@@ -88,21 +88,21 @@ struct random_rows {
   }
 
  private:
-  static void refuse(char const* reason) {
+  static void fail(char const* reason) {
     status error;
     error.kind = error_kind::argument;
     std::snprintf(error.message, sizeof error.message, "random_rows: %s", reason);
     detail::enforce(error);
   }
-  void check() const {
+  void check_size() const {
     constexpr index_t limit = index_t{1} << 40;
     if (rows < 0 || columns < 0 || rows > limit || (rows > 0 && columns > limit / rows))
-      refuse("rows and columns must be at least 0, and their product at most 2^40");
+      fail("rows and columns must be at least 0, and their product at most 2^40");
   }
 
-  // Calls as_row(r, row) for each row.
+  // Calls f(r, row) for each row.
   template <class F>
-  void for_each_row(F const& as_row) const {
+  void for_each_row(F const& f) const {
     index_t const block_rows = form == row_form::gaussian ? 1 : columns;
     std::vector<double> block(static_cast<std::size_t>(std::min(block_rows, rows) * columns)),
         row(static_cast<std::size_t>(columns));
@@ -110,26 +110,26 @@ struct random_rows {
       index_t const count = std::min(block_rows, rows - first);
       for (index_t r = 0; r < count; ++r) {
         double* const unscaled = block.data() + r * columns;
-        for (index_t c = 0; c < columns; ++c) unscaled[c] = normal(0, first + r, c);
+        for (index_t c = 0; c < columns; ++c) unscaled[c] = normal_value(0, first + r, c);
         if (form != row_form::gaussian) orthogonalize(block.data(), r);
-        double const norm = form == row_form::gaussian ? 1 : norm_of(first + r);
+        double const norm = form == row_form::gaussian ? 1 : compute_norm(first + r);
         for (index_t c = 0; c < columns; ++c)
           row[static_cast<std::size_t>(c)] =
               detail::uncontracted_arithmetic{}.product(unscaled[c], norm);
-        as_row(first + r, row.data());
+        f(first + r, row.data());
       }
     }
   }
-  double normal(std::uint64_t stream, index_t r, index_t c) const {
-    return detail::counter_normal(seed, stream, static_cast<std::uint64_t>(r * columns + c));
+  double normal_value(std::uint64_t sequence, index_t r, index_t c) const {
+    return detail::counter_normal(seed, sequence, static_cast<std::uint64_t>(r * columns + c));
   }
-  double norm_of(index_t r) const {
+  double compute_norm(index_t r) const {
     detail::uncontracted_arithmetic const ops;
     double squares = static_cast<double>(columns);
     if (form == row_form::orthogonal_chi) {
       squares = 0;
       for (index_t c = 0; c < columns; ++c) {
-        double const x = normal(1, r, c);
+        double const x = normal_value(1, r, c);
         squares = ops.multiply_add(x, x, squares);
       }
     }
@@ -149,8 +149,8 @@ struct random_rows {
     for (int pass = 0; pass < 2; ++pass)
       for (index_t s = 0; s < r; ++s) {
         double const* const y = block + s * columns;
-        double const along = dot(y);
-        for (index_t c = 0; c < columns; ++c) x[c] = ops.multiply_add(-along, y[c], x[c]);
+        double const projection = dot(y);
+        for (index_t c = 0; c < columns; ++c) x[c] = ops.multiply_add(-projection, y[c], x[c]);
       }
     double const norm = detail::exact_square_root(dot(x));
     for (index_t c = 0; c < columns; ++c) x[c] = ops.divide(x[c], norm);

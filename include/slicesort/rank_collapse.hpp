@@ -42,7 +42,7 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-inline void refuse_rank_collapse(char const* name, index_t value, index_t limit) {
+inline void fail_rank_collapse(char const* name, index_t value, index_t limit) {
   status error;
   error.kind = error_kind::argument;
   std::snprintf(error.message, sizeof error.message,
@@ -51,25 +51,26 @@ inline void refuse_rank_collapse(char const* name, index_t value, index_t limit)
   enforce(error);
 }
 
-// Computes the norms of the first rows of a sample after subtracting row(c) from channel c.
+// Computes the norms of the first rows of a sample minus the row subtracted_row(c).
 template <class T, class F>
-matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F const& row) {
+matrix_norms compute_residual_norms(tensor3<T const> x, index_t sample, index_t rows,
+                                    F const& subtracted_row) {
   index_t const channels = x.extents().channels;
-  std::vector<double> columns(static_cast<std::size_t>(channels));
+  std::vector<double> column_sums(static_cast<std::size_t>(channels));
   matrix_norms norms;
   double squares = 0;
   for (index_t n = 0; n < rows; ++n) {
-    double sum = 0;
+    double row_sum = 0;
     for (index_t c = 0; c < channels; ++c) {
       auto const value = static_cast<double>(static_cast<accumulator_t<T>>(x(sample, n, c)));
-      double const distance = std::fabs(value - row(c));
-      sum += distance;
+      double const distance = std::fabs(value - subtracted_row(c));
+      row_sum += distance;
       squares += distance * distance;
-      columns[static_cast<std::size_t>(c)] += distance;
+      column_sums[static_cast<std::size_t>(c)] += distance;
     }
-    if (!(sum <= norms.max_row_sum)) norms.max_row_sum = sum;
+    if (!(row_sum <= norms.max_row_sum)) norms.max_row_sum = row_sum;
   }
-  for (double const sum : columns)
+  for (double const sum : column_sums)
     if (!(sum <= norms.max_column_sum)) norms.max_column_sum = sum;
   norms.frobenius = std::sqrt(squares);
   return norms;
@@ -103,9 +104,9 @@ SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample, index_t 
   // Without this limit the allocations could overflow.
   constexpr index_t max_channels = index_t{1} << 57;
   if (e.channels < 0 || e.channels > max_channels)
-    detail::refuse_rank_collapse("x.channels", e.channels, max_channels);
-  if (sample < 0 || sample >= e.batch) detail::refuse_rank_collapse("sample", sample, e.batch - 1);
-  if (rows < 0 || rows > e.length) detail::refuse_rank_collapse("rows", rows, e.length);
+    detail::fail_rank_collapse("x.channels", e.channels, max_channels);
+  if (sample < 0 || sample >= e.batch) detail::fail_rank_collapse("sample", sample, e.batch - 1);
+  if (rows < 0 || rows > e.length) detail::fail_rank_collapse("rows", rows, e.length);
   auto const element = [&](index_t n, index_t c) {
     return static_cast<double>(static_cast<detail::accumulator_t<T>>(values(sample, n, c)));
   };
@@ -118,9 +119,9 @@ SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample, index_t 
     double& m = mean[static_cast<std::size_t>(c)];
     m = element(0, c) + m / static_cast<double>(rows);
   }
-  return {detail::norms_without(values, sample, rows, [](index_t) { return 0.0; }),
-          detail::norms_without(values, sample, rows,
-                                [&](index_t c) { return mean[static_cast<std::size_t>(c)]; })};
+  return {detail::compute_residual_norms(values, sample, rows, [](index_t) { return 0.0; }),
+          detail::compute_residual_norms(
+              values, sample, rows, [&](index_t c) { return mean[static_cast<std::size_t>(c)]; })};
 }
 
 /// Computes the residual of all rows of sample `sample` of `x`.

@@ -76,7 +76,7 @@ class sinkhorn_csp {
         relaxation_(relaxation),
         shift_(detail::choose<Shift>(policies...)),
         reference_(detail::choose<slicesort::reference>(policies...)) {
-    static_assert(detail::in_any_order<Shift, slicesort::reference>::template fit<Policies...>,
+    static_assert(detail::in_any_order<Shift, slicesort::reference>::template accepts<Policies...>,
                   "slicesort: sinkhorn_csp takes groups, a sinkhorn, a shift and a reference.");
   }
 
@@ -133,10 +133,10 @@ class sinkhorn_csp {
                                  workspace memory = {}, backward_options options = {}) const {
     auto params = detail::make_backward_params<op>(dy, dx, options);
     auto const values = detail::input(x);
-    constexpr bool same =
+    constexpr bool same_type =
         std::is_same_v<typename decltype(values)::value_type, typename decltype(params)::element>;
-    static_assert(same, "slicesort: x and dy must have the same element type.");
-    if constexpr (same) params.x = values;
+    static_assert(same_type, "slicesort: x and dy must have the same element type.");
+    if constexpr (same_type) params.x = values;
     set_config(params);
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const [source, target] = detail::describe_transfer(params);
@@ -190,8 +190,8 @@ class sinkhorn_csp {
   }
 
   void check_policies(detail::checker& c, detail::view_info const& x) const {
-    if (char const* complaint = groups_.validate())
-      c.fail(error_kind::argument, "groups %s", complaint);
+    if (char const* violation = groups_.validate())
+      c.fail(error_kind::argument, "groups %s", violation);
     if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())
       c.fail(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);
     index_t const t = relaxation_.iterations, limit = detail::sinkhorn_shape::max_iterations;
@@ -210,6 +210,6 @@ class sinkhorn_csp {
 
 template <class... Policies>
 sinkhorn_csp(grouping, sinkhorn, Policies...)
-    -> sinkhorn_csp<detail::first_that_t<detail::is_shift, shift::linear, Policies...>>;
+    -> sinkhorn_csp<detail::first_matching_t<detail::is_shift, shift::linear, Policies...>>;
 
 SLICESORT_OPERATORS_END

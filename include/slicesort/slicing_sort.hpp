@@ -64,7 +64,7 @@ class slicing_sort : public detail::sized_by_shape<detail::slicing_sort_op<Order
     auto params = detail::make_backward_params<op>(dy, dx, options, config{order_});
     params.state = state.view;
     return detail::call<op>(exec, params, memory,
-                            [&](detail::checker& c) { detail::check_permuting(c, params); });
+                            [&](detail::checker& c) { detail::check_permuting_call(c, params); });
   }
 
   SLICESORT_REFUSE_OTHER_TRANSFERS("(exec, x, y, perm or slicesort::no_saved, workspace, options)",

@@ -45,7 +45,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **NaN** and infinities of a query stay in its row. Those of a key or value may reach every row
 ///   of the head, even rows that do not see the key, unless they are past the length. The bits of
 ///   the NaN depend on the processor.
-/// - **Saved** by `streaming`: two numbers per query; by `materialized`: the map, one element per
+/// - **Saved** by `streaming`: two values per query; by `materialized`: the map, one element per
 ///   pair of a query and a key.
 /// - **Gradients** of q, k, v and the bias, each optional. A relative or shared dbias is a sum over
 ///   pairs, heads and samples, in the accumulator's type.
@@ -99,7 +99,7 @@ class softmax_attention {
         scale_(detail::choose<std::optional<double>>(policies...)),
         algorithm_(detail::choose<Algorithm>(policies...)) {
     static_assert(
-        detail::in_any_order<Mask, std::optional<double>, Algorithm>::template fit<Policies...>,
+        detail::in_any_order<Mask, std::optional<double>, Algorithm>::template accepts<Policies...>,
         "slicesort: softmax_attention takes a mask, a scale, and an algorithm or products.");
   }
 
@@ -159,7 +159,7 @@ class softmax_attention {
           auto const out = detail::describe("y", params.y, true);
           auto const saved = detail::describe("state", params.state, true, state_axes);
           detail::check_output(c, out, inputs);
-          if (state.saving) detail::check_attention_state(c, saved, inputs, numbers_saved(in));
+          if (state.saving) detail::check_attention_state(c, saved, inputs, saved_channels(in));
           inputs.for_each([&](detail::view_info const& other) { c.no_overlap(out, other); });
           if (!state.saving) return;
           inputs.for_each([&](detail::view_info const& other) { c.no_overlap(saved, other); });
@@ -188,7 +188,7 @@ class softmax_attention {
                   auto const saved = detail::describe("state", params.state, false, state_axes);
                   detail::check_output(c, dout, inputs);
                   detail::check_output(c, out, inputs);
-                  detail::check_attention_state(c, saved, inputs, numbers_saved(in));
+                  detail::check_attention_state(c, saved, inputs, saved_channels(in));
                   detail::check_attention_gradients(c, outputs, inputs);
                   detail::check_overlaps(c, outputs, inputs, dout, out, saved);
                 });
@@ -217,7 +217,7 @@ class softmax_attention {
   detail::outcome<Exec> call(Exec const& exec, Params& params, workspace memory,
                              Rules const& rules) const {
     static_assert(
-        traits::runs_on(detail::reads_memory<Exec>),
+        traits::runs_on(detail::can_read_memory<Exec>),
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
@@ -238,7 +238,7 @@ class softmax_attention {
       traits::saves_map ? detail::pair_axes : detail::number_axes;
 
   template <class T>
-  index_t numbers_saved(attention_inputs<T> const& in) const {
+  index_t saved_channels(attention_inputs<T> const& in) const {
     return saved_extents(in.q.extents(), in.v.extents()).channels;
   }
 
@@ -249,7 +249,7 @@ class softmax_attention {
 
 template <class... Policies>
 softmax_attention(Policies...)
-    -> softmax_attention<detail::first_that_t<detail::is_mask, mask::full, Policies...>,
-                         detail::first_that_t<detail::is_algorithm, streaming, Policies...>>;
+    -> softmax_attention<detail::first_matching_t<detail::is_mask, mask::full, Policies...>,
+                         detail::first_matching_t<detail::is_algorithm, streaming, Policies...>>;
 
 SLICESORT_OPERATORS_END

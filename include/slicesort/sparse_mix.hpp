@@ -71,8 +71,9 @@ class sparse_mix {
   constexpr explicit sparse_mix(Policies const&... policies)
       : topology_(detail::choose<Topology>(policies...)),
         saved_(detail::choose<checkpoints>(policies...)) {
-    static_assert(detail::in_any_order<Topology, Residual, checkpoints>::template fit<Policies...>,
-                  "slicesort: sparse_mix takes a topology, a residual and checkpoints.");
+    static_assert(
+        detail::in_any_order<Topology, Residual, checkpoints>::template accepts<Policies...>,
+        "slicesort: sparse_mix takes a topology, a residual and checkpoints.");
   }
 
   constexpr Topology const& topology() const { return topology_; }
@@ -113,17 +114,17 @@ class sparse_mix {
                                 forward_options options = {}) const {
     auto params = detail::make_forward_params<op>(x, y, options);
     params.weights = detail::input_stack_of<typename decltype(params)::element>(w);
-    params.config = config_for(params.weights.extents());
+    params.config = make_config(params.weights.extents());
     params.states = state.view;
     params.saving = state.saving;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const [source, target] = detail::describe_transfer(params);
-      auto const factors = detail::describe("w", params.weights, false, weight_axes);
-      check_chain(c, source, factors, target, params.lengths);
+      auto const weights = detail::describe("w", params.weights, false, weight_axes);
+      check_chain(c, source, weights, target, params.lengths);
       if (!state.saving) return;
       auto const states = detail::describe("states", params.states, true, state_axes);
-      check_states(c, states, factors, source);
-      for (auto const& other : {source, factors, target}) c.no_overlap(states, other);
+      check_states(c, states, weights, source);
+      for (auto const& other : {source, weights, target}) c.no_overlap(states, other);
     });
   }
 
@@ -159,19 +160,19 @@ class sparse_mix {
  private:
   using op = detail::sparse_mix_op;
 
-  static constexpr detail::residual_form form() {
+  static constexpr detail::residual_form residual_form() {
     if (std::is_same_v<Residual, residual::per_factor>) return detail::residual_form::per_factor;
     return std::is_same_v<Residual, residual::none> ? detail::residual_form::none
                                                     : detail::residual_form::initial;
   }
-  detail::mix_config config_for(stack_extents w) const {
+  detail::mix_config make_config(stack_extents w) const {
     detail::mix_config config{};
-    config.residual = form();
+    config.residual = residual_form();
     config.factors = w.outer;
     config.links = w.channels;
     config.every = saved_.every;
     config.topology = &topology_;
-    config.evaluate = [](void const* topology, index_t link, index_t factor) {
+    config.evaluate_offset = [](void const* topology, index_t link, index_t factor) {
       return static_cast<Topology const*>(topology)->offset(link, factor);
     };
     return config;
@@ -180,7 +181,7 @@ class sparse_mix {
   auto backward_params(DY const& dy, W const& w, DX const& dx, backward_options options) const {
     auto params = detail::make_backward_params<op>(dy, dx, options);
     params.weights = detail::input_stack_of<typename decltype(params)::element>(w);
-    params.config = config_for(params.weights.extents());
+    params.config = make_config(params.weights.extents());
     return params;
   }
 
@@ -226,14 +227,14 @@ class sparse_mix {
     c.extent(w, "batch", w.extents.batch, source.name, source.extents.batch);
     c.extent(w, "length", w.extents.length, source.name, source.extents.length);
     index_t const factors = w.extents.outer, links = w.extents.channels;
-    at_most(c, "w.factors", factors);
-    at_most(c, "w.links", links);
-    at_most(c, "checkpoints.every", saved_.every);
+    check_limit(c, "w.factors", factors);
+    check_limit(c, "w.links", links);
+    check_limit(c, "checkpoints.every", saved_.every);
     if (c.ok()) c.policy("topology", topology_, factors, "w.factors");
     if constexpr (detail::has_links<Topology>)
       if (c.ok()) c.extent(w, "links", links, "topology", topology_.links(factors));
   }
-  static void at_most(detail::checker& c, char const* name, index_t value) {
+  static void check_limit(detail::checker& c, char const* name, index_t value) {
     if (value < 0 || value > detail::mix_shape::limit)
       c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
              static_cast<long long>(value), static_cast<long long>(detail::mix_shape::limit));
@@ -252,7 +253,7 @@ class sparse_mix {
 
 template <class... Policies>
 sparse_mix(Policies...)
-    -> sparse_mix<detail::first_that_t<detail::is_topology, topology::chord, Policies...>,
-                  detail::first_that_t<detail::is_residual, residual::per_factor, Policies...>>;
+    -> sparse_mix<detail::first_matching_t<detail::is_topology, topology::chord, Policies...>,
+                  detail::first_matching_t<detail::is_residual, residual::per_factor, Policies...>>;
 
 SLICESORT_OPERATORS_END

@@ -47,11 +47,11 @@ constexpr void require_lvalue() {
 // operator reports them with the name of the axis.
 template <std::size_t Rank>
 void require_size(std::size_t size, index_t const (&extents)[Rank]) {
-  constexpr index_t largest = std::numeric_limits<index_t>::max();
+  constexpr index_t max_index = std::numeric_limits<index_t>::max();
   index_t expected = 1;
   for (index_t extent : extents) {
     if (extent < 0) return;
-    expected = extent != 0 && expected > largest / extent ? largest : expected * extent;
+    expected = extent != 0 && expected > max_index / extent ? max_index : expected * extent;
   }
   if (size == static_cast<std::size_t>(expected)) return;
   char shape[24 * Rank + 1] = {};
@@ -59,12 +59,12 @@ void require_size(std::size_t size, index_t const (&extents)[Rank]) {
   for (index_t extent : extents)
     used += std::snprintf(shape + used, sizeof shape - static_cast<std::size_t>(used), "%s%lld",
                           used == 0 ? "" : ", ", static_cast<long long>(extent));
-  status failure;
-  failure.kind = error_kind::argument;
-  std::snprintf(failure.message, sizeof failure.message,
+  status error;
+  error.kind = error_kind::argument;
+  std::snprintf(error.message, sizeof error.message,
                 "view: container.size is %zu, must be %lld (extents [%s])", size,
                 static_cast<long long>(expected), shape);
-  enforce(failure);
+  enforce(error);
 }
 
 SLICESORT_DETAIL_END
@@ -91,7 +91,7 @@ tensor4<detail::element_of<Container>> view(Container&& container, extents4 exte
 }
 
 /// The elements of `container` as a contiguous stack `[outer, batch, length, channels]`. Write
-/// `stack_extents{...}` explicitly: four numbers in braces are the extents of attention.
+/// `stack_extents{...}` explicitly: four integers in braces are the extents of attention.
 template <class Container, class Extents,
           std::enable_if_t<std::is_same_v<Extents, stack_extents>, int> = 0>
 tensor_stack<detail::element_of<Container>> view(Container&& container, Extents extents) {

@@ -52,10 +52,10 @@ class basic_scratch {
   explicit basic_scratch(Container memory) : memory_(std::move(memory)) {}
 
   operator workspace() & {
-    workspace w(memory_);
-    w.grow = &grow;
-    w.owner = this;
-    return w;
+    workspace memory(memory_);
+    memory.grow = &grow;
+    memory.owner = this;
+    return memory;
   }
 
  private:

@@ -19,58 +19,58 @@ namespace support {
 // x, y and scratch do not overlap. `indices` is large enough for every index width.
 template <class Shift = ss::shift::linear, class Alignment = ss::reference>
 struct csp_call {
-  static constexpr extents3 e{2, 5, 3};
+  static constexpr extents3 shape{2, 5, 3};
   ss::grouping groups = ss::group_size{3};
   Shift shift{};
   Alignment alignment{};
   ss::exec::host exec{2};
-  tensor<float> x{e}, y{e};
+  tensor<float> x{shape}, y{shape};
   std::vector<std::uint32_t> indices = std::vector<std::uint32_t>(64, 0);
-  std::vector<index_t> rows;
+  std::vector<index_t> lengths;
   std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 19, 0x11);
 
-  tensor3<float const> from = std::as_const(x).view();
-  tensor3<float> to = y.view();
-  ss::index_tensor3 order = bytes({2, 5, 3});
+  tensor3<float const> input = std::as_const(x).view();
+  tensor3<float> output = y.view();
+  ss::index_tensor3 order = order_in_bytes({2, 5, 3});
   ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
 
   csp_call() = default;
   csp_call(csp_call const&) = delete;
 
-  ss::index_tensor3 bytes(extents3 shape) {
-    return tensor3<std::uint8_t>(reinterpret_cast<std::uint8_t*>(indices.data()), shape);
+  ss::index_tensor3 order_in_bytes(extents3 extents) {
+    return tensor3<std::uint8_t>(reinterpret_cast<std::uint8_t*>(indices.data()), extents);
   }
   ss::csp<Shift, Alignment> op() const {
     return ss::csp<Shift, Alignment>(groups, shift, alignment);
   }
   std::string forward() {
-    ss::forward_options const options{view_of(rows)};
+    ss::forward_options const options{view_of(lengths)};
     return check_unchanged_on_error([&] {
       return error_message(
-          op().forward(ss::exec::dry_run{exec}, from, to, {order}, scratch, options),
-          [&] { op().forward(exec, from, to, {order}, scratch, options); });
+          op().forward(ss::exec::dry_run{exec}, input, output, {order}, scratch, options),
+          [&] { op().forward(exec, input, output, {order}, scratch, options); });
     });
   }
   std::string forward_not_saved() {
-    ss::forward_options const options{view_of(rows)};
+    ss::forward_options const options{view_of(lengths)};
     return check_unchanged_on_error([&] {
       return error_message(
-          op().forward(ss::exec::dry_run{exec}, from, to, ss::no_saved, scratch, options),
-          [&] { op().forward(exec, from, to, ss::no_saved, scratch, options); });
+          op().forward(ss::exec::dry_run{exec}, input, output, ss::no_saved, scratch, options),
+          [&] { op().forward(exec, input, output, ss::no_saved, scratch, options); });
     });
   }
   std::string backward() {
     ss::const_saved_order const saved{ss::const_index_tensor3(order)};
-    ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
+    ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
     return check_unchanged_on_error([&] {
       return error_message(
-          op().backward(ss::exec::dry_run{exec}, from, saved, to, scratch, options),
-          [&] { op().backward(exec, from, saved, to, scratch, options); });
+          op().backward(ss::exec::dry_run{exec}, input, saved, output, scratch, options),
+          [&] { op().backward(exec, input, saved, output, scratch, options); });
     });
   }
   // Checks that all three calls report the same error, apart from the function name in front, and
   // returns it.
-  std::string everywhere() {
+  std::string common_error() {
     std::string const first = forward(), second = backward(), not_saved = forward_not_saved();
     CHECK(first == not_saved);
     auto const without_prefix = [](std::string const& message) {

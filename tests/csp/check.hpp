@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a CSP problem in the checks that all operators share.
+// Runs a csp test case in the checks that all operators share.
 #pragma once
 
 #include "problem.hpp"
@@ -11,7 +11,7 @@
 
 namespace support {
 
-// Callable for check_every_way (variants.hpp).
+// Returns a callable for check_every_way (variants.hpp).
 template <class T>
 auto csp_runner(csp_problem<T> const& p) {
   return [&p](any_exec const& exec, tensor3<T const> x, tensor3<T> y, tensor3<T const> dy,
@@ -20,10 +20,12 @@ auto csp_runner(csp_problem<T> const& p) {
       extents3 const e = x.extents();
       order_memory order(op.saved_extents(e), op.saved_width(e));
       std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
-      guarded_workspace scratch(bytes), again(bytes, 37, 0);
+      guarded_workspace scratch(bytes), backward_scratch(bytes, 37, 0);
       op.forward(exec, x, y, {order.view()}, scratch.get(), {lengths});
-      op.backward(exec, dy, {order.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
-      CHECK((scratch.red_zones_intact() && again.red_zones_intact() && order.gaps_untouched()));
+      op.backward(exec, dy, {order.view()}, dx, backward_scratch.get(),
+                  {ss::grad_mode::overwrite, lengths});
+      CHECK((scratch.red_zones_intact() && backward_scratch.red_zones_intact() &&
+             order.gaps_untouched()));
     });
   };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP gives the same bits for any number of threads, any executor, any instruction set and any
-// split of the batch; its workspace may be at any address and have any contents. Also tests long
+// csp gives the same bits for any number of threads, any executor, any instruction set and any
+// split of the batch. Its workspace may be at any address and have any contents. Also tests long
 // groups.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -17,24 +17,24 @@ TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
   std::vector<index_t> const lengths{90, 0, 5, 89, 64};
   for (index_t group : {1, 2, 7, 90})
     for (index_t reference : {no_reference, index_t{36}}) {
-      auto const p = mixed_csp<T>({5, 90, 37}, group, reference, 1);
-      auto const cut = mixed_csp<T>({5, 90, 37}, group, reference, 2, lengths);
+      auto const p = make_mixed_csp<T>({5, 90, 37}, group, reference, 1);
+      auto const with_lengths = make_mixed_csp<T>({5, 90, 37}, group, reference, 2, lengths);
       for (ss::isa set : {ss::isa::portable, ss::isa::best})
         for (unsigned threads : {1u, 2u, 5u, 33u}) {
           CHECK(check_csp(p, ss::exec::host{threads, set}) == "");
-          CHECK(check_csp(cut, ss::exec::host{threads, set}) == "");
+          CHECK(check_csp(with_lengths, ss::exec::host{threads, set}) == "");
         }
     }
 }
 
 TEST_CASE("a user-defined executor, with its threads in any order") {
   for (index_t reference : {no_reference, index_t{3}}) {
-    auto const p = mixed_csp<float>({3, 70, 65}, 5, reference, 2);
-    for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
-                     test_executor::schedule::scattered, test_executor::schedule::threads})
-      for (unsigned parts : {1u, 2u, 3u, 16u}) {
-        test_executor executor{way};
-        CHECK(check_csp(p, any_exec(executor, parts)) == "");
+    auto const p = make_mixed_csp<float>({3, 70, 65}, 5, reference, 2);
+    for (auto schedule : {test_executor::schedule::forwards, test_executor::schedule::backwards,
+                          test_executor::schedule::scattered, test_executor::schedule::threads})
+      for (unsigned threads : {1u, 2u, 3u, 16u}) {
+        test_executor executor{schedule};
+        CHECK(check_csp(p, any_exec(executor, threads)) == "");
       }
   }
 }
@@ -44,12 +44,12 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {45, 7, 0, 44, 45, 30};
   for (index_t group : {2, 8})
     for (index_t reference : {no_reference, index_t{0}}) {
-      auto const p = mixed_csp<T>({6, n, c}, group, reference, 12, lengths);
-      for (index_t part : {1, 2, 5})
-        for_each_backend_once(static_cast<std::uint64_t>(part), [&](any_exec const& exec) {
+      auto const p = make_mixed_csp<T>({6, n, c}, group, reference, 12, lengths);
+      for (index_t chunk : {1, 2, 5})
+        for_each_backend_once(static_cast<std::uint64_t>(chunk), [&](any_exec const& exec) {
           tensor<T> y(p.extents()), dx(p.extents());
-          for (index_t first = 0; first < 6; first += part) {
-            extents3 const e{std::min(part, 6 - first), n, c};
+          for (index_t first = 0; first < 6; first += chunk) {
+            extents3 const e{std::min(chunk, 6 - first), n, c};
             auto const slice_of = [&](auto& t) {
               auto const view = t.view();
               return tensor3<typename decltype(view)::element_type>(view.data() + first * n * c, e);
@@ -71,9 +71,10 @@ TEST_CASE("every tuning of the kernels") {
       index_t const groups[] = {2, 5, 33, n, 1};
       ++seed;
       auto const lengths = std::vector<index_t>{n, n / 2};
-      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[seed % 5], no_reference, seed, lengths),
-                      exec) == "");
-      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[(seed + 2) % 5], 3, seed, lengths),
+      CHECK(check_csp(
+                make_mixed_csp<float>({2, n, 11}, groups[seed % 5], no_reference, seed, lengths),
+                exec) == "");
+      CHECK(check_csp(make_mixed_csp<float>({2, n, 11}, groups[(seed + 2) % 5], 3, seed, lengths),
                       exec) == "");
     }
 }
@@ -81,9 +82,9 @@ TEST_CASE("every tuning of the kernels") {
 TEST_CASE_TEMPLATE("the workspace may be at any address and have any contents", T, float, float16) {
   for (index_t group : {1, 2, 3, 64, 300})
     for (index_t reference : {no_reference, index_t{1}}) {
-      auto const p = mixed_csp<T>({2, 300, 33}, group, reference, 3);
+      auto const p = make_mixed_csp<T>({2, 300, 33}, group, reference, 3);
       with_csp(p, [&](auto const& op) {
-        auto const anywhere = [&](any_exec const& exec, std::size_t step) {
+        auto const check_every_offset = [&](any_exec const& exec, std::size_t step) {
           std::size_t const bytes = op.template workspace_bytes<T>(exec, p.extents());
           for (std::size_t offset = 0; offset < 64; offset += step)
             for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
@@ -101,9 +102,9 @@ TEST_CASE_TEMPLATE("the workspace may be at any address and have any contents", 
         };
         if (testing(backend_kind::host))
           for (ss::isa set : available_isas())
-            anywhere(ss::exec::host{2, set}, full_suite() ? 1 : 9);
+            check_every_offset(ss::exec::host{2, set}, full_suite() ? 1 : 9);
         for_each_grid(static_cast<std::uint64_t>(group),
-                      [&](any_exec const& exec) { anywhere(exec, 61); });
+                      [&](any_exec const& exec) { check_every_offset(exec, 61); });
       });
     }
 }
@@ -114,8 +115,8 @@ TEST_CASE("the workspace grows with the threads, and empty tensors need none") {
     extents3 const e{4, 1000, 100};
     CHECK(op.workspace_bytes<float>(ss::exec::host{2}, e) >=
           op.workspace_bytes<float>(ss::exec::host{1}, e));
-    for (extents3 none : {extents3{0, 10, 4}, extents3{3, 0, 4}, extents3{3, 10, 0}})
-      CHECK(op.workspace_bytes<float>(ss::exec::host{2}, none) == 0);
+    for (extents3 empty : {extents3{0, 10, 4}, extents3{3, 0, 4}, extents3{3, 10, 0}})
+      CHECK(op.workspace_bytes<float>(ss::exec::host{2}, empty) == 0);
   }
 }
 
@@ -125,22 +126,22 @@ TEST_CASE_TEMPLATE("long groups, saved in 16 bits", T, float, double, float16, b
     for (index_t reference : {no_reference, index_t{1}}) {
       ++seed;
       if (!full_suite() && (seed + sizeof(T)) % 3 == 0) continue;
-      CHECK(check_everywhere(mixed_csp<T>({2, 5000, 3}, group, reference, seed, {5000, 4093})) ==
-            "");
+      CHECK(check_everywhere(
+                make_mixed_csp<T>({2, 5000, 3}, group, reference, seed, {5000, 4093})) == "");
     }
 }
 
-// Radix sort on the host; Groups of 65537 rows or more are saved in 32 bits.
+// The host uses radix sort. Orders of groups of 65537 rows or more are saved in 32 bits.
 TEST_CASE_TEMPLATE("a group of more than 65536 rows", T, float, bfloat16) {
   for (index_t n : {index_t{65536}, index_t{65541}})
     for (index_t reference : {no_reference, index_t{1}}) {
       if (!full_suite() && n == 65536 && reference == no_reference) continue;
       auto const seed = static_cast<std::uint64_t>(n + reference);
-      auto const p = mixed_csp<T>({1, n, 2}, n, reference, seed);
+      auto const p = make_mixed_csp<T>({1, n, 2}, n, reference, seed);
       if (testing(backend_kind::host)) CHECK(check_csp(p, ss::exec::host{2}) == "");
       if (full_suite())
         for_each_grid(seed, [&](any_exec const& exec) { CHECK(check_csp(p, exec) == ""); });
     }
-  auto const tail = mixed_csp<T>({2, 131080, 1}, 65540, 0, 5, {131079, 65539});
-  if (testing(backend_kind::host)) CHECK(check_csp(tail, ss::exec::host{1}) == "");
+  auto const short_last_group = make_mixed_csp<T>({2, 131080, 1}, 65540, 0, 5, {131079, 65539});
+  if (testing(backend_kind::host)) CHECK(check_csp(short_last_group, ss::exec::host{1}) == "");
 }

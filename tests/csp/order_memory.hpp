@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for CSP's saved order with any width and strides. It is filled with garbage and surrounded
-// by red zones.
+// Buffer for the saved order of csp, with any width and strides. It is filled with garbage and
+// surrounded by red zones.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -16,21 +16,22 @@ namespace support {
 
 class order_memory {
  public:
-  order_memory(extents3 e, slicesort::index_width width, strides3 s, index_t shift = 0)
-      : extents_(e), strides_(s), width_(width), base_(red_zone + shift) {
+  order_memory(extents3 e, slicesort::index_width width, strides3 s, index_t offset = 0)
+      : extents_(e), strides_(s), width_(width), base_(red_zone + offset) {
     index_t span = 0;
     if (!e.empty())
       span =
           (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
-    bytes_.assign(static_cast<std::size_t>(base_ + span + red_zone) * bytes_each(), garbage);
-    owned_.resize(static_cast<std::size_t>(base_ + span + red_zone));
-    for_each_position(e, [&](index_t b, index_t n, index_t c) { owned_[at(b, n, c)] = true; });
+    bytes_.assign(static_cast<std::size_t>(base_ + span + red_zone) * element_bytes(), garbage);
+    is_element_.resize(static_cast<std::size_t>(base_ + span + red_zone));
+    for_each_position(
+        e, [&](index_t b, index_t n, index_t c) { is_element_[offset_of(b, n, c)] = true; });
   }
   order_memory(extents3 e, slicesort::index_width width)
       : order_memory(e, width, slicesort::row_major(e)) {}
 
   slicesort::index_tensor3 view() {
-    unsigned char* const data = bytes_.data() + static_cast<std::size_t>(base_) * bytes_each();
+    unsigned char* const data = bytes_.data() + static_cast<std::size_t>(base_) * element_bytes();
     switch (width_) {
       case slicesort::index_width::bits8:
         return tensor3<std::uint8_t>(data, extents_, strides_);
@@ -44,18 +45,20 @@ class order_memory {
   tensor<std::uint32_t> contents() const {
     tensor<std::uint32_t> result(extents_);
     for_each_position(extents_, [&](index_t b, index_t n, index_t c) {
-      std::memcpy(&result(b, n, c), bytes_.data() + at(b, n, c) * bytes_each(), bytes_each());
+      std::memcpy(&result(b, n, c), bytes_.data() + offset_of(b, n, c) * element_bytes(),
+                  element_bytes());
     });
     return result;
   }
   void set_contents(tensor<std::uint32_t> const& values) {
     for_each_position(extents_, [&](index_t b, index_t n, index_t c) {
-      std::memcpy(bytes_.data() + at(b, n, c) * bytes_each(), &values(b, n, c), bytes_each());
+      std::memcpy(bytes_.data() + offset_of(b, n, c) * element_bytes(), &values(b, n, c),
+                  element_bytes());
     });
   }
   bool gaps_untouched() const {
     for (std::size_t i = 0; i < bytes_.size(); ++i)
-      if (!owned_[i / bytes_each()] && bytes_[i] != garbage) return false;
+      if (!is_element_[i / element_bytes()] && bytes_[i] != garbage) return false;
     return true;
   }
 
@@ -63,8 +66,8 @@ class order_memory {
   static constexpr unsigned char garbage = 0xcb;
   static constexpr index_t red_zone = 80;
 
-  std::size_t bytes_each() const { return static_cast<std::size_t>(width_); }
-  std::size_t at(index_t b, index_t n, index_t c) const {
+  std::size_t element_bytes() const { return static_cast<std::size_t>(width_); }
+  std::size_t offset_of(index_t b, index_t n, index_t c) const {
     return static_cast<std::size_t>(base_ + b * strides_.batch + n * strides_.length +
                                     c * strides_.channels);
   }
@@ -74,7 +77,7 @@ class order_memory {
   slicesort::index_width width_;
   index_t base_;
   std::vector<unsigned char> bytes_;
-  std::vector<bool> owned_;
+  std::vector<bool> is_element_;
 };
 
 }  // namespace support

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP problems and their comparison with the oracle, on every code path. Checks return an empty
-// string, or one line that tells how to reproduce the failure.
+// Test cases of csp (channel-wise sample permutation), and their comparison with the reference
+// implementation (oracle.hpp) on every code path. Checks return "", or one line that tells how to
+// reproduce the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -22,40 +23,41 @@
 
 namespace support {
 
-// Shift policy: a table, or random integers of either sign, many of them beyond the length. Seed 0
+// Shift policy: `table`, or random integers of either sign, many of them beyond the length. Seed 0
 // disables the shift.
-struct any_shift {
+struct test_shift {
   std::uint64_t seed = 0;
   std::vector<index_t> table = {};
 
   index_t shift(index_t channel, index_t, index_t length) const {
     if (!table.empty()) return table[static_cast<std::size_t>(channel)];
     if (seed == 0) return 0;
-    std::uint64_t const r =
+    std::uint64_t const bits =
         random_stream::mix(seed * 1000003 + static_cast<std::uint64_t>(channel));
-    index_t const near[] = {0, 1, -1, length - 1, length, length / 2, 2, 3};
-    if (r % 4 == 0) return near[r / 4 % 8];
-    return static_cast<index_t>((r / 4) % static_cast<std::uint64_t>(5 * length + 7)) - 2 * length;
+    index_t const edge_cases[] = {0, 1, -1, length - 1, length, length / 2, 2, 3};
+    if (bits % 4 == 0) return edge_cases[bits / 4 % 8];
+    return static_cast<index_t>((bits / 4) % static_cast<std::uint64_t>(5 * length + 7)) -
+           2 * length;
   }
 };
-// Custom alignment.
-struct follow {
+// User-defined alignment.
+struct follow_channel {
   index_t channel = 0;
   index_t reference_channel(index_t) const { return channel; }
 };
 
 inline constexpr index_t no_reference = -1;
 
-// Parameters and expected results of a case.
+// Parameters and expected results of a test case.
 template <class T>
 struct csp_problem : variant_problem<T> {
-  index_t group = 2;  // rows of a group, clamped to the length
-  index_t reference =
-      no_reference;  // channel whose order the groups follow; if none, groups are sorted
-  std::uint64_t order = up;
-  any_shift shifts;
+  index_t group = 2;  // rows per group, clamped to the length
+  // Channel whose order the groups follow. If none, groups are sorted.
+  index_t reference = no_reference;
+  std::uint64_t order = up;  // directions of the channels, as in pattern_order
+  test_shift shifts;
   std::string title;
-  tensor<std::uint32_t> saved;  // oracle's saved state, in the documented form
+  tensor<std::uint32_t> saved;  // expected state, as saved_order documents it
 
   bool aligned() const { return reference != no_reference; }
   extents3 extents() const { return this->x.extents(); }
@@ -74,18 +76,22 @@ struct csp_problem : variant_problem<T> {
     }
     return out.str();
   }
-  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+  // Seed for choosing backends, fixed per test case.
+  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
 };
 
-// Calls f(op) with the operator of a problem.
+// Calls f(op) with the operator of a test case.
 template <class T, class F>
 void with_csp(csp_problem<T> const& p, F const& f) {
   if (p.aligned())
-    f(ss::csp<any_shift, follow>(ss::group_size{p.group}, p.shifts, follow{p.reference}));
+    f(ss::csp<test_shift, follow_channel>(ss::group_size{p.group}, p.shifts,
+                                          follow_channel{p.reference}));
   else
-    f(ss::csp<any_shift, pattern_order>(ss::group_size{p.group}, p.shifts, pattern_order{p.order}));
+    f(ss::csp<test_shift, pattern_order>(ss::group_size{p.group}, p.shifts,
+                                         pattern_order{p.order}));
 }
 
+// Returns the parameters of a channel, as the oracle takes them.
 template <class T>
 csp_column column_of(csp_problem<T> const& p, index_t channel) {
   extents3 const e = p.extents();
@@ -93,20 +99,20 @@ csp_column column_of(csp_problem<T> const& p, index_t channel) {
           p.aligned() || pattern_order{p.order}.ascending(channel, e.channels)};
 }
 
-// Stores the saved state of one column as saved_order documents it: nothing for groups of one row,
-// one bit per pair, otherwise each row's source within its group. Padding maps to itself.
+// Sets the expected state of one column, as saved_order documents it: nothing for groups of one
+// row, one bit per pair, otherwise each row's source within its group. Padding maps to itself.
 template <class T>
-void put_saved(csp_problem<T>& p, index_t b, index_t c, row_order const& order) {
+void set_saved_state(csp_problem<T>& p, index_t b, index_t c, row_order const& order) {
   index_t const group = std::min(p.group, p.extents().length);
   if (group == 1) return;
   for (index_t n = 0; n < p.extents().length; ++n) {
     auto const row_index = static_cast<std::size_t>(n);
-    std::uint32_t const row =
+    std::uint32_t const source =
         row_index < order.size() ? order[row_index] : static_cast<std::uint32_t>(n % group);
     if (group > 2) {
-      p.saved(b, n, c) = row;
+      p.saved(b, n, c) = source;
     } else if (n % 2 == 0) {
-      p.saved(b, n / 16, c) |= row << (n / 2 % 8);
+      p.saved(b, n / 16, c) |= source << (n / 2 % 8);
     }
   }
 }
@@ -126,15 +132,16 @@ void solve(csp_problem<T>& p) {
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t c = 0; c < e.channels; ++c) {
       index_t const rows = p.rows(b);
-      std::vector<T> const v = p.x.column(b, c, rows);
-      std::vector<T> const leader = p.aligned() ? p.x.column(b, p.reference, rows) : v;
-      csp_rows const r = csp_by_sorting(column_of(p, c), v, p.aligned() ? &leader : nullptr);
+      std::vector<T> const column = p.x.column(b, c, rows);
+      std::vector<T> const reference = p.aligned() ? p.x.column(b, p.reference, rows) : column;
+      csp_rows const expected =
+          csp_by_sorting(column_of(p, c), column, p.aligned() ? &reference : nullptr);
       for (index_t n = 0; n < rows; ++n) {
-        index_t const source = r.source[static_cast<std::size_t>(n)];
+        index_t const source = expected.source[static_cast<std::size_t>(n)];
         p.y(b, n, c) = p.x(b, source, c);
         p.dx(b, source, c) = p.dy(b, n, c);
       }
-      put_saved(p, b, c, r.order);
+      set_saved_state(p, b, c, expected.order);
     }
 }
 
@@ -146,10 +153,10 @@ tensor<T> random_bits_tensor(extents3 e, std::uint64_t seed) {
   });
 }
 
-// Returns a problem with the given values.
+// Makes a test case with the given x.
 template <class T>
-csp_problem<T> csp_of(tensor<T> x, index_t group, index_t reference, std::uint64_t order,
-                      std::uint64_t shifts, std::vector<index_t> lengths = {}) {
+csp_problem<T> make_csp_problem(tensor<T> x, index_t group, index_t reference, std::uint64_t order,
+                                std::uint64_t shifts, std::vector<index_t> lengths = {}) {
   csp_problem<T> p;
   p.dy = random_bits_tensor<T>(x.extents(), shifts + 11);
   p.x = std::move(x);
@@ -161,13 +168,13 @@ csp_problem<T> csp_of(tensor<T> x, index_t group, index_t reference, std::uint64
   solve(p);
   return p;
 }
-// Returns a problem whose columns cycle through all kinds of input.
+// Makes a test case whose columns cycle through the first `kinds` kinds of input.
 template <class T>
-csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint64_t seed,
-                         std::vector<index_t> lengths = {}, int kinds = all_kinds) {
+csp_problem<T> make_mixed_csp(extents3 e, index_t group, index_t reference, std::uint64_t seed,
+                              std::vector<index_t> lengths = {}, int kinds = all_kinds) {
   constexpr std::uint64_t orders[] = {up, irregular, down, zigzag};
-  auto p = csp_of<T>(mixed_tensor<T>(e, kinds, seed), group, reference, orders[seed % 4],
-                     seed % 5 == 4 ? 0 : seed, std::move(lengths));
+  auto p = make_csp_problem<T>(mixed_tensor<T>(e, kinds, seed), group, reference, orders[seed % 4],
+                               seed % 5 == 4 ? 0 : seed, std::move(lengths));
   p.title = "mixed(" + std::to_string(kinds) + ") seed=" + std::to_string(seed);
   return p;
 }
@@ -175,52 +182,55 @@ csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint
 // Runs forward with a saved state, backward with that state, and forward without saving.
 template <class T>
 std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
-  std::string wrong;
+  std::string error;
   with_csp(p, [&](auto const& op) {
     extents3 const e = p.extents();
     if (op.saved_extents(e) != p.saved.extents()) {
-      wrong = "saved_extents: " + p.describe();
+      error = "saved_extents: " + p.describe();
       return;
     }
-    auto y = garbage<T>(e), again = garbage<T>(e), dx = garbage<T>(e);
+    auto y = garbage<T>(e), unsaved_y = garbage<T>(e), dx = garbage<T>(e);
     order_memory order(op.saved_extents(e), op.saved_width(e));
     std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
-    guarded_workspace scratch(bytes), another(bytes, 37, 0), third(bytes, 63, 0x7f);
+    guarded_workspace scratch(bytes), backward_scratch(bytes, 37, 0),
+        unsaved_scratch(bytes, 63, 0x7f);
     auto const lengths = view_of(p.lengths);
     op.forward(exec, p.x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
-    wrong = difference("y", y, p.y);
-    if (wrong.empty()) wrong = difference("order", order.contents(), p.saved);
-    if (wrong.empty()) {
-      op.backward(exec, p.dy.view(), {order.view()}, dx.view(), another.get(),
+    error = difference("y", y, p.y);
+    if (error.empty()) error = difference("order", order.contents(), p.saved);
+    if (error.empty()) {
+      op.backward(exec, p.dy.view(), {order.view()}, dx.view(), backward_scratch.get(),
                   {ss::grad_mode::overwrite, lengths});
-      wrong = difference("dx", dx, p.dx);
+      error = difference("dx", dx, p.dx);
     }
-    if (wrong.empty()) {
-      op.forward(exec, p.x.view(), again.view(), ss::no_saved, third.get(), {lengths});
-      wrong = difference("y, not saved", again, p.y);
+    if (error.empty()) {
+      op.forward(exec, p.x.view(), unsaved_y.view(), ss::no_saved, unsaved_scratch.get(),
+                 {lengths});
+      error = difference("y, not saved", unsaved_y, p.y);
     }
-    if (!order.gaps_untouched()) wrong += " wrote beside order";
-    if (!scratch.red_zones_intact() || !another.red_zones_intact() || !third.red_zones_intact())
-      wrong += " workspace overrun";
-    if (!wrong.empty()) wrong += ": " + p.describe() + describe_exec(exec);
+    if (!order.gaps_untouched()) error += " wrote beside order";
+    if (!scratch.red_zones_intact() || !backward_scratch.red_zones_intact() ||
+        !unsaved_scratch.red_zones_intact())
+      error += " workspace overrun";
+    if (!error.empty()) error += ": " + p.describe() + describe_exec(exec);
   });
-  return wrong;
+  return error;
 }
 
-// Checks every backend; returns "" if all agree. Kernels on the block executor are slow, so the
-// fast suite runs most large problems on the host only.
+// Checks every backend. Kernels on the block executor are slow, so the fast suite runs most large
+// test cases on the host only.
 template <class T>
 std::string check_everywhere(csp_problem<T> const& p) {
-  std::string wrong;
-  std::uint64_t const number = p.number();
+  std::string error;
+  std::uint64_t const seed = p.backend_seed();
   if (testing(backend_kind::host))
     for (ss::isa set : available_isas())
-      if (wrong.empty()) wrong = check_csp(p, ss::exec::host{1, set});
-  if (full_suite() || p.extents().size() <= 2000 || number % 4 == 0)
-    for_each_grid(number / 4, [&](any_exec const& exec) {
-      if (wrong.empty()) wrong = check_csp(p, exec);
+      if (error.empty()) error = check_csp(p, ss::exec::host{1, set});
+  if (full_suite() || p.extents().size() <= 2000 || seed % 4 == 0)
+    for_each_grid(seed / 4, [&](any_exec const& exec) {
+      if (error.empty()) error = check_csp(p, exec);
     });
-  return wrong;
+  return error;
 }
 
 }  // namespace support
@@ -228,9 +238,9 @@ std::string check_everywhere(csp_problem<T> const& p) {
 #define SLICESORT_TEST_HELPERS_OF_csp(linkage, T)                                          \
   linkage template std::string support::check_csp(csp_problem<T> const&, any_exec const&); \
   linkage template void support::solve(csp_problem<T>&);                                   \
-  linkage template support::csp_problem<T> support::mixed_csp(                             \
+  linkage template support::csp_problem<T> support::make_mixed_csp(                        \
       extents3, index_t, index_t, std::uint64_t, std::vector<index_t>, int);               \
-  linkage template support::csp_problem<T> support::csp_of(                                \
+  linkage template support::csp_problem<T> support::make_csp_problem(                      \
       tensor<T>, index_t, index_t, std::uint64_t, std::uint64_t, std::vector<index_t>);
 #if defined(SLICESORT_TEST_LINKS_HELPERS_OF_csp)
 SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_csp)

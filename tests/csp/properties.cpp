@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP compared with three independent oracles, and its guarantees: outputs are permutations, the
-// reference is unchanged, the matching is optimal, and backward is the exact transpose.
+// csp compared with three independent reference implementations, and its guarantees: outputs are
+// permutations, the reference is unchanged, the matching is optimal, and backward is the exact
+// transpose.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -21,18 +22,19 @@ TEST_CASE_TEMPLATE("the three oracles agree with each other", T, float, double, 
   for (std::size_t n : {1u, 2u, 3u, 7u, 16u, 33u, 64u})
     for (int k = 0; k < all_kinds; ++k) {
       ++seed;
-      auto const column = make_column<T>(static_cast<input_kind>(k), n, seed);
-      auto const other = make_column<T>(static_cast<input_kind>((k + 3) % all_kinds), n, seed + 9);
+      auto const x = make_column<T>(static_cast<input_kind>(k), n, seed);
+      auto const reference =
+          make_column<T>(static_cast<input_kind>((k + 3) % all_kinds), n, seed + 9);
       index_t const rows = static_cast<index_t>(n);
       index_t const groups[] = {1, 2, 3, 8, rows, rows + 5};
-      csp_column const c{any_shift{seed}.shift(k, 1, rows), groups[seed % 6], seed % 3 != 0};
-      csp_column const upwards{c.shift, c.group, true};
+      csp_column const column{test_shift{seed}.shift(k, 1, rows), groups[seed % 6], seed % 3 != 0};
+      csp_column const ascending{column.shift, column.group, true};
       for (bool aligned : {false, true}) {
-        csp_column const& config = aligned ? upwards : c;
-        std::vector<T> const* const leader = aligned ? &other : nullptr;
-        csp_rows const sorted = csp_by_sorting(config, column, leader);
-        csp_rows const ranked = csp_by_ranks(config, column, leader);
-        permutation_matrix const p = csp_matrix(config, column, leader);
+        csp_column const& config = aligned ? ascending : column;
+        std::vector<T> const* const followed = aligned ? &reference : nullptr;
+        csp_rows const sorted = csp_by_sorting(config, x, followed);
+        csp_rows const ranked = csp_by_ranks(config, x, followed);
+        permutation_matrix const p = csp_matrix(config, x, followed);
         CAPTURE(n);
         CAPTURE(config.group);
         CAPTURE(config.shift);
@@ -46,18 +48,19 @@ TEST_CASE_TEMPLATE("the three oracles agree with each other", T, float, double, 
 namespace {
 
 template <class T>
-struct outcome {
+struct outputs {
   tensor<T> y, dx;
 };
 template <class T>
-outcome<T> run(csp_problem<T> const& p, any_exec const& exec) {
-  outcome<T> r{garbage<T>(p.extents()), garbage<T>(p.extents())};
-  csp_runner(p)(exec, p.x.view(), r.y.view(), p.dy.view(), r.dx.view(), view_of(p.lengths));
-  return r;
+outputs<T> run(csp_problem<T> const& p, any_exec const& exec) {
+  outputs<T> result{garbage<T>(p.extents()), garbage<T>(p.extents())};
+  csp_runner(p)(exec, p.x.view(), result.y.view(), p.dy.view(), result.dx.view(),
+                view_of(p.lengths));
+  return result;
 }
 
-// Distinct values in every column, so that y identifies the source of every row.
-tensor<float> numbered_rows(extents3 e, std::uint64_t seed) {
+// Returns distinct values in every column, so that y identifies the source of every row.
+tensor<float> distinct_rows(extents3 e, std::uint64_t seed) {
   random_stream random(seed);
   return tensor_of_columns<float>(e, [&](std::uint64_t) {
     std::vector<float> column(static_cast<std::size_t>(e.length));
@@ -74,8 +77,8 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
     for (index_t reference : {no_reference, index_t{2}}) {
       auto const seed = static_cast<std::uint64_t>(3 * n + reference);
       index_t const groups[] = {2, 3, 5, n, 16};
-      auto const p = mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
-      for_each_backend(p.number(), [&](any_exec const& exec) {
+      auto const p = make_mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
+      for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
         auto const actual = run(p, exec);
         CAPTURE(p.describe());
         CAPTURE(describe_exec(exec));
@@ -97,25 +100,26 @@ TEST_CASE("every column is permuted within its valid rows, and the reference is 
       for (index_t reference : {no_reference, index_t{0}, index_t{34}}) {
         std::vector<index_t> const lengths{n, n / 2};
         auto const seed = static_cast<std::uint64_t>(n + group);
-        auto const p = csp_of<float>(numbered_rows({2, n, 35}, seed), group, reference, irregular,
-                                     seed, lengths);
-        for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        auto const p = make_csp_problem<float>(distinct_rows({2, n, 35}, seed), group, reference,
+                                               irregular, seed, lengths);
+        for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
           auto const actual = run(p, exec);
           CAPTURE(p.describe());
           CAPTURE(describe_exec(exec));
-          bool permuted = true, shifted = true;
+          bool is_permutation = true, keeps_reference = true;
           for (index_t b = 0; b < 2; ++b)
             for (index_t c = 0; c < 35; ++c) {
               auto before = p.x.column(b, c, p.rows(b)), after = actual.y.column(b, c, p.rows(b));
-              if (p.aligned() && c == reference) shifted = shifted && before == after;
+              if (p.aligned() && c == reference)
+                keeps_reference = keeps_reference && before == after;
               std::sort(before.begin(), before.end());
               std::sort(after.begin(), after.end());
-              permuted = permuted && before == after;
+              is_permutation = is_permutation && before == after;
               for (index_t i = p.rows(b); i < n; ++i)
-                permuted = permuted && actual.y(b, i, c) == p.x(b, i, c);
+                is_permutation = is_permutation && actual.y(b, i, c) == p.x(b, i, c);
             }
-          CHECK(permuted);
-          CHECK(shifted);
+          CHECK(is_permutation);
+          CHECK(keeps_reference);
         });
       }
 }
@@ -127,7 +131,8 @@ TEST_CASE("the matching is optimal") {
   for (index_t group = 1; group <= 7; ++group)
     for (index_t n : {group, 2 * group + 1, index_t{8}}) {
       ++seed;
-      auto const p = csp_of<float>(integer_tensor<float>({1, n, 4}, 6, seed), group, 1, up, seed);
+      auto const p =
+          make_csp_problem<float>(integer_tensor<float>({1, n, 4}, 6, seed), group, 1, up, seed);
       for_each_backend_once(seed, [&](any_exec const& exec) {
         auto const actual = run(p, exec);
         auto const leader = p.x.column(0, 1);
@@ -155,19 +160,20 @@ TEST_CASE("backward is the exact transpose: <dy, P v> = <P' dy, v>") {
   for (index_t group : {1, 2, 5, 50})
     for (index_t reference : {no_reference, index_t{3}}) {
       extents3 const e{2, 50, 37};
-      auto p = csp_of<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
+      auto p =
+          make_csp_problem<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
       p.dy = integer_tensor<float>(e, 100, 9);
       for_each_backend_once(static_cast<std::uint64_t>(group), [&](any_exec const& exec) {
         auto const actual = run(p, exec);
-        std::int64_t forward_product = 0, backward_product = 0, weight = 0;
+        std::int64_t forward_product = 0, backward_product = 0, unpermuted_product = 0;
         for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
           forward_product += static_cast<std::int64_t>(p.dy.elements()[i] * actual.y.elements()[i]);
           backward_product +=
               static_cast<std::int64_t>(actual.dx.elements()[i] * p.x.elements()[i]);
-          weight += static_cast<std::int64_t>(p.dy.elements()[i] * p.x.elements()[i]);
+          unpermuted_product += static_cast<std::int64_t>(p.dy.elements()[i] * p.x.elements()[i]);
         }
         CHECK(forward_product == backward_product);
-        CHECK(forward_product != weight);  // otherwise no row moved
+        CHECK(forward_product != unpermuted_product);  // otherwise no row moved
       });
     }
 }
@@ -187,7 +193,7 @@ TEST_CASE("the gradient matches finite differences") {
         shuffle_rows(v, random);
         return v;
       });
-      auto p = csp_of<double>(x, group, reference, zigzag, 3);
+      auto p = make_csp_problem<double>(x, group, reference, zigzag, 3);
       for (double& g : p.dy.elements())
         g = std::sin(static_cast<double>(&g - p.dy.elements().data()));
       for_each_backend_once(
@@ -216,15 +222,16 @@ TEST_CASE("the gradient matches finite differences") {
 }
 
 TEST_CASE("division of row indices, by multiplication and by the fallback for large values") {
-  constexpr index_t far = index_t{1} << 31;
-  for (index_t by : {index_t{1}, index_t{2}, index_t{3}, index_t{7}, index_t{641}, far / 3, far - 1,
-                     far, far + 1, 3 * far}) {
-    ss::detail::index_division const divided(by);
-    for (index_t n : {index_t{0}, index_t{1}, by - 1, by, by + 1, 5 * by - 1, 5 * by, far - 2,
-                      far - 1, far, far + 1, 7 * far + 5}) {
-      CAPTURE(by);
+  constexpr index_t max_rows = index_t{1} << 31;
+  for (index_t divisor : {index_t{1}, index_t{2}, index_t{3}, index_t{7}, index_t{641},
+                          max_rows / 3, max_rows - 1, max_rows, max_rows + 1, 3 * max_rows}) {
+    ss::detail::index_division const division(divisor);
+    for (index_t n :
+         {index_t{0}, index_t{1}, divisor - 1, divisor, divisor + 1, 5 * divisor - 1, 5 * divisor,
+          max_rows - 2, max_rows - 1, max_rows, max_rows + 1, 7 * max_rows + 5}) {
+      CAPTURE(divisor);
       CAPTURE(n);
-      CHECK(divided(n) == n / by);
+      CHECK(division(n) == n / divisor);
     }
   }
 }

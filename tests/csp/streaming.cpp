@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with large outputs whose rows are aligned to cache lines or not. Streaming stores may write
-// them, and the bits must not change.
+// csp with large outputs, which streaming stores may write. Rows are aligned to cache lines or not,
+// and the results must have the same bits.
 #include "check.hpp"
 #include "support/on_line.hpp"
 
@@ -13,10 +13,10 @@ using namespace support;
 namespace {
 
 template <class T>
-void check_large(extents3 e, index_t group, index_t reference, std::uint64_t seed, strides3 s,
-                 std::size_t off) {
-  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >=
-          index_t{1} << 20);  // otherwise the output is not large
+void check_large(extents3 e, index_t group, index_t reference, std::uint64_t seed, strides3 strides,
+                 std::size_t offset) {
+  // Smaller outputs are not streamed.
+  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20);
   csp_problem<T> p;
   p.x = mixed_tensor<T>(e, seed % 2 == 0 ? all_kinds : ordinary_kinds, seed);
   p.dy = tensor<T>(e);
@@ -28,14 +28,15 @@ void check_large(extents3 e, index_t group, index_t reference, std::uint64_t see
   p.order = seed % 4 < 2 ? up : irregular;
   p.shifts.seed = seed % 8 < 4 ? seed : 0;
   solve(p);
-  auto twice = p.dx;  // doubling is exact
-  for (T& element : twice.elements())
+  auto doubled_dx = p.dx;  // doubling is exact
+  for (T& element : doubled_dx.elements())
     element = from_double<T>(2 * static_cast<double>(decode(element).value));
   with_csp(p, [&](auto const& op) {
     for (ss::isa set : available_isas()) {
       ss::exec::host const exec{set == ss::isa::avx2 ? 3u : 1u, set};
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-      on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
+      on_line<T> x(p.x, strides, offset), dy(p.dy, strides, offset), y(e, strides, offset),
+          dx(e, strides, offset);
       order_memory order(op.saved_extents(e), op.saved_width(e));
       auto const lengths = view_of(p.lengths);
       CAPTURE(p.describe());
@@ -50,7 +51,7 @@ void check_large(extents3 e, index_t group, index_t reference, std::uint64_t see
       CHECK(difference("dx", dx.contents(), p.dx) == "");
       op.backward(exec, dy.view(), {order.view()}, dx.view(), scratch.get(),
                   {ss::grad_mode::accumulate, lengths});
-      CHECK(difference("dx accumulated", dx.contents(), twice) == "");
+      CHECK(difference("dx accumulated", dx.contents(), doubled_dx) == "");
       op.backward(exec, dy.view(), {order.view()}, dy.view(), scratch.get(),
                   {ss::grad_mode::overwrite, lengths});
       CHECK(difference("dx in place", dy.contents(), p.dx) == "");
@@ -65,12 +66,13 @@ void check_large(extents3 e, index_t group, index_t reference, std::uint64_t see
 TEST_CASE_TEMPLATE("rows with and without cache line alignment", T, float, double, float16,
                    bfloat16) {
   if (!testing(backend_kind::host)) return;
-  auto const wide = static_cast<index_t>(8 / sizeof(T));  // one megabyte for every type
-  extents3 const e{2, 1025, 64 * wide};
+  auto const elements_per_8_bytes =
+      static_cast<index_t>(8 / sizeof(T));  // one megabyte for every type
+  extents3 const e{2, 1025, 64 * elements_per_8_bytes};
   std::uint64_t seed = 8 / sizeof(T);
   for (index_t group : {1, 2, 3, 64, 300})
     for (index_t reference : {no_reference, index_t{1}})
-      for (int i = 0; i < 8; ++i) {
+      for (int repeat = 0; repeat < 8; ++repeat) {
         ++seed;
         if (!full_suite() && seed % 17 != 0) continue;
         check_large<T>(e, group, reference, seed, row_major(e), seed % 5 == 0 ? 1 : 0);
@@ -79,9 +81,9 @@ TEST_CASE_TEMPLATE("rows with and without cache line alignment", T, float, doubl
 
 TEST_CASE_TEMPLATE("a partial last tile, and gaps between rows", T, float, float16) {
   if (!testing(backend_kind::host)) return;
-  auto const wide = static_cast<index_t>(8 / sizeof(T));
-  extents3 const e{1, 2200, 60 * wide};
-  index_t const pitch = 64 * wide + 64;  // rows stay aligned to cache lines
+  auto const elements_per_8_bytes = static_cast<index_t>(8 / sizeof(T));
+  extents3 const e{1, 2200, 60 * elements_per_8_bytes};
+  index_t const pitch = 64 * elements_per_8_bytes + 64;  // rows stay aligned to cache lines
   for (index_t group : {1, 2, 5})
     for (index_t reference : {no_reference, index_t{0}})
       if (full_suite() || group == 2 || (reference == no_reference && sizeof(T) == 4))

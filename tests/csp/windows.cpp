@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with similar shifts in neighboring channels, where kernels stage a window of rows in shared
-// memory.
+// csp with similar shifts in neighboring channels, for which kernels stage a window of rows in
+// shared memory.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -19,11 +19,12 @@ namespace {
 
 constexpr extents3 shape{2, 1100, 11};
 
-struct pattern {
+struct shift_pattern {
   char const* name;
   index_t (*shift)(index_t channel);
 };
-constexpr pattern patterns[] = {
+enum pattern_index { forth, back, around_end, congruent, jumping, apart };
+constexpr shift_pattern patterns[] = {
     {"forth", [](index_t c) { return 3 * c; }},
     {"back", [](index_t c) { return -5 * c - 1; }},
     {"around the end", [](index_t c) { return shape.length - 4 + c; }},
@@ -33,9 +34,9 @@ constexpr pattern patterns[] = {
 };
 
 template <class T>
-csp_problem<T> problem(pattern const& p, index_t group, index_t reference,
-                       std::vector<index_t> lengths) {
-  csp_problem<T> shifted = mixed_csp<T>(shape, group, reference, 3, std::move(lengths));
+csp_problem<T> make_problem(shift_pattern const& p, index_t group, index_t reference,
+                            std::vector<index_t> lengths) {
+  csp_problem<T> shifted = make_mixed_csp<T>(shape, group, reference, 3, std::move(lengths));
   shifted.shifts.table.clear();
   for (index_t c = 0; c < shape.channels; ++c) shifted.shifts.table.push_back(p.shift(c));
   shifted.title += std::string(", ") + p.name;
@@ -43,13 +44,15 @@ csp_problem<T> problem(pattern const& p, index_t group, index_t reference,
   return shifted;
 }
 
-slicesort::detail::shift_spread spread(index_t (*shift)(index_t), bool lengths, index_t limit) {
+// Computes the spread of a pattern of shifts over eight channels.
+slicesort::detail::shift_spread spread_of(index_t (*shift)(index_t), bool has_lengths,
+                                          index_t limit) {
   slicesort::detail::csp_config config{};
   config.policies = reinterpret_cast<void const*>(&shift);
   config.shift_by = [](void const* policies, index_t channel, extents3) {
     return (*reinterpret_cast<index_t (*const*)(index_t)>(policies))(channel);
   };
-  return slicesort::detail::spread_of(config, shape, lengths, 8, limit);
+  return slicesort::detail::spread_of(config, shape, has_lengths, 8, limit);
 }
 
 }  // namespace
@@ -57,33 +60,36 @@ slicesort::detail::shift_spread spread(index_t (*shift)(index_t), bool lengths, 
 TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
   index_t const groups[] = {2, 16, 5, 2, 7};
   std::size_t i = sizeof(T);  // each type tests different combinations
-  for (pattern const& p : patterns)
-    for (bool cut : {false, true}) {
+  for (shift_pattern const& p : patterns)
+    for (bool has_lengths : {false, true}) {
       ++i;
-      auto const lengths = cut ? std::vector<index_t>{shape.length - 13, i % 2 == 0 ? 29 : 600}
+      auto const lengths = has_lengths
+                               ? std::vector<index_t>{shape.length - 13, i % 2 == 0 ? 29 : 600}
                                : std::vector<index_t>();
-      auto const shifted = problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : no_reference, lengths);
+      auto const shifted =
+          make_problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : no_reference, lengths);
       for_each_backend_untuned(
           [&](any_exec const& exec) { CHECK(check_csp(shifted, exec) == ""); });
-      for_each_grid(shifted.number(),
+      for_each_grid(shifted.backend_seed(),
                     [&](any_exec const& exec) { CHECK(check_csp(shifted, exec) == ""); });
     }
 }
 
 TEST_CASE("spread of the shifts of eight neighboring channels") {
-  auto const same = [](slicesort::detail::shift_spread s, std::uint32_t above,
-                       std::uint32_t below) {
+  auto const is_spread = [](slicesort::detail::shift_spread s, std::uint32_t above,
+                            std::uint32_t below) {
     return s.width == 8 && s.above == above && s.below == below;
   };
-  CHECK(same(spread(patterns[0].shift, false, 100), 21, 0));
-  CHECK(same(spread(patterns[1].shift, false, 100), 0, 35));
-  CHECK(same(spread(patterns[1].shift, true, 100), 0, 35));
+  CHECK(is_spread(spread_of(patterns[forth].shift, false, 100), 21, 0));
+  CHECK(is_spread(spread_of(patterns[back].shift, false, 100), 0, 35));
+  CHECK(is_spread(spread_of(patterns[back].shift, true, 100), 0, 35));
   // Modulo 1100 rows, 1099 and 0 are neighbors; lengths change the modulus.
-  CHECK(same(spread(patterns[2].shift, false, 100), 7, 0));
-  CHECK(same(spread(patterns[2].shift, true, 100), 7, 0));
-  CHECK(same(spread(patterns[3].shift, false, 100), 4, 1));
-  CHECK(spread(patterns[3].shift, true, 100).width == 0);
-  CHECK(same(spread(patterns[4].shift, false, 5), 4, 1));
-  CHECK(spread(patterns[4].shift, false, 4).width == 0);
-  CHECK(spread([](index_t c) { return c % 2 == 0 ? index_t{1} << 62 : 0; }, true, 100).width == 0);
+  CHECK(is_spread(spread_of(patterns[around_end].shift, false, 100), 7, 0));
+  CHECK(is_spread(spread_of(patterns[around_end].shift, true, 100), 7, 0));
+  CHECK(is_spread(spread_of(patterns[congruent].shift, false, 100), 4, 1));
+  CHECK(spread_of(patterns[congruent].shift, true, 100).width == 0);
+  CHECK(is_spread(spread_of(patterns[jumping].shift, false, 5), 4, 1));
+  CHECK(spread_of(patterns[jumping].shift, false, 4).width == 0);
+  CHECK(spread_of([](index_t c) { return c % 2 == 0 ? index_t{1} << 62 : 0; }, true, 100).width ==
+        0);
 }

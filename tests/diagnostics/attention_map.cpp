@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps of softmax and linear attention: weights computed by hand, and the product of the map
-// and the values is the output.
+// Attention matrices of softmax and linear attention: weights computed by hand, and the product of
+// the matrix and the values must be the output.
 #include <slicesort/equivalent_matrix.hpp>
 
 #include "support/buffers.hpp"
@@ -32,48 +32,49 @@ TEST_CASE("attention: means of the keys visible to a query") {
       CHECK(map(i, j) ==
             doctest::Approx(j < i ? 1.0 / static_cast<double>(std::min<index_t>(5, i)) : 0.0)
                 .epsilon(1e-15));
-  // The map does not depend on the algorithm. Adds a bias and lengths.
+  // With a bias and lengths. The matrix does not depend on the algorithm.
   in.bias = {bias.data(), {3, 2, 7, 5}, {0, 0, 5, 1}};
-  std::vector<index_t> const keys = {5, 5, 3}, queries = {7, 7, 4};
-  ss::softmax_attention<ss::mask::full, ss::materialized<>> const op_of_map;
-  ss::dense_matrix const cut =
-      equivalent_matrix(op_of_map, in, 2, 0, ss::lengths(view_of(keys), view_of(queries)));
-  CHECK(cut(2, 0) == doctest::Approx(0.6).epsilon(1e-7));
-  CHECK(cut(2, 1) == doctest::Approx(0.2).epsilon(1e-7));
-  CHECK(cut(3, 2) == doctest::Approx(1.0 / 3).epsilon(1e-7));
-  CHECK(cut(3, 3) == 0);
-  CHECK(cut(4, 0) == 0);
-  // A bias by distance, of the key two positions before its query, for all samples and heads.
-  std::vector<float> by_distance(7 + 5 - 1, 0);
-  by_distance[7 - 1 - 2] = std::log(3.0f);
-  in.bias = {by_distance.data(), {1, 1, 1, 11}};
-  ss::dense_matrix const band = equivalent_matrix(op_of_map, in, 1, 1);
+  std::vector<index_t> const key_lengths = {5, 5, 3}, query_lengths = {7, 7, 4};
+  ss::softmax_attention<ss::mask::full, ss::materialized<>> const materialized_op;
+  ss::dense_matrix const ragged_map = equivalent_matrix(
+      materialized_op, in, 2, 0, ss::lengths(view_of(key_lengths), view_of(query_lengths)));
+  CHECK(ragged_map(2, 0) == doctest::Approx(0.6).epsilon(1e-7));
+  CHECK(ragged_map(2, 1) == doctest::Approx(0.2).epsilon(1e-7));
+  CHECK(ragged_map(3, 2) == doctest::Approx(1.0 / 3).epsilon(1e-7));
+  CHECK(ragged_map(3, 3) == 0);
+  CHECK(ragged_map(4, 0) == 0);
+  // A relative bias for the key two positions before its query, shared by samples and heads.
+  std::vector<float> relative_bias(7 + 5 - 1, 0);
+  relative_bias[7 - 1 - 2] = std::log(3.0f);
+  in.bias = {relative_bias.data(), {1, 1, 1, 11}};
+  ss::dense_matrix const biased_map = equivalent_matrix(materialized_op, in, 1, 1);
   for (index_t i = 0; i < 7; ++i)
     for (index_t j = 0; j < 5; ++j)
-      CHECK(band(i, j) ==
+      CHECK(biased_map(i, j) ==
             doctest::Approx(i < 2 ? 1.0 / 5 : (j == i - 2 ? 3.0 : 1.0) / 7).epsilon(1e-7));
 }
 
 TEST_CASE("attention: masks per head, and masks that reject lengths") {
   std::vector<float> const ones(2 * 16, 1);
-  ss::tensor4<float const> const same(ones.data(), {1, 2, 16, 1});
-  ss::attention_inputs<float> const in{same, same, same, {}};
+  ss::tensor4<float const> const ones_view(ones.data(), {1, 2, 16, 1});
+  ss::attention_inputs<float> const in{ones_view, ones_view, ones_view, {}};
   ss::mask::bigbird bigbird;
   bigbird.block = 2;
   bigbird.random = 1;
   bigbird.seed = 7;
   bigbird.keys = 16;
   ss::softmax_attention<ss::mask::bigbird> const op{bigbird};
-  bool differ = false;
+  bool heads_differ = false;
   for (index_t head = 0; head < 2; ++head) {
     ss::dense_matrix const map = equivalent_matrix(op, in, 0, head);
     for (index_t i = 0; i < 16; ++i)
       for (index_t j = 0; j < 16; ++j) {
         CHECK((map(i, j) > 0) == bigbird.for_head(head).allows(i, j));
-        differ = differ || bigbird.for_head(0).allows(i, j) != bigbird.for_head(1).allows(i, j);
+        heads_differ =
+            heads_differ || bigbird.for_head(0).allows(i, j) != bigbird.for_head(1).allows(i, j);
       }
   }
-  CHECK(differ);  // the test requires it
+  CHECK(heads_differ);  // otherwise the test is pointless
   ss::softmax_attention<ss::mask::chunk_back> const circular{ss::mask::chunk_back{4, true, 16}};
   ss::dense_matrix const map = equivalent_matrix(circular, in, 0, 0);
   CHECK(map(0, 15) > 0);
@@ -81,25 +82,26 @@ TEST_CASE("attention: masks per head, and masks that reject lengths") {
 }
 
 TEST_CASE("linear attention: products of features, with the operator's divisor") {
-  // The product of the map and v must be y, for every sample and head.
-  ss::extents4 const of_q{2, 2, 7, 3}, of_k{2, 2, 5, 3}, of_v{2, 2, 5, 4}, of_y{2, 2, 7, 4};
-  ss::extents3 const of_w{2, 6, 3};
-  auto const numbers = [](index_t size, double phase) {
-    std::vector<double> list(static_cast<std::size_t>(size));
-    for (std::size_t i = 0; i < list.size(); ++i)
-      list[i] = std::sin(phase + 7 * static_cast<double>(i));
-    return list;
+  // The product of the matrix and v must be y, for every sample and head.
+  ss::extents4 const q_shape{2, 2, 7, 3}, k_shape{2, 2, 5, 3}, v_shape{2, 2, 5, 4},
+      y_shape{2, 2, 7, 4};
+  ss::extents3 const w_shape{2, 6, 3};
+  auto const sine_values = [](index_t size, double phase) {
+    std::vector<double> values(static_cast<std::size_t>(size));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = std::sin(phase + 7 * static_cast<double>(i));
+    return values;
   };
-  auto const q = numbers(of_q.size(), 1), k = numbers(of_k.size(), 2), v = numbers(of_v.size(), 3),
-             w = numbers(of_w.size(), 4);
-  std::vector<index_t> const keys = {5, 3}, queries = {7, 4};
-  ss::attention_options const ragged = ss::lengths(view_of(keys), view_of(queries));
-  auto const check = [&](auto const& op, ss::linear_attention_inputs<double> const& in) {
-    std::vector<double> y_data(static_cast<std::size_t>(of_y.size()));
-    ss::tensor4<double> const y(y_data.data(), of_y);
+  auto const q = sine_values(q_shape.size(), 1), k = sine_values(k_shape.size(), 2),
+             v = sine_values(v_shape.size(), 3), w = sine_values(w_shape.size(), 4);
+  std::vector<index_t> const key_lengths = {5, 3}, query_lengths = {7, 4};
+  ss::attention_options const ragged = ss::lengths(view_of(key_lengths), view_of(query_lengths));
+  auto const check_op = [&](auto const& op, ss::linear_attention_inputs<double> const& in) {
+    std::vector<double> y_data(static_cast<std::size_t>(y_shape.size()));
+    ss::tensor4<double> const y(y_data.data(), y_shape);
     ss::exec::host const exec;
     std::vector<unsigned char> scratch(
-        op.template workspace_bytes<double>(exec, of_q, of_v, in.w.extents()));
+        op.template workspace_bytes<double>(exec, q_shape, v_shape, in.w.extents()));
     op.forward(exec, in, y, {scratch.data(), scratch.size()}, ragged);
     for (index_t b = 0; b < 2; ++b)
       for (index_t h = 0; h < 2; ++h) {
@@ -113,19 +115,20 @@ TEST_CASE("linear attention: products of features, with the operator's divisor")
           }
         for (index_t i = 0; i < 7; ++i)
           for (index_t j = 0; j < 5; ++j)
-            CHECK((map(i, j) > 0) == (i < queries[static_cast<std::size_t>(b)] &&
-                                      j < keys[static_cast<std::size_t>(b)]));
+            CHECK((map(i, j) > 0) == (i < query_lengths[static_cast<std::size_t>(b)] &&
+                                      j < key_lengths[static_cast<std::size_t>(b)]));
       }
   };
-  ss::linear_attention_inputs<double> in{{q.data(), of_q}, {k.data(), of_k}, {v.data(), of_v}, {}};
-  check(ss::linear_attention<>{}, in);
+  ss::linear_attention_inputs<double> in{
+      {q.data(), q_shape}, {k.data(), k_shape}, {v.data(), v_shape}, {}};
+  check_op(ss::linear_attention<>{}, in);
   ss::linear_attention const performer{ss::feature::random_exp{}, ss::divisor::sum_plus{0}};
-  in.w = {w.data(), of_w};
-  check(performer, in);
-  // One matrix w per head, or one for both.
+  in.w = {w.data(), w_shape};
+  check_op(performer, in);
+  // One w per head, or one for both heads.
   ss::dense_matrix const map_of_head_1 = equivalent_matrix(performer, in, 0, 1);
   in.w = {w.data(), {1, 6, 3}};
-  check(performer, in);
+  check_op(performer, in);
   CHECK(equivalent_matrix(performer, in, 0, 1)(0, 0) != map_of_head_1(0, 0));
 }
 
@@ -140,8 +143,9 @@ TEST_CASE("linear attention: weights computed by hand, and zero weights for late
   double const expected[] = {1, 0, 0, 0, 4, 0, 3, 1, 9.25};
   for (index_t i = 0; i < 3; ++i)
     for (index_t j = 0; j < 3; ++j) CHECK(map(i, j) == expected[i * 3 + j]);
-  ss::linear_attention const over{ss::feature::relu{}, ss::divisor::sum_plus{0}};
-  CHECK(equivalent_matrix(over, in, 0, 0)(2, 2) == doctest::Approx(9.25 / 13.25).epsilon(1e-15));
+  ss::linear_attention const normalized{ss::feature::relu{}, ss::divisor::sum_plus{0}};
+  CHECK(equivalent_matrix(normalized, in, 0, 0)(2, 2) ==
+        doctest::Approx(9.25 / 13.25).epsilon(1e-15));
 }
 
 TEST_CASE("attention: rejected arguments") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrices of all operators: their products equal the outputs, permutation operators have
-// permutation matrices, and with ceil_log2 factors CHORD and CDIL connect all rows.
+// Equivalent matrices of all operators. Their products with x equal the outputs. Permuting
+// operators have permutation matrices. With ceil_log2 factors, CHORD and CDIL connect all rows.
 #include <slicesort/equivalent_matrix.hpp>
 
 #include "support/buffers.hpp"
@@ -29,40 +29,41 @@ std::vector<index_t> const& ragged() {
   return lengths;
 }
 
-// Checks that the matrix of every column times x is y, within `relative` of the sum of magnitudes.
-template <class T, class Matrix>
-void check_product(tensor<T> const& x, tensor<T> const& y, double relative, Matrix const& matrix) {
+// Checks that the matrix of every column times x is y, up to `relative` of the sum of magnitudes.
+template <class T, class MatrixOf>
+void check_product(tensor<T> const& x, tensor<T> const& y, double relative,
+                   MatrixOf const& matrix_of) {
   for (index_t b = 0; b < shape.batch; ++b)
     for (index_t c = 0; c < shape.channels; ++c) {
-      ss::dense_matrix const e = matrix(b, c);
-      REQUIRE(e.size == shape.length);
+      ss::dense_matrix const matrix = matrix_of(b, c);
+      REQUIRE(matrix.size == shape.length);
       for (index_t n = 0; n < shape.length; ++n) {
         double sum = 0, magnitude = 0;
         for (index_t j = 0; j < shape.length; ++j) {
-          sum += e(n, j) * ss::detail::as_double(x(b, j, c));
-          magnitude += std::fabs(e(n, j) * ss::detail::as_double(x(b, j, c)));
+          sum += matrix(n, j) * ss::detail::as_double(x(b, j, c));
+          magnitude += std::fabs(matrix(n, j) * ss::detail::as_double(x(b, j, c)));
         }
         CHECK(std::fabs(sum - ss::detail::as_double(y(b, n, c))) <= relative * magnitude);
       }
     }
 }
-void check_permutation(ss::dense_matrix const& e) {
-  for (index_t i = 0; i < e.size; ++i) {
-    double row = 0, column = 0;
-    for (index_t j = 0; j < e.size; ++j) {
-      CHECK((e(i, j) == 0 || e(i, j) == 1));
-      row += e(i, j);
-      column += e(j, i);
+void check_permutation(ss::dense_matrix const& matrix) {
+  for (index_t i = 0; i < matrix.size; ++i) {
+    double row_sum = 0, column_sum = 0;
+    for (index_t j = 0; j < matrix.size; ++j) {
+      CHECK((matrix(i, j) == 0 || matrix(i, j) == 1));
+      row_sum += matrix(i, j);
+      column_sum += matrix(j, i);
     }
-    CHECK(row == 1);
-    CHECK(column == 1);
+    CHECK(row_sum == 1);
+    CHECK(column_sum == 1);
   }
 }
 
 // Runs `forward` on the host and checks the matrices of its columns.
-template <class T, class Forward, class Matrix>
-void check_operator(double relative, bool permutation, Forward const& forward,
-                    Matrix const& matrix) {
+template <class T, class Forward, class MatrixOf>
+void check_operator(double relative, bool is_permutation, Forward const& forward,
+                    MatrixOf const& matrix_of) {
   tensor<T> const x = integer_tensor<T>(shape, 40, 7);
   tensor<T> y(shape);
   std::vector<unsigned char> scratch(1 << 20);
@@ -70,41 +71,49 @@ void check_operator(double relative, bool permutation, Forward const& forward,
     ss::forward_options const options{view_of(lengths)};
     forward(x.view(), y.view(), ss::workspace{scratch.data(), scratch.size()}, options);
     check_product(x, y, relative, [&](index_t b, index_t c) {
-      ss::dense_matrix const e = matrix(x.view(), b, c, options);
-      if (permutation) check_permutation(e);
-      return e;
+      ss::dense_matrix const matrix = matrix_of(x.view(), b, c, options);
+      if (is_permutation) check_permutation(matrix);
+      return matrix;
     });
   }
 }
 
 template <class Op>
-void check_saving(Op const& op) {
+void check_permuting_operator(Op const& op) {
   check_operator<double>(
       0, true,
-      [&](auto x, auto y, auto w, auto o) {
-        op.forward(ss::exec::host{}, x, y, ss::no_saved, w, o);
+      [&](auto x, auto y, auto scratch, auto options) {
+        op.forward(ss::exec::host{}, x, y, ss::no_saved, scratch, options);
       },
-      [&](auto x, index_t b, index_t c, auto o) { return equivalent_matrix(op, x, b, c, o); });
+      [&](auto x, index_t b, index_t c, auto options) {
+        return equivalent_matrix(op, x, b, c, options);
+      });
 }
 
 }  // namespace
 
 TEST_CASE("permutations") {
-  check_saving(ss::slicing_sort<>{});
-  check_saving(ss::slicing_sort<ss::descending>{});
-  check_saving(ss::max_exchange{});
+  check_permuting_operator(ss::slicing_sort<>{});
+  check_permuting_operator(ss::slicing_sort<ss::descending>{});
+  check_permuting_operator(ss::max_exchange{});
   for (index_t group : {1, 2, 3, 13}) {
-    check_saving(ss::csp{ss::group_size{group}});
-    check_saving(ss::csp{ss::group_size{group}, ss::shift::linear_step{2}, ss::ascending{}});
+    check_permuting_operator(ss::csp{ss::group_size{group}});
+    check_permuting_operator(
+        ss::csp{ss::group_size{group}, ss::shift::linear_step{2}, ss::ascending{}});
   }
   ss::shuffle<ss::per_channel> const op{9};
   check_operator<double>(
-      0, true, [&](auto x, auto y, auto w, auto o) { op.forward(ss::exec::host{}, x, y, w, o); },
-      [&](auto x, index_t b, index_t c, auto o) { return equivalent_matrix(op, x, b, c, o); });
+      0, true,
+      [&](auto x, auto y, auto scratch, auto options) {
+        op.forward(ss::exec::host{}, x, y, scratch, options);
+      },
+      [&](auto x, index_t b, index_t c, auto options) {
+        return equivalent_matrix(op, x, b, c, options);
+      });
 }
 
 TEST_CASE("permute") {
-  // A permutation, because 5 is coprime to the lengths. Rows past a length have invalid indices.
+  // `perm` is a permutation, since 5 is coprime to the lengths. Padding rows have invalid indices.
   for (std::vector<index_t> const& lengths : {std::vector<index_t>(), ragged()}) {
     tensor<std::uint16_t> perm(shape);
     for_each_position(shape, [&](index_t b, index_t n, index_t c) {
@@ -119,9 +128,9 @@ TEST_CASE("permute") {
     ss::permute const op;
     op.forward(ss::exec::host{}, x.view(), {perm.view()}, y.view(), scratch, options);
     check_product(x, y, 0, [&](index_t b, index_t c) {
-      ss::dense_matrix const e = equivalent_matrix(op, x.view(), {perm.view()}, b, c, options);
-      check_permutation(e);
-      return e;
+      ss::dense_matrix const matrix = equivalent_matrix(op, x.view(), {perm.view()}, b, c, options);
+      check_permutation(matrix);
+      return matrix;
     });
   }
   tensor<float> const x(shape);
@@ -154,16 +163,16 @@ TEST_CASE("short_convolution") {
 
 TEST_CASE("multi_permutation") {
   ss::multi_permutation<> const op{3};
-  std::vector<double> const numbers = {0.5, -2, 0.25};
-  ss::tensor1<double const> const weights(numbers.data(), 3);
+  std::vector<double> const weight_values = {0.5, -2, 0.25};
+  ss::tensor1<double const> const weights(weight_values.data(), 3);
   auto const check = [&](auto const& w_view) {
     check_operator<double>(
         1e-15, false,
-        [&](auto x, auto y, auto w, auto o) {
-          op.forward(ss::exec::host{}, x, w_view, y, ss::no_saved, w, o);
+        [&](auto x, auto y, auto scratch, auto options) {
+          op.forward(ss::exec::host{}, x, w_view, y, ss::no_saved, scratch, options);
         },
-        [&](auto x, index_t b, index_t c, auto o) {
-          return equivalent_matrix(op, x, w_view, b, c, o);
+        [&](auto x, index_t b, index_t c, auto options) {
+          return equivalent_matrix(op, x, w_view, b, c, options);
         });
   };
   check(weights);
@@ -176,38 +185,42 @@ TEST_CASE("sinkhorn_csp: doubly stochastic after convergence") {
                               ss::reference{1}};
     check_operator<double>(
         1e-12, false,
-        [&](auto x, auto y, auto w, auto o) { op.forward(ss::exec::host{}, x, y, w, o); },
-        [&](auto x, index_t b, index_t c, auto o) {
-          ss::dense_matrix const e = equivalent_matrix(op, x, b, c, o);
-          for (index_t i = 0; i < e.size; ++i) {
-            double row = 0, column = 0;
-            for (index_t j = 0; j < e.size; ++j) {
-              CHECK(e(i, j) >= 0);
-              row += e(i, j);
-              column += e(j, i);
+        [&](auto x, auto y, auto scratch, auto options) {
+          op.forward(ss::exec::host{}, x, y, scratch, options);
+        },
+        [&](auto x, index_t b, index_t c, auto options) {
+          ss::dense_matrix const matrix = equivalent_matrix(op, x, b, c, options);
+          for (index_t i = 0; i < matrix.size; ++i) {
+            double row_sum = 0, column_sum = 0;
+            for (index_t j = 0; j < matrix.size; ++j) {
+              CHECK(matrix(i, j) >= 0);
+              row_sum += matrix(i, j);
+              column_sum += matrix(j, i);
             }
-            CHECK(row == doctest::Approx(1).epsilon(1e-6));
-            CHECK(column == doctest::Approx(1).epsilon(1e-12));
+            CHECK(row_sum == doctest::Approx(1).epsilon(1e-6));
+            CHECK(column_sum == doctest::Approx(1).epsilon(1e-12));
           }
-          if (c == 1) check_permutation(e);
-          return e;
+          if (c == 1) check_permutation(matrix);
+          return matrix;
         });
   }
 }
 
 TEST_CASE_TEMPLATE("sparse_mix, with every residual", T, double, float16) {
-  ss::stack_extents const we{3, shape.batch, shape.length, 4};
+  ss::stack_extents const weight_shape{3, shape.batch, shape.length, 4};
   random_stream random(5);
-  std::vector<T> numbers(static_cast<std::size_t>(we.size()));
-  for (T& w : numbers) w = from_double<T>(static_cast<double>(random.below(5)) - 2);
-  ss::tensor_stack<T const> const w(numbers.data(), we);
+  std::vector<T> weight_values(static_cast<std::size_t>(weight_shape.size()));
+  for (T& w : weight_values) w = from_double<T>(static_cast<double>(random.below(5)) - 2);
+  ss::tensor_stack<T const> const w(weight_values.data(), weight_shape);
   auto const check = [&](auto const& op) {
     check_operator<T>(
         0, false,  // small integers: exact
-        [&](auto x, auto y, auto scratch, auto o) {
-          op.forward(ss::exec::host{}, x, w, y, ss::no_saved, scratch, o);
+        [&](auto x, auto y, auto scratch, auto options) {
+          op.forward(ss::exec::host{}, x, w, y, ss::no_saved, scratch, options);
         },
-        [&](auto, index_t b, index_t, auto o) { return equivalent_matrix(op, w, b, o); });
+        [&](auto, index_t b, index_t, auto options) {
+          return equivalent_matrix(op, w, b, options);
+        });
   };
   check(ss::sparse_mix<ss::topology::chord>{});
   if (sizeof(T) == 2) return;  // larger sums are not exact
@@ -217,32 +230,32 @@ TEST_CASE_TEMPLATE("sparse_mix, with every residual", T, double, float16) {
 
 namespace {
 
-// Number of zeros in some columns of the product of factors of ones, whose elements are exact
-// counts of paths.
+// Counts the zeros in some columns of a product of factors whose weights are all 1. The elements of
+// the product are exact numbers of paths.
 template <class Topology>
-index_t zeros(Topology const& topology, index_t n, index_t factors,
-              std::vector<index_t> const& columns) {
+index_t count_zeros(Topology const& topology, index_t n, index_t factors,
+                    std::vector<index_t> const& columns) {
   ss::sparse_mix<Topology, ss::residual::none> const op{topology};
-  ss::stack_extents const we{factors, 1, n, topology.links(factors)};
+  ss::stack_extents const weight_shape{factors, 1, n, topology.links(factors)};
   tensor<double> x({1, n, static_cast<index_t>(columns.size())}), y(x.extents());
   for (std::size_t c = 0; c < columns.size(); ++c) x(0, columns[c], static_cast<index_t>(c)) = 1;
   double const weight = 1;
   std::vector<unsigned char> scratch(
-      op.template workspace_bytes<double>(ss::exec::host{}, x.extents(), we));
+      op.template workspace_bytes<double>(ss::exec::host{}, x.extents(), weight_shape));
   op.forward(ss::exec::host{}, std::as_const(x).view(),
-             ss::tensor_stack<double const>(&weight, we, {0, 0, 0, 0}), y.view(), ss::no_saved,
-             {scratch.data(), scratch.size()});
+             ss::tensor_stack<double const>(&weight, weight_shape, {0, 0, 0, 0}), y.view(),
+             ss::no_saved, {scratch.data(), scratch.size()});
   return std::count(y.elements().begin(), y.elements().end(), 0.0);
 }
-// Number of zeros in the whole matrix.
+// Counts the zeros of the whole matrix.
 template <class Topology>
-index_t zeros(Topology const& topology, index_t n, index_t factors) {
+index_t count_zeros(Topology const& topology, index_t n, index_t factors) {
   ss::sparse_mix<Topology, ss::residual::none> const op{topology};
-  ss::stack_extents const we{factors, 1, n, topology.links(factors)};
+  ss::stack_extents const weight_shape{factors, 1, n, topology.links(factors)};
   double const weight = 1;
-  auto const e =
-      equivalent_matrix(op, ss::tensor_stack<double const>(&weight, we, {0, 0, 0, 0}), 0);
-  return std::count(e.elements.begin(), e.elements.end(), 0.0);
+  auto const matrix =
+      equivalent_matrix(op, ss::tensor_stack<double const>(&weight, weight_shape, {0, 0, 0, 0}), 0);
+  return std::count(matrix.elements.begin(), matrix.elements.end(), 0.0);
 }
 
 }  // namespace
@@ -252,33 +265,33 @@ TEST_CASE("full support with ceil_log2 factors, for every length") {
   ss::topology::cdil const cdil;
   for (index_t n = 1; n <= 70; ++n) {
     CAPTURE(n);
-    CHECK(zeros(chord, n, ss::ceil_log2(n)) == 0);
-    CHECK(zeros(cdil, n, ss::ceil_log2(n)) == 0);
+    CHECK(count_zeros(chord, n, ss::ceil_log2(n)) == 0);
+    CHECK(count_zeros(cdil, n, ss::ceil_log2(n)) == 0);
   }
   std::vector<index_t> const columns = {0, 1, 499, 998, 999};
   for (index_t n : {1000, 1023, 1024, 1025}) {
     CAPTURE(n);
-    CHECK(zeros(chord, n, ss::ceil_log2(n), columns) == 0);
-    CHECK(zeros(cdil, n, ss::ceil_log2(n), columns) == 0);
+    CHECK(count_zeros(chord, n, ss::ceil_log2(n), columns) == 0);
+    CHECK(count_zeros(cdil, n, ss::ceil_log2(n), columns) == 0);
   }
 }
 
 // Nine factors of CHORD take up to nine steps of 1, 2, .., 256, which do not reach 4 of 1000 rows.
-// Nine factors of CDIL reach 2^9 - 1 rows to either side, and thus all rows.
+// Nine factors of CDIL reach 2^9 - 1 rows in each direction, and thus all rows.
 TEST_CASE("with floor_log2 factors, CHORD may leave rows unconnected") {
   ss::topology::chord const chord;
   ss::topology::cdil const cdil;
   for (index_t column : {0, 7, 500, 999}) {
-    CHECK(zeros(chord, 1000, ss::floor_log2(1000), {column}) == 4);
-    CHECK(zeros(cdil, 1000, ss::floor_log2(1000), {column}) == 0);
+    CHECK(count_zeros(chord, 1000, ss::floor_log2(1000), {column}) == 4);
+    CHECK(count_zeros(cdil, 1000, ss::floor_log2(1000), {column}) == 0);
   }
-  CHECK(zeros(chord, 1999, ss::floor_log2(1999), {0}) == 4);
-  CHECK(zeros(chord, 1023, ss::floor_log2(1023), {0}) == 9);
-  CHECK(zeros(chord, 1024, ss::floor_log2(1024), {0}) == 0);
-  CHECK(zeros(chord, 1024, 9, {0}) > 0);  // one factor fewer
-  for (index_t n : {2, 4, 5, 8, 64}) CHECK(zeros(chord, n, ss::floor_log2(n)) == 0);
-  for (index_t n : {3, 6, 7, 15, 63}) CHECK(zeros(chord, n, ss::floor_log2(n)) > 0);
-  for (index_t n = 1; n <= 40; ++n) CHECK(zeros(cdil, n, ss::floor_log2(n)) == 0);
+  CHECK(count_zeros(chord, 1999, ss::floor_log2(1999), {0}) == 4);
+  CHECK(count_zeros(chord, 1023, ss::floor_log2(1023), {0}) == 9);
+  CHECK(count_zeros(chord, 1024, ss::floor_log2(1024), {0}) == 0);
+  CHECK(count_zeros(chord, 1024, 9, {0}) > 0);  // one factor fewer
+  for (index_t n : {2, 4, 5, 8, 64}) CHECK(count_zeros(chord, n, ss::floor_log2(n)) == 0);
+  for (index_t n : {3, 6, 7, 15, 63}) CHECK(count_zeros(chord, n, ss::floor_log2(n)) > 0);
+  for (index_t n = 1; n <= 40; ++n) CHECK(count_zeros(cdil, n, ss::floor_log2(n)) == 0);
 }
 
 TEST_CASE("rejected arguments") {
@@ -292,9 +305,9 @@ TEST_CASE("rejected arguments") {
   tensor3<float const> const null_view(nullptr, shape);
   CHECK(error_message([&] { equivalent_matrix(ss::slicing_sort<>{}, null_view, 0, 0); }) ==
         "equivalent_matrix: x.data is null, must point to [3, 13, 5]");
-  index_t const wrong[] = {13, 14, 1};
+  index_t const invalid_lengths[] = {13, 14, 1};
   CHECK(error_message([&] {
-          equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, ss::lengths(wrong));
+          equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, ss::lengths(invalid_lengths));
         }) == "equivalent_matrix: lengths[1] is 14, must be in 0..13 (length)");
   // Errors of the operator.
   CHECK(error_message([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");

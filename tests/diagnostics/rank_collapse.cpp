@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The residual of rank collapse: exact cases, bounds, and Theorem 1 of the CSP paper on stacked
-// CSP.
+// The residual of rank collapse: matrices computed by hand, bounds, and Theorem 1 of the CSP paper
+// about stacked CSP.
 #include "support/buffers.hpp"
 #include "support/error_message.hpp"
 #include "support/inputs.hpp"
@@ -29,8 +29,8 @@ tensor<double> random_matrix(index_t rows, index_t channels, std::uint64_t seed)
   return x;
 }
 
-// x w, with w [channels, channels].
-tensor<double> product(tensor<double> const& x, tensor<double> const& w) {
+// Returns x w, with w [channels, channels].
+tensor<double> multiply(tensor<double> const& x, tensor<double> const& w) {
   tensor<double> y(x.extents());
   for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
     for (index_t k = 0; k < x.extents().channels; ++k) y(b, n, c) += x(b, n, k) * w(0, k, c);
@@ -39,7 +39,7 @@ tensor<double> product(tensor<double> const& x, tensor<double> const& w) {
 }
 
 template <class Op>
-tensor<double> permuted(Op const& op, tensor<double> const& x) {
+tensor<double> apply_permutation(Op const& op, tensor<double> const& x) {
   ss::exec::host const exec;
   tensor<double> y(x.extents());
   guarded_workspace scratch(op.template workspace_bytes<double>(exec, x.extents()));
@@ -47,21 +47,21 @@ tensor<double> permuted(Op const& op, tensor<double> const& x) {
   return y;
 }
 
-// softmax(x x') x: attention without projections.
-tensor<double> attention_of(tensor<double> const& x) {
-  extents3 const e = x.extents();
-  tensor<double> y(e);
-  for (index_t n = 0; n < e.length; ++n) {
+// Returns softmax(x x' / sqrt(channels)) x: attention without projections.
+tensor<double> apply_attention(tensor<double> const& x) {
+  extents3 const shape = x.extents();
+  tensor<double> y(shape);
+  for (index_t n = 0; n < shape.length; ++n) {
     std::vector<double> weight;
     double sum = 0;
-    for (index_t m = 0; m < e.length; ++m) {
+    for (index_t m = 0; m < shape.length; ++m) {
       double logit = 0;
-      for (index_t c = 0; c < e.channels; ++c) logit += x(0, n, c) * x(0, m, c);
-      weight.push_back(std::exp(logit / std::sqrt(static_cast<double>(e.channels))));
+      for (index_t c = 0; c < shape.channels; ++c) logit += x(0, n, c) * x(0, m, c);
+      weight.push_back(std::exp(logit / std::sqrt(static_cast<double>(shape.channels))));
       sum += weight.back();
     }
-    for (index_t m = 0; m < e.length; ++m)
-      for (index_t c = 0; c < e.channels; ++c)
+    for (index_t m = 0; m < shape.length; ++m)
+      for (index_t c = 0; c < shape.channels; ++c)
         y(0, n, c) += weight[static_cast<std::size_t>(m)] / sum * x(0, m, c);
   }
   return y;
@@ -104,9 +104,9 @@ TEST_CASE("equal rows give exactly 0, other matrices of rank one do not") {
 
 TEST_CASE("strides and invalid arguments") {
   tensor<double> const x = random_matrix(6, 4, 1);
-  strided_tensor<double> const other(x, {1, 30, 7}, 2);
+  strided_tensor<double> const strided(x, {1, 30, 7}, 2);
   CHECK(ss::rank_collapse(x.view()).residual.composite() ==
-        ss::rank_collapse(other.view()).residual.composite());
+        ss::rank_collapse(strided.view()).residual.composite());
   CHECK(error_message([&] { ss::rank_collapse(x.view(), 1); }) ==
         "rank_collapse: sample is 1, must be in 0..0");
   CHECK(error_message([&] { ss::rank_collapse(x.view(), -1); }) ==
@@ -126,22 +126,22 @@ TEST_CASE("no row beats the mean in the Frobenius norm, or by a factor of 2 in t
   random_stream random(3);
   for (std::uint64_t draw = 0; draw < 50; ++draw) {
     tensor<double> const x = random_matrix(5, 3, draw);
-    auto const with_mean = ss::rank_collapse(x.view()).residual;
+    auto const centered_norms = ss::rank_collapse(x.view()).residual;
     for (int attempt = 0; attempt < 100; ++attempt) {
-      // Rows of the matrix, and rows near the mean.
+      // Subtracts the mean and a small or large shift.
       double shift[3];
       for (double& s : shift) s = random.normal() * (attempt % 2 == 0 ? 0.05 : 0.5);
-      tensor<double> moved = x;
+      tensor<double> shifted = x;
       for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
         double mean = 0;
         for (index_t m = 0; m < 5; ++m) mean += x(0, m, c) / 5;
-        moved(b, n, c) = x(b, n, c) - mean - shift[c];
+        shifted(b, n, c) = x(b, n, c) - mean - shift[c];
       });
-      auto const rest = ss::rank_collapse(moved.view()).matrix;
-      CHECK(with_mean.frobenius <= rest.frobenius * (1 + 1e-12));
-      CHECK(with_mean.max_column_sum <= 2 * rest.max_column_sum);
-      CHECK(with_mean.max_row_sum <= 2 * rest.max_row_sum);
-      CHECK(with_mean.composite() <= 2 * rest.composite());
+      auto const shifted_norms = ss::rank_collapse(shifted.view()).matrix;
+      CHECK(centered_norms.frobenius <= shifted_norms.frobenius * (1 + 1e-12));
+      CHECK(centered_norms.max_column_sum <= 2 * shifted_norms.max_column_sum);
+      CHECK(centered_norms.max_row_sum <= 2 * shifted_norms.max_row_sum);
+      CHECK(centered_norms.composite() <= 2 * shifted_norms.composite());
     }
   }
 }
@@ -150,14 +150,14 @@ TEST_CASE("Theorem 1: the residual of stacked CSP") {
   // residual(layers(X)) <= C^(L/2) (lambda beta)^L residual(X), where beta is the largest 1-norm of
   // the matrices W, and f is lambda-Lipschitz in every channel. The theorem subtracts the
   // minimizing row; with the mean instead, f may cost a factor of 2 in total.
-  double largest = 0;
+  double max_ratio = 0;
   for (std::uint64_t draw = 0; draw < 300; ++draw) {
     random_stream random(draw + 1000);
     auto const rows = static_cast<index_t>(2 + random.below(30));
     auto const channels = static_cast<index_t>(1 + random.below(8));
     auto const layers = static_cast<index_t>(1 + random.below(5));
     auto const group = static_cast<index_t>(1 + random.below(9));
-    bool const linear = draw % 3 == 0, sorted = draw % 2 == 0;
+    bool const is_linear = draw % 3 == 0, sorts_groups = draw % 2 == 0;
     double const lambda = 0.25 + 2 * random.unit();
     tensor<double> x = random_matrix(rows, channels, draw);
     double const before = ss::rank_collapse(std::as_const(x).view()).residual.composite();
@@ -166,11 +166,13 @@ TEST_CASE("Theorem 1: the residual of stacked CSP") {
       tensor<double> const w =
           random_matrix(channels, channels, draw * 10 + 5 + static_cast<std::uint64_t>(layer));
       beta = std::max(beta, ss::rank_collapse(w.view()).matrix.max_column_sum);
-      x = product(x, w);
-      x = sorted ? permuted(ss::csp{ss::group_size{group}, ss::shift::linear{}, ss::ascending{}}, x)
-                 : permuted(ss::csp<>{ss::group_size{group}}, x);
+      x = multiply(x, w);
+      x = sorts_groups
+              ? apply_permutation(
+                    ss::csp{ss::group_size{group}, ss::shift::linear{}, ss::ascending{}}, x)
+              : apply_permutation(ss::csp<>{ss::group_size{group}}, x);
       for (double& v : x.elements())
-        v = linear           ? -lambda * v
+        v = is_linear        ? -lambda * v
             : layer % 2 == 0 ? lambda * std::tanh(v)
                              : std::abs(lambda * v - 1);
     }
@@ -179,29 +181,30 @@ TEST_CASE("Theorem 1: the residual of stacked CSP") {
                                   static_cast<double>(layers)) *
                          before;
     CAPTURE(draw);
-    CHECK(after <= (linear ? 1 : 2) * bound * (1 + 1e-12));
+    CHECK(after <= (is_linear ? 1 : 2) * bound * (1 + 1e-12));
     // The bound is exact for one channel that is only scaled.
-    if (linear && channels == 1 && layers == 1) CHECK(after == doctest::Approx(bound));
-    largest = std::max(largest, after / bound);
+    if (is_linear && channels == 1 && layers == 1) CHECK(after == doctest::Approx(bound));
+    max_ratio = std::max(max_ratio, after / bound);
   }
-  CHECK(largest > 0.9);  // the bound is nearly reached
-  MESSAGE("residuals take up to " << largest << " of the bound");
+  CHECK(max_ratio > 0.9);  // the bound is nearly reached
+  MESSAGE("residuals reach up to " << max_ratio << " of the bound");
 }
 
 TEST_CASE("permutations preserve the residual of every column, attention does not") {
   tensor<double> x = random_matrix(32, 6, 7), y = x;
   auto const before = ss::rank_collapse(std::as_const(x).view());
-  double last = before.relative();
+  double last_relative = before.relative();
   for (int layer = 0; layer < 12; ++layer) {
-    x = attention_of(x);
-    y = permuted(ss::csp<>{ss::group_size{8}}, y);
-    auto const mixed = ss::rank_collapse(std::as_const(x).view());
-    auto const moved = ss::rank_collapse(std::as_const(y).view());
-    CHECK(mixed.residual.frobenius < 0.9 * before.residual.frobenius);
-    CHECK(moved.residual.frobenius == doctest::Approx(before.residual.frobenius).epsilon(1e-12));
-    CHECK(moved.residual.max_column_sum ==
+    x = apply_attention(x);
+    y = apply_permutation(ss::csp<>{ss::group_size{8}}, y);
+    auto const attention_report = ss::rank_collapse(std::as_const(x).view());
+    auto const csp_report = ss::rank_collapse(std::as_const(y).view());
+    CHECK(attention_report.residual.frobenius < 0.9 * before.residual.frobenius);
+    CHECK(csp_report.residual.frobenius ==
+          doctest::Approx(before.residual.frobenius).epsilon(1e-12));
+    CHECK(csp_report.residual.max_column_sum ==
           doctest::Approx(before.residual.max_column_sum).epsilon(1e-12));
-    last = mixed.relative();
+    last_relative = attention_report.relative();
   }
-  CHECK(last < 1e-3 * before.relative());
+  CHECK(last_relative < 1e-3 * before.relative());
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer harness: decodes bytes into a call of softmax_attention (element type, algorithm, mask,
 // scale, shape, layout, bias, lengths, gradients, threads, instruction set, data). Forward and
-// backward must stay within the oracle's bounds and write nothing else; with arbitrary bits as data
-// they must run without faults.
+// backward must stay within the error bounds of the reference and write nothing else; with
+// arbitrary bits as data they must run without faults.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
@@ -16,18 +16,19 @@ namespace {
 
 pattern_mask read_mask(byte_reader& reader) {
   auto const kind = static_cast<mask_kind>(reader.take() % mask_kinds);
-  auto const a = static_cast<index_t>(reader.take()), b = static_cast<index_t>(reader.take());
+  auto const first = static_cast<index_t>(reader.take()),
+             second = static_cast<index_t>(reader.take());
   switch (kind) {
     case mask_kind::causal:
-      return {kind, a - 128, 0};
+      return {kind, first - 128, 0};
     case mask_kind::block_local:
-      return {kind, a + 1, 0};
+      return {kind, first + 1, 0};
     case mask_kind::strided:
-      return {kind, a + 1, b % 20};
+      return {kind, first + 1, second % 20};
     case mask_kind::causal_strided:
-      return {kind, a - 128, b + 1};
+      return {kind, first - 128, second + 1};
     default:
-      return {kind, a, b};
+      return {kind, first, second};
   }
 }
 
@@ -37,7 +38,7 @@ attention_size read_size(byte_reader& reader) {
   };
   attention_size size{extent(2, 3),    extent(2, 3),  extent(40, 150),
                       extent(40, 150), extent(9, 70), extent(9, 70)};
-  // The oracle is slow.
+  // The reference is slow.
   if (size.queries * size.keys > 3000) size.batch = std::min<index_t>(size.batch, 1);
   if (size.queries * size.keys > 3000) size.heads = std::min<index_t>(size.heads, 2);
   if (size.queries * size.keys > 6000) size.channels %= 10, size.values %= 10;
@@ -47,45 +48,50 @@ attention_size read_size(byte_reader& reader) {
 template <class T>
 void run_type(byte_reader& reader) {
   std::uint64_t const flags = reader.take(4);
+  bool const has_bias = (flags & 32) != 0, explicit_scale = (flags & 64) != 0,
+             shares_keys = (flags & 128) != 0, shares_bias = (flags & 256) != 0,
+             has_lengths = (flags & 512) != 0, has_query_lengths = (flags & 1024) != 0,
+             accumulates = (flags & 2048) != 0, arbitrary_bits = (flags & 4096) != 0,
+             streaming = (flags & 8192) != 0, native_products = (flags & 32768) != 0;
   attention_size const size = read_size(reader);
-  auto p = normal_attention<T>(size, read_mask(reader), flags >> 16, (flags & 32) != 0);
+  auto p = normal_attention<T>(size, read_mask(reader), flags >> 16, has_bias);
   auto const scale = static_cast<double>(reader.take());
-  if ((flags & 64) != 0) p.scale = (scale - 128) / 64;
-  share(p, (flags & 128) != 0, (flags & 256) != 0);
-  if ((flags & 512) != 0) p.lengths = read_lengths(reader, {size.batch, size.keys, 1});
-  if ((flags & 1024) != 0) p.query_lengths = read_lengths(reader, {size.batch, size.queries, 1});
+  if (explicit_scale) p.scale = (scale - 128) / 64;
+  share(p, shares_keys, shares_bias);
+  if (has_lengths) p.lengths = read_lengths(reader, {size.batch, size.keys, 1});
+  if (has_query_lengths) p.query_lengths = read_lengths(reader, {size.batch, size.queries, 1});
   p.requested = static_cast<unsigned>(reader.take() % 16);
-  p.mode = (flags & 2048) != 0 ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
+  p.mode = accumulates ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
   memory_layout const layout{static_cast<int>(reader.take() % memory_layout::count)};
-  bool const any_bits = (flags & 4096) != 0, streaming = (flags & 8192) != 0;
-  ss::streaming const tiled{(flags & 32768) != 0 ? ss::products::native : ss::products::exact};
+  ss::streaming const streaming_algorithm{native_products ? ss::products::native
+                                                          : ss::products::exact};
   p.title = "fuzzed";
 
   fuzzed_exec fuzzed(flags >> 3);
   auto const exec = fuzzed.get();
-  if (any_bits) {
-    // Arbitrary bits (NaN, infinities, subnormal numbers): there is no oracle; two runs must give
-    // the same bits.
+  if (arbitrary_bits) {
+    // With arbitrary bits (NaN, infinities, subnormal numbers) there is no reference; two runs must
+    // give the same bits.
     p.shared_keys = p.shared_bias = false;
     for (std::vector<T>* values : {&p.q, &p.k, &p.v, &p.bias, &p.dy})
       for (std::size_t i = 0; i < values->size() && reader.remaining() > 0;
            i += 1 + reader.take() % 7)
         (*values)[i] = from_bits<T>(reader.take(static_cast<int>(sizeof(T))));
-    auto const twice = [&](auto algorithm) {
-      auto const first = run_attention(p, exec, algorithm, layout);
-      auto const second = run_attention(p, exec, algorithm, layout);
-      if (first.wrong != "y depends on whether the state is saved")  // may differ for NaN
-        require(first.wrong, p.describe(), describe_exec(exec));
-      if (!same_bits(first.state, second.state))
-        fail("two states", p.describe(), describe_exec(exec));
+    auto const check_repeatable = [&](auto algorithm) {
+      auto const result = run_attention(p, exec, algorithm, layout);
+      auto const repeated = run_attention(p, exec, algorithm, layout);
+      if (result.wrong != "y depends on whether the state is saved")  // may differ for NaN
+        require_no_error(result.wrong, p.describe(), describe_exec(exec));
+      if (!same_bits(result.state, repeated.state))
+        fail("a repeated call saves a different state", p.describe(), describe_exec(exec));
     };
-    streaming ? twice(tiled) : twice(ss::materialized<>{});
+    streaming ? check_repeatable(streaming_algorithm) : check_repeatable(ss::materialized<>{});
     return;
   }
   solved_attention<T> const solved(p);
-  require(streaming ? check_attention(solved, exec, tiled, layout)
-                    : check_attention(solved, exec, ss::materialized<>{}, layout),
-          "", "");
+  require_no_error(streaming ? check_attention(solved, exec, streaming_algorithm, layout)
+                             : check_attention(solved, exec, ss::materialized<>{}, layout),
+                   "", "");
 }
 
 }  // namespace

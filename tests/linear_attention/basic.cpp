@@ -26,11 +26,12 @@ linear_results<T> run_on_host(linear_problem<T> const& problem) {
 }
 // Checks the host against the oracle, and every backend against the host.
 template <class T>
-void check_on_every_backend(linear_problem<T> const& problem, long double* bound_share = nullptr) {
+void check_on_every_backend(linear_problem<T> const& problem,
+                            long double* max_error_share = nullptr) {
   auto const expected = run_on_host(problem);
-  CHECK(check_linear(problem, answer_of(problem), expected, bound_share) == "");
+  CHECK(check_linear(problem, compute_expected(problem), expected, max_error_share) == "");
   CAPTURE(problem.describe());
-  for_each_backend(problem.number(), [&](any_exec const& exec) {
+  for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     auto const actual = run_linear(problem, exec);
     CHECK(actual.wrong == "");
@@ -38,7 +39,7 @@ void check_on_every_backend(linear_problem<T> const& problem, long double* bound
   });
 }
 
-using numbers = std::vector<double>;
+using doubles = std::vector<double>;
 // The input of the golden values: one head of four rows with two channels.
 linear_problem<double> golden_problem(any_feature feature, any_divisor divisor,
                                       bool causal = false) {
@@ -49,13 +50,13 @@ linear_problem<double> golden_problem(any_feature feature, any_divisor divisor,
   problem.k = {1, 1, 0, 2, -1, 1, 2, 0};
   problem.v = {1, 0, 0, 1, 2, -1, 1, 3};
   problem.dy = {1, 2, 0, 1, -1, 1, 2, 0};
-  if (has_matrix(feature)) problem.w = {1, 0.5, -0.5, 1, 0.25, -1};
-  problem.dq = problem.dk = problem.dv = numbers(8);
+  if (uses_w(feature)) problem.w = {1, 0.5, -0.5, 1, 0.25, -1};
+  problem.dq = problem.dk = problem.dv = doubles(8);
   problem.dw.resize(problem.w.size());
   problem.title = "golden";
   return problem;
 }
-void check_close(numbers const& actual, numbers const& expected) {
+void check_close(doubles const& actual, doubles const& expected) {
   REQUIRE(actual.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
     CHECK(std::fabs(actual[i] - expected[i]) < 6e-11);  // the golden values have ten digits
@@ -67,13 +68,13 @@ void check_close(numbers const& actual, numbers const& expected) {
 TEST_CASE("golden values") {
   using namespace ss::feature;
   using namespace ss::divisor;
-  struct golden {
+  struct golden_case {
     any_feature feature;
     any_divisor divisor;
     bool causal;
-    numbers y;
+    doubles y;
   };
-  golden const cases[] = {
+  golden_case const cases[] = {
       {elu_plus_one{},
        sum_plus{},
        false,
@@ -117,12 +118,12 @@ TEST_CASE("golden values") {
        false,
        {0.6486479665, 0.9347299425, 0.730934654, 0.3331352881, 0.7114731308, 0.6098982413,
         0.7486585612, 0.2011529365}}};
-  for (golden const& g : cases) {
-    auto const problem = golden_problem(g.feature, g.divisor, g.causal);
+  for (golden_case const& golden : cases) {
+    auto const problem = golden_problem(golden.feature, golden.divisor, golden.causal);
     CAPTURE(problem.describe());
-    for_each_backend(problem.number(), [&](any_exec const& exec) {
+    for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      check_close(run_linear(problem, exec).y, g.y);
+      check_close(run_linear(problem, exec).y, golden.y);
     });
   }
 }
@@ -152,7 +153,7 @@ TEST_CASE("golden gradients") {
 }
 
 TEST_CASE_TEMPLATE("every feature, divisor and direction", T, float, double, float16, bfloat16) {
-  long double bound_share = 0;
+  long double max_error_share = 0;
   std::uint64_t seed = sizeof(T) * 100;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (std::size_t divisor = 0; divisor < divisor_kinds; ++divisor)
@@ -160,10 +161,10 @@ TEST_CASE_TEMPLATE("every feature, divisor and direction", T, float, double, flo
         for (linear_size size : {linear_size{2, 2, 9, 13, 4, 3}, linear_size{1, 2, 70, 66, 5, 7}}) {
           if (causal) size.keys = size.queries;
           check_on_every_backend(random_linear<T>(size, feature, divisor, causal, ++seed),
-                                 &bound_share);
+                                 &max_error_share);
         }
   MESSAGE(std::string(type_name<T>())
-          << ": errors take up to " << static_cast<double>(bound_share) << " of their bounds");
+          << ": errors take up to " << static_cast<double>(max_error_share) << " of their bounds");
 }
 
 // Sizes around tiles of 64 rows, SIMD vectors of channels and values, and 16 partial sums; empty
@@ -195,16 +196,19 @@ TEST_CASE("more rows of w than a tile has columns, and a sample without its only
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
       index_t const keys = causal ? 5 : 6;
-      auto wide = random_linear<float>({1, 1, 5, keys, 3, 2, 70}, feature, 0, causal, ++seed);
+      auto wide = random_linear<float>({1, 1, 5, keys, 3, 2, 70}, feature, divisor_index::sum_plus,
+                                       causal, ++seed);
       wide.lengths.clear(), wide.query_lengths.clear();
       check_on_every_backend(wide);
-      auto single = random_linear<float>({2, 1, 1, 1, 3, 2, 4}, feature, 0, causal, ++seed);
-      single.lengths = {1, 0}, single.query_lengths.clear();
-      check_on_every_backend(single);
+      auto single_row = random_linear<float>({2, 1, 1, 1, 3, 2, 4}, feature,
+                                             divisor_index::sum_plus, causal, ++seed);
+      single_row.lengths = {1, 0}, single_row.query_lengths.clear();
+      check_on_every_backend(single_row);
     }
 }
 
 TEST_CASE_TEMPLATE("lengths of keys and of queries", T, float, double, float16, bfloat16) {
+  // Lengths of keys and queries of both samples.
   std::vector<std::pair<index_t, index_t>> const lengths[] = {
       {{0, 7}, {70, 0}}, {{70, 70}, {70, 70}}, {{64, 65}, {65, 64}}, {{1, 70}, {69, 1}}};
   std::uint64_t seed = 3000 + sizeof(T);
@@ -225,21 +229,22 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
   T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
-      auto problem = random_linear<T>({2, 1, 9, 9, 3, 4}, feature, 0, causal, 3500 + feature);
+      auto problem = random_linear<T>({2, 1, 9, 9, 3, 4}, feature, divisor_index::sum_plus, causal,
+                                      3500 + feature);
       problem.lengths = {5, 0}, problem.query_lengths = {0, 6};
-      problem.gradients = 15;
+      problem.gradients = linear_all_gradients;
       auto const expected = run_on_host(problem);
-      auto const spoil = [&](std::vector<T>& tensor, extents4 e,
-                             std::vector<index_t> const& valid) {
+      auto const fill_padding_with_nan = [&](std::vector<T>& tensor, extents4 e,
+                                             std::vector<index_t> const& valid) {
         for_each_position(e, [&](index_t b, index_t h, index_t n, index_t c) {
           if (n >= valid[static_cast<std::size_t>(b)]) tensor[linear_size::at(e, b, h, n, c)] = nan;
         });
       };
-      spoil(problem.q, problem.size.q(), problem.query_lengths);
-      spoil(problem.dy, problem.size.y(), problem.query_lengths);
-      spoil(problem.k, problem.size.k(), problem.lengths);
-      spoil(problem.v, problem.size.v(), problem.lengths);
-      for_each_backend(problem.number(), [&](any_exec const& exec) {
+      fill_padding_with_nan(problem.q, problem.size.q(), problem.query_lengths);
+      fill_padding_with_nan(problem.dy, problem.size.y(), problem.query_lengths);
+      fill_padding_with_nan(problem.k, problem.size.k(), problem.lengths);
+      fill_padding_with_nan(problem.v, problem.size.v(), problem.lengths);
+      for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         CAPTURE(problem.describe());
         CHECK(same_results(run_linear(problem, exec), expected));
@@ -253,9 +258,11 @@ TEST_CASE_TEMPLATE("rows of zeros", T, float, double, float16, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true})
       for (double floor : {0.0, 1e-3}) {
-        auto problem = normal_linear<T>({1, 2, 9, 9, 3, 4}, feature_number(feature),
-                                        divisor_number(0, 10), causal, 3700 + feature);
-        if (feature == 5) problem.feature = ss::feature::random_fourier{floor};
+        auto problem =
+            normal_linear<T>({1, 2, 9, 9, 3, 4}, feature_number(feature),
+                             divisor_number(divisor_index::sum_plus, 10), causal, 3700 + feature);
+        if (feature == feature_index::random_fourier)
+          problem.feature = ss::feature::random_fourier{floor};
         for (auto* tensor : {&problem.q, &problem.k})
           for (std::size_t i : {0u, 1u, 2u, 12u, 13u, 14u, 16u, 30u}) (*tensor)[i] = T{};
         check_on_every_backend(problem);
@@ -264,11 +271,12 @@ TEST_CASE_TEMPLATE("rows of zeros", T, float, double, float16, bfloat16) {
 
 // random_fourier divides by |x|. Here |x|^2 is outside of the accumulator's range.
 TEST_CASE_TEMPLATE("rows whose squares overflow or vanish", T, float, double, bfloat16) {
-  constexpr int far = sizeof(T) == sizeof(double) ? 900 : 110;
-  for (int exponent : {far, far * 2 / 3, -far * 2 / 3, -far})
+  constexpr int max_exponent = sizeof(T) == sizeof(double) ? 900 : 110;
+  for (int exponent : {max_exponent, max_exponent * 2 / 3, -max_exponent * 2 / 3, -max_exponent})
     for (double floor : {0.0, 1e-3}) {
-      auto problem = normal_linear<T>({1, 2, 9, 9, 5, 4}, ss::feature::random_fourier{floor},
-                                      divisor_number(2, 10), exponent % 4 == 0, 3800);
+      auto problem =
+          normal_linear<T>({1, 2, 9, 9, 5, 4}, ss::feature::random_fourier{floor},
+                           divisor_number(divisor_index::none, 10), exponent % 4 == 0, 3800);
       for (auto* tensor : {&problem.q, &problem.k})
         for (std::size_t i = 0; i < 40; ++i)
           (*tensor)[i] =
@@ -279,13 +287,14 @@ TEST_CASE_TEMPLATE("rows whose squares overflow or vanish", T, float, double, bf
 
 TEST_CASE_TEMPLATE("every memory layout", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 4000;
-  for (std::size_t feature : {0u, 2u, 3u, 5u})
+  for (std::size_t feature : {feature_index::elu_plus_one, feature_index::cosine_reweighted,
+                              feature_index::random_exp, feature_index::random_fourier})
     for (int layout = 1; layout < memory_layout::count; ++layout) {
       bool const causal = (++seed + feature) % 2 == 0;
       auto const problem =
           random_linear<T>({2, 2, 18, causal ? 18 : 21, 5, 9}, feature, seed % 3, causal, seed);
       auto const expected = run_on_host(problem);
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
         auto const actual = run_linear(problem, exec, memory_layout{layout});
@@ -298,23 +307,24 @@ TEST_CASE_TEMPLATE("every memory layout", T, float, double, float16, bfloat16) {
 // An error of one percent must be detected in every result.
 TEST_CASE("the oracle rejects wrong results") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature) {
-    auto const problem = normal_linear<float>({1, 2, 9, 9, 4, 3}, feature_number(feature),
-                                              divisor_number(0, 20), true, 60 + feature);
-    auto const answer = answer_of(problem);
-    auto const right = run_on_host(problem);
-    REQUIRE(check_linear(problem, answer, right) == "");
-    auto const after = [&](auto result) {
-      auto wrong = right;
-      std::vector<float>& tensor = wrong.*result;
+    auto const problem =
+        normal_linear<float>({1, 2, 9, 9, 4, 3}, feature_number(feature),
+                             divisor_number(divisor_index::sum_plus, 20), true, 60 + feature);
+    auto const expected = compute_expected(problem);
+    auto const actual = run_on_host(problem);
+    REQUIRE(check_linear(problem, expected, actual) == "");
+    auto const error_in = [&](auto result) {
+      auto damaged = actual;
+      std::vector<float>& tensor = damaged.*result;
       auto const largest = std::max_element(tensor.begin(), tensor.end());
       if (largest != tensor.end()) *largest *= 1.01f;
-      return check_linear(problem, answer, wrong);
+      return check_linear(problem, expected, damaged);
     };
     using results = linear_results<float>;
-    CHECK(says(after(&results::y), "y["));
-    CHECK(says(after(&results::dq), "dq["));
-    CHECK(says(after(&results::dk), "dk["));
-    CHECK(says(after(&results::dv), "dv["));
-    if (has_matrix(problem.feature)) CHECK(says(after(&results::dw), "dw["));
+    CHECK(says(error_in(&results::y), "y["));
+    CHECK(says(error_in(&results::dq), "dq["));
+    CHECK(says(error_in(&results::dk), "dk["));
+    CHECK(says(error_in(&results::dv), "dv["));
+    if (uses_w(problem.feature)) CHECK(says(error_in(&results::dw), "dw["));
   }
 }

@@ -17,54 +17,58 @@ using namespace support;
 
 namespace {
 
-using numbers = std::vector<double>;
+using doubles = std::vector<double>;
 
 // Returns the features of row i of q or k, as custom_feature_kind::positional defines them.
-numbers positional_features(numbers const& x, index_t channels, index_t i, index_t length,
+doubles positional_features(doubles const& x, index_t channels, index_t i, index_t length,
                             double eps) {
-  double const a = static_cast<double>(i + 1) / static_cast<double>(2 * length);
-  numbers phi;
+  double const position = static_cast<double>(i + 1) / static_cast<double>(2 * length);
+  doubles phi;
   auto const first = static_cast<std::size_t>(i * channels),
              last = first + static_cast<std::size_t>(channels);
-  for (std::size_t c = first; c < last; ++c) phi.push_back(a * x[c]);
-  for (std::size_t c = first; c < last; ++c) phi.push_back((1 - a) * x[c] * x[c]);
+  for (std::size_t c = first; c < last; ++c) phi.push_back(position * x[c]);
+  for (std::size_t c = first; c < last; ++c) phi.push_back((1 - position) * x[c] * x[c]);
   phi.push_back(eps);
   return phi;
 }
 // Returns the outputs of a problem with one head and divisor::at_least.
-numbers positional_outputs(linear_problem<double> const& problem, double eps) {
+doubles positional_outputs(linear_problem<double> const& problem, double eps) {
   linear_size const& s = problem.size;
-  index_t const n = problem.valid_queries(0), m = problem.valid_keys(0);
-  numbers y(problem.dy.size());
-  for (index_t i = 0; i < n; ++i) {
-    numbers const phi_q = positional_features(problem.q, s.channels, i, std::max(n, m), eps);
-    numbers sums(static_cast<std::size_t>(s.values));
-    double d = 0;
-    for (index_t j = 0; j < (problem.causal ? std::min(i + 1, m) : m); ++j) {
-      numbers const phi_k = positional_features(problem.k, s.channels, j, std::max(n, m), eps);
+  index_t const queries = problem.valid_queries(0), keys = problem.valid_keys(0);
+  doubles y(problem.dy.size());
+  for (index_t i = 0; i < queries; ++i) {
+    doubles const phi_q =
+        positional_features(problem.q, s.channels, i, std::max(queries, keys), eps);
+    doubles sums(static_cast<std::size_t>(s.values));
+    double weight_sum = 0;
+    for (index_t j = 0; j < (problem.causal ? std::min(i + 1, keys) : keys); ++j) {
+      doubles const phi_k =
+          positional_features(problem.k, s.channels, j, std::max(queries, keys), eps);
       double weight = 0;
       for (std::size_t f = 0; f < phi_q.size(); ++f) weight += phi_q[f] * phi_k[f];
-      d += weight;
+      weight_sum += weight;
       for (std::size_t c = 0; c < sums.size(); ++c)
         sums[c] += weight * problem.v[static_cast<std::size_t>(j * s.values) + c];
     }
-    double const divisor = std::max(d, std::get<ss::divisor::at_least>(problem.divisor).eps);
+    double const divisor =
+        std::max(weight_sum, std::get<ss::divisor::at_least>(problem.divisor).eps);
     for (std::size_t c = 0; c < sums.size(); ++c)
       y[static_cast<std::size_t>(i * s.values) + c] = sums[c] / divisor;
   }
   return y;
 }
 double loss(linear_problem<double> const& problem, double eps) {
-  numbers const y = positional_outputs(problem, eps);
+  doubles const y = positional_outputs(problem, eps);
   double sum = 0;
   for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * problem.dy[i];
   return sum;
 }
-double max_difference(numbers const& a, numbers const& b) {
+double max_difference(doubles const& a, doubles const& b) {
   REQUIRE(a.size() == b.size());
-  double max_ = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) max_ = std::max(max_, std::fabs(a[i] - b[i]));
-  return max_;
+  double difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference = std::max(difference, std::fabs(a[i] - b[i]));
+  return difference;
 }
 
 }  // namespace
@@ -74,11 +78,12 @@ TEST_CASE_TEMPLATE("a reimplemented built-in map has the same bits", T, float, d
   for (bool causal : {false, true})
     for (index_t rows : {9, 70})
       for (double eps : {0.0, 0.25}) {
-        auto problem = random_linear<T>({2, 2, rows, causal ? rows : 13, 5, 6}, 1, 1, causal,
+        auto problem = random_linear<T>({2, 2, rows, causal ? rows : 13, 5, 6}, feature_index::relu,
+                                        divisor_index::at_least, causal,
                                         20 + static_cast<std::uint64_t>(rows));
         problem.feature = ss::feature::relu{eps};
         CAPTURE(problem.describe());
-        for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+        for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
           CAPTURE(describe_exec(exec));
           auto const actual = run_custom({custom_feature_kind::relu, eps}, problem, exec);
           CHECK(actual.wrong == "");
@@ -97,9 +102,9 @@ TEST_CASE("a map that reads its row's position") {
                                            ss::divisor::at_least{1e-3}, causal, 51);
       problem.lengths = {keys}, problem.query_lengths = {67};
       CAPTURE(problem.describe());
-      numbers const expected = positional_outputs(problem, eps);
-      auto const differences = [&](numbers linear_problem<double>::*tensor) {
-        numbers results;
+      doubles const expected = positional_outputs(problem, eps);
+      auto const differences = [&](doubles linear_problem<double>::*tensor) {
+        doubles results;
         auto shifted = problem;
         for (std::size_t i = 0; i < (problem.*tensor).size(); i += 7) {
           (shifted.*tensor)[i] = (problem.*tensor)[i] + step;
@@ -110,15 +115,15 @@ TEST_CASE("a map that reads its row's position") {
         }
         return results;
       };
-      auto const every_seventh = [](numbers const& values) {
-        numbers selected;
+      auto const every_seventh = [](doubles const& values) {
+        doubles selected;
         for (std::size_t i = 0; i < values.size(); i += 7) selected.push_back(values[i]);
         return selected;
       };
-      numbers const dq = differences(&linear_problem<double>::q),
+      doubles const dq = differences(&linear_problem<double>::q),
                     dk = differences(&linear_problem<double>::k),
                     dv = differences(&linear_problem<double>::v);
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         auto const actual = run_custom({custom_feature_kind::positional, eps}, problem, exec);
         CHECK(max_difference(actual.y, expected) < 1e-11);
@@ -130,7 +135,7 @@ TEST_CASE("a map that reads its row's position") {
 }
 
 TEST_CASE("a map that rejects its parameters") {
-  auto const message = [](custom_feature const& feature, index_t channels) {
+  auto const error_of = [](custom_feature const& feature, index_t channels) {
     ss::linear_attention<custom_feature, ss::divisor::at_least> const op{feature};
     extents4 const e{1, 1, 2, channels};
     std::vector<float> memory(4 * static_cast<std::size_t>(e.size()), 1.0f);
@@ -138,22 +143,24 @@ TEST_CASE("a map that rejects its parameters") {
     ss::linear_attention_inputs<float> const in{{tensor(0), e}, {tensor(1), e}, {tensor(2), e}, {}};
     tensor4<float> const y(tensor(3), e);
     ss::exec::host const exec;
-    ss::workspace const none{};
-    std::string const forward = error_message(op.forward(ss::exec::dry_run{exec}, in, y, none),
-                                              [&] { op.forward(exec, in, y, none); });
-    std::string const size_query =
+    ss::workspace const no_workspace{};
+    std::string const forward_error =
+        error_message(op.forward(ss::exec::dry_run{exec}, in, y, no_workspace),
+                      [&] { op.forward(exec, in, y, no_workspace); });
+    std::string const size_query_error =
         error_message(op.workspace_bytes<float>(ss::exec::dry_run{exec}, e, e),
                       [&] { (void)op.workspace_bytes<float>(exec, e, e); });
     std::string const prefix = "linear_attention.forward: ";
-    CHECK(forward.substr(0, prefix.size()) == prefix);
-    CHECK(size_query == "linear_attention.workspace_bytes: " + forward.substr(prefix.size()));
-    return forward;
+    CHECK(forward_error.substr(0, prefix.size()) == prefix);
+    CHECK(size_query_error ==
+          "linear_attention.workspace_bytes: " + forward_error.substr(prefix.size()));
+    return forward_error;
   };
   CHECK(
-      message({custom_feature_kind::relu, -1}, 3) ==
+      error_of({custom_feature_kind::relu, -1}, 3) ==
       "linear_attention.forward: feature custom_feature: eps must not be negative (channels is 3)");
   CHECK(
-      message({custom_feature_kind::positional, 0}, 99) ==
+      error_of({custom_feature_kind::positional, 0}, 99) ==
       "linear_attention.forward: feature custom_feature: channels must not end with 99 (channels is "
       "99)");
 }

@@ -69,8 +69,8 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
     for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
-    for (auto way : {test_executor::schedule::backwards, test_executor::schedule::scattered}) {
-      test_executor executor{way};
+    for (auto schedule : {test_executor::schedule::backwards, test_executor::schedule::scattered}) {
+      test_executor executor{schedule};
       check(any_exec(executor, 5));
     }
   });
@@ -81,22 +81,22 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
 TEST_CASE_TEMPLATE("one head at a time, and repeated calls", T, float, double, float16) {
   for_each_problem<T>(160 + sizeof(T), [&](linear_problem<T> problem) {
     if (problem.size.batch == 1) return;
-    problem.gradients = 15;
+    problem.gradients = linear_all_gradients;
     problem.lengths =
         problem.size.batch == 2 ? std::vector<index_t>{30, 40} : std::vector<index_t>{17, 0, 9};
     linear_size const& s = problem.size;
-    for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+    for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(problem.describe());
       CAPTURE(describe_exec(exec));
-      auto const together = run_linear(problem, exec);
-      CHECK(same_results(together, run_linear(problem, exec)));
+      auto const all_heads = run_linear(problem, exec);
+      CHECK(same_results(all_heads, run_linear(problem, exec)));
       for (index_t b = 0; b < s.batch; ++b)
         for (index_t h = 0; h < s.heads; ++h) {
-          auto const alone = run_linear(head_of(problem, b, h), exec);
-          CHECK(same_bits(alone.y, head_of(together.y, s.y(), b, h)));
-          CHECK(same_bits(alone.dq, head_of(together.dq, s.q(), b, h)));
-          CHECK(same_bits(alone.dk, head_of(together.dk, s.k(), b, h)));
-          CHECK(same_bits(alone.dv, head_of(together.dv, s.v(), b, h)));
+          auto const single_head = run_linear(head_of(problem, b, h), exec);
+          CHECK(same_bits(single_head.y, head_of(all_heads.y, s.y(), b, h)));
+          CHECK(same_bits(single_head.dq, head_of(all_heads.dq, s.q(), b, h)));
+          CHECK(same_bits(single_head.dk, head_of(all_heads.dk, s.k(), b, h)));
+          CHECK(same_bits(single_head.dv, head_of(all_heads.dv, s.v(), b, h)));
         }
     });
   });
@@ -109,11 +109,11 @@ TEST_CASE_TEMPLATE("a gradient does not depend on which others are computed", T,
       auto problem =
           random_linear<T>({2, 2, 35, 35, 4, 5}, feature, feature % 2, causal, 300 + feature);
       problem.mode = causal ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
-      problem.gradients = 15;
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      problem.gradients = linear_all_gradients;
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        auto const together = run_linear(problem, exec);
-        for (unsigned gradients = 0; gradients < 15; ++gradients) {
+        auto const all_grads = run_linear(problem, exec);
+        for (unsigned gradients = 0; gradients < linear_all_gradients; ++gradients) {
           if (!full_suite() && gradients > 2 && gradients != 4 && gradients != 8 &&
               gradients != 3 + feature)
             continue;
@@ -122,10 +122,10 @@ TEST_CASE_TEMPLATE("a gradient does not depend on which others are computed", T,
           CAPTURE(partial.describe());
           auto const actual = run_linear(partial, exec);
           CHECK(actual.wrong == "");
-          CHECK(same_bits(actual.dq, (gradients & linear_dq) != 0 ? together.dq : problem.dq));
-          CHECK(same_bits(actual.dk, (gradients & linear_dk) != 0 ? together.dk : problem.dk));
-          CHECK(same_bits(actual.dv, (gradients & linear_dv) != 0 ? together.dv : problem.dv));
-          CHECK(same_bits(actual.dw, (gradients & linear_dw) != 0 ? together.dw : problem.dw));
+          CHECK(same_bits(actual.dq, (gradients & linear_dq) != 0 ? all_grads.dq : problem.dq));
+          CHECK(same_bits(actual.dk, (gradients & linear_dk) != 0 ? all_grads.dk : problem.dk));
+          CHECK(same_bits(actual.dv, (gradients & linear_dv) != 0 ? all_grads.dv : problem.dv));
+          CHECK(same_bits(actual.dw, (gradients & linear_dw) != 0 ? all_grads.dw : problem.dw));
         }
       });
     }
@@ -136,8 +136,8 @@ TEST_CASE("every device and tuning of the kernels") {
   std::uint64_t seed = 500;
   for (any_exec const exec : block_execs()) {
     ++seed;
-    auto const problem =
-        random_linear<float>({1, 2, 70, 70, 9, 7}, seed % feature_kinds, 0, seed % 4 < 2, seed);
+    auto const problem = random_linear<float>({1, 2, 70, 70, 9, 7}, seed % feature_kinds,
+                                              divisor_index::sum_plus, seed % 4 < 2, seed);
     CAPTURE(problem.describe());
     CAPTURE(describe_exec(exec));
     CHECK(same_results(run_linear(problem, exec), run_linear(problem, ss::exec::host{})));

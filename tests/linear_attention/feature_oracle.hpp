@@ -32,19 +32,23 @@ class feature_oracle {
  public:
   using vector = std::vector<long double>;
 
-  feature_oracle(any_feature feature, roundings r, index_t channels, index_t rows, vector w)
-      : feature_(std::move(feature)), r_(r), channels_(channels), w_(std::move(w)), rows_(rows) {}
+  feature_oracle(any_feature feature, roundings r, index_t channels, index_t w_rows, vector w)
+      : feature_(std::move(feature)),
+        roundings_(r),
+        channels_(channels),
+        w_(std::move(w)),
+        w_rows_(w_rows) {}
 
   // Returns the largest <w_f, z> of a row.
   estimate maximum(vector const& x) const {
-    estimate largest;
-    for (index_t f = 0; f < rows_; ++f) {
-      estimate const a = product(f, x, root_of_root());
-      if (f == 0 || a.value > largest.value) largest.value = a.value;
-      largest.error = std::fmax(largest.error, a.error);
+    estimate max;
+    for (index_t f = 0; f < w_rows_; ++f) {
+      estimate const wz = product(f, x, inverse_fourth_root());
+      if (f == 0 || wz.value > max.value) max.value = wz.value;
+      max.error = std::fmax(max.error, wz.error);
     }
-    largest.size = std::fabs(largest.value) + largest.error;
-    return largest;
+    max.size = std::fabs(max.value) + max.error;
+    return max;
   }
 
   estimates map(oracle_row const& row) const {
@@ -65,27 +69,29 @@ class feature_oracle {
   static auto& at(List& list, index_t i) {
     return list[static_cast<std::size_t>(i)];
   }
-  static long double reciprocal_root(index_t n) {
+  // n^(-1/2), or 1 if n is 0.
+  static long double inverse_root(index_t n) {
     return n > 0 ? 1 / std::sqrt(static_cast<long double>(n)) : 1;
   }
-  long double root_of_root() const { return std::sqrt(reciprocal_root(channels_)); }
+  // channels^(-1/4)
+  long double inverse_fourth_root() const { return std::sqrt(inverse_root(channels_)); }
   long double scale(ss::feature::random_relu const& f) const {
-    return f.scale ? *f.scale : root_of_root();
+    return f.scale ? *f.scale : inverse_fourth_root();
   }
   long double scale(ss::feature::random_fourier const& f) const {
-    return f.scale ? *f.scale : reciprocal_root(rows_);
+    return f.scale ? *f.scale : inverse_root(w_rows_);
   }
-  // <w_f, scale x>
+  // Returns <w_f, scale x>.
   estimate product(index_t f, vector const& x, long double scale) const {
     estimate sum;
     for (index_t c = 0; c < channels_; ++c) sum += exact(scale * w(f, c) * at(x, c));
-    return r_.rounded(r_.with_rounded_operands(sum, 1), channels_ + 3);
+    return roundings_.rounded(roundings_.with_rounded_operands(sum, 1), channels_ + 3);
   }
 
   estimates map(ss::feature::elu_plus_one, oracle_row const& row) const {
     estimates phi;
     for (long double x : row.x)
-      phi.push_back(x > 0 ? r_.rounded(exact(x + 1), 1) : r_.exponential(exact(x)));
+      phi.push_back(x > 0 ? roundings_.rounded(exact(x + 1), 1) : roundings_.exponential(exact(x)));
     return phi;
   }
   estimates backward(ss::feature::elu_plus_one, oracle_row const& row, estimates const& dphi,
@@ -93,13 +99,15 @@ class feature_oracle {
     estimates dx = dphi;
     for (index_t c = 0; c < channels_; ++c)
       if (at(row.x, c) <= 0)
-        at(dx, c) = r_.rounded(at(dphi, c) * r_.exponential(exact(at(row.x, c))), 1);
+        at(dx, c) =
+            roundings_.rounded(at(dphi, c) * roundings_.exponential(exact(at(row.x, c))), 1);
     return dx;
   }
 
   estimates map(ss::feature::relu const& f, oracle_row const& row) const {
     estimates phi;
-    for (long double x : row.x) phi.push_back(r_.rounded(exact(std::fmax(x, 0) + f.eps), 2));
+    for (long double x : row.x)
+      phi.push_back(roundings_.rounded(exact(std::fmax(x, 0) + f.eps), 2));
     return phi;
   }
   estimates backward(ss::feature::relu const&, oracle_row const& row, estimates const& dphi,
@@ -113,14 +121,15 @@ class feature_oracle {
   std::pair<estimate, estimate> cosine_and_sine(oracle_row const& row) const {
     long double const angle = std::acos(-1.0L) * static_cast<long double>(row.index + 1) /
                               static_cast<long double>(2 * row.length);
-    estimate const t = r_.rounded(exact(angle), 5);
-    return {r_.periodic(std::cos(angle), t), r_.periodic(std::sin(angle), t)};
+    estimate const bounded_angle = roundings_.rounded(exact(angle), 5);
+    return {roundings_.sine_or_cosine(std::cos(angle), bounded_angle),
+            roundings_.sine_or_cosine(std::sin(angle), bounded_angle)};
   }
   estimates map(ss::feature::cosine_reweighted, oracle_row const& row) const {
     auto const [cosine, sine] = cosine_and_sine(row);
     estimates phi;
     for (estimate const& factor : {cosine, sine})
-      for (long double x : row.x) phi.push_back(r_.rounded(factor * std::fmax(x, 0.0L), 1));
+      for (long double x : row.x) phi.push_back(roundings_.rounded(factor * std::fmax(x, 0.0L), 1));
     return phi;
   }
   estimates backward(ss::feature::cosine_reweighted, oracle_row const& row, estimates const& dphi,
@@ -129,76 +138,78 @@ class feature_oracle {
     estimates dx(row.x.size());
     for (index_t c = 0; c < channels_; ++c)
       if (at(row.x, c) > 0)
-        at(dx, c) = r_.rounded(at(dphi, c) * cosine + at(dphi, channels_ + c) * sine, 2);
+        at(dx, c) = roundings_.rounded(at(dphi, c) * cosine + at(dphi, channels_ + c) * sine, 2);
     return dx;
   }
 
   // exp(<w_f, z> - |z|^2 / 2 - m)
   estimate exponential_of(index_t f, oracle_row const& row) const {
-    estimate half;
-    for (long double x : row.x) half += exact(root_of_root() * root_of_root() * x * x / 2);
-    half = r_.rounded(half, channels_ + 5);
-    estimate const a = product(f, row.x, root_of_root());
-    return r_.exponential(r_.rounded(a + -half + -row.maximum, 3));
+    estimate half_square;
+    for (long double x : row.x)
+      half_square += exact(inverse_fourth_root() * inverse_fourth_root() * x * x / 2);
+    half_square = roundings_.rounded(half_square, channels_ + 5);
+    estimate const wz = product(f, row.x, inverse_fourth_root());
+    return roundings_.exponential(roundings_.rounded(wz + -half_square + -row.maximum, 3));
   }
   estimates map(ss::feature::random_exp const& feature, oracle_row const& row) const {
     estimates phi;
-    for (index_t f = 0; f < rows_; ++f)
-      phi.push_back(
-          r_.rounded((exponential_of(f, row) + exact(feature.eps)) * reciprocal_root(rows_), 4));
+    for (index_t f = 0; f < w_rows_; ++f)
+      phi.push_back(roundings_.rounded(
+          (exponential_of(f, row) + exact(feature.eps)) * inverse_root(w_rows_), 4));
     return phi;
   }
   estimates backward(ss::feature::random_exp const&, oracle_row const& row, estimates const& dphi,
                      estimates& dw) const {
-    estimates da;
+    estimates dwz;
     estimate total;
-    for (index_t f = 0; f < rows_; ++f) {
-      da.push_back(r_.rounded(at(dphi, f) * exponential_of(f, row) * reciprocal_root(rows_), 3));
-      total += da.back();
+    for (index_t f = 0; f < w_rows_; ++f) {
+      dwz.push_back(
+          roundings_.rounded(at(dphi, f) * exponential_of(f, row) * inverse_root(w_rows_), 3));
+      total += dwz.back();
     }
     estimates dx(row.x.size());
     for (index_t c = 0; c < channels_; ++c) {
-      long double const z = root_of_root() * at(row.x, c);
+      long double const z = inverse_fourth_root() * at(row.x, c);
       estimate dz = -total * z;
-      for (index_t f = 0; f < rows_; ++f) {
-        dz += r_.with_rounded_operands(at(da, f) * w(f, c), 1);
-        at(dw, f * channels_ + c) += r_.with_rounded_operands(at(da, f) * z, 2);
+      for (index_t f = 0; f < w_rows_; ++f) {
+        dz += roundings_.with_rounded_operands(at(dwz, f) * w(f, c), 1);
+        at(dw, f * channels_ + c) += roundings_.with_rounded_operands(at(dwz, f) * z, 2);
       }
-      at(dx, c) = r_.rounded(dz * root_of_root(), rows_ + 6);
+      at(dx, c) = roundings_.rounded(dz * inverse_fourth_root(), w_rows_ + 6);
     }
     return dx;
   }
 
   estimates map(ss::feature::random_relu const& feature, oracle_row const& row) const {
     estimates phi;
-    for (index_t f = 0; f < rows_; ++f) {
-      estimate a = product(f, row.x, scale(feature));
-      a.value = std::fmax(a.value, 0.0L);
-      phi.push_back(r_.rounded(a + exact(feature.eps), 2));
+    for (index_t f = 0; f < w_rows_; ++f) {
+      estimate scaled_wz = product(f, row.x, scale(feature));
+      scaled_wz.value = std::fmax(scaled_wz.value, 0.0L);
+      phi.push_back(roundings_.rounded(scaled_wz + exact(feature.eps), 2));
     }
     return phi;
   }
   estimates backward(ss::feature::random_relu const& feature, oracle_row const& row,
                      estimates const& dphi, estimates& dw) const {
     estimates dx(row.x.size());
-    for (index_t f = 0; f < rows_; ++f) {
-      estimate const a = product(f, row.x, scale(feature));
-      bool const unclear = a.error > 0 && std::fabs(a.value) <= a.error;
-      if (a.value <= 0 && !unclear) continue;
-      estimate da = r_.rounded(at(dphi, f) * scale(feature), 2);
-      if (unclear) da = {0, da.size, da.size};
+    for (index_t f = 0; f < w_rows_; ++f) {
+      estimate const scaled_wz = product(f, row.x, scale(feature));
+      bool const is_unclear = scaled_wz.error > 0 && std::fabs(scaled_wz.value) <= scaled_wz.error;
+      if (scaled_wz.value <= 0 && !is_unclear) continue;
+      estimate dwz = roundings_.rounded(at(dphi, f) * scale(feature), 2);
+      if (is_unclear) dwz = {0, dwz.size, dwz.size};
       for (index_t c = 0; c < channels_; ++c) {
-        at(dx, c) += r_.with_rounded_operands(da * w(f, c), 1);
-        at(dw, f * channels_ + c) += r_.with_rounded_operands(da * at(row.x, c), 2);
+        at(dx, c) += roundings_.with_rounded_operands(dwz * w(f, c), 1);
+        at(dw, f * channels_ + c) += roundings_.with_rounded_operands(dwz * at(row.x, c), 2);
       }
     }
-    for (estimate& x : dx) x = r_.rounded(x, rows_ + 3);
+    for (estimate& x : dx) x = roundings_.rounded(x, w_rows_ + 3);
     return dx;
   }
 
-  // 1 / (|x| + floor)
+  // Returns 1 / (|x| + floor).
   estimate reciprocal_norm(ss::feature::random_fourier const& feature, vector const& x) const {
-    return r_.reciprocal(r_.rounded(exact(norm(x) + feature.floor), channels_ + 7));
+    return roundings_.reciprocal(roundings_.rounded(exact(norm(x) + feature.floor), channels_ + 7));
   }
   static long double norm(vector const& x) {
     long double squares = 0;
@@ -206,52 +217,55 @@ class feature_oracle {
     return std::sqrt(squares);
   }
   estimate argument(index_t f, estimate const& reciprocal, vector const& x) const {
-    return r_.rounded(product(f, x, 1) * reciprocal, 2);
+    return roundings_.rounded(product(f, x, 1) * reciprocal, 2);
   }
   estimates map(ss::feature::random_fourier const& feature, oracle_row const& row) const {
     estimate const reciprocal = reciprocal_norm(feature, row.x);
     estimates sines, phi;
-    for (index_t f = 0; f < rows_; ++f) {
-      estimate const u = argument(f, reciprocal, row.x);
-      phi.push_back(r_.rounded(r_.periodic(std::cos(u.value), u) * scale(feature), 2));
-      sines.push_back(r_.rounded(r_.periodic(std::sin(u.value), u) * scale(feature), 2));
+    for (index_t f = 0; f < w_rows_; ++f) {
+      estimate const wz = argument(f, reciprocal, row.x);
+      phi.push_back(roundings_.rounded(
+          roundings_.sine_or_cosine(std::cos(wz.value), wz) * scale(feature), 2));
+      sines.push_back(roundings_.rounded(
+          roundings_.sine_or_cosine(std::sin(wz.value), wz) * scale(feature), 2));
     }
     sines.insert(sines.end(), phi.begin(), phi.end());
     return sines;
   }
-  // With s = 1 / (|x| + floor) and g the gradient of s x: dx = s g - s^2 <g, x> x / |x|.
+  // With s = 1 / (|x| + floor) and z = s x: dx = s dz - s^2 <dz, x> x / |x|.
   estimates backward(ss::feature::random_fourier const& feature, oracle_row const& row,
                      estimates const& dphi, estimates& dw) const {
     estimate const s = reciprocal_norm(feature, row.x);
-    estimates g(row.x.size());
-    for (index_t f = 0; f < rows_; ++f) {
-      estimate const u = argument(f, s, row.x);
-      estimate const du = r_.rounded((at(dphi, f) * r_.periodic(std::cos(u.value), u) +
-                                      -at(dphi, rows_ + f) * r_.periodic(std::sin(u.value), u)) *
-                                         scale(feature),
-                                     4);
+    estimates dz(row.x.size());
+    for (index_t f = 0; f < w_rows_; ++f) {
+      estimate const wz = argument(f, s, row.x);
+      estimate const dwz = roundings_.rounded(
+          (at(dphi, f) * roundings_.sine_or_cosine(std::cos(wz.value), wz) +
+           -at(dphi, w_rows_ + f) * roundings_.sine_or_cosine(std::sin(wz.value), wz)) *
+              scale(feature),
+          4);
       for (index_t c = 0; c < channels_; ++c) {
-        at(g, c) += r_.with_rounded_operands(du * w(f, c), 1);
-        at(dw, f * channels_ + c) += r_.with_rounded_operands(du * (s * at(row.x, c)), 2);
+        at(dz, c) += roundings_.with_rounded_operands(dwz * w(f, c), 1);
+        at(dw, f * channels_ + c) += roundings_.with_rounded_operands(dwz * (s * at(row.x, c)), 2);
       }
     }
-    estimate along;
-    for (index_t c = 0; c < channels_; ++c) along += at(g, c) * at(row.x, c);
-    long double const length = norm(row.x);
+    estimate dot_with_row;
+    for (index_t c = 0; c < channels_; ++c) dot_with_row += at(dz, c) * at(row.x, c);
+    long double const norm_of_x = norm(row.x);
     estimates dx;
     for (index_t c = 0; c < channels_; ++c) {
-      estimate sum = s * at(g, c);
-      if (length > 0) sum += -(s * s * along * (at(row.x, c) / length));
-      dx.push_back(r_.rounded(sum, rows_ + 2 * channels_ + 16));
+      estimate sum = s * at(dz, c);
+      if (norm_of_x > 0) sum += -(s * s * dot_with_row * (at(row.x, c) / norm_of_x));
+      dx.push_back(roundings_.rounded(sum, w_rows_ + 2 * channels_ + 16));
     }
     return dx;
   }
 
   any_feature feature_;
-  roundings r_;
+  roundings roundings_;
   index_t channels_;
   vector w_;
-  index_t rows_;
+  index_t w_rows_;
 };
 
 }  // namespace support

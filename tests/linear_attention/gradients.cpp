@@ -20,9 +20,11 @@ namespace {
 // Returns a divisor whose eps lies between the sums of the queries, so that both branches of
 // at_least occur.
 any_divisor divisor_between(linear_problem<double> problem, std::size_t kind) {
-  if (kind != 1) return divisor_number(kind, problem.feature.index() == 5 ? 8 : 0.25);
+  if (kind != divisor_index::at_least)
+    return divisor_number(kind,
+                          problem.feature.index() == feature_index::random_fourier ? 8 : 0.25);
   problem.divisor = ss::divisor::none{};
-  auto sums = linear_oracle<double>(problem).sums();
+  auto sums = linear_oracle<double>(problem).weight_sums();
   std::sort(sums.begin(), sums.end());
   std::size_t const middle = sums.size() / 2;
   return ss::divisor::at_least{static_cast<double>((sums[middle - 1] + sums[middle]) / 2)};
@@ -42,7 +44,7 @@ double sum_of_products(std::vector<double> const& a, std::vector<double> const& 
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
-std::vector<double> forward_only(linear_problem<double> problem) {
+std::vector<double> run_forward(linear_problem<double> problem) {
   problem.gradients = 0;
   return run_linear(problem, ss::exec::host{}).y;
 }
@@ -50,9 +52,9 @@ std::vector<double> forward_only(linear_problem<double> problem) {
 // <dy, y> computed by the library. Gradients treat the maxima of random_exp as constants, but y
 // depends on them unless eps of both feature and divisor is 0. For random_exp, the oracle computes
 // y with fixed maxima instead.
-double loss(linear_problem<double> const& problem, feature_maxima const* fixed) {
-  if (fixed == nullptr) return sum_of_products(forward_only(problem), problem.dy);
-  auto const y = linear_oracle<double>(problem, fixed).outputs();
+double loss(linear_problem<double> const& problem, feature_maxima const* fixed_maxima) {
+  if (fixed_maxima == nullptr) return sum_of_products(run_forward(problem), problem.dy);
+  auto const y = linear_oracle<double>(problem, fixed_maxima).outputs();
   long double sum = 0;
   for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * problem.dy[i];
   return static_cast<double>(sum);
@@ -60,48 +62,49 @@ double loss(linear_problem<double> const& problem, feature_maxima const* fixed) 
 
 // Central differences of every `stride`-th element, with a step of 2^-17. The error is the squared
 // step, 6e-11, times a sixth of the third derivative, plus a rounding error of 1e-16 over the step.
-std::vector<double> quotients(linear_problem<double> problem,
-                              std::vector<double> linear_problem<double>::*tensor,
-                              feature_maxima const* fixed, std::size_t stride) {
+std::vector<double> finite_differences(linear_problem<double> problem,
+                                       std::vector<double> linear_problem<double>::*tensor,
+                                       feature_maxima const* fixed_maxima, std::size_t stride) {
   double const step = std::ldexp(1.0, -17);
   std::vector<double> result;
   for (std::size_t i = 0; i < (problem.*tensor).size(); i += stride) {
     double& x = (problem.*tensor)[i];
     double const center = x;
     x = center + step;
-    double const above = loss(problem, fixed);
+    double const above = loss(problem, fixed_maxima);
     x = center - step;
-    result.push_back((above - loss(problem, fixed)) / (2 * step));
+    result.push_back((above - loss(problem, fixed_maxima)) / (2 * step));
     x = center;
   }
   return result;
 }
 
-struct all_quotients {
+struct all_finite_differences {
   static constexpr std::size_t stride = 3;
   std::vector<double> q, k, v, w;
 
-  all_quotients(linear_problem<double> const& problem, feature_maxima const* fixed)
-      : q(quotients(problem, &linear_problem<double>::q, fixed, stride)),
-        k(quotients(problem, &linear_problem<double>::k, fixed, stride)),
-        v(quotients(problem, &linear_problem<double>::v, fixed, stride)),
-        w(quotients(problem, &linear_problem<double>::w, fixed, stride)) {}
+  all_finite_differences(linear_problem<double> const& problem, feature_maxima const* fixed_maxima)
+      : q(finite_differences(problem, &linear_problem<double>::q, fixed_maxima, stride)),
+        k(finite_differences(problem, &linear_problem<double>::k, fixed_maxima, stride)),
+        v(finite_differences(problem, &linear_problem<double>::v, fixed_maxima, stride)),
+        w(finite_differences(problem, &linear_problem<double>::w, fixed_maxima, stride)) {}
 
   void check(linear_results<double> const& actual) const {
-    near(actual.dq, q);
-    near(actual.dk, k);
-    near(actual.dv, v);
-    if (!w.empty()) near(actual.dw, w);
+    check_near(actual.dq, q);
+    check_near(actual.dk, k);
+    check_near(actual.dv, v);
+    if (!w.empty()) check_near(actual.dw, w);
   }
 
  private:
-  static void near(std::vector<double> const& gradient, std::vector<double> const& differences) {
-    double worst = 0, largest = 0;
+  static void check_near(std::vector<double> const& gradient,
+                         std::vector<double> const& differences) {
+    double max_error = 0, largest = 0;
     for (std::size_t i = 0; i < differences.size(); ++i) {
-      worst = std::max(worst, std::fabs(gradient[i * stride] - differences[i]));
+      max_error = std::max(max_error, std::fabs(gradient[i * stride] - differences[i]));
       largest = std::max(largest, std::fabs(differences[i]));
     }
-    CHECK(worst <= 1e-8 * std::max(1.0, largest));
+    CHECK(max_error <= 1e-8 * std::max(1.0, largest));
     CHECK(largest > 1e-4);
   }
 };
@@ -114,19 +117,20 @@ TEST_CASE("every feature, divisor and direction") {
     for (std::size_t divisor = 0; divisor < divisor_kinds; ++divisor)
       for (bool causal : {false, true})
         for (bool shared_w : {false, true}) {
-          if (shared_w && feature < 3) continue;
+          if (shared_w && feature < feature_index::random_exp) continue;
           seed += seed % 2 == (shared_w ? 0u : 1u) ? 2u : 1u;  // problems with even seeds share w
           auto const problem =
               gradient_problem(feature_number(feature, seed / 2), divisor, causal, seed);
-          REQUIRE(problem.shared_w == (shared_w && feature >= 3));
+          REQUIRE(problem.shared_w == (shared_w && feature >= feature_index::random_exp));
           CAPTURE(problem.describe());
           linear_oracle<double> const oracle(problem);
-          auto const answer = oracle.answer();
-          all_quotients const differences(problem, feature == 3 ? &oracle.maxima() : nullptr);
-          for_each_backend(problem.number(), [&](any_exec const& exec) {
+          auto const expected = oracle.answer();
+          all_finite_differences const differences(
+              problem, feature == feature_index::random_exp ? &oracle.maxima() : nullptr);
+          for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
             CAPTURE(describe_exec(exec));
             auto const actual = run_linear(problem, exec);
-            CHECK(check_linear(problem, answer, actual) == "");
+            CHECK(check_linear(problem, expected, actual) == "");
             differences.check(actual);
           });
         }
@@ -135,11 +139,12 @@ TEST_CASE("every feature, divisor and direction") {
 // Without eps nothing depends on the maxima, so forward itself can be differentiated.
 TEST_CASE("random_exp without eps") {
   for (bool causal : {false, true}) {
-    auto problem = gradient_problem(ss::feature::random_exp{0}, 0, causal, causal ? 90 : 91);
+    auto problem = gradient_problem(ss::feature::random_exp{0}, divisor_index::sum_plus, causal,
+                                    causal ? 90 : 91);
     problem.divisor = ss::divisor::sum_plus{0};
     CAPTURE(problem.describe());
-    all_quotients const differences(problem, nullptr);
-    for_each_backend(problem.number(), [&](any_exec const& exec) {
+    all_finite_differences const differences(problem, nullptr);
+    for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       differences.check(run_linear(problem, exec));
     });
@@ -153,12 +158,13 @@ TEST_CASE("several tiles") {
       std::uint64_t const seed = 100 + 2 * feature + (causal ? 1 : 0);
       auto problem = normal_linear<double>({1, 1, 130, causal ? 130 : 67, 2, 2, 3},
                                            feature_number(feature, 1), {}, causal, seed);
-      problem.divisor = divisor_between(problem, feature == 5 ? 0 : seed / 2 % 2);
+      problem.divisor =
+          divisor_between(problem, feature == feature_index::random_fourier ? 0 : seed / 2 % 2);
       CAPTURE(problem.describe());
-      auto const answer = answer_of(problem);
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      auto const expected = compute_expected(problem);
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
-        CHECK(check_linear(problem, answer, run_linear(problem, exec)) == "");
+        CHECK(check_linear(problem, expected, run_linear(problem, exec)) == "");
       });
     }
 }
@@ -168,8 +174,9 @@ TEST_CASE("several tiles") {
 TEST_CASE("adjoints and invariances") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
-      auto const problem = gradient_problem(feature_number(feature), 1, causal, 200 + feature);
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      auto const problem =
+          gradient_problem(feature_number(feature), divisor_index::at_least, causal, 200 + feature);
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
         auto const actual = run_linear(problem, exec);

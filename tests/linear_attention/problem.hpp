@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of linear attention: contiguous tensors of any shape, with policies chosen at run time,
-// lengths, and a choice of gradients.
+// Test cases of linear attention: contiguous tensors of any shape, with policies chosen at run
+// time, lengths, and the gradients to compute.
 #pragma once
 
 #include "support/inputs.hpp"
@@ -27,8 +27,19 @@ using any_divisor = std::variant<ss::divisor::sum_plus, ss::divisor::at_least, s
 inline constexpr std::size_t feature_kinds = std::variant_size_v<any_feature>;
 inline constexpr std::size_t divisor_kinds = std::variant_size_v<any_divisor>;
 
-// The last three feature maps have a matrix w.
-inline bool has_matrix(any_feature const& feature) { return feature.index() >= 3; }
+// Indices of the alternatives.
+namespace feature_index {
+inline constexpr std::size_t elu_plus_one = 0, relu = 1, cosine_reweighted = 2, random_exp = 3,
+                             random_relu = 4, random_fourier = 5;
+}
+namespace divisor_index {
+inline constexpr std::size_t sum_plus = 0, at_least = 1, none = 2;
+}
+
+// True for feature maps with a matrix w.
+inline bool uses_w(any_feature const& feature) {
+  return feature.index() >= feature_index::random_exp;
+}
 
 struct linear_size {
   index_t batch, heads, queries, keys, channels, values;
@@ -43,7 +54,9 @@ struct linear_size {
   }
 };
 
-inline constexpr unsigned linear_dq = 1, linear_dk = 2, linear_dv = 4, linear_dw = 8;
+// Bits of linear_problem::gradients.
+inline constexpr unsigned linear_dq = 1, linear_dk = 2, linear_dv = 4, linear_dw = 8,
+                          linear_all_gradients = 15;
 
 template <class T>
 struct linear_problem {
@@ -54,18 +67,18 @@ struct linear_problem {
   bool shared_w = false;  // true if all heads share one matrix
   ss::products multiply = ss::products::exact;
   std::vector<T> q, k, v, w, dy;
-  std::vector<index_t> lengths, query_lengths;  // empty: not passed
-  unsigned gradients = linear_dq | linear_dk | linear_dv | linear_dw;
+  std::vector<index_t> lengths, query_lengths;  // empty: all rows are valid
+  unsigned gradients = linear_all_gradients;    // bit set
   ss::grad_mode mode = ss::grad_mode::overwrite;
   std::vector<T> dq, dk, dv, dw;  // initial values, which mode accumulate adds to
   std::string title;
 
   extents4 w_shape() const {
-    if (!has_matrix(feature)) return {};
+    if (!uses_w(feature)) return {};
     return {1, shared_w ? 1 : size.heads, size.w_rows, size.channels};
   }
-  extents3 w_extents() const { return has_matrix(feature) ? w_shape().sample() : extents3{}; }
-  bool computes_dw() const { return has_matrix(feature) && (gradients & linear_dw) != 0; }
+  extents3 w_extents() const { return uses_w(feature) ? w_shape().sample() : extents3{}; }
+  bool computes_dw() const { return uses_w(feature) && (gradients & linear_dw) != 0; }
   index_t valid_keys(index_t b) const {
     return lengths.empty() ? size.keys : lengths[static_cast<std::size_t>(b)];
   }
@@ -90,7 +103,7 @@ struct linear_problem {
         << "," << size.w_rows << "] " << title << (shared_w ? " shared w" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "")
         << (multiply == ss::products::native ? " native products" : "");
-    if (gradients != 15) out << " gradients=" << gradients;
+    if (gradients != linear_all_gradients) out << " gradients=" << gradients;
     for (auto const& [name, list] :
          {std::pair(" lengths=", &lengths), std::pair(" query_lengths=", &query_lengths)}) {
       if (list->empty()) continue;
@@ -99,23 +112,24 @@ struct linear_problem {
     }
     return out.str();
   }
-  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+  // Selects the backends and memory offsets of the problem.
+  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
 };
 
-// Policies by number. Parameters affect the results: eps is not negligible, and a scale is given or
-// not.
+// Policies by index. Their parameters affect the results: eps is not negligible, and the seed
+// decides whether a scale is given.
 inline any_feature feature_number(std::size_t kind, std::uint64_t seed = 0) {
   bool const alternative = seed % 2 == 1;
   switch (kind) {
-    case 0:
+    case feature_index::elu_plus_one:
       return ss::feature::elu_plus_one{};
-    case 1:
+    case feature_index::relu:
       return ss::feature::relu{alternative ? 0 : 1e-3};
-    case 2:
+    case feature_index::cosine_reweighted:
       return ss::feature::cosine_reweighted{};
-    case 3:
+    case feature_index::random_exp:
       return ss::feature::random_exp{alternative ? 1e-6 : 0.03125};
-    case 4:
+    case feature_index::random_relu:
       return alternative ? ss::feature::random_relu{0.125, 0.75} : ss::feature::random_relu{};
     default:
       return alternative ? ss::feature::random_fourier{0.25, 0.1} : ss::feature::random_fourier{};
@@ -123,9 +137,9 @@ inline any_feature feature_number(std::size_t kind, std::uint64_t seed = 0) {
 }
 inline any_divisor divisor_number(std::size_t kind, double eps = 0.25) {
   switch (kind) {
-    case 0:
+    case divisor_index::sum_plus:
       return ss::divisor::sum_plus{eps};
-    case 1:
+    case divisor_index::at_least:
       return ss::divisor::at_least{2.5};
     default:
       return ss::divisor::none{};
@@ -133,7 +147,7 @@ inline any_divisor divisor_number(std::size_t kind, double eps = 0.25) {
 }
 
 template <class T>
-std::vector<T> normal_numbers(extents4 e, random_stream& random, double scale = 1) {
+std::vector<T> normal_values(extents4 e, random_stream& random, double scale = 1) {
   std::vector<T> values(static_cast<std::size_t>(e.size()));
   for (T& v : values) v = from_double<T>(scale * random.normal());
   return values;
@@ -149,16 +163,16 @@ linear_problem<T> normal_linear(linear_size size, any_feature feature, any_divis
   problem.feature = feature;
   problem.divisor = divisor;
   problem.causal = causal;
-  problem.shared_w = has_matrix(feature) && seed % 2 == 0;
-  problem.q = normal_numbers<T>(size.q(), random);
-  problem.k = normal_numbers<T>(size.k(), random);
-  problem.v = normal_numbers<T>(size.v(), random);
-  problem.w = normal_numbers<T>(problem.w_shape(), random);
-  problem.dy = normal_numbers<T>(size.y(), random);
-  problem.dq = normal_numbers<T>(size.q(), random);
-  problem.dk = normal_numbers<T>(size.k(), random);
-  problem.dv = normal_numbers<T>(size.v(), random);
-  problem.dw = normal_numbers<T>(problem.w_shape(), random);
+  problem.shared_w = uses_w(feature) && seed % 2 == 0;
+  problem.q = normal_values<T>(size.q(), random);
+  problem.k = normal_values<T>(size.k(), random);
+  problem.v = normal_values<T>(size.v(), random);
+  problem.w = normal_values<T>(problem.w_shape(), random);
+  problem.dy = normal_values<T>(size.y(), random);
+  problem.dq = normal_values<T>(size.q(), random);
+  problem.dk = normal_values<T>(size.k(), random);
+  problem.dv = normal_values<T>(size.v(), random);
+  problem.dw = normal_values<T>(problem.w_shape(), random);
   problem.title = "seed=" + std::to_string(seed);
   return problem;
 }
@@ -169,10 +183,11 @@ template <class T>
 linear_problem<T> random_linear(linear_size size, std::size_t feature, std::size_t divisor,
                                 bool causal, std::uint64_t seed) {
   random_stream random(seed + 1000);
-  double const eps = feature == 5 ? 1.0 + static_cast<double>(size.keys) : 0.25;
+  double const eps =
+      feature == feature_index::random_fourier ? 1.0 + static_cast<double>(size.keys) : 0.25;
   auto problem = normal_linear<T>(size, feature_number(feature, random.below(2)),
                                   divisor_number(divisor, eps), causal, seed);
-  auto const lengths = [&](index_t limit) {
+  auto const random_lengths = [&](index_t limit) {
     std::vector<index_t> list;
     for (index_t b = 0; b < size.batch; ++b) {
       index_t const choice[] = {0, limit, limit < 1 ? limit : 1, limit / 2,
@@ -181,8 +196,8 @@ linear_problem<T> random_linear(linear_size size, std::size_t feature, std::size
     }
     return list;
   };
-  if (random.below(3) == 0) problem.lengths = lengths(size.keys);
-  if (random.below(4) == 0) problem.query_lengths = lengths(size.queries);
+  if (random.below(3) == 0) problem.lengths = random_lengths(size.keys);
+  if (random.below(4) == 0) problem.query_lengths = random_lengths(size.queries);
   if (random.below(4) == 0) problem.gradients = static_cast<unsigned>(random.below(16));
   if (random.below(3) == 0) problem.mode = ss::grad_mode::accumulate;
   return problem;

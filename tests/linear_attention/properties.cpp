@@ -35,10 +35,10 @@ bool all_finite(linear_results<T> const& r) {
   return all_finite(r.y) && all_finite(r.dq) && all_finite(r.dk) && all_finite(r.dv) &&
          all_finite(r.dw);
 }
-any_feature feature_with_eps(std::size_t kind, double eps) {
-  if (kind == 1) return ss::feature::relu{eps};
-  if (kind == 3) return ss::feature::random_exp{eps};
-  if (kind == 4) return ss::feature::random_relu{eps};
+any_feature make_feature_with_eps(std::size_t kind, double eps) {
+  if (kind == feature_index::relu) return ss::feature::relu{eps};
+  if (kind == feature_index::random_exp) return ss::feature::random_exp{eps};
+  if (kind == feature_index::random_relu) return ss::feature::random_relu{eps};
   return feature_number(kind);
 }
 
@@ -51,18 +51,18 @@ TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float, double,
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (index_t first_changed : {index_t{1}, index_t{63}, index_t{64}, index_t{65}, length - 3}) {
       if (!full_suite() && (feature + static_cast<std::size_t>(first_changed)) % 2 == 0 &&
-          feature != 3)
+          feature != feature_index::random_exp)
         continue;
       auto const problem =
-          normal_linear<T>({1, 2, length, length, 3, 4}, feature_with_eps(feature, 1e-3),
+          normal_linear<T>({1, 2, length, length, 3, 4}, make_feature_with_eps(feature, 1e-3),
                            divisor_number(feature % 2, 131), true, 30 + feature);
-      auto const changed = with_threefold_rows(problem, first_changed);
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      auto const changed = triple_rows_from(problem, first_changed);
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(first_changed);
         CAPTURE(describe_exec(exec));
-        CHECK(only_later_rows_change(problem, first_changed, run_linear(problem, exec),
-                                     run_linear(changed, exec)) == ""s);
+        CHECK(causality_error(problem, first_changed, run_linear(problem, exec),
+                              run_linear(changed, exec)) == ""s);
       });
     }
 }
@@ -100,16 +100,24 @@ TEST_CASE("large inputs give finite results and gradients") {
     std::size_t feature;
     double largest;
   };
-  for (extreme const& range : {extreme{0, 1e8}, {1, 1e8}, {2, 1e8}, {3, 1e15}, {3, 30}, {5, 1e15}})
-    for (std::size_t divisor : {0u, 1u})
+  namespace index = feature_index;
+  for (extreme const& range : {extreme{index::elu_plus_one, 1e8},
+                               {index::relu, 1e8},
+                               {index::cosine_reweighted, 1e8},
+                               {index::random_exp, 1e15},
+                               {index::random_exp, 30},
+                               {index::random_fourier, 1e15}})
+    for (std::size_t divisor : {divisor_index::sum_plus, divisor_index::at_least})
       for (bool causal : {false, true})
         for (double eps : {0.0, 1e-6}) {
-          if (range.feature == 5 && divisor == 0) continue;  // the divisor may be near 0
+          if (range.feature == feature_index::random_fourier && divisor == divisor_index::sum_plus)
+            continue;  // the divisor may be near 0
           auto problem =
-              normal_linear<float>({1, 2, 70, 70, 4, 3}, feature_with_eps(range.feature, eps), {},
-                                   causal, 70 + range.feature);
-          problem.divisor = divisor == 0 ? any_divisor(ss::divisor::sum_plus{1e-6})
-                                         : any_divisor(ss::divisor::at_least{1e-6});
+              normal_linear<float>({1, 2, 70, 70, 4, 3}, make_feature_with_eps(range.feature, eps),
+                                   {}, causal, 70 + range.feature);
+          problem.divisor = divisor == divisor_index::sum_plus
+                                ? any_divisor(ss::divisor::sum_plus{1e-6})
+                                : any_divisor(ss::divisor::at_least{1e-6});
           random_stream random(80);
           auto const grow = [&](std::vector<float>& tensor, extents4 e) {
             for_each_position(e, [&](index_t b, index_t h, index_t n, index_t c) {
@@ -120,7 +128,7 @@ TEST_CASE("large inputs give finite results and gradients") {
           };
           grow(problem.q, problem.size.q());
           grow(problem.k, problem.size.k());
-          for_each_backend(problem.number(), [&](any_exec const& exec) {
+          for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
             CAPTURE(problem.describe());
             CAPTURE(range.largest);
             CAPTURE(describe_exec(exec));
@@ -137,7 +145,7 @@ TEST_CASE("a divisor of 0 gives zeros") {
     auto problem = normal_linear<float>({1, 1, 5, 5, 2, 3}, ss::feature::relu{0},
                                         ss::divisor::sum_plus{0}, causal, 90);
     for (float& x : problem.k) x = -std::fabs(x);
-    for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+    for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const actual = run_linear(problem, exec);
       CHECK(same_bits(actual.y, std::vector<float>(15)));
@@ -156,7 +164,7 @@ TEST_CASE("a subnormal divisor") {
             normal_linear<float>({1, 1, 2, 2, 1, 2}, ss::feature::relu{0}, divisor, causal, 95);
         problem.q = problem.k = {x, x};
         problem.v = {0, 2, 0, 1};
-        for_each_backend(problem.number(), [&](any_exec const& exec) {
+        for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
           CAPTURE(problem.describe());
           CAPTURE(x);
           CAPTURE(describe_exec(exec));
@@ -172,7 +180,7 @@ TEST_CASE_TEMPLATE("a query without keys gets zeros", T, float, bfloat16) {
       auto problem = normal_linear<T>({2, 1, 9, causal ? 9 : 4, 3, 2}, feature_number(feature),
                                       divisor_number(divisor, 0), causal, 120 + feature);
       problem.lengths = {0, 4};
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
         auto const actual = run_linear(problem, exec);
@@ -190,7 +198,7 @@ TEST_CASE_TEMPLATE("sums of 16-bit types do not saturate", T, float16, bfloat16)
   auto problem = normal_linear<T>({1, 1, 600, 600, 1, 1}, ss::feature::relu{}, ss::divisor::none{},
                                   false, 150);
   problem.q = problem.k = problem.v = problem.dy = std::vector<T>(600, from_double<T>(1));
-  for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+  for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     auto const actual = run_linear(problem, exec);
     for (auto const* list : {&actual.y, &actual.dq, &actual.dk, &actual.dv})
@@ -213,17 +221,17 @@ TEST_CASE_TEMPLATE("a NaN in a query affects only its own row", T, float, bfloat
         auto spoiled = problem;
         T& element = spoiled.q[linear_size::at(problem.size.q(), 0, 1, row, 1)];
         element = infinite ? from_bits<T>(format_of<T>().infinity()) : nan;
-        for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+        for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
           CAPTURE(problem.describe());
           CAPTURE(describe_exec(exec));
           auto const expected = run_linear(problem, exec), actual = run_linear(spoiled, exec);
           for (auto const& [first, last] : {std::pair<index_t, index_t>{0, row}, {row + 1, 70}}) {
-            CHECK(same_bits(rows(expected.y, problem.size.y(), first, last),
-                            rows(actual.y, problem.size.y(), first, last)));
-            CHECK(same_bits(rows(expected.dq, problem.size.q(), first, last),
-                            rows(actual.dq, problem.size.q(), first, last)));
+            CHECK(same_bits(select_rows(expected.y, problem.size.y(), first, last),
+                            select_rows(actual.y, problem.size.y(), first, last)));
+            CHECK(same_bits(select_rows(expected.dq, problem.size.q(), first, last),
+                            select_rows(actual.dq, problem.size.q(), first, last)));
           }
-          auto const nan_row = rows(actual.y, problem.size.y(), row, row + 1);
+          auto const nan_row = select_rows(actual.y, problem.size.y(), row, row + 1);
           if (!infinite)  // in the second head, after the four values of the first head
             for (std::size_t c = 4; c < 8; ++c) CHECK(decode(nan_row[c]).kind == number_class::nan);
         });
@@ -235,24 +243,24 @@ TEST_CASE_TEMPLATE("a NaN in a query affects only its own row", T, float, bfloat
 TEST_CASE_TEMPLATE("a NaN in a key or value does not affect earlier rows", T, float, bfloat16) {
   T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
-    for (index_t place : {1, 13, 63, 64, 67})
-      for (bool of_key : {false, true}) {
-        if (!full_suite() && (static_cast<std::size_t>(place) + feature) % 2 == 0) continue;
+    for (index_t row : {1, 13, 63, 64, 67})
+      for (bool in_key : {false, true}) {
+        if (!full_suite() && (static_cast<std::size_t>(row) + feature) % 2 == 0) continue;
         auto const problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
                                               divisor_number(feature % 2, 71), true, 230 + feature);
         auto spoiled = problem;
-        (of_key ? spoiled.k[linear_size::at(problem.size.k(), 0, 1, place, 2)]
-                : spoiled.v[linear_size::at(problem.size.v(), 0, 1, place, 2)]) = nan;
-        for_each_backend_once(problem.number(), [&](any_exec const& exec) {
+        (in_key ? spoiled.k[linear_size::at(problem.size.k(), 0, 1, row, 2)]
+                : spoiled.v[linear_size::at(problem.size.v(), 0, 1, row, 2)]) = nan;
+        for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
           CAPTURE(problem.describe());
-          CAPTURE(place);
-          CAPTURE(of_key);
+          CAPTURE(row);
+          CAPTURE(in_key);
           CAPTURE(describe_exec(exec));
           auto const expected = run_linear(problem, exec), actual = run_linear(spoiled, exec);
-          CHECK(same_bits(rows(expected.y, problem.size.y(), 0, place),
-                          rows(actual.y, problem.size.y(), 0, place)));
-          CHECK(same_bits(rows(expected.dq, problem.size.q(), 0, place),
-                          rows(actual.dq, problem.size.q(), 0, place)));
+          CHECK(same_bits(select_rows(expected.y, problem.size.y(), 0, row),
+                          select_rows(actual.y, problem.size.y(), 0, row)));
+          CHECK(same_bits(select_rows(expected.dq, problem.size.q(), 0, row),
+                          select_rows(actual.dq, problem.size.q(), 0, row)));
           CHECK(!same_bits(expected.y, actual.y));
         });
       }
@@ -272,7 +280,7 @@ TEST_CASE_TEMPLATE("every backend returns the canonical NaN", T, float, double, 
       auto const expected = run_linear(problem, ss::exec::host{1, ss::isa::portable});
       for (auto const* list : {&expected.y, &expected.dq, &expected.dk, &expected.dv, &expected.dw})
         for (T const& x : *list) CHECK(same_bits(x, with_canonical_nan(x)));
-      for_each_backend(problem.number(), [&](any_exec const& exec) {
+      for_each_backend(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));
         CHECK(same_results(run_linear(problem, exec), expected));

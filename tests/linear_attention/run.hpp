@@ -39,28 +39,28 @@ struct linear_tensors {
   strided_heads<T> q, k, v, w, dy, y, dq, dk, dv, dw;
   bool has_w;
 
-  linear_tensors(linear_problem<T> const& problem, memory_layout l)
-      : q(problem.size.q(), problem.q, l.strides(problem.size.q(), 0), l.shift(0)),
-        k(problem.size.k(), problem.k, l.strides(problem.size.k(), 1), l.shift(1)),
-        v(problem.size.v(), problem.v, l.strides(problem.size.v(), 2), l.shift(2)),
-        w(problem.w_shape(), problem.w, l.strides(problem.w_shape(), 3), l.shift(3)),
-        dy(problem.size.y(), problem.dy, l.strides(problem.size.y(), 4), l.shift(4)),
-        y(problem.size.y(), l.strides(problem.size.y(), 5), l.shift(5)),
-        dq(problem.size.q(), problem.dq, l.strides(problem.size.q(), 6), l.shift(6)),
-        dk(problem.size.k(), problem.dk, l.strides(problem.size.k(), 7), l.shift(7)),
-        dv(problem.size.v(), problem.dv, l.strides(problem.size.v(), 8), l.shift(8)),
-        dw(problem.w_shape(), problem.dw, l.strides(problem.w_shape(), 9), l.shift(9)),
-        has_w(has_matrix(problem.feature)) {}
+  linear_tensors(linear_problem<T> const& problem, memory_layout layout)
+      : q(problem.size.q(), problem.q, layout.strides(problem.size.q(), 0), layout.shift(0)),
+        k(problem.size.k(), problem.k, layout.strides(problem.size.k(), 1), layout.shift(1)),
+        v(problem.size.v(), problem.v, layout.strides(problem.size.v(), 2), layout.shift(2)),
+        w(problem.w_shape(), problem.w, layout.strides(problem.w_shape(), 3), layout.shift(3)),
+        dy(problem.size.y(), problem.dy, layout.strides(problem.size.y(), 4), layout.shift(4)),
+        y(problem.size.y(), layout.strides(problem.size.y(), 5), layout.shift(5)),
+        dq(problem.size.q(), problem.dq, layout.strides(problem.size.q(), 6), layout.shift(6)),
+        dk(problem.size.k(), problem.dk, layout.strides(problem.size.k(), 7), layout.shift(7)),
+        dv(problem.size.v(), problem.dv, layout.strides(problem.size.v(), 8), layout.shift(8)),
+        dw(problem.w_shape(), problem.dw, layout.strides(problem.w_shape(), 9), layout.shift(9)),
+        has_w(uses_w(problem.feature)) {}
 
   ss::linear_attention_inputs<T> inputs() const {
     return {q.view(), k.view(), v.view(), has_w ? first_sample(w.view()) : tensor3<T const>{}};
   }
-  ss::linear_attention_gradients<T> gradients(unsigned gradients) {
+  ss::linear_attention_gradients<T> gradients(unsigned requested) {
     auto const view = [&](unsigned bit, strided_heads<T>& gradient) {
-      return (gradients & bit) != 0 ? gradient.view() : tensor4<T>{};
+      return (requested & bit) != 0 ? gradient.view() : tensor4<T>{};
     };
     return {view(linear_dq, dq), view(linear_dk, dk), view(linear_dv, dv),
-            has_w && (gradients & linear_dw) != 0 ? first_sample(dw.view()) : tensor3<T>{}};
+            has_w && (requested & linear_dw) != 0 ? first_sample(dw.view()) : tensor3<T>{}};
   }
   bool gaps_untouched() const {
     for (strided_heads<T> const* tensor : {&q, &k, &v, &w, &dy, &y, &dq, &dk, &dv, &dw})
@@ -72,42 +72,42 @@ struct linear_tensors {
 // Calls forward and backward with exactly as much workspace as the operator requires.
 template <class Op, class T>
 void call_linear(Op const& op, linear_problem<T> const& problem, any_exec const& exec,
-                 linear_tensors<T>& t, linear_results<T>& results) {
+                 linear_tensors<T>& tensors, linear_results<T>& results) {
   extents4 const q = problem.size.q(), v = problem.size.v();
   extents3 const w = problem.w_extents(), dw = problem.computes_dw() ? w : extents3{};
-  std::size_t const misalignment = problem.number() % 64;
+  std::size_t const misalignment = problem.backend_seed() % 64;
   guarded_workspace forward_memory(op.template workspace_bytes<T>(exec, q, v, w), misalignment,
                                    0x7f);
   guarded_workspace backward_memory(op.template workspace_bytes<T>(exec, q, v, w, dw),
                                     misalignment + 13);
-  op.forward(exec, t.inputs(), t.y.view(), forward_memory.get(), problem.options());
-  results.y = t.y.contents();
-  op.backward(exec, t.dy.view(), t.inputs(), t.gradients(problem.gradients), backward_memory.get(),
-              problem.backward_options());
+  op.forward(exec, tensors.inputs(), tensors.y.view(), forward_memory.get(), problem.options());
+  results.y = tensors.y.contents();
+  op.backward(exec, tensors.dy.view(), tensors.inputs(), tensors.gradients(problem.gradients),
+              backward_memory.get(), problem.backward_options());
   if (!forward_memory.red_zones_intact() || !backward_memory.red_zones_intact())
     results.wrong = "workspace overrun";
 }
 // Runs `call` on tensors with the layout, and checks that it writes only its results.
 template <class T, class Call>
-linear_results<T> run_linear_by(linear_problem<T> const& problem, memory_layout layout,
-                                Call const& call) {
-  linear_tensors<T> t(problem, layout);
+linear_results<T> run_linear_with(linear_problem<T> const& problem, memory_layout layout,
+                                  Call const& call) {
+  linear_tensors<T> tensors(problem, layout);
   linear_results<T> results;
-  call(t, results);
-  results.dq = t.dq.contents();
-  results.dk = t.dk.contents();
-  results.dv = t.dv.contents();
-  results.dw = t.dw.contents();
-  if (!t.gaps_untouched()) results.wrong = "wrote beside a tensor";
-  if (!same_bits(t.y.contents(), results.y)) results.wrong = "backward wrote to y";
-  if (!same_bits(t.q.contents(), problem.q) || !same_bits(t.k.contents(), problem.k) ||
-      !same_bits(t.v.contents(), problem.v) || !same_bits(t.w.contents(), problem.w) ||
-      !same_bits(t.dy.contents(), problem.dy))
+  call(tensors, results);
+  results.dq = tensors.dq.contents();
+  results.dk = tensors.dk.contents();
+  results.dv = tensors.dv.contents();
+  results.dw = tensors.dw.contents();
+  if (!tensors.gaps_untouched()) results.wrong = "wrote beside a tensor";
+  if (!same_bits(tensors.y.contents(), results.y)) results.wrong = "backward wrote to y";
+  if (!same_bits(tensors.q.contents(), problem.q) || !same_bits(tensors.k.contents(), problem.k) ||
+      !same_bits(tensors.v.contents(), problem.v) || !same_bits(tensors.w.contents(), problem.w) ||
+      !same_bits(tensors.dy.contents(), problem.dy))
     results.wrong = "wrote to an input";
   return results;
 }
 
-// Calls f(operator) with the problem's policies as types, but a different feature map.
+// Calls f(operator) for the policies of the problem, but with the given feature map.
 template <class Feature, class T, class F>
 void with_feature(Feature const& feature, linear_problem<T> const& problem, F const& f) {
   std::visit(
@@ -129,9 +129,11 @@ void with_operator(linear_problem<T> const& problem, F const& f) {
 template <class T>
 linear_results<T> run_linear(linear_problem<T> const& problem, any_exec const& exec,
                              memory_layout layout = {}) {
-  return run_linear_by(problem, layout, [&](linear_tensors<T>& t, linear_results<T>& results) {
-    with_operator(problem, [&](auto const& op) { call_linear(op, problem, exec, t, results); });
-  });
+  return run_linear_with(
+      problem, layout, [&](linear_tensors<T>& tensors, linear_results<T>& results) {
+        with_operator(problem,
+                      [&](auto const& op) { call_linear(op, problem, exec, tensors, results); });
+      });
 }
 
 }  // namespace support

@@ -21,12 +21,12 @@ namespace {
 // A tensor `[batch, length, heads * channels]` whose memory starts `misalignment` bytes after the
 // start of a cache line.
 template <class T>
-class joined {
+class joined_heads {
  public:
-  joined(extents4 heads, std::size_t misalignment)
+  joined_heads(extents4 heads, std::size_t misalignment)
       : heads_(heads), memory_(static_cast<std::size_t>(heads.size()) * sizeof(T), misalignment) {}
-  joined(std::vector<T> const& values, extents4 heads, std::size_t misalignment)
-      : joined(heads, misalignment) {
+  joined_heads(std::vector<T> const& values, extents4 heads, std::size_t misalignment)
+      : joined_heads(heads, misalignment) {
     for_each_position(heads, [&](index_t b, index_t h, index_t i, index_t c) {
       view()(b, h, i, c) = values[linear_size::at(heads, b, h, i, c)];
     });
@@ -52,13 +52,14 @@ class joined {
 };
 
 template <class Op, class T>
-void check_joined(Op const& op, linear_problem<T> const& problem, linear_results<T> const& expected,
-                  any_exec const& exec, std::size_t misalignment) {
+void check_joined_heads(Op const& op, linear_problem<T> const& problem,
+                        linear_results<T> const& expected, any_exec const& exec,
+                        std::size_t misalignment) {
   CAPTURE(problem.describe());
   CAPTURE(describe_exec(exec));
   CAPTURE(misalignment);
   linear_size const& s = problem.size;
-  joined<T> q(problem.q, s.q(), misalignment), k(problem.k, s.k(), misalignment),
+  joined_heads<T> q(problem.q, s.q(), misalignment), k(problem.k, s.k(), misalignment),
       v(problem.v, s.v(), misalignment), dy(problem.dy, s.y(), misalignment),
       y(s.y(), misalignment), dq(s.q(), misalignment), dk(s.k(), misalignment),
       dv(s.v(), misalignment);
@@ -77,7 +78,7 @@ void check_joined(Op const& op, linear_problem<T> const& problem, linear_results
   CHECK(same_bits(dv.values(), expected.dv));
   CHECK(same_bits(dw, expected.dw));
   CHECK(scratch.red_zones_intact());
-  for (joined<T> const* output : {&y, &dq, &dk, &dv}) CHECK(output->red_zones_intact());
+  for (joined_heads<T> const* output : {&y, &dq, &dk, &dv}) CHECK(output->red_zones_intact());
 }
 
 // Calls f(op, problem) for one feature map of every kind that the host implements separately.
@@ -108,12 +109,12 @@ TEST_CASE_TEMPLATE("adjacent heads in one tensor", T, float, double, bfloat16) {
       problem.lengths = {size.keys, size.keys / 2};
       problem.query_lengths = {size.queries - 1, size.queries};
       auto const expected = run_linear(problem, ss::exec::host{});
-      for_each_backend_once(problem.number(), [&](any_exec const& exec) {
-        check_joined(op, problem, expected, exec, 0);
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
+        check_joined_heads(op, problem, expected, exec, 0);
       });
       if (!testing(backend_kind::host)) return;
       for (unsigned threads : {1U, 3U, 5U})
-        check_joined(op, problem, expected, ss::exec::host{threads}, 0);
+        check_joined_heads(op, problem, expected, ss::exec::host{threads}, 0);
     });
 }
 
@@ -126,7 +127,7 @@ TEST_CASE("large outputs") {
                               return;  // all feature maps store results in the same way
                             auto const expected = run_linear(problem, ss::exec::host{});
                             for (ss::isa set : available_isas())
-                              check_joined(op, problem, expected, ss::exec::host{1, set}, 0);
-                            check_joined(op, problem, expected, ss::exec::host{}, 16);
+                              check_joined_heads(op, problem, expected, ss::exec::host{1, set}, 0);
+                            check_joined_heads(op, problem, expected, ss::exec::host{}, 16);
                           });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention under sparse masks: the specification's numbers, and the check of a mask's
-// number of keys.
+// Softmax attention with sparse masks: golden values from the specification, and the check that the
+// mask has the number of keys of the call.
 #include <slicesort/policies/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/view.hpp>
@@ -17,9 +17,9 @@ namespace mask = slicesort::mask;
 
 namespace {
 
-using numbers = std::vector<double>;
+using values = std::vector<double>;
 
-void check_near(numbers const& actual, numbers const& expected) {
+void check_near(values const& actual, values const& expected) {
   REQUIRE(actual.size() == expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) CHECK(std::abs(actual[i] - expected[i]) <= 6e-11);
 }
@@ -27,9 +27,9 @@ void check_near(numbers const& actual, numbers const& expected) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("both{causal, fixed{2, 1}}", Algorithm, ss::streaming, ss::materialized<>) {
-  numbers const q{1, 0, 0, 1, 1, 1, -1, 2}, k{1, 1, 0, 2, -1, 1, 2, 0}, v{1, 0, 0, 1, 2, -1, 1, 3},
+  values const q{1, 0, 0, 1, 1, 1, -1, 2}, k{1, 1, 0, 2, -1, 1, 2, 0}, v{1, 0, 0, 1, 2, -1, 1, 3},
       dy{1, 2, 0, 1, -1, 1, 2, 0};
-  numbers y(8), dq(8), dk(8), dv(8), state_data(16);
+  values y(8), dq(8), dk(8), dv(8), state_data(16);
   ss::extents4 const e{1, 1, 4, 2};
   using both = mask::both<mask::causal, mask::fixed>;
   ss::softmax_attention<both, Algorithm> const op{both{{}, {2, 1}}};
@@ -55,14 +55,14 @@ TEST_CASE("a mask with another number of keys is rejected") {
   mask::bigbird m;
   m.block = 2, m.keys = 10;
   ss::exec::host const exec;
-  auto const message = [&](mask::bigbird bigbird) {
+  auto const error_of = [&](mask::bigbird bigbird) {
     ss::softmax_attention<mask::bigbird> const op{bigbird};
     return std::string(op.template workspace_bytes<double>(ss::exec::dry_run{exec}, e, e).message);
   };
   CHECK(
-      message(m) ==
+      error_of(m) ==
       "softmax_attention.workspace_bytes: mask bigbird: keys must be the number of keys (k.length is "
       "12)");
   m.keys = 12;
-  CHECK(message(m) == "");
+  CHECK(error_of(m) == "");
 }

@@ -34,28 +34,28 @@ word splitmix64(word z) {
 word hash64(word seed, word counter) {
   return splitmix64(seed + 0x9E3779B97F4A7C15u * (counter + 1));
 }
-word uniform_below(word seed, word stream, word counter, word n) {
-  return (hash64(hash64(seed, stream), counter) >> 32) * n >> 32;
+word uniform_below(word seed, word sequence, word counter, word n) {
+  return (hash64(hash64(seed, sequence), counter) >> 32) * n >> 32;
 }
 
 // Returns the key blocks that each query block sees.
 std::vector<std::set<index_t>> visible_blocks(mask::bigbird const& m, index_t blocks,
                                               index_t head) {
   std::vector<std::set<index_t>> table;
-  index_t const half = m.window / 2;
+  index_t const half_window = m.window / 2;
   for (index_t b = 0; b < blocks; ++b) {
     std::set<index_t> visible;
-    bool const is_global = b < m.ends || b >= blocks - m.ends;
+    bool const is_global_row = b < m.ends || b >= blocks - m.ends;
     std::vector<index_t> candidates;
     for (index_t c = 0; c < blocks; ++c) {
       bool const is_global_column = c < m.ends || c >= blocks - m.ends;
-      if (is_global || is_global_column || std::abs(c - b) <= half)
+      if (is_global_row || is_global_column || std::abs(c - b) <= half_window)
         visible.insert(c);
       else if (c <= m.pool)
         candidates.push_back(c);
     }
     std::size_t const size = candidates.size();
-    for (std::size_t t = 0; !is_global && t < size && static_cast<index_t>(t) < m.random; ++t) {
+    for (std::size_t t = 0; !is_global_row && t < size && static_cast<index_t>(t) < m.random; ++t) {
       std::swap(candidates[t],
                 candidates[t + static_cast<std::size_t>(uniform_below(
                                    m.seed, (static_cast<word>(head) << 32) + static_cast<word>(b),
@@ -135,7 +135,7 @@ TEST_CASE("pairs and tiles") {
                 return i / block >= count ||
                        table[static_cast<std::size_t>(i / block)].count(j / block) == 1;
               });
-              std::string const mismatch = wrong_about(m.for_head(head), expected, exact);
+              std::string const mismatch = describe_mismatch(m.for_head(head), expected, exact);
               CAPTURE(block);
               CAPTURE(window);
               CAPTURE(ends);
@@ -159,7 +159,7 @@ TEST_CASE("random blocks are drawn uniformly") {
       draws += found;
     }
   CHECK(draws == 8 * 198 * 3);
-  // Each block is expected 24 times, with a standard deviation uniform_below 5.
+  // Each block is expected 24 times, with a standard deviation below 5.
   CHECK(*std::max_element(drawn.begin(), drawn.end()) < 49);
   CHECK(*std::min_element(drawn.begin() + 1, drawn.end() - 1) > 5);
 }

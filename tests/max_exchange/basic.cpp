@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max-exchange compared with a direct search for the first maximum.
+// Tests of max_exchange against a linear search for the first maximum.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/error_message.hpp"
 #include "support/numbers.hpp"
@@ -20,15 +20,16 @@ namespace {
 
 template <class T>
 index_t first_maximum(std::vector<T> const& column) {
-  std::size_t best = 0;
+  std::size_t maximum_row = 0;
   for (std::size_t n = 1; n < column.size(); ++n)
-    if (less(decode(column[best]), decode(column[n]))) best = n;
-  return static_cast<index_t>(best);
+    if (less(decode(column[maximum_row]), decode(column[n]))) maximum_row = n;
+  return static_cast<index_t>(maximum_row);
 }
 
+// Returns a random case with its expected results.
 template <class T>
-variant_problem<T> solved(extents3 e, index_t row, std::uint64_t seed,
-                          std::vector<index_t> lengths = {}) {
+variant_problem<T> make_random_problem(extents3 e, index_t row, std::uint64_t seed,
+                                       std::vector<index_t> lengths = {}) {
   variant_problem<T> p;
   p.lengths = std::move(lengths);
   p.x = p.y = mixed_tensor<T>(e, all_kinds, seed);
@@ -42,8 +43,9 @@ variant_problem<T> solved(extents3 e, index_t row, std::uint64_t seed,
   return p;
 }
 
+// Returns the function that check_every_way and check_policies call.
 template <class Index>
-auto runner(index_t row) {
+auto make_runner(index_t row) {
   return [=](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
     ss::max_exchange const op{row};
     tensor<Index> maximum({x.extents().batch, 1, x.extents().channels});
@@ -74,9 +76,9 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
   for (extents3 e : variant_shapes())
     for (index_t row : {index_t{0}, e.length / 2, e.length - 1}) {
       if (row < 0) continue;
-      check_every_way(solved<T>(e, row, ++seed), runner<std::uint32_t>(row));
-      check_every_way(solved<T>(e, row, ++seed, mixed_lengths(e, row + 1)),
-                      runner<std::uint16_t>(row));
+      check_every_way(make_random_problem<T>(e, row, ++seed), make_runner<std::uint32_t>(row));
+      check_every_way(make_random_problem<T>(e, row, ++seed, mixed_lengths(e, row + 1)),
+                      make_runner<std::uint16_t>(row));
     }
 }
 
@@ -84,7 +86,7 @@ TEST_CASE("every kind of input, and lengths beyond one SIMD register") {
   for (int kind = 0; kind < all_kinds; ++kind)
     for (index_t n : {1, 2, 63, 64, 65, 300}) {
       extents3 const e{1, n, 40};
-      auto p = solved<float>(e, 0, static_cast<std::uint64_t>(kind));
+      auto p = make_random_problem<float>(e, 0, static_cast<std::uint64_t>(kind));
       p.x = p.y = tensor_of_columns<float>(e, [=](std::uint64_t column) {
         return make_column<float>(static_cast<input_kind>(kind), static_cast<std::size_t>(n),
                                   column);
@@ -95,14 +97,14 @@ TEST_CASE("every kind of input, and lengths beyond one SIMD register") {
         std::swap(p.y(0, 0, c), p.y(0, m, c));
         std::swap(p.dx(0, 0, c), p.dx(0, m, c));
       }
-      check_policies(p, runner<std::int32_t>(0));
+      check_policies(p, make_runner<std::int32_t>(0));
     }
 }
 
 TEST_CASE("saved rows, also of empty samples, and calls without saving") {
   extents3 const e{4, 6, 35};
-  auto const p = solved<float>(e, 2, 77, {6, 0, 3, 5});
-  tensor<float> y(e), again(e);
+  auto const p = make_random_problem<float>(e, 2, 77, {6, 0, 3, 5});
+  tensor<float> y(e), not_saved_y(e);
   tensor<std::int32_t> maximum({4, 1, 35});
   ss::max_exchange const op{2};
   for_each_backend_once(p.number(), [&](any_exec const& exec) {
@@ -111,15 +113,15 @@ TEST_CASE("saved rows, also of empty samples, and calls without saving") {
       index_t const m = p.rows(b) == 0 ? 2 : first_maximum(p.x.column(b, c, p.rows(b)));
       CHECK(maximum(b, 0, c) == m);
     });
-    op.forward(exec, p.x.view(), again.view(), ss::no_saved, {}, {view_of(p.lengths)});
-    CHECK(same_bits(y.elements(), again.elements()));
+    op.forward(exec, p.x.view(), not_saved_y.view(), ss::no_saved, {}, {view_of(p.lengths)});
+    CHECK(same_bits(y.elements(), not_saved_y.elements()));
   });
 }
 
 TEST_CASE_TEMPLATE("accumulation, also in place into dy", T, float, double, float16, bfloat16) {
   extents3 const e{3, 9, 34};
   tensor<T> const x = integer_tensor<T>(e, 5, 1), dy = integer_tensor<T>(e, 20, 2);
-  tensor<T> y(e), swapped(e), dx = integer_tensor<T>(e, 20, 3);
+  tensor<T> y(e), overwritten_dx(e), dx = integer_tensor<T>(e, 20, 3);
   tensor<T> const before = dx;
   tensor<std::uint16_t> maximum({3, 1, 34});
   ss::max_exchange const op{1};
@@ -127,14 +129,14 @@ TEST_CASE_TEMPLATE("accumulation, also in place into dy", T, float, double, floa
   for_each_backend_once(sizeof(T), [&](any_exec const& exec) {
     dx = before;
     op.forward(exec, x.view(), y.view(), {maximum.view()});
-    op.backward(exec, dy.view(), {maximum.view()}, swapped.view());
+    op.backward(exec, dy.view(), {maximum.view()}, overwritten_dx.view());
     op.backward(exec, dy.view(), {maximum.view()}, dx.view(), {}, accumulate);
-    tensor<T> twice = dy;
-    op.backward(exec, twice.view(), {maximum.view()}, twice.view(), {}, accumulate);
+    tensor<T> dy_and_dx = dy;
+    op.backward(exec, dy_and_dx.view(), {maximum.view()}, dy_and_dx.view(), {}, accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
       auto const value = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-      CHECK(value(dx) == value(before) + value(swapped));
-      CHECK(value(twice) == value(dy) + value(swapped));
+      CHECK(value(dx) == value(before) + value(overwritten_dx));
+      CHECK(value(dy_and_dx) == value(dy) + value(overwritten_dx));
     });
   });
 }
@@ -144,7 +146,7 @@ TEST_CASE("backward is the exact transpose: <dy, J v> = <J' dy, v>") {
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
   for_each_backend_once(3, [&](any_exec const& exec) {
-    runner<std::uint32_t>(3)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
+    make_runner<std::uint32_t>(3)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
     std::int64_t forward_product = 0, backward_product = 0;
     for (std::size_t i = 0; i < x.elements().size(); ++i) {
       forward_product += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
@@ -157,24 +159,24 @@ TEST_CASE("backward is the exact transpose: <dy, J v> = <J' dy, v>") {
 TEST_CASE("argument checks") {
   extents3 const e{2, 5, 3};
   tensor<float> x(e), y(e);
-  tensor<std::uint32_t> saved({2, 1, 3});
+  tensor<std::uint32_t> maximum_rows({2, 1, 3});
   std::vector<index_t> lengths;
   index_t row = 0;
   ss::exec::host exec;
-  tensor3<float> to = y.view();
-  ss::index_tensor3 maximum = saved.view();
+  tensor3<float> output = y.view();
+  ss::index_tensor3 maximum = maximum_rows.view();
   auto const forward = [&] {
     ss::max_exchange const op{row};
     return error_message(
-        op.forward(ss::exec::dry_run{exec}, x.view(), to, {maximum}, {}, {view_of(lengths)}),
-        [&] { op.forward(exec, x.view(), to, {maximum}, {}, {view_of(lengths)}); });
+        op.forward(ss::exec::dry_run{exec}, x.view(), output, {maximum}, {}, {view_of(lengths)}),
+        [&] { op.forward(exec, x.view(), output, {maximum}, {}, {view_of(lengths)}); });
   };
   auto const backward = [&] {
     ss::max_exchange const op{row};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
     ss::const_saved_maximum const state{ss::const_index_tensor3(maximum)};
-    return error_message(op.backward(ss::exec::dry_run{exec}, x.view(), state, to, {}, options),
-                         [&] { op.backward(exec, x.view(), state, to, {}, options); });
+    return error_message(op.backward(ss::exec::dry_run{exec}, x.view(), state, output, {}, options),
+                         [&] { op.backward(exec, x.view(), state, output, {}, options); });
   };
   CHECK(ss::max_exchange::workspace_bytes<float>(exec, e) == 0);
   SUBCASE("accepted") {
@@ -200,30 +202,30 @@ TEST_CASE("argument checks") {
     CHECK(forward() == "max_exchange.forward: lengths.size is 1, must be 2 (batch)");
   }
   SUBCASE("maximum") {
-    tensor<std::uint32_t> wrong({2, 5, 3});
-    maximum = wrong.view();
+    tensor<std::uint32_t> wrong_shape({2, 5, 3});
+    maximum = wrong_shape.view();
     CHECK(forward() == "max_exchange.forward: maximum.length is 5, must be 1");
-    maximum = tensor3<std::uint32_t>(wrong.view().data(), {2, 1, 4});
+    maximum = tensor3<std::uint32_t>(wrong_shape.view().data(), {2, 1, 4});
     CHECK(backward() == "max_exchange.backward: maximum.channels is 4, must be 3 (dy.channels)");
     maximum = tensor3<std::uint32_t>(nullptr, {2, 1, 3});
     CHECK(forward() == "max_exchange.forward: maximum.data is null, must point to [2, 1, 3]");
-    maximum = tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(to.data()), {2, 1, 3});
+    maximum = tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(output.data()), {2, 1, 3});
     CHECK(says(forward(), "max_exchange.forward: maximum overlaps y ("));
   }
   SUBCASE("shape, policy") {
-    to = {to.data(), {2, 4, 3}};
+    output = {output.data(), {2, 4, 3}};
     CHECK(forward() == "max_exchange.forward: y.length is 4, must be 5 (x.length)");
-    to = y.view();
+    output = y.view();
     exec.threads = 0;
     CHECK(forward() == "max_exchange.forward: exec.threads is 0, must be at least 1");
   }
-  SUBCASE("too long for any index") {
+  SUBCASE("too long for 32-bit row numbers") {
     index_t const length = (index_t{1} << 31) + 1;
-    tensor3<float const> const from(y.view().data(), {1, length, 1}, {0, 0, 0});
-    tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // overlaps y from above
-    CHECK(
-        std::string(
-            ss::max_exchange{}.forward(ss::exec::dry_run{exec}, from, far, ss::no_saved).message) ==
-        "max_exchange.forward: x.length is 2147483649, must be at most 2147483648");
+    tensor3<float const> const long_x(y.view().data(), {1, length, 1}, {0, 0, 0});
+    tensor3<float> const long_y(y.view().data() + 1, {1, length, 1});  // overlaps y from above
+    CHECK(std::string(ss::max_exchange{}
+                          .forward(ss::exec::dry_run{exec}, long_x, long_y, ss::no_saved)
+                          .message) ==
+          "max_exchange.forward: x.length is 2147483649, must be at most 2147483648");
   }
 }

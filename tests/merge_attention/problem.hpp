@@ -38,13 +38,13 @@ struct merge_problem {
   std::size_t parts() const { return y.size(); }
   std::size_t rows() const { return static_cast<std::size_t>(e.batch * e.heads * e.length); }
   std::size_t values() const { return static_cast<std::size_t>(e.channels); }
-  extents4 of_state() const { return {e.batch, e.heads, e.length, 2}; }
+  extents4 state_extents() const { return {e.batch, e.heads, e.length, 2}; }
   std::string describe() const {
     return std::string(type_name<T>()) + " [" + std::to_string(e.batch) + "," +
            std::to_string(e.heads) + "," + std::to_string(e.length) + "," +
            std::to_string(e.channels) + "] parts=" + std::to_string(parts());
   }
-  std::uint64_t number() const {
+  std::uint64_t backend_seed() const {
     std::uint64_t n = random_stream::mix(sizeof(T) + parts());
     for (index_t extent : {e.batch, e.heads, e.length, e.channels})
       n = random_stream::mix(n ^ static_cast<std::uint64_t>(extent));
@@ -53,11 +53,11 @@ struct merge_problem {
 };
 
 template <class A>
-A minus_infinite() {
+A minus_infinity() {
   return from_bits<A>(format_of<A>().sign() | format_of<A>().infinity());
 }
 
-// Random parts with maxima of standard deviation `spread`; one in five rows has no keys.
+// Returns random parts with maxima of standard deviation `spread`. One row in five has no keys.
 template <class T>
 merge_problem<T> random_parts(extents4 e, std::size_t parts, std::uint64_t seed,
                               double spread = 3) {
@@ -68,11 +68,11 @@ merge_problem<T> random_parts(extents4 e, std::size_t parts, std::uint64_t seed,
     std::vector<T> y;
     std::vector<A> state;
     for (std::size_t row = 0; row < p.rows(); ++row) {
-      bool const keys = random.below(5) != 0;
-      state.push_back(keys ? static_cast<A>(spread * random.normal()) : minus_infinite<A>());
-      state.push_back(keys ? static_cast<A>(1 + 99 * random.unit()) : A(0));
+      bool const has_keys = random.below(5) != 0;
+      state.push_back(has_keys ? static_cast<A>(spread * random.normal()) : minus_infinity<A>());
+      state.push_back(has_keys ? static_cast<A>(1 + 99 * random.unit()) : A(0));
       for (std::size_t c = 0; c < p.values(); ++c)
-        y.push_back(from_double<T>(keys ? random.normal() : 0));
+        y.push_back(from_double<T>(has_keys ? random.normal() : 0));
     }
     p.y.push_back(y);
     p.state.push_back(state);
@@ -80,55 +80,68 @@ merge_problem<T> random_parts(extents4 e, std::size_t parts, std::uint64_t seed,
   return p;
 }
 
-enum class merge_way { apart, over_part_0, y_over_part_0, state_over_part_0, not_saved };
+// Outputs: in separate memory, over the tensors of part 0, or without a saved state.
+enum class merge_variant {
+  separate_outputs,
+  over_part_0,
+  y_over_part_0,
+  state_over_part_0,
+  not_saved
+};
 
 template <class T>
 struct merge_results {
   std::vector<T> y;
   std::vector<ss::detail::accumulator_t<T>> state;
-  std::string wrong;  // description of invalid writes
+  std::string error;  // description of invalid writes, or empty
 };
 
+// Runs merge_attention, and checks that it writes nothing else.
 template <class T>
 merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& exec,
-                           memory_layout layout = {}, merge_way way = merge_way::apart) {
+                           memory_layout layout = {},
+                           merge_variant variant = merge_variant::separate_outputs) {
   using A = ss::detail::accumulator_t<T>;
   std::vector<strided_heads<T>> y;
   std::vector<strided_heads<A>> state;
   for (std::size_t i = 0; i < p.parts(); ++i) {
-    int const number = static_cast<int>(2 * i);
-    y.emplace_back(p.e, p.y[i], layout.strides(p.e, number), layout.shift(number));
-    state.emplace_back(p.of_state(), p.state[i], layout.strides(p.of_state(), number + 1),
-                       layout.shift(number + 1));
+    int const layout_index = static_cast<int>(2 * i);
+    y.emplace_back(p.e, p.y[i], layout.strides(p.e, layout_index), layout.shift(layout_index));
+    state.emplace_back(p.state_extents(), p.state[i],
+                       layout.strides(p.state_extents(), layout_index + 1),
+                       layout.shift(layout_index + 1));
   }
   std::vector<ss::attention_part<T>> parts;
   for (std::size_t i = 0; i < p.parts(); ++i) parts.push_back({y[i].view(), state[i].view()});
-  int const number = static_cast<int>(2 * p.parts());
-  strided_heads<T> separate_y(p.e, layout.strides(p.e, number), layout.shift(number));
-  strided_heads<A> separate_state(p.of_state(), layout.strides(p.of_state(), number + 1),
-                                  layout.shift(number + 1));
-  bool const in_place = way == merge_way::over_part_0;
-  strided_heads<T>& output = in_place || way == merge_way::y_over_part_0 ? y[0] : separate_y;
+  int const layout_index = static_cast<int>(2 * p.parts());
+  strided_heads<T> separate_y(p.e, layout.strides(p.e, layout_index), layout.shift(layout_index));
+  strided_heads<A> separate_state(p.state_extents(),
+                                  layout.strides(p.state_extents(), layout_index + 1),
+                                  layout.shift(layout_index + 1));
+  bool const in_place = variant == merge_variant::over_part_0;
+  strided_heads<T>& output =
+      in_place || variant == merge_variant::y_over_part_0 ? y[0] : separate_y;
   strided_heads<A>& saved =
-      in_place || way == merge_way::state_over_part_0 ? state[0] : separate_state;
+      in_place || variant == merge_variant::state_over_part_0 ? state[0] : separate_state;
   std::vector<A> const before = saved.contents();
   ss::merge_attention const op;
-  if (way == merge_way::not_saved)
+  if (variant == merge_variant::not_saved)
     op.forward(exec, parts, output.view(), ss::no_saved);
   else
     op.forward(exec, parts, output.view(), {saved.view()});
 
-  merge_results<T> r{output.contents(), saved.contents(), {}};
-  if (way == merge_way::not_saved && !same_bits(before, r.state)) r.wrong = "saved a state";
-  bool clean = separate_y.gaps_untouched() && separate_state.gaps_untouched();
+  merge_results<T> results{output.contents(), saved.contents(), {}};
+  if (variant == merge_variant::not_saved && !same_bits(before, results.state))
+    results.error = "saved a state";
+  bool gaps_untouched = separate_y.gaps_untouched() && separate_state.gaps_untouched();
   for (std::size_t i = 0; i < p.parts(); ++i) {
-    clean = clean && y[i].gaps_untouched() && state[i].gaps_untouched();
+    gaps_untouched = gaps_untouched && y[i].gaps_untouched() && state[i].gaps_untouched();
     if ((&y[i] != &output && !same_bits(y[i].contents(), p.y[i])) ||
         (&state[i] != &saved && !same_bits(state[i].contents(), p.state[i])))
-      r.wrong = "wrote to part " + std::to_string(i);
+      results.error = "wrote to part " + std::to_string(i);
   }
-  if (!clean) r.wrong = "wrote beside a tensor";
-  return r;
+  if (!gaps_untouched) results.error = "wrote beside a tensor";
+  return results;
 }
 
 // Compares results with the definition in long double. Returns "" or a description of the error.
@@ -139,24 +152,26 @@ std::string check_merged(merge_problem<T> const& p, merge_results<T> const& resu
   long double const u = limits::epsilon() / 2;
   auto const value = [](auto const& element) { return decode(element).value; };
   auto const compare = [&](std::string const& name, std::size_t row, long double actual,
-                           long double expected, long double error) {
-    return std::fabs(actual - expected) <= error
+                           long double expected, long double bound) {
+    return std::fabs(actual - expected) <= bound
                ? std::string()
                : name + " of row " + std::to_string(row) + " is " + std::to_string(actual) +
-                     ", must be " + std::to_string(expected) + " (bound " + std::to_string(error) +
+                     ", must be " + std::to_string(expected) + " (bound " + std::to_string(bound) +
                      "): " + p.describe();
   };
   for (std::size_t row = 0; row < p.rows(); ++row) {
+    // m and l of a part: see the top of this file.
     auto const m = [&](std::size_t i) { return value(p.state[i][2 * row]); };
     auto const l = [&](std::size_t i) { return value(p.state[i][2 * row + 1]); };
     bool has_keys = false;
     long double max_score = 0;
     for (std::size_t i = 0; i < p.parts(); ++i)
       if (l(i) != 0) max_score = has_keys ? std::max(max_score, m(i)) : m(i), has_keys = true;
-    A const got_max = results.state[2 * row], got_sum = results.state[2 * row + 1];
+    A const actual_max = results.state[2 * row], actual_sum = results.state[2 * row + 1];
     if (!has_keys) {
-      if (!same_bits(got_max, minus_infinite<A>()) || !same_bits(got_sum, A(0)))
-        return "the state of row " + std::to_string(row) + " is not that of no keys";
+      if (!same_bits(actual_max, minus_infinity<A>()) || !same_bits(actual_sum, A(0)))
+        return "the state of row " + std::to_string(row) +
+               " must be (-infinity, 0), because it has no keys";
       for (std::size_t c = 0; c < p.values(); ++c)
         if (!same_bits(results.y[row * p.values() + c], from_double<T>(0)))
           return "row " + std::to_string(row) + " without keys is not 0";
@@ -173,9 +188,9 @@ std::string check_merged(merge_problem<T> const& p, merge_results<T> const& resu
       sum_error += error[i];
     }
     sum_error += 16 * u * sum;
-    std::string wrong = compare("m", row, value(got_max), max_score, 0);
-    if (wrong.empty()) wrong = compare("l", row, value(got_sum), sum, sum_error);
-    for (std::size_t c = 0; wrong.empty() && c < p.values(); ++c) {
+    std::string mismatch = compare("m", row, value(actual_max), max_score, 0);
+    if (mismatch.empty()) mismatch = compare("l", row, value(actual_sum), sum, sum_error);
+    for (std::size_t c = 0; mismatch.empty() && c < p.values(); ++c) {
       std::size_t const index = row * p.values() + c;
       long double expected = 0, bound = 4 * limits::min();
       for (std::size_t i = 0; i < p.parts(); ++i) {
@@ -188,11 +203,11 @@ std::string check_merged(merge_problem<T> const& p, merge_results<T> const& resu
       if (sizeof(T) == 2)
         bound += std::ldexp(std::fabs(expected) + bound, -f.fraction_bits - 1) +
                  std::ldexp(1.0L, -f.bias() - f.fraction_bits);
-      wrong = compare("y", row, value(results.y[index]), expected, bound);
+      mismatch = compare("y", row, value(results.y[index]), expected, bound);
     }
-    if (!wrong.empty()) return wrong;
+    if (!mismatch.empty()) return mismatch;
   }
-  return results.wrong;
+  return results.error;
 }
 
 }  // namespace support

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation compared with dense matrices: powers by repeated products, sums in long double,
+// Compares multi_permutation with dense matrices: powers by repeated products, sums in long double,
 // and error bounds derived from the roundings.
 #pragma once
 
@@ -22,16 +22,16 @@ using accumulator = typename ss::dtype_traits<T>::accumulator;
 
 // Unit roundoff: half a unit in the last place of 1.
 template <class T>
-long double roundoff() {
+long double unit_roundoff() {
   return std::ldexp(1.0L, -format_of<T>().fraction_bits - 1);
 }
 // Bound of n successive roundings (Higham, Accuracy and Stability of Numerical Algorithms, 3.1).
-inline long double gamma_of(long double n, long double u) { return n * u / (1 - n * u); }
+inline long double rounding_bound(long double n, long double u) { return n * u / (1 - n * u); }
 
 template <class T>
 struct multi_case {
   index_t components = 1;
-  std::vector<accumulator<T>> weights;  // empty: uniform
+  std::vector<accumulator<T>> weights;  // uniform if empty
   std::uint64_t order = irregular;
 
   ss::multi_permutation<pattern_order> op() const {
@@ -50,26 +50,26 @@ struct multi_case {
       f(ss::tensor1<accumulator<T> const>(weights.data(), components));
   }
 
-  // Runs forward and backward.
+  // Returns a function that runs forward and backward.
   template <class Index = std::uint32_t>
-  auto runner() const {
+  auto make_runner() const {
     return [this](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
       extents3 const e = x.extents();
-      auto const o = op();
+      auto const operation = op();
       tensor<Index> perm(e);
-      std::size_t const bytes = o.template workspace_bytes<T>(exec, e);
-      guarded_workspace scratch(bytes), again(bytes, 37, 0);
+      std::size_t const bytes = operation.template workspace_bytes<T>(exec, e);
+      guarded_workspace forward_workspace(bytes), backward_workspace(bytes, 37, 0);
       with_weights([&](auto w) {
-        o.forward(exec, x, w, y, {perm.view()}, scratch.get(), {lengths});
-        o.backward(exec, dy, w, {perm.view()}, dx, again.get(),
-                   {ss::grad_mode::overwrite, lengths});
+        operation.forward(exec, x, w, y, {perm.view()}, forward_workspace.get(), {lengths});
+        operation.backward(exec, dy, w, {perm.view()}, dx, backward_workspace.get(),
+                           {ss::grad_mode::overwrite, lengths});
       });
-      CHECK((scratch.red_zones_intact() && again.red_zones_intact()));
+      CHECK((forward_workspace.red_zones_intact() && backward_workspace.red_zones_intact()));
     };
   }
 };
 
-// Returns uniform weights, and weights of both signs.
+// Returns cases with uniform weights, and with weights of both signs.
 template <class T>
 std::vector<multi_case<T>> multi_cases() {
   using A = accumulator<T>;
@@ -80,7 +80,7 @@ std::vector<multi_case<T>> multi_cases() {
           {6, {A(1), A(-1), A(0.5), A(0), A(3), A(-0.3)}, irregular}};
 }
 
-// Values whose products neither overflow nor underflow.
+// Returns values whose products neither overflow nor underflow.
 template <class T>
 tensor<T> tame_tensor(extents3 e, std::uint64_t seed) {
   constexpr input_kind kinds[] = {input_kind::normal, input_kind::few_unique, input_kind::relu,
@@ -93,37 +93,39 @@ tensor<T> tame_tensor(extents3 e, std::uint64_t seed) {
 
 // Largest ratio of an error to its bound; must be at most 1.
 struct error_ratio {
-  long double worst = 0;
-  void see(long double error, long double bound) {
+  long double max = 0;
+  void add(long double error, long double bound) {
     error = error < 0 ? -error : error;
-    if (error > worst * bound) worst = bound > 0 ? error / bound : 1e30L;
+    if (error > max * bound) max = bound > 0 ? error / bound : 1e30L;
   }
 };
 
-// Compares `got` with sum_k a_k P^k v, or with its transpose, for the valid rows of one column.
+// Compares `actual` with sum_k a_k P^k v for the values v, or with its transpose, for the valid
+// rows of one column.
 template <class T>
-void compare_column(multi_case<T> const& m, permutation_matrix const& p, bool transpose,
-                    std::vector<T> const& v, std::vector<T> const& got, error_ratio& ratio) {
-  std::vector<long double> sum(v.size()), magnitude(v.size());
-  std::vector<T> power = v;
+void compare_column(multi_case<T> const& m, permutation_matrix const& sorting, bool transpose,
+                    std::vector<T> const& values, std::vector<T> const& actual,
+                    error_ratio& ratio) {
+  std::vector<long double> sum(values.size()), magnitude(values.size());
+  std::vector<T> power = values;
   for (index_t k = 1; k <= m.components; ++k) {
-    power = transpose ? p.transpose_times(power) : p.times(power);
-    for (std::size_t n = 0; n < v.size(); ++n) {
+    power = transpose ? sorting.transpose_times(power) : sorting.times(power);
+    for (std::size_t n = 0; n < values.size(); ++n) {
       long double const term = m.weight(k) * decode(power[n]).value;
       sum[n] += term;
       magnitude[n] += std::fabs(term);
     }
   }
-  for (std::size_t n = 0; n < v.size(); ++n) {
+  for (std::size_t n = 0; n < values.size(); ++n) {
     // Roundings of a product, a sum and, for uniform weights, a quotient, followed by the rounding
     // to 16 bits.
-    long double bound =
-        gamma_of(static_cast<long double>(m.components + 1), roundoff<accumulator<T>>()) *
-        magnitude[n];
+    long double bound = rounding_bound(static_cast<long double>(m.components + 1),
+                                       unit_roundoff<accumulator<T>>()) *
+                        magnitude[n];
     if (sizeof(T) == 2)
-      bound += roundoff<T>() * (std::fabs(sum[n]) + bound) +
+      bound += unit_roundoff<T>() * (std::fabs(sum[n]) + bound) +
                std::ldexp(1.0L, -format_of<T>().bias() - format_of<T>().fraction_bits);
-    ratio.see(decode(got[n]).value - sum[n], bound);
+    ratio.add(decode(actual[n]).value - sum[n], bound);
   }
 }
 

@@ -21,8 +21,8 @@ COUNT = 370
 AREA_NUMBERS = 100  # range of numbers of each area
 
 # Survivors of earlier runs, which are always selected: file and mutation.
-ALWAYS = (("sort/host/radix_transfer.hpp", "to + to_at.start[0] + (i + k) * to_at.pitch -> to + to_at.start[0] - (i + k) * to_at.pitch"),
-          ("csp/host/long_groups.hpp", "to_at.start[k] + destination * to_at.pitch -> to_at.start[k] + destination + to_at.pitch"),
+ALWAYS = (("sort/host/radix_transfer.hpp", "to + layout.start[0] + (i + k) * layout.pitch -> to + layout.start[0] - (i + k) * layout.pitch"),
+          ("csp/host/long_groups.hpp", "to_layout.start[k] + destination * to_layout.pitch -> to_layout.start[k] + destination + to_layout.pitch"),
           ("csp/host/tile_kernel.inl", "2 -> 3"))
 
 # Files without run-time code (detection of compilers and instruction sets), or with code for CUDA or -march=native only.

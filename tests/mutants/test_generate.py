@@ -91,6 +91,9 @@ class Choice(unittest.TestCase):
     def test_equivalent_mutants_exist(self):
         self.assertEqual(run.equivalent().keys() - {mutant.key for mutant in self.found}, set())
 
+    def test_survivors_of_earlier_runs_exist(self):
+        self.assertEqual(set(generate.ALWAYS) - {(mutant.file, mutant.mutation) for mutant in self.found}, set())
+
     def test_edits_do_not_affect_other_lines(self):
         file = next(iter(self.chosen.values())).file
         path = generate.ROOT / generate.DETAIL / file

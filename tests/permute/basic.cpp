@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute compared with two nested loops, on random permutations.
+// Tests of permute on random permutations, against two nested loops.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
 #include "support/numbers.hpp"
@@ -15,16 +15,16 @@ using namespace support;
 namespace {
 
 template <class Index, class T>
-void check_permuted(permute_problem<T> const& p, std::uint64_t layout) {
+void check_policies_and_layouts(permute_problem<T> const& p, std::uint64_t layout) {
   CAPTURE(p.x.extents().batch);
   CAPTURE(p.x.extents().length);
   CAPTURE(p.x.extents().channels);
   CAPTURE(p.lengths.size());
-  check_policies(p, permuter<Index>(p.perm, layout));
-  check_layouts(p, permuter<Index>(p.perm, layout));
+  check_policies(p, make_runner<Index>(p.perm, layout));
+  check_layouts(p, make_runner<Index>(p.perm, layout));
   for (index_t b = 0; b < p.x.extents().batch; ++b) {
     permute_problem<T> const sample = p.sample(b);
-    check_policies(sample, permuter<Index>(sample.perm, layout));
+    check_policies(sample, make_runner<Index>(sample.perm, layout));
   }
 }
 
@@ -33,10 +33,12 @@ void check_permuted(permute_problem<T> const& p, std::uint64_t layout) {
 TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 0;
   for (extents3 e : variant_shapes()) {
-    check_permuted<std::uint16_t>(permuted_at_random<T>(e, seed), seed);
-    check_permuted<std::uint32_t>(permuted_at_random<T>(e, seed + 1), seed);
-    check_permuted<std::uint16_t>(permuted_at_random<T>(e, seed + 2, mixed_lengths(e)), seed + 1);
-    check_permuted<std::int32_t>(permuted_at_random<T>(e, seed + 3, mixed_lengths(e)), seed);
+    check_policies_and_layouts<std::uint16_t>(make_random_problem<T>(e, seed), seed);
+    check_policies_and_layouts<std::uint32_t>(make_random_problem<T>(e, seed + 1), seed);
+    check_policies_and_layouts<std::uint16_t>(make_random_problem<T>(e, seed + 2, mixed_lengths(e)),
+                                              seed + 1);
+    check_policies_and_layouts<std::int32_t>(make_random_problem<T>(e, seed + 3, mixed_lengths(e)),
+                                             seed);
     ++seed;
   }
 }
@@ -44,16 +46,16 @@ TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, 
 // Tasks with several tiles, where the last tile is alone or narrow; rows aligned to cache lines or
 // not; large outputs with streaming stores.
 TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16) {
-  auto const check = [](extents3 e, std::size_t off, std::vector<index_t> const& lengths) {
-    auto const p = permuted_at_random<T>(e, 5, lengths);
-    auto const perm = saved_as<std::uint16_t>(p.perm);
+  auto const check = [](extents3 e, std::size_t offset, std::vector<index_t> const& lengths) {
+    auto const p = make_random_problem<T>(e, 5, lengths);
+    auto const perm = make_saved<std::uint16_t>(p.perm);
     for (unsigned threads : {1u, 3u}) {
       ss::exec::host const exec{threads};
       CAPTURE(e.channels);
-      on_line<T> const x(p.x, row_major(e), off), dy(p.dy, row_major(e), off);
-      on_line<T> y(e, row_major(e), off), dx(e, row_major(e), off);
-      permuter<std::uint16_t>(p.perm)(exec, x.view(), y.view(), dy.view(), dx.view(),
-                                      view_of(p.lengths));
+      on_line<T> const x(p.x, row_major(e), offset), dy(p.dy, row_major(e), offset);
+      on_line<T> y(e, row_major(e), offset), dx(e, row_major(e), offset);
+      make_runner<std::uint16_t>(p.perm)(exec, x.view(), y.view(), dy.view(), dx.view(),
+                                         view_of(p.lengths));
       CHECK(same_bits(y.contents().elements(), p.y.elements()));
       CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
       CHECK((y.gaps_untouched() && dx.gaps_untouched()));
@@ -67,10 +69,11 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
 
 // Columns too long for the tiles of a GPU, and the largest length that 16-bit indices support.
 TEST_CASE_TEMPLATE("long columns, on every grid, also in place", T, float, double, bfloat16) {
+  // `index` has the type of the saved indices.
   auto const check = [](extents3 e, std::vector<index_t> const& lengths, auto index) {
     using Index = decltype(index);
-    auto const p = permuted_at_random<T>(e, 7, lengths);
-    auto const run = permuter<Index>(p.perm, static_cast<std::uint64_t>(e.channels));
+    auto const p = make_random_problem<T>(e, 7, lengths);
+    auto const run = make_runner<Index>(p.perm, static_cast<std::uint64_t>(e.channels));
     CAPTURE(e.length);
     for_each_backend_once(p.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
@@ -94,23 +97,23 @@ TEST_CASE_TEMPLATE("long columns, on every grid, also in place", T, float, doubl
 TEST_CASE_TEMPLATE("accumulation, also in place into dy", T, float, double, float16, bfloat16) {
   extents3 const e{3, 40, 34};
   std::vector<index_t> const lengths{40, 0, 17};
-  auto p = permuted_at_random<T>(e, 2, lengths);
+  auto p = make_random_problem<T>(e, 2, lengths);
   p.dy = integer_tensor<T>(e, 20, 2);
-  p.solve();
+  p.compute_expected();
   tensor<T> const before = integer_tensor<T>(e, 20, 3);
-  auto const perm = saved_as<std::uint16_t>(p.perm);
+  auto const perm = make_saved<std::uint16_t>(p.perm);
   ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
   for_each_backend(5, [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     ss::permute const op;
     guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-    tensor<T> dx = before, twice = p.dy;
+    tensor<T> dx = before, dy_and_dx = p.dy;
     op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), scratch.get(), accumulate);
-    op.backward(exec, twice.view(), {perm.view()}, twice.view(), scratch.get(), accumulate);
+    op.backward(exec, dy_and_dx.view(), {perm.view()}, dy_and_dx.view(), scratch.get(), accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
       auto const value = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
       CHECK(value(dx) == value(before) + value(p.dx));
-      CHECK(value(twice) == value(p.dy) + value(p.dx));
+      CHECK(value(dy_and_dx) == value(p.dy) + value(p.dx));
     });
   });
 }
@@ -118,32 +121,32 @@ TEST_CASE_TEMPLATE("accumulation, also in place into dy", T, float, double, floa
 TEST_CASE_TEMPLATE("backward inverts forward and vice versa, bit for bit", T, float, double,
                    float16, bfloat16) {
   for (extents3 e : {extents3{2, 77, 35}, extents3{1, 30000, 2}}) {
-    auto const p = permuted_at_random<T>(e, 4, {});
-    auto const perm = saved_as<std::uint16_t>(p.perm);
+    auto const p = make_random_problem<T>(e, 4, {});
+    auto const perm = make_saved<std::uint16_t>(p.perm);
     for_each_backend(p.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       ss::permute const op;
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-      tensor<T> moved(e), back(e);
-      op.forward(exec, p.x.view(), {perm.view()}, moved.view(), scratch.get());
-      op.backward(exec, moved.view(), {perm.view()}, back.view(), scratch.get());
-      CHECK(same_bits(back.elements(), p.x.elements()));
-      op.backward(exec, p.x.view(), {perm.view()}, moved.view(), scratch.get());
-      op.forward(exec, moved.view(), {perm.view()}, back.view(), scratch.get());
-      CHECK(same_bits(back.elements(), p.x.elements()));
+      tensor<T> permuted(e), restored(e);
+      op.forward(exec, p.x.view(), {perm.view()}, permuted.view(), scratch.get());
+      op.backward(exec, permuted.view(), {perm.view()}, restored.view(), scratch.get());
+      CHECK(same_bits(restored.elements(), p.x.elements()));
+      op.backward(exec, p.x.view(), {perm.view()}, permuted.view(), scratch.get());
+      op.forward(exec, permuted.view(), {perm.view()}, restored.view(), scratch.get());
+      CHECK(same_bits(restored.elements(), p.x.elements()));
     });
   }
 }
 
 TEST_CASE("backward is the exact transpose: <dy, J v> = <J' dy, v>") {
   extents3 const e{2, 50, 37};
-  auto p = permuted_at_random<float>(e, 8, {50, 33});
+  auto p = make_random_problem<float>(e, 8, {50, 33});
   p.x = integer_tensor<float>(e, 100, 8);
   p.dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
   for_each_backend_once(3, [&](any_exec const& exec) {
-    permuter<std::uint16_t>(p.perm)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(),
-                                    view_of(p.lengths));
+    make_runner<std::uint16_t>(p.perm)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(),
+                                       view_of(p.lengths));
     std::int64_t forward_product = 0, backward_product = 0;
     for (std::size_t i = 0; i < y.elements().size(); ++i) {
       forward_product += static_cast<std::int64_t>(p.dy.elements()[i] * y.elements()[i]);
@@ -156,12 +159,12 @@ TEST_CASE("backward is the exact transpose: <dy, J v> = <J' dy, v>") {
 // Forward accepts repeated indices, because it only gathers.
 TEST_CASE_TEMPLATE("forward gathers repeated rows", T, float, bfloat16) {
   for (extents3 e : {extents3{2, 60, 35}, extents3{1, 30000, 2}}) {
-    auto p = permuted_at_random<T>(e, 6, {});
+    auto p = make_random_problem<T>(e, 6, {});
     random_stream random(1);
     for (std::uint32_t& row : p.perm.elements())
       row = static_cast<std::uint32_t>(random.below(static_cast<std::uint64_t>(e.length)) / 2);
-    p.solve();
-    auto const perm = saved_as<std::uint32_t>(p.perm);
+    p.compute_expected();
+    auto const perm = make_saved<std::uint32_t>(p.perm);
     for_each_backend(p.number(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       guarded_workspace scratch(ss::permute::workspace_bytes<T>(exec, e));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A permute problem: a random permutation of every column, solved by two nested loops.
+// Cases of permute: a random permutation of every column, and the results of two nested loops.
 #pragma once
 
 #include "support/variants.hpp"
@@ -18,10 +18,10 @@ namespace support {
 
 template <class T>
 struct permute_problem : variant_problem<T> {
-  tensor<std::uint32_t> perm;  // garbage in padding rows, which must not be read
+  tensor<std::uint32_t> perm;  // invalid indices in padding rows, which must not be read
 
-  // Computes y and dx.
-  void solve() {
+  // Computes the expected y and dx.
+  void compute_expected() {
     extents3 const e = this->x.extents();
     this->y = this->x;
     this->dx = this->dy;
@@ -42,6 +42,7 @@ struct permute_problem : variant_problem<T> {
   }
 };
 
+// Returns a random permutation for every column; padding rows hold an invalid index.
 inline tensor<std::uint32_t> random_permutations(extents3 e, std::uint64_t seed,
                                                  std::vector<index_t> const& lengths) {
   tensor<std::uint32_t> perm(e);
@@ -58,41 +59,43 @@ inline tensor<std::uint32_t> random_permutations(extents3 e, std::uint64_t seed,
   return perm;
 }
 template <class T>
-permute_problem<T> permuted_at_random(extents3 e, std::uint64_t seed,
-                                      std::vector<index_t> lengths = {}) {
+permute_problem<T> make_random_problem(extents3 e, std::uint64_t seed,
+                                       std::vector<index_t> lengths = {}) {
   permute_problem<T> p;
   p.lengths = std::move(lengths);
   p.x = mixed_tensor<T>(e, all_kinds, seed);
   p.dy = mixed_tensor<T>(e, all_kinds, seed + 1);
   p.perm = random_permutations(e, seed + 2, p.lengths);
-  p.solve();
+  p.compute_expected();
   return p;
 }
 
-// Returns the permutation in one of three memory layouts.
+// Returns the permutations as saved indices of type Index, in one of three memory layouts.
 template <class Index>
-strided_tensor<Index> saved_as(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
+strided_tensor<Index> make_saved(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
   extents3 const e = perm.extents();
-  tensor<Index> rows(e);
-  for (std::size_t i = 0; i < rows.elements().size(); ++i)
-    rows.elements()[i] = static_cast<Index>(perm.elements()[i]);
+  tensor<Index> indices(e);
+  for (std::size_t i = 0; i < indices.elements().size(); ++i)
+    indices.elements()[i] = static_cast<Index>(perm.elements()[i]);
   strides3 const layouts[] = {row_major(e), strides_in_order(e, {2, 0, 1}),
                               strides_in_order(e, {1, 0, 2}, 3)};
-  return {rows, layouts[layout % 3]};
+  return {indices, layouts[layout % 3]};
 }
 
+// Returns the function that check_policies and check_layouts call, with these permutations.
 template <class Index>
-auto permuter(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
-  return [rows = saved_as<Index>(perm, layout)](any_exec const& exec, auto x, auto y, auto dy,
-                                                auto dx, auto lengths) {
+auto make_runner(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
+  return [saved = make_saved<Index>(perm, layout)](any_exec const& exec, auto x, auto y, auto dy,
+                                                   auto dx, auto lengths) {
     using T = typename decltype(y)::element_type;
     std::size_t const bytes = ss::permute::workspace_bytes<T>(exec, x.extents());
-    guarded_workspace scratch(bytes), again(bytes, 37, 0);
+    guarded_workspace scratch(bytes), backward_scratch(bytes, 37, 0);
     ss::permute const op;
-    op.forward(exec, x, {rows.view()}, y, scratch.get(), {lengths});
-    op.backward(exec, dy, {rows.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
-    CHECK((scratch.red_zones_intact() && again.red_zones_intact()));
-    CHECK(rows.gaps_untouched());
+    op.forward(exec, x, {saved.view()}, y, scratch.get(), {lengths});
+    op.backward(exec, dy, {saved.view()}, dx, backward_scratch.get(),
+                {ss::grad_mode::overwrite, lengths});
+    CHECK((scratch.red_zones_intact() && backward_scratch.red_zones_intact()));
+    CHECK(saved.gaps_untouched());
   };
 }
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Counts the work of the first block of every launch of the GPU benchmark cases on the PTX machine, and compares it with
-counters/golden.txt. The counts depend on the compiler, so they are compared only if the nvcc version is that of
-golden.txt.
+counters/golden.txt. The counts depend on the compiler, so they are compared only with the nvcc version in golden.txt.
 
 usage: check_counters.py COUNT KERNELS.ptx [--machine-code] [--update]
 
@@ -35,7 +34,7 @@ class Launch:
     counts: Counter = field(default_factory=Counter)  # keyed by the names in COUNTS
     executed: Counter = field(default_factory=Counter)  # keyed by the line of the kernel's text, from 1
     machine: tuple[int, ...] = ()  # the columns MACHINE
-    copies: int = 0  # number of asynchronous copies (cp.async)
+    copies: int = 0  # asynchronous copies (cp.async)
 
     def row(self, machine: bool) -> list[int]:
         return list(self.machine) if machine else [self.launches, *self.grid, *(self.counts[name] for name in COUNTS)]
@@ -55,13 +54,13 @@ class Case:
         return self.launches[-1]
 
 
-def counted(program: str, ptx: Path) -> list[Case]:
-    run = subprocess.run([program, str(ptx)], capture_output=True, encoding="utf-8")
-    if run.returncode:
-        raise SystemExit(f"{program}: {run.stderr.strip() or run.returncode}")
+def run_count(program: str, ptx: Path) -> list[Case]:
+    process = subprocess.run([program, str(ptx)], capture_output=True, encoding="utf-8")
+    if process.returncode:
+        raise SystemExit(f"{program}: {process.stderr.strip() or process.returncode}")
     cases: list[Case] = []
     launch = Launch("")
-    for line in run.stdout.splitlines():
+    for line in process.stdout.splitlines():
         kind, *words = line.split("\t")
         if kind == "case":
             cases.append(Case(words[0], int(words[1])))
@@ -71,48 +70,48 @@ def counted(program: str, ptx: Path) -> list[Case]:
         elif kind == "counters":
             launch.counts.update({name: int(count) for name, count in (word.split() for word in words)})
         elif kind == "executed":
-            launch.executed.update({int(number): int(count) for number, count in (word.split() for word in words)})
+            launch.executed.update({int(line_index): int(count) for line_index, count in (word.split() for word in words)})
     return cases
 
 
-def first_lines(ptx: list[str]) -> dict[str, int]:
+def entry_lines(ptx: list[str]) -> dict[str, int]:
     """Index of each kernel's .entry line, which is line 1 of its text."""
-    entries = ((re.match(r"(?:\.\w+ )*\.entry (\w+)", text), number) for number, text in enumerate(ptx))
-    return {entry[1]: number for entry, number in entries if entry}
+    entries = ((re.match(r"(?:\.\w+ )*\.entry (\w+)", text), index) for index, text in enumerate(ptx))
+    return {entry[1]: index for entry, index in entries if entry}
 
 
 def add_machine_code(cases: list[Case], ptx: Path) -> None:
-    functions = machine_code.compiled(ptx)
+    functions = machine_code.compile_kernels(ptx)
     lines = ptx.read_text(encoding="utf-8").splitlines()
-    first = first_lines(lines)
+    first_line = entry_lines(lines)
     for launch in (launch for case in cases for launch in case.launches):
         executed = {}
-        for number, count in launch.executed.items():
-            line = first[launch.mangled] + number  # from 1, as in the notes of ptxas
+        for kernel_line, count in launch.executed.items():
+            line = first_line[launch.mangled] + kernel_line  # from 1, as in the notes of ptxas
             if ";" not in lines[line - 1]:
-                raise SystemExit(f"{ptx}:{line}: no instruction, but {launch.kernel} is said to execute it")
+                raise SystemExit(f"{ptx}:{line}: no instruction, but counted as executed by {launch.kernel}")
             executed[line] = count
             launch.copies += count if "cp.async.c" in lines[line - 1] else 0
         function = functions[launch.mangled]
-        mix = machine_code.mix(function, executed)
-        mix["shuffles"] = mix["SHFL"]
-        launch.machine = (function.registers, *(round(mix[name]) for name in MACHINE[1:]))
+        counts = machine_code.instruction_counts(function, executed)
+        counts["shuffles"] = counts["SHFL"]
+        launch.machine = (function.registers, *(round(counts[name]) for name in MACHINE[1:]))
 
 
-def disagreements(cases: list[Case]) -> list[str]:
-    """Checks the counts of machine code. A memory access is one instruction in PTX and in machine code, so their numbers may
+def machine_code_errors(cases: list[Case]) -> list[str]:
+    """Checks the counts of machine code. A memory access is one instruction in PTX and in machine code, so the two counts may
     differ by at most 4 % of all instructions. Small launches are exempt, since ptxas unrolls loops."""
-    found = []
+    errors = []
     for case in cases:
         work = {id(launch): launch.machine[1] * launch.grid[0] / launch.grid[1] for launch in case.launches}
         for launch in case.launches:
             machine = dict(zip(MACHINE, launch.machine))
             # An asynchronous copy counts as a request and as an access.
             accesses = launch.counts["requests"] + launch.counts["accesses"] - launch.copies
-            off = abs(machine["lsu"] - machine["shuffles"] - accesses) / machine["issued"]
-            if off > 0.04 and work[id(launch)] > 0.02 * sum(work.values()):
-                found.append(f"{case.name}, {launch.kernel}: {machine['lsu']} accesses to memory by machine code, {accesses} by PTX")
-    return found
+            deviation = abs(machine["lsu"] - machine["shuffles"] - accesses) / machine["issued"]
+            if deviation > 0.04 and work[id(launch)] > 0.02 * sum(work.values()):
+                errors.append(f"{case.name}, {launch.kernel}: {machine['lsu']} memory accesses in machine code, {accesses} in PTX")
+    return errors
 
 
 def table(cases: list[Case], nvcc: str, machine: bool) -> str:
@@ -126,39 +125,39 @@ def table(cases: list[Case], nvcc: str, machine: bool) -> str:
              f"{'case and kernels':{width}}  " + "  ".join(f"{name:>{size}}" for name, size in zip(columns, widths))]
     for case in cases:
         lines.append(f"{case.name}  {case.elements} elements")
-        lines += [f"  {launch.kernel:{width - 2}}  " + "  ".join(f"{number:{size}}" for number, size in zip(launch.row(machine), widths))
+        lines += [f"  {launch.kernel:{width - 2}}  " + "  ".join(f"{count:{size}}" for count, size in zip(launch.row(machine), widths))
                   for launch in case.launches]
     return "\n".join(lines) + "\n"
 
 
 def read_table(text: str, machine: bool) -> tuple[str, dict[tuple[str, int], tuple[int, str, list[int]]]]:
-    """Returns nvcc's version and, by case and number of the launch, the elements, the kernel and the columns."""
+    """Returns the nvcc version, and by case and launch index the elements, the kernel and the columns."""
     nvcc = re.search(r"^# nvcc (\S+)$", text, re.MULTILINE)
     columns = len(MACHINE if machine else LAUNCH + COUNTS)
-    rows, case, elements, number = {}, "", 0, 0
+    rows, case, elements, index = {}, "", 0, 0
     for line in text.splitlines():
         if head := re.match(r"(\S+/\S+)  (\d+) elements$", line):
-            case, elements, number = head[1], int(head[2]), 0
+            case, elements, index = head[1], int(head[2]), 0
         elif row := re.match(r"  (\S.*?)" + r" +(\d+)" * columns + "$", line):
-            rows[case, number] = elements, row[1], [int(word) for word in row.groups()[1:]]
-            number += 1
+            rows[case, index] = elements, row[1], [int(word) for word in row.groups()[1:]]
+            index += 1
     return nvcc[1] if nvcc else "", rows
 
 
-def differences(golden: str, current: str, machine: bool) -> list[str]:
+def differing_counts(golden: str, current: str, machine: bool) -> list[str]:
     columns = MACHINE if machine else LAUNCH + COUNTS
     before, after = read_table(golden, machine)[1], read_table(current, machine)[1]
-    found = []
+    errors = []
     for key in sorted(before.keys() | after.keys()):
         name = f"{key[0]}, launch {key[1]}"
         if key not in after or key not in before:
-            found.append(f"{name}: {'golden' if key in before else 'not golden, but run'} alone")
+            errors.append(f"{name}: {'only golden' if key in before else 'only run, not golden'}")
         elif before[key][:2] != after[key][:2]:
-            found.append(f"{name}: {after[key][1]} of {after[key][0]} elements, golden {before[key][1]} of {before[key][0]}")
+            errors.append(f"{name}: {after[key][1]} of {after[key][0]} elements, golden {before[key][1]} of {before[key][0]}")
         else:
-            found += [f"{name}, {after[key][1]}: {column} {new}, golden {old}"
+            errors += [f"{name}, {after[key][1]}: {column} {new}, golden {old}"
                       for column, old, new in zip(columns, before[key][2], after[key][2]) if old != new]
-    return found
+    return errors
 
 
 def main() -> int:
@@ -169,11 +168,11 @@ def main() -> int:
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     nvcc = re.search(r"^// Cuda compilation tools, release \S+, V(\S+)$", arguments.ptx.read_text(encoding="utf-8"), re.MULTILINE)[1]
-    cases = counted(arguments.program, arguments.ptx)
+    cases = run_count(arguments.program, arguments.ptx)
     with_machine_code = arguments.machine_code or arguments.update
     if with_machine_code:
         add_machine_code(cases, arguments.ptx)
-    complaints, launches = disagreements(cases) if with_machine_code else [], sum(launch.launches for case in cases for launch in case.launches)
+    errors, launches = machine_code_errors(cases) if with_machine_code else [], sum(launch.launches for case in cases for launch in case.launches)
     for machine in (False, True) if with_machine_code else (False,):
         path = HERE / ("machine_code.txt" if machine else "golden.txt")
         current = table(cases, nvcc, machine)
@@ -182,13 +181,13 @@ def main() -> int:
             print(f"wrote {path}")
         golden = path.read_text(encoding="utf-8")
         if read_table(golden, machine)[0] != nvcc:
-            print(f"{path.name} is of nvcc {read_table(golden, machine)[0]}, this is {nvcc}: nothing was compared")
-        elif different := differences(golden, current, machine):
-            complaints += [*different, "run check_counters.py --update when this is meant"]
-    print("\n".join(complaints[:40]))
+            print(f"{path.name} was written with nvcc {read_table(golden, machine)[0]}, this is {nvcc}: nothing was compared")
+        elif different := differing_counts(golden, current, machine):
+            errors += [*different, "run check_counters.py --update if this is intended"]
+    print("\n".join(errors[:40]))
     instructions = sum(launch.counts["instructions"] for case in cases for launch in case.launches)
-    print(f"counters: {len(cases)} cases, {launches} launches, {instructions} warp instructions; {len(complaints)} complaints")
-    return 1 if complaints or not cases else 0
+    print(f"counters: {len(cases)} cases, {launches} launches, {instructions} warp instructions; {len(errors)} errors")
+    return 1 if errors or not cases else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the PTX machine ran every kernel of the library: compares those of tests/compile/kernels/golden/ for sm_90
+"""Checks that the PTX machine ran every kernel of the library: compares the sm_90 kernels of tests/compile/kernels/golden/
 with the logs of the test programs (SLICESORT_PTX_LOG).
 
 usage: check_coverage.py [--summary] FOLDER     --summary only prints the totals"""
@@ -25,11 +25,11 @@ class Total:
 
 
 def read_logs(folder: Path) -> dict[str, Total]:
-    """Totals by device, such as "sm_90"."""
+    """Returns totals by device, such as "sm_90"."""
     totals: dict[str, Total] = {}
     for path in sorted(folder.glob("*.tsv")):
-        first, *table = path.read_text(encoding="utf-8").splitlines()
-        device = re.fullmatch(r"# device (sm_\d+)", first)
+        header, *table = path.read_text(encoding="utf-8").splitlines()
+        device = re.fullmatch(r"# device (sm_\d+)", header)
         if not device:
             continue  # skips the table of instructions
         total = totals.setdefault(device[1], Total())
@@ -44,20 +44,20 @@ def read_logs(folder: Path) -> dict[str, Total]:
 
 
 def main() -> int:
-    summary = sys.argv[1:2] == ["--summary"]
+    only_summary = sys.argv[1:2] == ["--summary"]
     folder = Path(sys.argv[-1])
     totals = read_logs(folder)
-    library = {kernel for kernel, arch in read_golden()[1] if arch == "sm_90"} - NEVER_LAUNCHED
+    library_kernels = {kernel for kernel, arch in read_golden()[1] if arch == "sm_90"} - NEVER_LAUNCHED
     for device, total in sorted(totals.items()):
         ran = {short(symbol) for symbol in total.symbols}
-        print(f"PTX machine, {device}: {len(library & ran)} of {len(library)} kernels of the library and {len(ran - library)} others, "
+        print(f"PTX machine, {device}: {len(library_kernels & ran)} of {len(library_kernels)} kernels of the library and {len(ran - library_kernels)} others, "
               f"{total.launches} launches, {total.instructions / 1e6:.0f} million instructions of warps, {total.seconds:.0f} s")
-    if summary:
+    if only_summary:
         return 0
-    never = sorted(library - {short(symbol) for symbol in totals.get("sm_90", Total()).symbols})
-    for kernel in never:
+    never_run = sorted(library_kernels - {short(symbol) for symbol in totals.get("sm_90", Total()).symbols})
+    for kernel in never_run:
         print(f"never run: {kernel}")
-    return 1 if never else 0
+    return 1 if never_run else 0
 
 
 if __name__ == "__main__":

@@ -5,24 +5,24 @@
 #include <doctest/doctest.h>
 
 using run_text::check;
+using run_text::evaluate;
 using run_text::lanes_after;
-using run_text::value;
 
 namespace {
 
-// The results of 1 ? 2, 2 ? 2, 3 ? 2, NaN ? 2 as four digits.
+// Returns the results of comparing 1, 2, 3 and NaN with 2, as four digits.
 std::string compare_floats(std::string const& comparison, std::string const& suffix) {
   std::string results;
   for (std::string const a :
        {"3ff0000000000000", "4000000000000000", "4008000000000000", "fff8000000000000"}) {
-    std::string const single = a == "3ff0000000000000"   ? "3f800000"
-                               : a == "4000000000000000" ? "40000000"
-                               : a == "4008000000000000" ? "40400000"
-                                                         : "ffc00000";
-    bool const wide = suffix == "f64";
+    std::string const f32_bits = a == "3ff0000000000000"   ? "3f800000"
+                                 : a == "4000000000000000" ? "40000000"
+                                 : a == "4008000000000000" ? "40400000"
+                                                           : "ffc00000";
+    bool const is_f64 = suffix == "f64";
     results += std::to_string(
-        value("setp." + comparison + "." + suffix + " %p1, 0" +
-              (wide ? "d" + a + ", 0d4000000000000000" : "f" + single + ", 0f40000000")));
+        evaluate("setp." + comparison + "." + suffix + " %p1, 0" +
+                 (is_f64 ? "d" + a + ", 0d4000000000000000" : "f" + f32_bits + ", 0f40000000")));
   }
   return results;
 }
@@ -50,7 +50,7 @@ TEST_CASE("setp of floats: ordered comparisons of a NaN are false, unordered one
     char const *comparison, *results;
   };
   for (char const* const type : {"f32", "f64"})
-    for (expectation const& h : {expectation{"eq", "0100"},
+    for (expectation const& e : {expectation{"eq", "0100"},
                                  {"ne", "1010"},
                                  {"lt", "1000"},
                                  {"le", "1100"},
@@ -64,7 +64,7 @@ TEST_CASE("setp of floats: ordered comparisons of a NaN are false, unordered one
                                  {"geu", "0111"},
                                  {"num", "1110"},
                                  {"nan", "0001"}})
-      CHECK_MESSAGE(compare_floats(h.comparison, type) == h.results, h.comparison, ".", type);
+      CHECK_MESSAGE(compare_floats(e.comparison, type) == e.results, e.comparison, ".", type);
   check({{"setp.eq.f32 %p1, 0f00000000, 0f80000000", 1},
          {"setp.eq.f32 %p1, 0f00000001, 0f00000000", 0},
          {"setp.eq.ftz.f32 %p1, 0f00000001, 0f00000000", 1}});
@@ -72,16 +72,18 @@ TEST_CASE("setp of floats: ordered comparisons of a NaN are false, unordered one
 
 TEST_CASE("setp combines with a predicate, and also returns the negation") {
   for (unsigned bits = 0; bits < 8; ++bits) {
-    bool const holds = (bits & 1) != 0, c = (bits & 2) != 0, negate = (bits & 4) != 0;
+    bool const equal = (bits & 1) != 0, c = (bits & 2) != 0, negate = (bits & 4) != 0;
     std::string const set_p3 = "setp.eq.s32 %p3, " + std::to_string(c) + ", 1;\n";
     std::string const operands =
-        " %p1|%p2, " + std::to_string(holds) + ", 1, " + (negate ? "!%p3;" : "%p3;");
-    bool const operand = c != negate;
+        " %p1|%p2, " + std::to_string(equal) + ", 1, " + (negate ? "!%p3;" : "%p3;");
+    bool const c_value = c != negate;
     for (char const* const predicate : {"%p1", "%p2"}) {
-      bool const side = (std::string(predicate) == "%p1") == holds;
-      CHECK(lanes_after(set_p3 + "setp.eq.and.s32" + operands, predicate)[0] == (side && operand));
-      CHECK(lanes_after(set_p3 + "setp.eq.or.s32" + operands, predicate)[0] == (side || operand));
-      CHECK(lanes_after(set_p3 + "setp.eq.xor.s32" + operands, predicate)[0] == (side != operand));
+      bool const result = (std::string(predicate) == "%p1") == equal;
+      CHECK(lanes_after(set_p3 + "setp.eq.and.s32" + operands, predicate)[0] ==
+            (result && c_value));
+      CHECK(lanes_after(set_p3 + "setp.eq.or.s32" + operands, predicate)[0] == (result || c_value));
+      CHECK(lanes_after(set_p3 + "setp.eq.xor.s32" + operands, predicate)[0] ==
+            (result != c_value));
     }
   }
   CHECK(lanes_after("setp.lt.s32 %p1|%p2, 1, 2;", "%p1")[0] == 1);

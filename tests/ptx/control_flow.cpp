@@ -16,23 +16,23 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// True if a path leads from a block to the end without `avoided`.
-bool reaches_end(ptx::block_graph const& graph, int block, int avoided) {
-  std::vector<bool> visited(graph.next.size());
+// True if a path leads from a block to the end without passing `excluded`.
+bool reaches_end(ptx::block_graph const& graph, int block, int excluded) {
+  std::vector<bool> visited(graph.successors.size());
   std::vector<int> pending{block};
   while (!pending.empty()) {
     int const b = pending.back();
     pending.pop_back();
-    if (b == avoided || visited[at(b)]) continue;
+    if (b == excluded || visited[at(b)]) continue;
     if (b == graph.end()) return true;
     visited[at(b)] = true;
-    pending.insert(pending.end(), graph.next[at(b)].begin(), graph.next[at(b)].end());
+    pending.insert(pending.end(), graph.successors[at(b)].begin(), graph.successors[at(b)].end());
   }
   return false;
 }
 
-// A post-dominator of a block is on every path from the block to the end. The immediate one comes
-// first on these paths.
+// A post-dominator of a block is on every path from the block to the end. The immediate
+// post-dominator is the first of them on these paths.
 int immediate_by_definition(ptx::block_graph const& graph, int b) {
   if (b == graph.end() || !reaches_end(graph, b, -1)) return graph.end();
   std::vector<int> candidates;
@@ -47,18 +47,20 @@ int immediate_by_definition(ptx::block_graph const& graph, int b) {
 
 ptx::block_graph graph_of(std::vector<std::vector<int>> next) {
   ptx::block_graph graph;
-  for (std::size_t b = 0; b < next.size(); ++b) graph.first.push_back(static_cast<int>(b));
-  graph.next = std::move(next);
+  for (std::size_t b = 0; b < next.size(); ++b)
+    graph.first_instruction.push_back(static_cast<int>(b));
+  graph.successors = std::move(next);
   return graph;
 }
 
-// Returns the joins of all guarded branches, as instruction indices.
-std::vector<int> joins(std::string const& statements) {
+// Returns the reconvergence points of all guarded branches, as instruction indices.
+std::vector<int> join_indices_of(std::string const& statements) {
   ptx::module m(module_text(statements));
-  std::vector<int> faults_of;
-  for (ptx::instruction const& n : m.get("k").code)
-    if (n.then == ptx::flow::branch && n.guard >= 0) faults_of.push_back(n.join);
-  return faults_of;
+  std::vector<int> join_indices;
+  for (ptx::instruction const& instr : m.get("k").code)
+    if (instr.control_flow == ptx::flow::branch && instr.guard >= 0)
+      join_indices.push_back(instr.join);
+  return join_indices;
 }
 
 }  // namespace
@@ -71,47 +73,48 @@ TEST_CASE("blocks begin at labels and after branches and exits") {
                   "@%p2 ret;\n"           // 3
                   "B: mov.u32 %r1, 3;\n"  // 4
                   "ret;"));               // 5
-  ptx::block_graph const graph = ptx::blocks_of(m.get("k").code);
-  CHECK(graph.first == std::vector<int>{0, 2, 4, 6});
-  CHECK(graph.next == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
+  ptx::block_graph const graph = ptx::build_block_graph(m.get("k").code);
+  CHECK(graph.first_instruction == std::vector<int>{0, 2, 4, 6});
+  CHECK(graph.successors == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
 }
 
 TEST_CASE("an if reconverges after its body, an if-else after both sides") {
-  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nB: ret;") == std::vector<int>{2});
-  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nbra.uni C;\nB: mov.u32 %r1, 2;\nC: ret;") ==
+  CHECK(join_indices_of("@%p1 bra B;\nmov.u32 %r1, 1;\nB: ret;") == std::vector<int>{2});
+  CHECK(join_indices_of("@%p1 bra B;\nmov.u32 %r1, 1;\nbra.uni C;\nB: mov.u32 %r1, 2;\nC: ret;") ==
         std::vector<int>{4});
 }
 
 TEST_CASE("nested ifs reconverge from the inside out") {
-  CHECK(joins("@%p1 bra C;\n"         // 0
-              "@%p2 bra B;\n"         // 1
-              "mov.u32 %r1, 1;\n"     // 2
-              "B: mov.u32 %r1, 2;\n"  // 3
-              "C: ret;") == std::vector<int>{4, 3});
+  CHECK(join_indices_of("@%p1 bra C;\n"         // 0
+                        "@%p2 bra B;\n"         // 1
+                        "mov.u32 %r1, 1;\n"     // 2
+                        "B: mov.u32 %r1, 2;\n"  // 3
+                        "C: ret;") == std::vector<int>{4, 3});
 }
 
 TEST_CASE("a loop reconverges after its end, even with an exit in the middle") {
-  CHECK(joins("A: mov.u32 %r1, 1;\n@%p1 bra A;\nret;") == std::vector<int>{2});
-  CHECK(joins("A: @%p1 bra C;\n"   // 0: leaves the loop
-              "@%p2 bra B;\n"      // 1: continues it
-              "mov.u32 %r1, 1;\n"  // 2
-              "B: @%p3 bra A;\n"   // 3
-              "mov.u32 %r1, 2;\n"  // 4
-              "C: ret;") == std::vector<int>{5, 3, 5});
+  CHECK(join_indices_of("A: mov.u32 %r1, 1;\n@%p1 bra A;\nret;") == std::vector<int>{2});
+  CHECK(join_indices_of("A: @%p1 bra C;\n"   // 0: leaves the loop
+                        "@%p2 bra B;\n"      // 1: continues it
+                        "mov.u32 %r1, 1;\n"  // 2
+                        "B: @%p3 bra A;\n"   // 3
+                        "mov.u32 %r1, 2;\n"  // 4
+                        "C: ret;") == std::vector<int>{5, 3, 5});
 }
 
 TEST_CASE("a loop with two entrances") {
-  CHECK(joins("@%p1 bra B;\n"         // 0
-              "A: mov.u32 %r1, 1;\n"  // 1
-              "B: mov.u32 %r1, 2;\n"  // 2
-              "@%p2 bra A;\n"         // 3
-              "ret;") == std::vector<int>{2, 4});
+  CHECK(join_indices_of("@%p1 bra B;\n"         // 0
+                        "A: mov.u32 %r1, 1;\n"  // 1
+                        "B: mov.u32 %r1, 2;\n"  // 2
+                        "@%p2 bra A;\n"         // 3
+                        "ret;") == std::vector<int>{2, 4});
 }
 
 TEST_CASE("sides that return separately reconverge at the end of the kernel") {
-  CHECK(joins("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
-  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
-  CHECK(joins("@%p1 bra B;\nA: bra A;\nB: ret;") == std::vector<int>{2});  // one side never ends
+  CHECK(join_indices_of("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
+  CHECK(join_indices_of("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
+  CHECK(join_indices_of("@%p1 bra B;\nA: bra A;\nB: ret;") ==
+        std::vector<int>{2});  // one path never ends
 }
 
 TEST_CASE("immediate post-dominators of random graphs match the definition") {
@@ -128,14 +131,14 @@ TEST_CASE("immediate post-dominators of random graphs match the definition") {
         next[at(b)].push_back(other);
     }
     ptx::block_graph const graph = graph_of(std::move(next));
-    std::vector<int> const faults_of = ptx::immediate_post_dominators(graph);
+    std::vector<int> const dominators = ptx::immediate_post_dominators(graph);
     for (int b = 0; b <= blocks; ++b)
-      REQUIRE(faults_of[at(b)] == immediate_by_definition(graph, b));
+      REQUIRE(dominators[at(b)] == immediate_by_definition(graph, b));
   }
 }
 
 TEST_CASE("lanes diverge in nested and irregular loops, and reconverge") {
-  // The length of the Collatz sequence from lane + 1 to 1, in one loop with two sides.
+  // The length of the Collatz sequence from lane + 1 to 1, in one loop with two paths.
   auto const steps = lanes_after(
       "mov.u32 %r1, %laneid;\nadd.s32 %r1, %r1, 1;\nmov.u32 %r2, 0;\n"
       "A: setp.eq.s32 %p1, %r1, 1;\n@%p1 bra D;\n"

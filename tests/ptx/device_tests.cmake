@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Device tests on the PTX machine: the share of each that is run, tests as on a device of sm_80, the CUDA examples, and the
-# check that all kernels were run.
+# Device tests on the PTX machine: the share of cases that each program runs, tests for sm_80, the CUDA examples, and the
+# check that every kernel has run.
 
 # A slow program runs one of every n of its cases (cuda/backend/share.hpp), unless SLICESORT_TEST_PTX is ALL.
 if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
@@ -15,8 +15,8 @@ if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   endforeach()
 endif()
 
-# Data larger than shared memory takes other kernels. A limit of 16 KiB reaches them with less data. With 99 KiB, the limit
-# of most devices after sm_80, wide tiles of attention are not prefetched.
+# Data larger than shared memory uses other kernels. A limit of 16 KiB selects them with less data. With 99 KiB, the limit of
+# most devices after sm_80, wide tiles of attention are not prefetched.
 _slicesort_device_test(ptx_small_shared_memory slicesort_cuda_long_columns "--test-case=*larger than shared memory*")
 set_property(TEST ptx_small_shared_memory APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_SHARED=16384)
 _slicesort_device_test(ptx_small_shared_memory_attention slicesort_test_softmax_attention_sizes "--test-case=blocks of several warps*")

@@ -12,12 +12,12 @@ using run_text::error_message;
 
 namespace {
 
-struct rejected {
+struct invalid_statement {
   std::string statement, message;
 };
 
-void check_rejected(std::initializer_list<rejected> statements) {
-  for (rejected const& r : statements) {
+void check_rejected(std::initializer_list<invalid_statement> statements) {
+  for (invalid_statement const& r : statements) {
     std::string const actual = error_message(r.statement);
     CHECK_MESSAGE(actual.find(r.message) != std::string::npos, r.statement, ": ", actual);
   }
@@ -165,12 +165,13 @@ TEST_CASE("directives, declarations and braces") {
 }
 
 TEST_CASE("every row of the table has a unique opcode and a section of the manual") {
-  std::set<std::pair<std::string, ptx::number_kind>> rows;
-  for (ptx::form const& f : ptx::instruction_table()) {
-    CHECK(rows.emplace(f.opcode, f.kind).second);
-    if (f.kind != ptx::number_kind::any) CHECK(rows.count({f.opcode, ptx::number_kind::any}) == 0);
-    CHECK(std::string(f.section).substr(0, 4) == "9.7.");
+  std::set<std::pair<std::string, ptx::type_class>> rows;
+  for (ptx::opcode_info const& info : ptx::instruction_table()) {
+    CHECK(rows.emplace(info.name, info.kind).second);
+    if (info.kind != ptx::type_class::any)
+      CHECK(rows.count({info.name, ptx::type_class::any}) == 0);
+    CHECK(std::string(info.section).substr(0, 4) == "9.7.");
   }
-  CHECK(ptx::find_form("add", ptx::type::s32) != ptx::find_form("add", ptx::type::f32));
-  CHECK(ptx::find_form("sin", ptx::type::f32) == nullptr);
+  CHECK(ptx::find_opcode("add", ptx::type::s32) != ptx::find_opcode("add", ptx::type::f32));
+  CHECK(ptx::find_opcode("sin", ptx::type::f32) == nullptr);
 }

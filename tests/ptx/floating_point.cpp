@@ -9,7 +9,7 @@
 #include <cfenv>
 
 using run_text::check;
-using run_text::value;
+using run_text::evaluate;
 
 TEST_CASE("add, sub and mul round to nearest, ties to even") {
   check({{"add.f32 %f1, 0f3f800000, 0f40000000", 0x40400000},
@@ -103,7 +103,7 @@ TEST_CASE("ex2 of integers and of numbers out of range") {
 
 TEST_CASE("the caller's rounding mode is ignored and preserved") {
   std::fesetround(FE_UPWARD);
-  std::uint64_t const sum = value("add.rn.f32 %f1, 0f3f800000, 0f33000000");  // 1 + 2^-25
+  std::uint64_t const sum = evaluate("add.rn.f32 %f1, 0f3f800000, 0f33000000");  // 1 + 2^-25
   int const after = std::fegetround();
   std::fesetround(FE_TONEAREST);
   CHECK(sum == 0x3f800000);

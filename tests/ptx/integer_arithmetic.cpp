@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 using run_text::check;
+using run_text::evaluate;
 using run_text::lanes_after;
-using run_text::value;
 
 TEST_CASE("add and sub wrap around") {
   check({{"add.s32 %r1, 7, -5", 2},
@@ -58,9 +58,9 @@ TEST_CASE("div and rem round towards zero") {
 }
 
 TEST_CASE("a division by zero is a fault, but not in an inactive lane") {
-  CHECK_THROWS_WITH_AS(value("div.s32 %r1, 5, 0"), doctest::Contains("division by zero in lane 0"),
-                       ptx::fault);
-  CHECK_THROWS_WITH_AS(value("rem.u64 %d1, 5, 0"), doctest::Contains("division by zero"),
+  CHECK_THROWS_WITH_AS(evaluate("div.s32 %r1, 5, 0"),
+                       doctest::Contains("division by zero in lane 0"), ptx::fault);
+  CHECK_THROWS_WITH_AS(evaluate("rem.u64 %d1, 5, 0"), doctest::Contains("division by zero"),
                        ptx::fault);
   auto const quotients = lanes_after(
       "mov.u32 %r2, %laneid;\nsetp.ne.s32 %p1, %r2, 0;\nmov.u32 %r1, 77;\n"
@@ -135,17 +135,20 @@ TEST_CASE("every type at the ends of its range, compared with 128-bit integers")
   for (int const bits : {16, 32, 64})
     for (bool const is_signed : {true, false}) {
       wide const size = wide{1} << bits, minimum = is_signed ? -size / 2 : 0;
-      wide const numbers[] = {minimum, minimum + 1, is_signed ? -1 : 3, 1, 2, minimum + size - 1};
+      wide const values[] = {minimum, minimum + 1, is_signed ? -1 : 3, 1, 2, minimum + size - 1};
       std::string const type = (is_signed ? ".s" : ".u") + std::to_string(bits);
       std::string const destination = bits == 16 ? " %h1, " : bits == 32 ? " %r1, " : " %d1, ";
-      auto const low = [&](wide n) { return static_cast<std::uint64_t>((n % size + size) % size); };
+      auto const low_bits = [&](wide n) {
+        return static_cast<std::uint64_t>((n % size + size) % size);
+      };
       for (operation const& o : operations)
-        for (wide const a : numbers)
-          for (wide const b : numbers) {
+        for (wide const a : values)
+          for (wide const b : values) {
             if (b == 0 && (o.name == "div" || o.name == "rem")) continue;
-            std::string const statement = o.name + type + destination + std::to_string(low(a)) +
-                                          ", " + std::to_string(low(b));
-            CHECK_MESSAGE(value(statement) == low(o.apply(a, b)), statement);
+            std::string const statement = o.name + type + destination +
+                                          std::to_string(low_bits(a)) + ", " +
+                                          std::to_string(low_bits(b));
+            CHECK_MESSAGE(evaluate(statement) == low_bits(o.apply(a, b)), statement);
           }
     }
 }

@@ -10,14 +10,14 @@ using run_text::module_text;
 
 namespace {
 
-std::string const head = ".version 9.0\n.target sm_90a, debug\n.address_size 64\n";
+std::string const module_header = ".version 9.0\n.target sm_90a, debug\n.address_size 64\n";
 
 ptx::kernel const& kernel_of(ptx::module& m) { return m.get("k"); }
 
 }  // namespace
 
 TEST_CASE("a module lists its target and its kernels, in text order") {
-  ptx::module m(head +
+  ptx::module m(module_header +
                 "// .visible .entry in_a_comment()\n"
                 "/* .visible .entry in_another() { */\n"
                 ".global .align 1 .b8 table[4] = {1, 2, 3, 4};\n"
@@ -27,8 +27,8 @@ TEST_CASE("a module lists its target and its kernels, in text order") {
                 ".extern .entry elsewhere();\n");
   CHECK(m.target() == 90);
   CHECK(m.kernels() == std::vector<std::string>{"second", "first"});
-  CHECK(m.has("first"));
-  CHECK_FALSE(m.has("elsewhere"));
+  CHECK(m.contains("first"));
+  CHECK_FALSE(m.contains("elsewhere"));
   CHECK(m.get("second").name == "second");
   CHECK(m.get("second").max_threads == 128);
   CHECK(m.get("first").max_threads == 0);
@@ -59,7 +59,7 @@ TEST_CASE("shared memory of the module begins after the kernel's, aligned") {
   CHECK(k.static_shared == 16);
   auto const constant = [&](std::size_t i) {
     ptx::operand const& o = k.code[i].sources[0];
-    CHECK(o.constant);
+    CHECK(o.is_constant);
     return k.constants[static_cast<std::size_t>(o.row) * ptx::warp_lanes];
   };
   CHECK(constant(0) == 16);
@@ -68,12 +68,13 @@ TEST_CASE("shared memory of the module begins after the kernel's, aligned") {
 }
 
 TEST_CASE("an instruction has its line in the text of its kernel") {
-  ptx::module m(head + "\n\n.visible .entry k()\n{\n\n  /* two\n lines */ trap;\n\tret; }\n");
+  ptx::module m(module_header +
+                "\n\n.visible .entry k()\n{\n\n  /* two\n lines */ trap;\n\tret; }\n");
   ptx::kernel const& k = kernel_of(m);
   REQUIRE(k.code.size() == 2);
   CHECK(k.lines.at(static_cast<std::size_t>(k.code[0].line) - 1) == " lines */ trap;");
   CHECK(k.lines.at(static_cast<std::size_t>(k.code[1].line) - 1) == "\tret; }");
-  CHECK(std::string(k.code[0].form->section) == "9.7.19.4");
+  CHECK(std::string(k.code[0].opcode->section) == "9.7.19.4");
 }
 
 TEST_CASE("registers and labels of a scope hide those of enclosing scopes") {
@@ -94,10 +95,10 @@ TEST_CASE("synchronizations are numbered in text order") {
                   "cp.async.wait_all;\nbar.red.or.pred %p1, 0, 1;\n"
                   "barrier.cluster.arrive;\nbarrier.cluster.wait;\nret;"));
   ptx::kernel const& k = kernel_of(m);
-  std::vector<int> number_kind;
-  for (ptx::instruction const& n : k.code) number_kind.push_back(n.synchronization);
-  // A wait of the cluster has no number, since it belongs to the arrival.
-  CHECK(number_kind == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
+  std::vector<int> synchronizations;
+  for (ptx::instruction const& instr : k.code) synchronizations.push_back(instr.synchronization);
+  // A cluster wait has no index of its own, since it belongs to the arrival.
+  CHECK(synchronizations == std::vector<int>{0, -1, 1, 2, 3, 4, -1, -1});
   CHECK(k.synchronizations == 5);
 }
 
@@ -109,7 +110,7 @@ TEST_CASE("equal constants share one row") {
 }
 
 TEST_CASE("text that is not PTX, or unsupported PTX, is rejected") {
-  auto const refused = [](std::string const& text) -> std::string {
+  auto const error_of = [](std::string const& text) -> std::string {
     try {
       ptx::module m(text);
     } catch (ptx::fault const& f) {
@@ -117,15 +118,15 @@ TEST_CASE("text that is not PTX, or unsupported PTX, is rejected") {
     }
     return "";
   };
-  CHECK(refused("") == "this is no PTX");
-  CHECK(refused("\x7f"
-                "ELF") == "this is no PTX");
-  CHECK(refused(".version 6.5\n.target sm_80\n") == "PTX: unsupported: `.version 6.5`");
-  CHECK(refused(".version 10.0\n") == "PTX: unsupported: `.version 10.0`");
-  CHECK(refused(".version 9.0\n.target compute_x\n") == "PTX: unsupported: `.target compute_x`");
-  CHECK(refused(".version 9.0\n.address_size 32\n") == "PTX: unsupported: `.address_size 32`");
-  CHECK(refused(head + ".tex .u32 t;\n") == "unknown directive `.tex`");
-  CHECK(refused(head + ".visible .entry k() { ret;\n") == "PTX: a brace is not closed");
-  CHECK(refused(head + ".visible .entry k()\n") == "PTX: a declaration does not end");
-  CHECK(refused(head) == "");
+  CHECK(error_of("") == "this is no PTX");
+  CHECK(error_of("\x7f"
+                 "ELF") == "this is no PTX");
+  CHECK(error_of(".version 6.5\n.target sm_80\n") == "PTX: unsupported: `.version 6.5`");
+  CHECK(error_of(".version 10.0\n") == "PTX: unsupported: `.version 10.0`");
+  CHECK(error_of(".version 9.0\n.target compute_x\n") == "PTX: unsupported: `.target compute_x`");
+  CHECK(error_of(".version 9.0\n.address_size 32\n") == "PTX: unsupported: `.address_size 32`");
+  CHECK(error_of(module_header + ".tex .u32 t;\n") == "unknown directive `.tex`");
+  CHECK(error_of(module_header + ".visible .entry k() { ret;\n") == "PTX: a brace is not closed");
+  CHECK(error_of(module_header + ".visible .entry k()\n") == "PTX: a declaration does not end");
+  CHECK(error_of(module_header) == "");
 }

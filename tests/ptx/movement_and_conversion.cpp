@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 using run_text::check;
+using run_text::evaluate;
 using run_text::lanes_after;
-using run_text::value;
 
 TEST_CASE("mov takes immediates of every kind") {
   check({{"mov.u32 %r1, 0x1F", 31},
@@ -66,18 +66,18 @@ TEST_CASE("cvt of integers to floats rounds to nearest, ties to even") {
 }
 
 TEST_CASE("cvt of floats to integers rounds by its modifier") {
-  struct direction {
+  struct rounding_results {
     char const* name;
-    std::uint64_t of_5_halves, of_minus_5_halves, of_7_halves;
+    std::uint64_t from_2_5, from_minus_2_5, from_3_5;
   };
-  for (direction const& d : {direction{"rni", 2, 0xfffffffe, 4},
-                             {"rzi", 2, 0xfffffffe, 3},
-                             {"rmi", 2, 0xfffffffd, 3},
-                             {"rpi", 3, 0xfffffffe, 4}}) {
+  for (rounding_results const& d : {rounding_results{"rni", 2, 0xfffffffe, 4},
+                                    {"rzi", 2, 0xfffffffe, 3},
+                                    {"rmi", 2, 0xfffffffd, 3},
+                                    {"rpi", 3, 0xfffffffe, 4}}) {
     std::string const cvt = std::string("cvt.") + d.name + ".s32";
-    CHECK(value(cvt + ".f32 %r1, 0f40200000") == d.of_5_halves);
-    CHECK(value(cvt + ".f32 %r1, 0fc0200000") == d.of_minus_5_halves);
-    CHECK(value(cvt + ".f64 %r1, 0d400c000000000000") == d.of_7_halves);
+    CHECK(evaluate(cvt + ".f32 %r1, 0f40200000") == d.from_2_5);
+    CHECK(evaluate(cvt + ".f32 %r1, 0fc0200000") == d.from_minus_2_5);
+    CHECK(evaluate(cvt + ".f64 %r1, 0d400c000000000000") == d.from_3_5);
   }
   check({{"cvt.rmi.f32.f32 %f1, 0fc0200000", 0xc0400000},
          {"cvt.rni.f64.f64 %e1, 0d4004000000000000", 0x4000000000000000},

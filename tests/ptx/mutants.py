@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Mutation test of synchronization. Removes every synchronization of every compiled kernel, one at a time (barriers,
-bar.warp.sync, pairs of a cluster's barrier, waits for asynchronous copies), and runs the tests that execute it on the PTX
-machine: a fault of the machine or a failed assertion must detect it. docs/ptx_machine/mutants.md has the results.
+"""Mutation test of synchronization. Removes every synchronization of every compiled kernel, one at a time: barriers,
+bar.warp.sync, arrive-wait pairs of cluster barriers, waits for asynchronous copies. Then runs the tests that execute it on
+the PTX machine. A fault or a failed assertion must detect it. docs/ptx_machine/mutants.md has the results.
 
   tests/run --ptx && python3 tests/ptx/mutants.py [--fresh] [REGEX of mangled names]
 
@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/mutants"))
 from run_log import RunLog  # noqa: E402
-LONGEST_CASE = 30.0  # seconds without a mutation; slower cases are skipped
+MAX_CASE_SECONDS = 30.0  # seconds without a mutation; slower cases are skipped
 
 # Patterns of the machine's messages, and their names in the table.
 FAULTS = (("race in global memory", "global race"), ("race", "race"), ("was never written", "unwritten read"), ("under way", "copy under way"),
@@ -84,7 +84,7 @@ class Machine:
             sys.exit(f"{build} has no tests that run on the PTX machine: tests/run --ptx builds them")
 
     def cases(self) -> list[Case]:
-        """All test cases; those of bfloat16 for both devices, since its kernels are also compiled for sm_80."""
+        """Returns all test cases. Cases of bfloat16 run on both devices, since its kernels are also compiled for sm_80."""
         found = []
         for test, command in self.commands.items():
             listed = subprocess.run([*command, "--list-test-cases", "--no-colors"], capture_output=True, encoding="utf-8", check=False,
@@ -105,76 +105,76 @@ class Machine:
             return None
 
 
-def table(path: Path) -> list[dict]:
+def read_table(path: Path) -> list[dict]:
     with path.open(encoding="utf-8") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 class Executions:
-    """The synchronizations that each case executes, and its time."""
+    """The synchronizations that each case executes, and the time it takes."""
 
     def __init__(self, machine: Machine, folder: Path) -> None:
         self.machine, self.logs, self.run_log = machine, folder / "logs", RunLog(folder / "executions.jsonl")
         self.seconds = {Case(*line["case"]): line["seconds"] for line in self.run_log.lines}
 
-    def measure(self, case: Case) -> None:
+    def measure_case(self, case: Case) -> None:
         if case in self.seconds:
             return
         log = self.logs / str(threading.get_ident())
         shutil.rmtree(log, ignore_errors=True)
         log.mkdir(parents=True)
-        begun = time.monotonic()
-        done = self.machine.run(case, 4 * LONGEST_CASE, SLICESORT_PTX_LOG=str(log), SLICESORT_PTX_COUNT_MEMORY="1")
-        seconds = time.monotonic() - begun
-        passes = done is not None and done.returncode == 0
-        if done is not None and not passes:
+        start = time.monotonic()
+        process = self.machine.run(case, 4 * MAX_CASE_SECONDS, SLICESORT_PTX_LOG=str(log), SLICESORT_PTX_COUNT_MEMORY="1")
+        seconds = time.monotonic() - start
+        passed = process is not None and process.returncode == 0
+        if process is not None and not passed:
             print(f"skipped, since it fails without a mutation: {case.test}, '{case.name}', {case.device}", file=sys.stderr)
         found = []
-        for path in log.glob("*.synchronizations.tsv") if passes else ():
-            executed = {(row["kernel"], row["line"]) for row in table(Path(str(path).replace(".synchronizations", ".instructions")))}
+        for path in log.glob("*.synchronizations.tsv") if passed else ():
+            executed = {(row["kernel"], row["line"]) for row in read_table(Path(str(path).replace(".synchronizations", ".instructions")))}
             found += [[row["kernel"], int(row["number"]), row["instruction"].strip(), (row["kernel"], row["line"]) in executed]
-                      for row in table(path)]
+                      for row in read_table(path)]
         shutil.rmtree(log)
         self.seconds[case] = seconds
         self.run_log.add({"case": [case.test, case.name, case.device], "seconds": seconds, "synchronizations": found})
 
-    def mutants(self) -> dict[Mutant, list[Case]]:
-        """All mutants, each with the cases that execute its synchronization, fastest first."""
-        found: dict[Mutant, list[Case]] = {}
+    def cases_by_mutant(self) -> dict[Mutant, list[Case]]:
+        """Returns all mutants, each with the cases that execute its synchronization, fastest first."""
+        cases_of: dict[Mutant, list[Case]] = {}
         for line in self.run_log.lines:
             case = Case(*line["case"])
             for kernel, number, instruction, executed in line["synchronizations"]:
-                cases = found.setdefault(Mutant(case.device, kernel, number, instruction), [])
-                if executed and self.seconds[case] <= LONGEST_CASE:
+                cases = cases_of.setdefault(Mutant(case.device, kernel, number, instruction), [])
+                if executed and self.seconds[case] <= MAX_CASE_SECONDS:
                     cases.append(case)
-        for cases in found.values():
+        for cases in cases_of.values():
             cases.sort(key=self.seconds.get)
-        return found
+        return cases_of
 
 
-def tries(cases: list[Case]) -> list[tuple[Case, str]]:
-    """The runs of a mutant: all cases, fastest first, then again with global memory watched for races."""
+def planned_runs(cases: list[Case]) -> list[tuple[Case, str]]:
+    """Returns the runs of a mutant: all cases, fastest first, then all again with detection of global races."""
     return [(case, global_races) for global_races in "01" for case in cases]
 
 
-def detection(done: subprocess.CompletedProcess | None) -> str:
-    """The name of the fault or failure; empty if the run passed."""
-    if done is None:
+def detect_fault(process: subprocess.CompletedProcess | None) -> str:
+    """Returns the name of the fault or failure; empty if the run passed."""
+    if process is None:
         return "endless"
-    if done.returncode == 0:
+    if process.returncode == 0:
         return ""
-    fault = re.search(r"^PTX machine: (.*)", done.stderr, re.MULTILINE)
+    fault = re.search(r"^PTX machine: (.*)", process.stderr, re.MULTILINE)
     return next(name for pattern, name in FAULTS if re.search(pattern, fault[1])) if fault else "wrong result"
 
 
-def judge(mutant: Mutant, cases: list[Case], executions: Executions, run_log: RunLog) -> None:
+def run_mutant(mutant: Mutant, cases: list[Case], executions: Executions, run_log: RunLog) -> None:
     removed = f"{mutant.kernel}:{mutant.number}"
     fault, detected_by = "", None
-    runs = tries(cases)
+    runs = planned_runs(cases)
     for case, global_races in runs:
         limit = 20 + 30 * executions.seconds[case]
-        done = executions.machine.run(case, limit, SLICESORT_PTX_REMOVE=removed, SLICESORT_PTX_ABORT="1", SLICESORT_PTX_GLOBAL_RACES=global_races)
-        fault = detection(done)
+        process = executions.machine.run(case, limit, SLICESORT_PTX_REMOVE=removed, SLICESORT_PTX_ABORT="1", SLICESORT_PTX_GLOBAL_RACES=global_races)
+        fault = detect_fault(process)
         if fault:
             detected_by = [case.test, case.name]
             break
@@ -182,7 +182,7 @@ def judge(mutant: Mutant, cases: list[Case], executions: Executions, run_log: Ru
 
 
 def short_names(kernels: list[str]) -> list[str]:
-    """The template argument of run_kernel<sort_tile_kernel<columns_view<float, ascending>>>(..), without namespaces."""
+    """Returns the template argument of run_kernel<sort_tile_kernel<columns_view<float, ascending>>>(..), without namespaces."""
     demangled = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, encoding="utf-8", check=False).stdout.splitlines()
     return [re.sub(r"\w+::", "", name).partition("run_kernel<")[2].partition(" >(")[0] or name for name in demangled]
 
@@ -217,7 +217,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="?", default="run_kernel", help="default: run_kernel, which is every kernel of the library")
     parser.add_argument("--build", type=Path, default=ROOT / "build/tests-cuda-ptx", help="the folder of a build of tests/run --ptx")
-    parser.add_argument("--cases", default="", help="only 'test case' that match this regular expression")
+    parser.add_argument("--cases", default="", help="only cases whose 'test case' matches this regular expression")
     parser.add_argument("--fresh", action="store_true", help="discard earlier results")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -230,14 +230,14 @@ def main() -> int:
     run_log = RunLog(folder / "results.jsonl")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         cases = [case for case in machine.cases() if re.search(arguments.cases, f"{case.test} {case.name}")]
-        list(pool.map(executions.measure, cases))
-        mutants = {mutant: cases for mutant, cases in executions.mutants().items() if re.search(arguments.kernels, mutant.kernel)}
+        list(pool.map(executions.measure_case, cases))
+        mutants = {mutant: cases for mutant, cases in executions.cases_by_mutant().items() if re.search(arguments.kernels, mutant.kernel)}
         # Survivors are tried again if more cases execute them.
-        judged = {line["mutant"]: line for line in run_log.lines}
+        earlier_results = {line["mutant"]: line for line in run_log.lines}
         pending = [mutant for mutant, cases in mutants.items()
-                if mutant.id not in judged or not judged[mutant.id]["by"] and judged[mutant.id]["tried"] != len(tries(cases))]
+                if mutant.id not in earlier_results or not earlier_results[mutant.id]["by"] and earlier_results[mutant.id]["tried"] != len(planned_runs(cases))]
         print(f"{len(mutants)} synchronizations, {len(pending)} to be removed", file=sys.stderr)
-        list(pool.map(lambda mutant: judge(mutant, mutants[mutant], executions, run_log), pending))
+        list(pool.map(lambda mutant: run_mutant(mutant, mutants[mutant], executions, run_log), pending))
     return print_table(mutants, {line["mutant"]: line for line in run_log.lines})
 
 

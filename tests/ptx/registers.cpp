@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-ptx::operand reg(int number) { return {false, 4, number}; }
+ptx::operand reg(int index) { return {false, 4, index}; }
 
 // Random instructions with random branches.
 std::vector<ptx::instruction> random_code(std::mt19937& random, int size, int registers) {
@@ -20,20 +20,22 @@ std::vector<ptx::instruction> random_code(std::mt19937& random, int size, int re
     return static_cast<int>(random() % static_cast<unsigned>(registers));
   };
   std::vector<ptx::instruction> code(at(size));
-  for (ptx::instruction& n : code) {
-    if (random() % 4 == 0) n.guard = random_register();
-    for (auto i = random() % 3; i > 0; --i) n.sources[n.source_count++] = reg(random_register());
+  for (ptx::instruction& instr : code) {
+    if (random() % 4 == 0) instr.guard = random_register();
+    for (auto i = random() % 3; i > 0; --i)
+      instr.sources[instr.source_count++] = reg(random_register());
     auto const kind = random() % 8;
     if (kind == 0) {
-      n.then = ptx::flow::branch;
-      n.target = static_cast<int>(random() % static_cast<unsigned>(size));
+      instr.control_flow = ptx::flow::branch;
+      instr.target = static_cast<int>(random() % static_cast<unsigned>(size));
     } else if (kind == 1) {
-      n.then = ptx::flow::exit;
+      instr.control_flow = ptx::flow::exit;
     } else {
-      for (auto i = random() % 3; i > 0; --i) n.results[n.result_count++] = reg(random_register());
+      for (auto i = random() % 3; i > 0; --i)
+        instr.results[instr.result_count++] = reg(random_register());
     }
   }
-  code.back().then = ptx::flow::exit;
+  code.back().control_flow = ptx::flow::exit;
   code.back().guard = -1;
   code.back().result_count = 0;
   return code;
@@ -45,19 +47,19 @@ std::vector<std::set<int>> live_after(std::vector<ptx::instruction> const& code)
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = code.size(); i-- > 0;) {
-      ptx::instruction const& n = code[i];
+      ptx::instruction const& instr = code[i];
       std::set<int> live;
-      auto const follow = [&](std::size_t next) {
+      auto const add_live = [&](std::size_t next) {
         live.insert(before[next].begin(), before[next].end());
       };
-      if (n.then == ptx::flow::branch) follow(at(n.target));
-      if (n.then == ptx::flow::next || n.guard >= 0) follow(i + 1);
+      if (instr.control_flow == ptx::flow::branch) add_live(at(instr.target));
+      if (instr.control_flow == ptx::flow::next || instr.guard >= 0) add_live(i + 1);
       after[i] = live;
-      if (n.guard < 0)
-        for (int r = 0; r < n.result_count; ++r) live.erase(n.results[r].row);
+      if (instr.guard < 0)
+        for (int r = 0; r < instr.result_count; ++r) live.erase(instr.results[r].row);
       else
-        live.insert(n.guard);
-      for (int s = 0; s < n.source_count; ++s) live.insert(n.sources[s].row);
+        live.insert(instr.guard);
+      for (int s = 0; s < instr.source_count; ++s) live.insert(instr.sources[s].row);
       changed = changed || live != before[i];
       before[i] = std::move(live);
     }
@@ -70,20 +72,20 @@ std::vector<std::set<int>> live_after(std::vector<ptx::instruction> const& code)
 TEST_CASE("rows of random code") {
   constexpr int registers = 12;
   std::mt19937 random(1);
-  std::size_t shared = 0;
+  std::size_t shared_rows = 0;
   for (int round = 0; round < 1000; ++round) {
     ptx::kernel k;
     k.code = random_code(random, 2 + static_cast<int>(random() % 40), registers);
     std::vector<ptx::instruction> const before = k.code;
-    ptx::assign_rows(k, ptx::blocks_of(k.code), registers);
+    ptx::assign_rows(k, ptx::build_block_graph(k.code), registers);
 
     // A register has the same row everywhere.
     std::vector<int> row(registers, -1);
-    auto const check_row = [&](int number, int assigned) {
+    auto const check_row = [&](int index, int assigned) {
       REQUIRE(assigned >= 0);
       REQUIRE(assigned < k.registers);
-      REQUIRE((row[at(number)] < 0 || row[at(number)] == assigned));
-      row[at(number)] = assigned;
+      REQUIRE((row[at(index)] < 0 || row[at(index)] == assigned));
+      row[at(index)] = assigned;
     };
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (before[i].guard >= 0) check_row(before[i].guard, k.code[i].guard);
@@ -105,20 +107,20 @@ TEST_CASE("rows of random code") {
             REQUIRE(row[at(other)] != row[at(before[i].results[r].row)]);
     }
     std::set<int> const rows(row.begin(), row.end());
-    shared += static_cast<std::size_t>(registers) - rows.size();
+    shared_rows += static_cast<std::size_t>(registers) - rows.size();
   }
-  CHECK(shared > 1000);  // most registers do share rows
+  CHECK(shared_rows > 1000);  // most registers do share rows
 }
 
 TEST_CASE("a chain of registers needs two rows") {
   ptx::kernel k;
   for (int i = 0; i < 100; ++i) {
-    ptx::instruction n;
-    n.sources[n.source_count++] = reg(i);
-    n.results[n.result_count++] = reg(i + 1);
-    k.code.push_back(n);
+    ptx::instruction instr;
+    instr.sources[instr.source_count++] = reg(i);
+    instr.results[instr.result_count++] = reg(i + 1);
+    k.code.push_back(instr);
   }
-  ptx::assign_rows(k, ptx::blocks_of(k.code), 101);
+  ptx::assign_rows(k, ptx::build_block_graph(k.code), 101);
   CHECK(k.registers == 2);
 }
 
@@ -126,12 +128,12 @@ TEST_CASE("special registers and constants keep their rows") {
   ptx::kernel k;
   k.specials = {{"%tid.x", 7}};
   for (int i = 0; i < 20; ++i) {
-    ptx::instruction n;
-    n.sources[n.source_count++] = i % 2 == 0 ? reg(7) : ptx::operand{true, 4, 3};
-    n.results[n.result_count++] = reg(i < 7 ? i : i + 1);
-    k.code.push_back(n);
+    ptx::instruction instr;
+    instr.sources[instr.source_count++] = i % 2 == 0 ? reg(7) : ptx::operand{true, 4, 3};
+    instr.results[instr.result_count++] = reg(i < 7 ? i : i + 1);
+    k.code.push_back(instr);
   }
-  ptx::assign_rows(k, ptx::blocks_of(k.code), 21);
+  ptx::assign_rows(k, ptx::build_block_graph(k.code), 21);
   int const special = k.specials[0].second;
   for (std::size_t i = 0; i < k.code.size(); ++i) {
     CHECK(k.code[i].sources[0].row == (i % 2 == 0 ? special : 3));

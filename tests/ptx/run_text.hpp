@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs statements of PTX. They may use the registers %p<8> of .pred, %h<8> of .b16, %r<8> of .b32,
-// %d<8> of .b64, %f<8> of .f32 and %e<8> of .f64. Those numbered 6 and 7 return results.
+// Runs PTX statements in one warp. Registers: %p<8> of .pred, %h<8> of .b16, %r<8> of .b32, %d<8>
+// of .b64, %f<8> of .f32, %e<8> of .f64. Those with index 6 and 7 are reserved for reading results.
 #pragma once
 
 #include "ptx/machine/device_memory.hpp"
@@ -17,7 +17,7 @@
 
 namespace run_text {
 
-// A module with one kernel, k.
+// Returns the text of a module with one kernel, k.
 inline std::string module_text(std::string const& statements, std::string const& parameters = "",
                                std::string const& outside = "") {
   return ".version 9.0\n.target sm_90\n.address_size 64\n" + outside + "\n.visible .entry k(" +
@@ -27,72 +27,73 @@ inline std::string module_text(std::string const& statements, std::string const&
          statements + "\n}\n";
 }
 
-// The message with which the statements are rejected; empty if they are valid.
+// Returns the message that rejects the statements; empty if they are valid.
 inline std::string error_message(std::string const& statements) {
   try {
-    ptx::module m(module_text(statements + "\nret;"));
-    m.get("k");
+    ptx::module module(module_text(statements + "\nret;"));
+    module.get("k");
   } catch (ptx::fault const& f) {
     return f.what();
   }
   return "";
 }
 
-using lanes = std::array<std::uint64_t, ptx::warp_lanes>;
+using lane_values = std::array<std::uint64_t, ptx::warp_lanes>;
 
-// The bits of a register in each lane after the statements.
-inline lanes lanes_after(std::string const& statements, std::string const& reg) {
-  std::string const value = reg[1] == 'p' ? "selp.b32 %r6, 1, 0, " + reg + ";\n" : "";
-  std::string const stored = reg[1] == 'p'   ? "u32 [%d7], %r6"
-                             : reg[1] == 'h' ? "u16 [%d7], " + reg
-                             : reg[1] == 'r' ? "u32 [%d7], " + reg
-                             : reg[1] == 'f' ? "f32 [%d7], " + reg
-                             : reg[1] == 'd' ? "u64 [%d7], " + reg
-                                             : "f64 [%d7], " + reg;
-  ptx::module m(module_text(statements + "\n" + value +
-                                "mov.u32 %r7, %tid.x;\n"
-                                "mul.wide.u32 %d6, %r7, 8;\n"
-                                "ld.param.u64 %d7, [out];\n"
-                                "add.s64 %d7, %d7, %d6;\n"
-                                "st.global." +
-                                stored + ";\nret;",
-                            ".param .u64 out"));
-  lanes result{};
+// Runs the statements and returns the bits of a register in each lane.
+inline lane_values lanes_after(std::string const& statements, std::string const& reg) {
+  std::string const conversion = reg[1] == 'p' ? "selp.b32 %r6, 1, 0, " + reg + ";\n" : "";
+  std::string const store_operands = reg[1] == 'p'   ? "u32 [%d7], %r6"
+                                     : reg[1] == 'h' ? "u16 [%d7], " + reg
+                                     : reg[1] == 'r' ? "u32 [%d7], " + reg
+                                     : reg[1] == 'f' ? "f32 [%d7], " + reg
+                                     : reg[1] == 'd' ? "u64 [%d7], " + reg
+                                                     : "f64 [%d7], " + reg;
+  ptx::module module(module_text(statements + "\n" + conversion +
+                                     "mov.u32 %r7, %tid.x;\n"
+                                     "mul.wide.u32 %d6, %r7, 8;\n"
+                                     "ld.param.u64 %d7, [out];\n"
+                                     "add.s64 %d7, %d7, %d6;\n"
+                                     "st.global." +
+                                     store_operands + ";\nret;",
+                                 ".param .u64 out"));
+  lane_values result{};
   ptx::register_memory(result.data(), sizeof result);
   ptx::launch launch;
   launch.block.x = ptx::warp_lanes;
   auto const address = reinterpret_cast<std::uint64_t>(result.data());
   launch.parameters.resize(sizeof address);
   std::memcpy(launch.parameters.data(), &address, sizeof address);
-  ptx::run(m.get("k"), launch);
-  ptx::forget_memory(result.data());
+  ptx::run(module.get("k"), launch);
+  ptx::unregister_memory(result.data());
   return result;
 }
 
-// The result of a statement, its first operand, which must be the same in all lanes. Runs it with
-// all lanes and with half of them active; inactive lanes must keep their value. Returns `mixed` if
-// a lane differs.
-inline constexpr std::uint64_t mixed = 0x1357'9bdf'2468'ace0;
-inline std::uint64_t value(std::string const& statement) {
+// Returns the result of a statement, its first operand. Runs it with all lanes and with half of
+// them active. Returns `mixed_result` if two active lanes differ or an inactive lane has changed.
+inline constexpr std::uint64_t mixed_result = 0x1357'9bdf'2468'ace0;
+inline std::uint64_t evaluate(std::string const& statement) {
   std::size_t const first = statement.find('%');
   std::string const reg = statement.substr(first, statement.find_first_of(",|", first) - first);
-  lanes const full = lanes_after(statement + ";", reg);
-  std::string const initialize = reg[1] == 'p'
-                                     ? "setp.ne.s32 " + reg + ", 0, " + std::to_string(1 - full[0])
-                                 : reg[1] == 'h' ? "mov.b16 " + reg + ", 0x5a5a"
-                                 : reg[1] == 'r' ? "mov.b32 " + reg + ", 0x5a5a5a5a"
-                                 : reg[1] == 'f' ? "mov.f32 " + reg + ", 0f5a5a5a5a"
-                                 : reg[1] == 'd' ? "mov.b64 " + reg + ", 0x5a5a5a5a5a5a5a5a"
-                                                 : "mov.f64 " + reg + ", 0d5a5a5a5a5a5a5a5a";
-  lanes const before = lanes_after(initialize + ";", reg);
-  lanes const half = lanes_after(initialize +
-                                     ";\nmov.u32 %r5, %laneid;\nand.b32 %r5, %r5, 1;\n"
-                                     "setp.eq.s32 %p5, %r5, 1;\n@%p5 " +
-                                     statement + ";",
-                                 reg);
-  for (std::size_t l = 0; l < full.size(); ++l)
-    if (full[l] != full[0] || half[l] != (l % 2 == 1 ? full[0] : before[0])) return mixed;
-  return full[0];
+  lane_values const all_active = lanes_after(statement + ";", reg);
+  std::string const initialize =
+      reg[1] == 'p'   ? "setp.ne.s32 " + reg + ", 0, " + std::to_string(1 - all_active[0])
+      : reg[1] == 'h' ? "mov.b16 " + reg + ", 0x5a5a"
+      : reg[1] == 'r' ? "mov.b32 " + reg + ", 0x5a5a5a5a"
+      : reg[1] == 'f' ? "mov.f32 " + reg + ", 0f5a5a5a5a"
+      : reg[1] == 'd' ? "mov.b64 " + reg + ", 0x5a5a5a5a5a5a5a5a"
+                      : "mov.f64 " + reg + ", 0d5a5a5a5a5a5a5a5a";
+  lane_values const initial = lanes_after(initialize + ";", reg);
+  lane_values const half_active = lanes_after(initialize +
+                                                  ";\nmov.u32 %r5, %laneid;\nand.b32 %r5, %r5, 1;\n"
+                                                  "setp.eq.s32 %p5, %r5, 1;\n@%p5 " +
+                                                  statement + ";",
+                                              reg);
+  for (std::size_t lane = 0; lane < all_active.size(); ++lane)
+    if (all_active[lane] != all_active[0] ||
+        half_active[lane] != (lane % 2 == 1 ? all_active[0] : initial[0]))
+      return mixed_result;
+  return all_active[0];
 }
 
 struct expectation {
@@ -101,7 +102,7 @@ struct expectation {
 };
 inline void check(std::initializer_list<expectation> expectations) {
   for (expectation const& e : expectations)
-    CHECK_MESSAGE(value(e.statement) == e.result, e.statement);
+    CHECK_MESSAGE(evaluate(e.statement) == e.result, e.statement);
 }
 
 }  // namespace run_text

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp compared with matrices in long double, and properties of its matrices.
+// sinkhorn_csp compared with transport matrices in long double, and properties of these matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -20,8 +20,8 @@ using namespace support;
 namespace {
 
 // Cases that lose too much accuracy in single precision run in double only.
-std::vector<sinkhorn_case> accuracy_cases(bool in_double) {
-  auto const shifts = [](index_t channels) { return some_shifts(channels, 5); };
+std::vector<sinkhorn_case> accuracy_cases(bool is_double) {
+  auto const shifts = [](index_t channels) { return random_shifts(channels, 5); };
   return {
       {{1, 1, 2}, 1, 1.0, 1, shifts(2)},
       {{2, 2, 3}, 2, 0.5, 3, shifts(3)},
@@ -32,7 +32,7 @@ std::vector<sinkhorn_case> accuracy_cases(bool in_double) {
       {{1, 16, 18}, 8, 1.0, 3, shifts(18), 17},
       {{1, 33, 2}, 33, 0.2, 2, shifts(2), 1},
       {{1, 70, 2}, 100, 0.5, 2, shifts(2)},  // a group with several partial sums
-      {{2, 9, 3}, 9, in_double ? 0.01 : 0.1, in_double ? 20 : 5, shifts(3)},
+      {{2, 9, 3}, 9, is_double ? 0.01 : 0.1, is_double ? 20 : 5, shifts(3)},
   };
 }
 
@@ -50,22 +50,22 @@ std::vector<index_t> argsort(std::vector<double> const& values) {
 
 TEST_CASE_TEMPLATE("y and dx match the matrices", T, float, double) {
   std::uint64_t seed = 11;
-  error_shares worst;
+  error_ratios worst;
   double worst_gradient = 0;
   for (sinkhorn_case const& p : accuracy_cases(std::is_same_v<T, double>)) {
     tensor<T> const x = normal_tensor<T>(p.e, ++seed), dy = normal_tensor<T>(p.e, ++seed);
-    sinkhorn_answer const a = solve(p, x, dy);
+    sinkhorn_results const expected = compute_expected(p, x, dy);
     for_each_backend_once(seed, [&](any_exec const& exec) {
       CAPTURE(p.e.length);
       CAPTURE(p.tau);
       CAPTURE(describe_exec(exec));
-      auto const shares = measure_errors(p, exec, x, dy, a);
-      CHECK(shares.y <= 1);
-      CHECK(shares.dx <= 1);
-      worst = {std::max(worst.y, shares.y), std::max(worst.dx, shares.dx)};
+      auto const ratios = measure_errors(p, exec, x, dy, expected);
+      CHECK(ratios.y <= 1);
+      CHECK(ratios.dx <= 1);
+      worst = {std::max(worst.y, ratios.y), std::max(worst.dx, ratios.dx)};
     });
     for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
-      worst_gradient = std::max(worst_gradient, static_cast<double>(a.dx_bound(b, n, c)));
+      worst_gradient = std::max(worst_gradient, static_cast<double>(expected.dx_bound(b, n, c)));
     });
   }
   MESSAGE(type_name<T>() << ": errors take up " << static_cast<double>(worst.y) << " and "
@@ -74,14 +74,14 @@ TEST_CASE_TEMPLATE("y and dx match the matrices", T, float, double) {
 }
 
 TEST_CASE("the gradient in double matches dual numbers to nine digits") {
-  sinkhorn_case const p{{2, 14, 5}, 6, 0.4, 5, some_shifts(5, 3), 3, {14, 10}};
+  sinkhorn_case const p{{2, 14, 5}, 6, 0.4, 5, random_shifts(5, 3), 3, {14, 10}};
   tensor<double> const x = normal_tensor<double>(p.e, 1), dy = normal_tensor<double>(p.e, 2);
-  sinkhorn_answer const a = solve(p, x, dy);
+  sinkhorn_results const expected = compute_expected(p, x, dy);
   for_each_backend_once(1, [&](any_exec const& exec) {
     tensor<double> y(p.e), dx(p.e);
     run_sinkhorn(p.op(), exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
     for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
-      CHECK(std::abs(static_cast<double>(a.dx(b, n, c)) - dx(b, n, c)) <= 1e-9);
+      CHECK(std::abs(static_cast<double>(expected.dx(b, n, c)) - dx(b, n, c)) <= 1e-9);
     });
   });
 }
@@ -97,48 +97,48 @@ TEST_CASE("two rows: the limit in closed form") {
       run_sinkhorn(p.op(), exec, std::as_const(x).view(), y.view(), std::as_const(x).view(),
                    dx.view(), {});
       double const odds = std::exp((0.75 + 0.5) * (-1.5 - 2.25) / (2 * tau));
-      double const same = odds / (1 + odds);
-      CHECK(y(0, 0, 1) == doctest::Approx(same * -1.5 + (1 - same) * 2.25).epsilon(1e-12));
-      CHECK(y(0, 1, 1) == doctest::Approx((1 - same) * -1.5 + same * 2.25).epsilon(1e-12));
+      double const diagonal = odds / (1 + odds);
+      CHECK(y(0, 0, 1) == doctest::Approx(diagonal * -1.5 + (1 - diagonal) * 2.25).epsilon(1e-12));
+      CHECK(y(0, 1, 1) == doctest::Approx((1 - diagonal) * -1.5 + diagonal * 2.25).epsilon(1e-12));
     });
   }
 }
 
 TEST_CASE("columns always sum to 1, rows after convergence") {
   // The mean of a group is unchanged, and a constant added to w is added to y.
-  sinkhorn_case p{{1, 12, 4}, 6, 1.0, 3, some_shifts(4, 9), 0};
+  sinkhorn_case p{{1, 12, 4}, 6, 1.0, 3, random_shifts(4, 9), 0};
   tensor<double> const x = normal_tensor<double>(p.e, 4);
-  tensor<double> raised = x;
+  tensor<double> raised_x = x;
   for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
-    if (c != 0) raised(b, n, c) += 3;
+    if (c != 0) raised_x(b, n, c) += 3;
   });
   for_each_backend_once(3, [&](any_exec const& exec) {
-    tensor<double> y(p.e), dx(p.e), higher(p.e);
-    double rows_at_first = 0;
+    tensor<double> y(p.e), dx(p.e), raised_y(p.e);
+    double first_row_error = 0;
     for (index_t iterations : {1, 80}) {
       p.iterations = iterations;
       run_sinkhorn(p.op(), exec, x.view(), y.view(), x.view(), dx.view(), {});
-      run_sinkhorn(p.op(), exec, std::as_const(raised).view(), higher.view(), x.view(), dx.view(),
-                   {});
-      double rows = 0;
+      run_sinkhorn(p.op(), exec, std::as_const(raised_x).view(), raised_y.view(), x.view(),
+                   dx.view(), {});
+      double row_error = 0;
       for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
         if (c == 0) return;
         if (n % p.group == 0) {
-          double before = 0, after = 0;
+          double sum_before = 0, sum_after = 0;
           for (index_t i = n; i < n + p.group; ++i) {
-            before += x(b, p.source(i, c, p.e.length), c);
-            after += y(b, i, c);
+            sum_before += x(b, p.source(i, c, p.e.length), c);
+            sum_after += y(b, i, c);
           }
-          CHECK(after == doctest::Approx(before).epsilon(1e-12).scale(10));
+          CHECK(sum_after == doctest::Approx(sum_before).epsilon(1e-12).scale(10));
         }
-        rows = std::max(rows, std::abs(higher(b, n, c) - y(b, n, c) - 3));
+        row_error = std::max(row_error, std::abs(raised_y(b, n, c) - y(b, n, c) - 3));
       });
       if (iterations == 1)
-        rows_at_first = rows;
+        first_row_error = row_error;
       else
-        CHECK(rows < 1e-9);
+        CHECK(row_error < 1e-9);
     }
-    CHECK(rows_at_first > 0.01);  // otherwise the test would be trivial
+    CHECK(first_row_error > 0.01);  // otherwise the test would be trivial
   });
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("Theorem 2: the result converges to csp as tau decreases") {
       std::swap(column[n], column[random.below(n + 1)]);
     x.set_column(0, c, column);
   }
-  ss::csp<ss::shift::linear, ss::reference> const hard{ss::group_size{group}};
+  ss::csp<ss::shift::linear, ss::reference> const csp{ss::group_size{group}};
   tensor<double> limit(e), by_csp(e);
   for (index_t c = 0; c < e.channels; ++c)
     for (index_t begin = 0; begin < e.length; begin += group) {
@@ -172,39 +172,40 @@ TEST_CASE("Theorem 2: the result converges to csp as tau decreases") {
         limit(0, begin + order_of_v[k], c) = w[static_cast<std::size_t>(order_of_w[k])];
     }
   ss::exec::host const host;
-  guarded_workspace provided(hard.workspace_bytes<double>(host, e));
-  hard.forward(host, std::as_const(x).view(), by_csp.view(), ss::no_saved, provided.get());
+  guarded_workspace csp_scratch(csp.workspace_bytes<double>(host, e));
+  csp.forward(host, std::as_const(x).view(), by_csp.view(), ss::no_saved, csp_scratch.get());
   CHECK(same_bits(by_csp.elements(), limit.elements()));
   for_each_backend_once(4, [&](any_exec const& exec) {
-    auto const error = [&](double tau, index_t iterations) {
+    auto const max_error = [&](double tau, index_t iterations) {
       auto const op = ss::sinkhorn_csp{ss::group_size{group}, ss::sinkhorn{tau, iterations}};
       guarded_workspace scratch(op.template workspace_bytes<double>(exec, e));
       tensor<double> y(e);
       op.forward(exec, std::as_const(x).view(), y.view(), scratch.get());
-      double worst = 0;
+      double worst_error = 0;
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
-        worst = std::max(worst, std::abs(y(b, n, c) - limit(b, n, c)));
+        worst_error = std::max(worst_error, std::abs(y(b, n, c) - limit(b, n, c)));
       });
-      return worst;
+      return worst_error;
     };
-    double before = std::numeric_limits<double>::infinity();
+    double previous_error = std::numeric_limits<double>::infinity();
     for (double tau : {0.3, 0.1, 0.03, 0.01}) {
       // A lower temperature converges more slowly.
-      double const worst = error(tau, static_cast<index_t>(30 / tau));
+      double const error = max_error(tau, static_cast<index_t>(30 / tau));
       CAPTURE(tau);
-      CHECK(worst < before);
-      before = worst;
+      CHECK(error < previous_error);
+      previous_error = error;
     }
     // The remaining error is inversely proportional to the number of iterations.
-    double const twice = error(0.01, 6000);
-    CHECK(twice < 0.52 * before);
-    CHECK(error(0.01, 12000) < 0.52 * twice);
+    double const error_after_twice_as_many = max_error(0.01, 6000);
+    CHECK(error_after_twice_as_many < 0.52 * previous_error);
+    CHECK(max_error(0.01, 12000) < 0.52 * error_after_twice_as_many);
   });
 }
 
 TEST_CASE_TEMPLATE("extreme inputs do not give NaN", T, float, double) {
-  T const great = std::numeric_limits<T>::max(), tiny = std::numeric_limits<T>::denorm_min();
-  std::vector<T> const values = {great, -great, tiny, T{0}, T(-0.0), T(1e15), T(-3), -tiny};
+  T const max = std::numeric_limits<T>::max(), min_positive = std::numeric_limits<T>::denorm_min();
+  std::vector<T> const values = {max,     -max,    min_positive, T{0},
+                                 T(-0.0), T(1e15), T(-3),        -min_positive};
   for (double tau : {1e-300, 1e-30, 1e-6, 1.0, 1e30, 1e300}) {
     sinkhorn_case const p{{1, 24, 3}, 8, tau, 4, {0, 3, 8}};
     random_stream random(9);
@@ -243,9 +244,9 @@ TEST_CASE_TEMPLATE("a NaN affects its whole group and nothing else", T, float, d
       for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
         bool const in_group = b == 1 && 4 <= n && n < 8;
         if (c == p.reference) return;
-        bool const reached = in_group && (channel == p.reference || c == channel);
-        CHECK((decode(y(b, n, c)).kind == number_class::nan) == reached);
-        CHECK((decode(dx(b, n, c)).kind == number_class::nan) == reached);
+        bool const is_affected = in_group && (channel == p.reference || c == channel);
+        CHECK((decode(y(b, n, c)).kind == number_class::nan) == is_affected);
+        CHECK((decode(dx(b, n, c)).kind == number_class::nan) == is_affected);
       });
     });
   }

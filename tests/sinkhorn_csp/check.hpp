@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp problems: runs the operator and compares it with the oracle.
+// Test cases of sinkhorn_csp: runs the operator and compares it with the reference implementation.
 #pragma once
 
 #include "oracle.hpp"
@@ -21,6 +21,7 @@
 
 namespace support {
 
+// Parameters of a test case.
 struct sinkhorn_case {
   extents3 e;
   index_t group;
@@ -46,7 +47,7 @@ struct sinkhorn_case {
 };
 
 // Returns large and small shifts, some of them negative.
-inline std::vector<std::int32_t> some_shifts(index_t channels, std::uint64_t seed) {
+inline std::vector<std::int32_t> random_shifts(index_t channels, std::uint64_t seed) {
   random_stream random(seed);
   std::vector<std::int32_t> shifts;
   for (index_t c = 0; c < channels; ++c)
@@ -74,27 +75,28 @@ void run_sinkhorn(Op const& op, any_exec const& exec, X const& x, Y const& y, X 
 }
 
 // Largest ratios of an error to its bound.
-struct error_shares {
+struct error_ratios {
   real y = 0, dx = 0;
 };
 
-// The oracle's results and error bounds.
-struct sinkhorn_answer {
+// Expected results and error bounds.
+struct sinkhorn_results {
   tensor<real> y, y_bound, dx, dx_bound;
 };
 
 template <class T>
-sinkhorn_answer solve(sinkhorn_case const& p, tensor<T> const& x, tensor<T> const& dy) {
-  sinkhorn_answer a{tensor<real>(p.e), tensor<real>(p.e), tensor<real>(p.e), tensor<real>(p.e)};
-  tensor<real> reference_size(p.e);  // sum of magnitudes in the reference's gradient
-  real const unit = std::ldexp(real{1}, -(format_of<T>().fraction_bits + 1));
+sinkhorn_results compute_expected(sinkhorn_case const& p, tensor<T> const& x, tensor<T> const& dy) {
+  sinkhorn_results expected{tensor<real>(p.e), tensor<real>(p.e), tensor<real>(p.e),
+                            tensor<real>(p.e)};
+  tensor<real> reference_size(p.e);  // sum of magnitudes in the gradient of the reference
+  real const unit_roundoff = std::ldexp(real{1}, -(format_of<T>().fraction_bits + 1));
   auto const value = [](tensor<T> const& t, index_t b, index_t n, index_t c) {
     return static_cast<real>(t(b, n, c));
   };
   for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
-    bool const stays = n >= p.rows(b) || c == p.reference;
-    a.y(b, n, c) = stays ? value(x, b, n, c) : 0;
-    a.dx(b, n, c) = stays ? value(dy, b, n, c) : 0;
+    bool const is_copied = n >= p.rows(b) || c == p.reference;
+    expected.y(b, n, c) = is_copied ? value(x, b, n, c) : 0;
+    expected.dx(b, n, c) = is_copied ? value(dy, b, n, c) : 0;
     if (c == p.reference && n < p.rows(b)) reference_size(b, n, c) = std::abs(value(dy, b, n, c));
   });
   for (index_t b = 0; b < p.e.batch; ++b)
@@ -102,51 +104,54 @@ sinkhorn_answer solve(sinkhorn_case const& p, tensor<T> const& x, tensor<T> cons
       for (index_t c = 0; c < p.e.channels; ++c) {
         if (c == p.reference) continue;
         index_t const rows = std::min(p.group, p.rows(b) - begin);
-        std::vector<real> v, w, d;
+        std::vector<real> v, w, group_dy;
         for (index_t n = begin; n < begin + rows; ++n) {
           v.push_back(value(x, b, n, p.reference));
           w.push_back(value(x, b, p.source(n, c, p.rows(b)), c));
-          d.push_back(value(dy, b, n, c));
+          group_dy.push_back(value(dy, b, n, c));
         }
-        auto const g = solve_group(v, w, d, static_cast<real>(p.tau), p.iterations);
-        auto const error = sinkhorn_error::make<T>(g, p.iterations);
+        auto const group = solve_group(v, w, group_dy, static_cast<real>(p.tau), p.iterations);
+        auto const error = sinkhorn_error::make<T>(group, p.iterations);
         for (index_t i = 0; i < rows; ++i) {
           auto const k = static_cast<std::size_t>(i);
-          index_t const n = begin + i, from = p.source(n, c, p.rows(b));
-          a.y(b, n, c) = g.y[k];
-          a.y_bound(b, n, c) = error.of_y() * g.y_size[k];
-          a.dx(b, from, c) += g.dw[k];
-          a.dx_bound(b, from, c) = error.of_gradient() * g.dw_size[k];
-          a.dx(b, n, p.reference) += g.dv[k];
-          a.dx_bound(b, n, p.reference) += error.of_gradient() * g.dv_size[k];
-          reference_size(b, n, p.reference) += g.dv_size[k];
+          index_t const n = begin + i, source = p.source(n, c, p.rows(b));
+          expected.y(b, n, c) = group.y[k];
+          expected.y_bound(b, n, c) = error.y_error() * group.y_size[k];
+          expected.dx(b, source, c) += group.dw[k];
+          expected.dx_bound(b, source, c) = error.gradient_error() * group.dw_size[k];
+          expected.dx(b, n, p.reference) += group.dv[k];
+          expected.dx_bound(b, n, p.reference) += error.gradient_error() * group.dv_size[k];
+          reference_size(b, n, p.reference) += group.dv_size[k];
         }
       }
-  // The reference's gradient is a sum in double, rounded once.
+  // The gradient of the reference is a sum in double, rounded once.
   auto const terms = static_cast<real>(p.e.channels + 2);
   for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
     if (c == p.reference)
-      a.dx_bound(b, n, c) += (unit + terms * std::ldexp(real{1}, -53)) * reference_size(b, n, c);
+      expected.dx_bound(b, n, c) +=
+          (unit_roundoff + terms * std::ldexp(real{1}, -53)) * reference_size(b, n, c);
   });
-  return a;
+  return expected;
 }
 
 // Returns the ratio of the error to its bound.
 template <class T>
-real share_of(T actual, real expected, real bound) {
+real error_ratio(T actual, real expected, real bound) {
   real const error = std::abs(static_cast<real>(actual) - expected);
   return error == 0 ? 0 : error / bound;
 }
 
 template <class T>
-error_shares measure_errors(sinkhorn_case const& p, any_exec const& exec, tensor<T> const& x,
-                            tensor<T> const& dy, sinkhorn_answer const& a) {
+error_ratios measure_errors(sinkhorn_case const& p, any_exec const& exec, tensor<T> const& x,
+                            tensor<T> const& dy, sinkhorn_results const& expected) {
   tensor<T> y(p.e), dx(p.e);
   run_sinkhorn(p.op(), exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
-  error_shares worst;
+  error_ratios worst;
   for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
-    worst.y = std::max(worst.y, share_of(y(b, n, c), a.y(b, n, c), a.y_bound(b, n, c)));
-    worst.dx = std::max(worst.dx, share_of(dx(b, n, c), a.dx(b, n, c), a.dx_bound(b, n, c)));
+    worst.y =
+        std::max(worst.y, error_ratio(y(b, n, c), expected.y(b, n, c), expected.y_bound(b, n, c)));
+    worst.dx = std::max(worst.dx,
+                        error_ratio(dx(b, n, c), expected.dx(b, n, c), expected.dx_bound(b, n, c)));
     if (n >= p.rows(b) || c == p.reference) CHECK(same_bits(y(b, n, c), x(b, n, c)));
     if (n >= p.rows(b)) CHECK(same_bits(dx(b, n, c), dy(b, n, c)));
   });

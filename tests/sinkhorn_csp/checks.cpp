@@ -19,11 +19,12 @@ namespace {
 
 // A valid call; each test invalidates one argument.
 struct sinkhorn_call {
-  static constexpr extents3 e{2, 5, 3};
+  static constexpr extents3 shape{2, 5, 3};
 
-  tensor<float> memory_x = tensor<float>(e), memory_y = tensor<float>(e), memory_dy = memory_x;
-  tensor3<float const> x{memory_x.view()}, dy{memory_dy.view()};
-  tensor3<float> y{memory_y.view()};
+  tensor<float> x_memory = tensor<float>(shape), y_memory = tensor<float>(shape),
+                dy_memory = x_memory;
+  tensor3<float const> x{x_memory.view()}, dy{dy_memory.view()};
+  tensor3<float> y{y_memory.view()};
   ss::grouping groups = ss::group_size{2};
   ss::sinkhorn relaxation{0.5, 3};
   std::vector<std::int32_t> shifts = {0, 1, 2};
@@ -47,8 +48,8 @@ struct sinkhorn_call {
     return error_message(op().backward(ss::exec::dry_run{exec}, dy, x, y, scratch, options),
                          [&] { op().backward(exec, dy, x, y, scratch, options); });
   }
-  // Checks that forward and backward report the same error.
-  std::string both_calls() const {
+  // Checks that forward and backward report the same error, and returns it.
+  std::string common_error() const {
     std::string const forward_message = forward(), backward_message = backward();
     CHECK(forward_message.substr(0, 22) == "sinkhorn_csp.forward: ");
     CHECK(backward_message.substr(0, 23) == "sinkhorn_csp.backward: ");
@@ -73,36 +74,36 @@ TEST_CASE("parameters") {
   sinkhorn_call call;
   SUBCASE("groups") {
     call.groups = ss::group_size{0};
-    CHECK(call.both_calls() == "groups must be at least 1");
+    CHECK(call.common_error() == "groups must be at least 1");
   }
   SUBCASE("tau") {
     for (double tau : {0.0, -1.0}) {
       call.relaxation.tau = tau;
-      CHECK(call.both_calls() ==
+      CHECK(call.common_error() ==
             std::string("tau is ") + (tau == 0 ? "0" : "-1") + ", must be positive and finite");
     }
 #if !defined(__FAST_MATH__)
     call.relaxation.tau = std::numeric_limits<double>::infinity();
-    CHECK(call.both_calls() == "tau is inf, must be positive and finite");
+    CHECK(call.common_error() == "tau is inf, must be positive and finite");
     call.relaxation.tau = std::numeric_limits<double>::quiet_NaN();
-    CHECK(says(call.both_calls(), "must be positive and finite"));
+    CHECK(says(call.common_error(), "must be positive and finite"));
 #endif
   }
   SUBCASE("iterations") {
     call.relaxation.iterations = 0;
-    CHECK(call.both_calls() == "iterations is 0, must be in 1..65536");
+    CHECK(call.common_error() == "iterations is 0, must be in 1..65536");
     call.relaxation.iterations = 65537;
-    CHECK(call.both_calls() == "iterations is 65537, must be in 1..65536");
+    CHECK(call.common_error() == "iterations is 65537, must be in 1..65536");
   }
   SUBCASE("shift") {
     call.shifts = {0, 1};
-    CHECK(call.both_calls() ==
+    CHECK(call.common_error() ==
           "shift table: there must be one shift for every channel (channels is 3)");
   }
   SUBCASE("reference") {
     for (index_t channel : {-1, 3}) {
       call.reference.channel = channel;
-      CHECK(call.both_calls() ==
+      CHECK(call.common_error() ==
             "alignment reference: channel must be one of the channels (channels is 3)");
     }
   }
@@ -120,11 +121,11 @@ TEST_CASE("views") {
     CHECK(call.backward() == "sinkhorn_csp.backward: dy.channels is 2, must be 3 (x.channels)");
   }
   SUBCASE("no memory") {
-    call.x = {nullptr, call.e};
-    CHECK(call.both_calls() == "x.data is null, must point to [2, 5, 3]");
+    call.x = {nullptr, call.shape};
+    CHECK(call.common_error() == "x.data is null, must point to [2, 5, 3]");
   }
   SUBCASE("no memory for dy, dx") {
-    call.dy = {nullptr, call.e};
+    call.dy = {nullptr, call.shape};
     CHECK(call.backward() == "sinkhorn_csp.backward: dy.data is null, must point to [2, 5, 3]");
   }
   SUBCASE("in place") {
@@ -139,41 +140,41 @@ TEST_CASE("views") {
   }
   SUBCASE("lengths") {
     call.lengths = {3, 6};
-    CHECK(call.both_calls() == "lengths[1] is 6, must be in 0..5 (length)");
+    CHECK(call.common_error() == "lengths[1] is 6, must be in 0..5 (length)");
     call.lengths = {3};
-    CHECK(call.both_calls() == "lengths.size is 1, must be 2 (batch)");
+    CHECK(call.common_error() == "lengths.size is 1, must be 2 (batch)");
   }
   SUBCASE("too long") {
     index_t const length = (index_t{1} << 31) + 1;
     call.x = {call.x.data(), {1, length, 1}, {0, 0, 0}};
     call.shifts = {0};
     call.reference.channel = 0;
-    ss::tensor3<float> const far(reinterpret_cast<float*>(std::uintptr_t{1} << 46),
-                                 {1, length, 1});  // never accessed
-    CHECK(std::string(call.op().forward(ss::exec::dry_run{call.exec}, call.x, far).message) ==
+    ss::tensor3<float> const distant_y(reinterpret_cast<float*>(std::uintptr_t{1} << 46),
+                                       {1, length, 1});  // never accessed
+    CHECK(std::string(call.op().forward(ss::exec::dry_run{call.exec}, call.x, distant_y).message) ==
           "sinkhorn_csp.forward: x.length is 2147483649, must be at most 2147483648");
   }
 }
 
 TEST_CASE("workspace and policy") {
   sinkhorn_call call;
-  std::size_t const bytes = call.op().workspace_bytes<float>(call.exec, call.e);
+  std::size_t const bytes = call.op().workspace_bytes<float>(call.exec, call.shape);
   CHECK(bytes > 0);
   call.scratch.bytes = bytes;
   CHECK(call.forward() == "");
   CHECK(call.backward() == "");
-  SUBCASE("a byte less") {
+  SUBCASE("one byte too few") {
     call.scratch.bytes = bytes - 1;
-    CHECK(call.both_calls() == "workspace.bytes is " + std::to_string(bytes - 1) +
-                                   ", must be at least " + std::to_string(bytes));
+    CHECK(call.common_error() == "workspace.bytes is " + std::to_string(bytes - 1) +
+                                     ", must be at least " + std::to_string(bytes));
   }
   SUBCASE("null") {
     call.scratch.data = nullptr;
-    CHECK(call.both_calls() ==
+    CHECK(call.common_error() ==
           "workspace.data is null, must point to " + std::to_string(bytes) + " bytes");
   }
   SUBCASE("threads") {
     call.exec.threads = 0;
-    CHECK(call.both_calls() == "exec.threads is 0, must be at least 1");
+    CHECK(call.common_error() == "exec.threads is 0, must be at least 1");
   }
 }

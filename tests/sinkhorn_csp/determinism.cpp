@@ -23,14 +23,14 @@ namespace {
 
 // With -ffast-math, backends may sum in different orders.
 #if defined(__FAST_MATH__)
-constexpr bool sums_keep_their_order = false;
+constexpr bool has_fixed_order = false;
 #else
-constexpr bool sums_keep_their_order = true;
+constexpr bool has_fixed_order = true;
 #endif
 
-// Returns a problem whose expected results are computed by one host thread.
+// Returns a test case whose expected results are computed by one host thread.
 template <class T>
-variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
+variant_problem<T> solve_on_host(sinkhorn_case const& c, std::uint64_t seed) {
   variant_problem<T> p;
   p.x = normal_tensor<T>(c.e, seed);
   p.dy = normal_tensor<T>(c.e, seed + 1);
@@ -40,7 +40,8 @@ variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
                std::as_const(p.dy).view(), p.dx.view(), view_of(p.lengths));
   return p;
 }
-auto runner(sinkhorn_case const& c) {
+// Returns a callable for the shared checks (variants.hpp).
+auto make_runner(sinkhorn_case const& c) {
   return [&c](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
     using T = typename decltype(x)::value_type;
     ss::tensor3<T const> const x_view(x), dy_view(dy);
@@ -48,7 +49,7 @@ auto runner(sinkhorn_case const& c) {
   };
 }
 
-std::vector<sinkhorn_case> shapes() {
+std::vector<sinkhorn_case> shape_cases() {
   std::vector<sinkhorn_case> cases;
   std::uint64_t seed = 70;
   for (extents3 e : {extents3{1, 1, 1},
@@ -63,7 +64,7 @@ std::vector<sinkhorn_case> shapes() {
     ++seed;
     index_t const group = 1 + static_cast<index_t>(seed * 7 % 11);
     index_t const reference = e.channels > 2 ? e.channels / 2 : 0;
-    sinkhorn_case c{e, group, 0.4, 2, some_shifts(e.channels, seed), reference};
+    sinkhorn_case c{e, group, 0.4, 2, random_shifts(e.channels, seed), reference};
     if (e.channels == 0) c.reference = 0;
     cases.push_back(c);
     c.lengths = mixed_lengths(e);
@@ -84,7 +85,7 @@ void check_strides(sinkhorn_case const& c, variant_problem<T> const& p) {
       CAPTURE(describe_exec(exec));
       strided_tensor<T> const x(p.x, x_strides, 1), dy(p.dy, y_strides, 2);
       strided_tensor<T> y(c.e, y_strides, 3), dx(c.e, x_strides, 4);
-      runner(c)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+      make_runner(c)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
       CHECK(same_bits(y.contents().elements(), p.y.elements()));
       CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
       CHECK((y.gaps_untouched() && dx.gaps_untouched()));
@@ -95,21 +96,21 @@ void check_strides(sinkhorn_case const& c, variant_problem<T> const& p) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double) {
-  if (!sums_keep_their_order) return;
+  if (!has_fixed_order) return;
   std::uint64_t seed = 0;
-  for (sinkhorn_case const& c : shapes()) {
+  for (sinkhorn_case const& c : shape_cases()) {
     CAPTURE(c.e.batch);
     CAPTURE(c.e.length);
     CAPTURE(c.e.channels);
     CAPTURE(c.lengths.size());
-    auto const p = solved_on_host<T>(c, ++seed);
-    check_policies(p, runner(c));
+    auto const p = solve_on_host<T>(c, ++seed);
+    check_policies(p, make_runner(c));
     check_strides(c, p);
-    check_sample_by_sample(p, runner(c));
+    check_sample_by_sample(p, make_runner(c));
   }
 }
 
-TEST_CASE("default shifts and reference are those of csp") {
+TEST_CASE("the default shifts and reference are the same as in csp") {
   extents3 const e{1, 10, 4};
   tensor<double> const x = normal_tensor<double>(e, 5);
   sinkhorn_case const c{e, 5, 0.5, 3, {0, 6, 9, 2}};  // (c + 1) * ceil(10 / 4) mod 10
@@ -119,11 +120,11 @@ TEST_CASE("default shifts and reference are those of csp") {
   CHECK(op.shift_of(2, e, 10) == 9);
   CHECK(op.shift_of(2, e, 7) == 2);
   for_each_backend_once(8, [&](any_exec const& exec) {
-    tensor<double> y(e), dx(e), same_y(e), same_dx(e);
+    tensor<double> y(e), dx(e), expected_y(e), expected_dx(e);
     run_sinkhorn(op, exec, x.view(), y.view(), x.view(), dx.view(), {});
-    run_sinkhorn(c.op(), exec, x.view(), same_y.view(), x.view(), same_dx.view(), {});
-    CHECK(same_bits(y.elements(), same_y.elements()));
-    CHECK(same_bits(dx.elements(), same_dx.elements()));
+    run_sinkhorn(c.op(), exec, x.view(), expected_y.view(), x.view(), expected_dx.view(), {});
+    CHECK(same_bits(y.elements(), expected_y.elements()));
+    CHECK(same_bits(dx.elements(), expected_dx.elements()));
   });
 }
 
@@ -131,36 +132,37 @@ TEST_CASE("64-bit shifts are equivalent to their remainders") {
   constexpr index_t max_shift = std::numeric_limits<index_t>::max(),
                     min_shift = std::numeric_limits<index_t>::min();
   // Modulo 6 and 7, 2^62 is 4 and 4, `max_shift` is 1 and 0, and `min_shift` is 4 and 6.
-  struct far {
+  struct far_shift {
     index_t shift(index_t channel, index_t, index_t) const {
       constexpr index_t shifts[] = {index_t{1} << 62, max_shift, min_shift, 0};
       return shifts[channel];
     }
   };
-  for (bool of_six : {true, false}) {
+  for (index_t valid : {6, 7}) {
     extents3 const e{1, 7, 4};
-    std::vector<index_t> const lengths{of_six ? 6 : 7};
+    std::vector<index_t> const lengths{valid};
     sinkhorn_case c{
         e, 3, 0.5, 3,
-        of_six ? std::vector<std::int32_t>{4, 1, 4, 0} : std::vector<std::int32_t>{4, 0, 6, 0}};
+        valid == 6 ? std::vector<std::int32_t>{4, 1, 4, 0} : std::vector<std::int32_t>{4, 0, 6, 0}};
     c.reference = 3;
-    ss::sinkhorn_csp const op{ss::group_size{3}, ss::sinkhorn{0.5, 3}, far{}, ss::reference{3}};
+    ss::sinkhorn_csp const op{ss::group_size{3}, ss::sinkhorn{0.5, 3}, far_shift{},
+                              ss::reference{3}};
     for (index_t channel = 0; channel < 4; ++channel)
       CHECK(op.shift_of(channel, e, lengths[0]) == c.shifts[static_cast<std::size_t>(channel)]);
     tensor<double> const x = normal_tensor<double>(e, 5);
-    for_each_backend_once(of_six ? 3 : 6, [&](any_exec const& exec) {
-      tensor<double> y(e), dx(e), same_y(e), same_dx(e);
+    for_each_backend_once(valid == 6 ? 3 : 6, [&](any_exec const& exec) {
+      tensor<double> y(e), dx(e), expected_y(e), expected_dx(e);
       run_sinkhorn(op, exec, x.view(), y.view(), x.view(), dx.view(), view_of(lengths));
-      run_sinkhorn(c.op(), exec, x.view(), same_y.view(), x.view(), same_dx.view(),
+      run_sinkhorn(c.op(), exec, x.view(), expected_y.view(), x.view(), expected_dx.view(),
                    view_of(lengths));
-      CHECK(same_bits(y.elements(), same_y.elements()));
-      CHECK(same_bits(dx.elements(), same_dx.elements()));
+      CHECK(same_bits(y.elements(), expected_y.elements()));
+      CHECK(same_bits(dx.elements(), expected_dx.elements()));
     });
   }
 }
 
 TEST_CASE_TEMPLATE("accumulation", T, float, double) {
-  sinkhorn_case const c{{3, 9, 5}, 4, 0.6, 2, some_shifts(5, 1), 2, {9, 5, 0}};
+  sinkhorn_case const c{{3, 9, 5}, 4, 0.6, 2, random_shifts(5, 1), 2, {9, 5, 0}};
   tensor<T> const x = normal_tensor<T>(c.e, 3), dy = normal_tensor<T>(c.e, 4);
   tensor<T> const before = normal_tensor<T>(c.e, 5);
   for_each_backend_once(9, [&](any_exec const& exec) {
@@ -170,7 +172,7 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double) {
                  ss::grad_mode::accumulate);
     for_each_position(c.e, [&](index_t b, index_t n, index_t k) {
       T const expected = before(b, n, k) + dx(b, n, k);
-      if (sums_keep_their_order)
+      if (has_fixed_order)
         CHECK(same_bits(sum(b, n, k), expected));
       else
         CHECK(static_cast<double>(sum(b, n, k)) ==
@@ -180,7 +182,7 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double) {
 }
 
 TEST_CASE("more samples than one pass of the reference's gradient covers") {
-  // Groups of one row: y is the moved x, and dx = dy moved back.
+  // Groups of one row: y is the shifted x, and dx is dy shifted back.
   sinkhorn_case const c{{2, (1 << 18) + 1, 2}, 1, 0.5, 1, {0, 3}};
   CHECK(ss::detail::samples_at_once(c.e) == 1);
   tensor<float> const x = integer_tensor<float>(c.e, 4, 1), dy = integer_tensor<float>(c.e, 9, 2);
@@ -192,27 +194,27 @@ TEST_CASE("more samples than one pass of the reference's gradient covers") {
   });
   auto const check = [&](any_exec const& exec) {
     run_sinkhorn(c.op(), exec, x.view(), y.view(), dy.view(), dx.view(), {});
-    real worst = 0;
+    real worst_error = 0;
     for (std::size_t i = 0; i < y.elements().size(); ++i) {
-      worst = std::max(
-          worst, std::abs(decode(y.elements()[i]).value - decode(expected_y.elements()[i]).value));
-      worst = std::max(worst, std::abs(decode(dx.elements()[i]).value -
-                                       decode(expected_dx.elements()[i]).value));
+      worst_error = std::max(worst_error, std::abs(decode(y.elements()[i]).value -
+                                                   decode(expected_y.elements()[i]).value));
+      worst_error = std::max(worst_error, std::abs(decode(dx.elements()[i]).value -
+                                                   decode(expected_dx.elements()[i]).value));
     }
     // The only element of the transport matrix T is exp(a - a).
-    CHECK(worst <= (sums_keep_their_order ? 0 : 1e-4L));
+    CHECK(worst_error <= (has_fixed_order ? 0 : 1e-4L));
   };
   if (testing(backend_kind::host)) check(ss::exec::host{2});
   if (full_suite()) for_each_grid(10, check);
 }
 
 TEST_CASE("blocks without enough shared memory use the workspace") {
-  if (!testing(backend_kind::blocks) || !sums_keep_their_order) return;
-  sinkhorn_case c{{2, 40, 5}, 20, 0.5, 3, some_shifts(5, 2), 1, {40, 27}};
+  if (!testing(backend_kind::blocks) || !has_fixed_order) return;
+  sinkhorn_case c{{2, 40, 5}, 20, 0.5, 3, random_shifts(5, 2), 1, {40, 27}};
   for (index_t iterations : {1, 3, 40}) {
     c.iterations = iterations;
-    auto const p = solved_on_host<double>(c, 50 + static_cast<std::uint64_t>(iterations));
-    std::size_t with_much = 0;
+    auto const p = solve_on_host<double>(c, 50 + static_cast<std::uint64_t>(iterations));
+    std::size_t bytes_with_shared_memory = 0;
     for (std::size_t bytes : {232448u, 16384u, 2048u, 1024u, 0u}) {
       block_exec device;
       device.name = "little shared memory";
@@ -220,15 +222,15 @@ TEST_CASE("blocks without enough shared memory use the workspace") {
       device.seed = bytes;
       any_exec const exec = device;
       tensor<double> y(c.e), dx(c.e);
-      runner(c)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(c.lengths));
+      make_runner(c)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(c.lengths));
       CAPTURE(bytes);
       CHECK(same_bits(y.elements(), p.y.elements()));
       CHECK(same_bits(dx.elements(), p.dx.elements()));
-      std::size_t const workspace = c.op().workspace_bytes<double>(exec, c.e);
+      std::size_t const workspace_bytes = c.op().workspace_bytes<double>(exec, c.e);
       if (bytes > 200000)
-        with_much = workspace;
+        bytes_with_shared_memory = workspace_bytes;
       else if (bytes < 2000)
-        CHECK(workspace > with_much);
+        CHECK(workspace_bytes > bytes_with_shared_memory);
     }
   }
 }

@@ -16,21 +16,21 @@ namespace support {
 
 namespace ss = slicesort;
 
-// The views are disjoint pieces of one buffer.
+// The views do not overlap.
 template <class Order = ss::ascending>
-struct call_of {
+struct slicing_sort_call {
   static constexpr extents3 shape{2, 5, 3};
-  static constexpr std::size_t piece = 256;
+  static constexpr std::size_t floats_per_view = 256;
 
-  std::vector<float> memory = std::vector<float>(8 * piece, 2.5f);
-  std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 20);
+  std::vector<float> memory = std::vector<float>(8 * floats_per_view, 2.5f);
+  std::vector<unsigned char> scratch_bytes = std::vector<unsigned char>(1 << 20);
   Order order{};
   ss::exec::host exec{};
   tensor3<float const> x{memory.data(), shape};
-  tensor3<float> y{memory.data() + piece, shape};
-  ss::index_tensor3 perm =
-      tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(memory.data() + 2 * piece), shape);
-  ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
+  tensor3<float> y{memory.data() + floats_per_view, shape};
+  ss::index_tensor3 perm = tensor3<std::uint32_t>(
+      reinterpret_cast<std::uint32_t*>(memory.data() + 2 * floats_per_view), shape);
+  ss::workspace scratch{scratch_bytes.data(), scratch_bytes.size()};
   std::vector<index_t> lengths;
 
   ss::tensor1<index_t const> lengths_view() const {
@@ -38,39 +38,43 @@ struct call_of {
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
 
-  // Return the error message ("" if accepted), and check that a dry run agrees.
+  // Each returns the error message of a call ("" if accepted), and checks that a dry run agrees.
   std::string forward() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.forward(ss::exec::dry_run{exec}, x, y, {perm}, scratch, {lengths_view()}),
-                 [&] { op.forward(exec, x, y, {perm}, scratch, {lengths_view()}); });
+    return check_error_message(
+        op.forward(ss::exec::dry_run{exec}, x, y, {perm}, scratch, {lengths_view()}),
+        [&] { op.forward(exec, x, y, {perm}, scratch, {lengths_view()}); });
   }
   std::string forward_not_saved() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.forward(ss::exec::dry_run{exec}, x, y, ss::no_saved, scratch, {lengths_view()}),
-                 [&] { op.forward(exec, x, y, ss::no_saved, scratch, {lengths_view()}); });
+    return check_error_message(
+        op.forward(ss::exec::dry_run{exec}, x, y, ss::no_saved, scratch, {lengths_view()}),
+        [&] { op.forward(exec, x, y, ss::no_saved, scratch, {lengths_view()}); });
   }
   std::string backward() {
     ss::slicing_sort<Order> const op(order);
     ss::backward_options const options{ss::grad_mode::overwrite, lengths_view()};
-    return agree(
+    return check_error_message(
         op.backward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y, scratch,
                     options),
         [&] { op.backward(exec, x, {ss::const_index_tensor3(perm)}, y, scratch, options); });
   }
 
  private:
+  // Returns the error message of `call`. Checks that it is the one of the dry run, and that a
+  // failed call writes nothing.
   template <class F>
-  std::string agree(ss::status const& status, F const& call) {
+  std::string check_error_message(ss::status const& dry_status, F const& call) {
     auto const memory_before = memory;
-    auto const scratch_before = scratch_memory;
-    auto const [what, message] = outcome_of(call);
-    CHECK(message == status.message);
-    CHECK(static_cast<bool>(status) == (what == thrown::nothing));
-    CHECK((status.kind == ss::error_kind::workspace) == (what == thrown::workspace));
-    CHECK((status.kind == ss::error_kind::argument) == (what == thrown::argument));
-    if (!status) {
+    auto const scratch_before = scratch_bytes;
+    auto const [exception, message] = outcome_of(call);
+    CHECK(message == dry_status.message);
+    CHECK(static_cast<bool>(dry_status) == (exception == thrown::nothing));
+    CHECK((dry_status.kind == ss::error_kind::workspace) == (exception == thrown::workspace));
+    CHECK((dry_status.kind == ss::error_kind::argument) == (exception == thrown::argument));
+    if (!dry_status) {
       CHECK(same_bits(memory, memory_before));
-      CHECK(scratch_memory == scratch_before);
+      CHECK(scratch_bytes == scratch_before);
     }
     return message;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort problems and their comparison with the oracle, on every code path. Checks return an
-// empty string, or one line that tells how to reproduce the failure.
+// Cases of slicing_sort, and checks that compare every code path with the oracle (a slow reference
+// implementation). Checks return an empty string, or one line that tells how to reproduce the
+// failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -22,7 +23,7 @@ namespace support {
 
 namespace ss = slicesort;
 
-// Parameters and expected results of a case.
+// Inputs and expected results of a case.
 template <class T>
 struct sort_problem {
   std::string title;  // kind of input and seed
@@ -40,7 +41,7 @@ struct sort_problem {
     if (lengths.empty()) return {};
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
-  // Seed for choosing backends, fixed per problem.
+  // Selects the grids that run this case.
   std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
   std::string describe() const {
     extents3 const e = x.extents();
@@ -77,11 +78,11 @@ void solve(sort_problem<T>& p) {
     }
 }
 
-// Builds a problem whose input kinds are kind_of(column number), so that one tile can have several
-// kinds.
+// Builds a case whose columns have the input kinds kind_of(column), so that one tile can have
+// several kinds.
 template <class T, class KindOf>
-sort_problem<T> make_problem_of(extents3 e, KindOf kind_of, std::uint64_t seed, std::uint64_t order,
-                                std::vector<index_t> lengths = {}) {
+sort_problem<T> make_problem_per_column(extents3 e, KindOf kind_of, std::uint64_t seed,
+                                        std::uint64_t order, std::vector<index_t> lengths = {}) {
   sort_problem<T> p;
   p.title = "seed=" + std::to_string(seed);
   p.order = order;
@@ -90,10 +91,10 @@ sort_problem<T> make_problem_of(extents3 e, KindOf kind_of, std::uint64_t seed, 
   p.dy = tensor<T>(e);
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t c = 0; c < e.channels; ++c) {
-      auto const number = static_cast<std::uint64_t>(b * e.channels + c);
+      auto const column = static_cast<std::uint64_t>(b * e.channels + c);
       auto const n = static_cast<std::size_t>(e.length);
-      p.x.set_column(b, c, make_column<T>(kind_of(number), n, seed + 7919 * number));
-      p.dy.set_column(b, c, make_column<T>(input_kind::random_bits, n, seed + 104729 * number));
+      p.x.set_column(b, c, make_column<T>(kind_of(column), n, seed + 7919 * column));
+      p.dy.set_column(b, c, make_column<T>(input_kind::random_bits, n, seed + 104729 * column));
     }
   solve(p);
   return p;
@@ -101,41 +102,43 @@ sort_problem<T> make_problem_of(extents3 e, KindOf kind_of, std::uint64_t seed, 
 template <class T>
 sort_problem<T> make_problem(extents3 e, input_kind kind, std::uint64_t seed, std::uint64_t order,
                              std::vector<index_t> lengths = {}) {
-  auto p = make_problem_of<T>(
+  auto p = make_problem_per_column<T>(
       e, [=](std::uint64_t) { return kind; }, seed, order, std::move(lengths));
   p.title = std::string(kind_name(kind)) + " " + p.title;
   return p;
 }
-// Builds a problem that cycles through the first `kinds` input kinds.
+// Builds a case whose columns cycle through the first `kinds` input kinds.
 template <class T>
 sort_problem<T> make_mixed_problem(extents3 e, int kinds, std::uint64_t seed, std::uint64_t order,
                                    std::vector<index_t> lengths = {}) {
-  auto const kind_of = [=](std::uint64_t number) {
-    return static_cast<input_kind>((number + seed) % static_cast<std::uint64_t>(kinds));
+  auto const kind_of = [=](std::uint64_t column) {
+    return static_cast<input_kind>((column + seed) % static_cast<std::uint64_t>(kinds));
   };
-  auto p = make_problem_of<T>(e, kind_of, seed, order, std::move(lengths));
+  auto p = make_problem_per_column<T>(e, kind_of, seed, order, std::move(lengths));
   p.title = "mixed(" + std::to_string(kinds) + ") " + p.title;
   return p;
 }
 
 // Describes the first element that differs; "" if none does.
-template <class Got, class Want>
-std::string difference(char const* name, tensor<Got> const& got, tensor<Want> const& want) {
-  for (std::size_t i = 0; i < want.elements().size(); ++i) {
-    std::uint64_t const is = bits_of(got.elements()[i]), must = bits_of(want.elements()[i]);
-    if (is == must) continue;
-    extents3 const e = want.extents();
+template <class Actual, class Expected>
+std::string difference(char const* name, tensor<Actual> const& actual,
+                       tensor<Expected> const& expected) {
+  for (std::size_t i = 0; i < expected.elements().size(); ++i) {
+    std::uint64_t const actual_bits = bits_of(actual.elements()[i]),
+                        expected_bits = bits_of(expected.elements()[i]);
+    if (actual_bits == expected_bits) continue;
+    extents3 const e = expected.extents();
     auto const position = static_cast<index_t>(i);
     std::ostringstream out;
     out << name << "[" << position / (e.length * e.channels) << ","
         << position / e.channels % e.length << "," << position % e.channels << "] is 0x" << std::hex
-        << is << ", must be 0x" << must;
+        << actual_bits << ", must be 0x" << expected_bits;
     return out.str();
   }
   return "";
 }
 
-// Initial outputs, which reveal elements that are not written or are read before they are written.
+// Initial output. It reveals elements that are not written, or are read before they are written.
 template <class Element>
 tensor<Element> garbage(extents3 e) {
   tensor<Element> t(e);
@@ -152,17 +155,18 @@ std::string check_saved(sort_problem<T> const& p, Exec const& exec, Order const&
   auto perm = garbage<Index>(e);
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
   op.forward(exec, p.x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
-  std::string wrong = difference("y", y, p.y);
-  if (wrong.empty()) wrong = difference("perm", perm, p.perm);
-  guarded_workspace again(op.template workspace_bytes<T>(exec, e), 37, 0);
-  if (wrong.empty()) {
-    op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), again.get(),
+  std::string error = difference("y", y, p.y);
+  if (error.empty()) error = difference("perm", perm, p.perm);
+  guarded_workspace backward_scratch(op.template workspace_bytes<T>(exec, e), 37, 0);
+  if (error.empty()) {
+    op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), backward_scratch.get(),
                 {ss::grad_mode::overwrite, p.lengths_view()});
-    wrong = difference("dx", dx, p.dx);
+    error = difference("dx", dx, p.dx);
   }
-  if (!scratch.red_zones_intact() || !again.red_zones_intact()) wrong += " workspace overrun";
-  if (wrong.empty()) return wrong;
-  return wrong + ": " + p.describe() + describe_exec(exec) + " perm=" + type_name<Index>();
+  if (!scratch.red_zones_intact() || !backward_scratch.red_zones_intact())
+    error += " workspace overrun";
+  if (error.empty()) return error;
+  return error + ": " + p.describe() + describe_exec(exec) + " perm=" + type_name<Index>();
 }
 
 template <class T, class Order>
@@ -171,32 +175,36 @@ std::string check_not_saved(sort_problem<T> const& p, any_exec const& exec, Orde
   auto y = garbage<T>(p.x.extents());
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.x.extents()), 63);
   op.forward(exec, p.x.view(), y.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
-  std::string wrong = difference("y", y, p.y);
-  if (!scratch.red_zones_intact()) wrong += " workspace overrun";
-  return wrong.empty() ? wrong : wrong + ": " + p.describe() + describe_exec(exec) + " no_saved";
+  std::string error = difference("y", y, p.y);
+  if (!scratch.red_zones_intact()) error += " workspace overrun";
+  return error.empty() ? error : error + ": " + p.describe() + describe_exec(exec) + " no_saved";
 }
 
-// Checks every backend with every index width that the length allows, and without saving. Returns
-// "" if all agree. Kernels on the block executor are slow, so the fast suite tests one of these
-// forms there for large problems.
+// Saved state of a call: nothing, or a permutation with indices of 32 or 16 bits.
+enum class saved_indices : std::uint64_t { none, bits32, bits16 };
+
+// Checks every backend with every choice of saved indices that the length allows. Returns "" if all
+// agree. Kernels on the block executor are slow, so the fast suite makes only one of these choices
+// there for large cases.
 template <class T>
 std::string check_all_paths(sort_problem<T> const& p) {
   pattern_order const order{p.order};
-  std::uint64_t const number = p.number();
-  std::string wrong;
-  for_each_backend(number, [&](any_exec const& exec) {
+  std::uint64_t const seed = p.number();
+  auto const only_choice = static_cast<saved_indices>(seed / 1000 % 3);  // seed selects grids, too
+  std::string error;
+  for_each_backend(seed, [&](any_exec const& exec) {
     bool const slow = exec.kind == backend_kind::blocks;
     if (slow && p.x.extents().size() > 700000) return;  // would take minutes
-    bool const all_forms = !slow || full_suite() || p.x.extents().size() <= 4096;
-    auto const takes = [&](std::uint64_t form) {
-      return wrong.empty() && (all_forms || number / 1000 % 3 == form);
+    bool const all_choices = !slow || full_suite() || p.x.extents().size() <= 4096;
+    auto const runs = [&](saved_indices choice) {
+      return error.empty() && (all_choices || choice == only_choice);
     };
-    if (takes(0)) wrong = check_not_saved(p, exec, order);
-    if (takes(1)) wrong = check_saved<T, std::uint32_t>(p, exec, order);
-    if (takes(2) && p.x.extents().length <= 65536)
-      wrong = check_saved<T, std::uint16_t>(p, exec, order);
+    if (runs(saved_indices::none)) error = check_not_saved(p, exec, order);
+    if (runs(saved_indices::bits32)) error = check_saved<T, std::uint32_t>(p, exec, order);
+    if (runs(saved_indices::bits16) && p.x.extents().length <= 65536)
+      error = check_saved<T, std::uint16_t>(p, exec, order);
   });
-  return wrong;
+  return error;
 }
 
 }  // namespace support

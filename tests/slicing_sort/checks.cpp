@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks of slicing-sort: every invalid argument has its message, a dry run returns the
+// Argument checks of slicing_sort: every invalid argument has its message, a dry run returns the
 // error that the call throws, and a failed call writes nothing.
 #include "call.hpp"
 
 #include <slicesort/detail/host/isa.hpp>
 
 using namespace support;
-using call = call_of<>;
+using call = slicing_sort_call<>;
 
 TEST_CASE("a valid call is accepted") {
   CHECK(call{}.forward() == "");
@@ -61,7 +61,7 @@ TEST_CASE("extents and strides") {
 
 TEST_CASE("shapes must be equal in every axis") {
   call c;
-  auto* const index = reinterpret_cast<std::uint32_t*>(c.memory.data() + 2 * call::piece);
+  auto* const index = reinterpret_cast<std::uint32_t*>(c.memory.data() + 2 * call::floats_per_view);
   SUBCASE("batch") {
     c.y = {c.y.data(), {3, 5, 3}};
     CHECK(c.forward() == "slicing_sort.forward: y.batch is 3, must be 2 (x.batch)");
@@ -85,19 +85,19 @@ TEST_CASE("16-bit indices support at most 65536 rows") {
   c.x = x.view();
   c.y = y.view();
   c.perm = perm.view();
-  char const* const rest =
+  char const* const error =
       "perm has 16-bit indices, which hold lengths up to 65536; the length is 65537";
-  CHECK(c.forward() == std::string("slicing_sort.forward: ") + rest);
-  CHECK(c.backward() == std::string("slicing_sort.backward: ") + rest);
+  CHECK(c.forward() == std::string("slicing_sort.forward: ") + error);
+  CHECK(c.backward() == std::string("slicing_sort.backward: ") + error);
 }
 
 TEST_CASE("overlap") {
   call c;
-  SUBCASE("in place is welcome") {
+  SUBCASE("in place is accepted") {
     c.y = {c.memory.data(), c.shape};
     CHECK(c.forward() == "");
   }
-  SUBCASE("y shifted against x") {
+  SUBCASE("y overlaps x with an offset") {
     for (index_t shift : {1, 2, 29}) {
       c.y = {c.memory.data() + shift, c.shape};
       CHECK(says(c.forward(), "slicing_sort.forward: y overlaps x ("));
@@ -119,7 +119,7 @@ TEST_CASE("overlap") {
     CHECK(says(c.forward(), "slicing_sort.forward: perm overlaps y ("));
     CHECK(says(c.backward(), "slicing_sort.backward: perm overlaps dx ("));
   }
-  SUBCASE("slices of a packed tensor share nothing until they do") {
+  SUBCASE("slices of a packed tensor") {
     strides3 const s{30, 6, 1};
     c.x = {c.memory.data(), c.shape, s};
     c.y = {c.memory.data() + 3, c.shape, s};
@@ -136,9 +136,9 @@ TEST_CASE("sorting whole columns rejects 8-bit indices") {
   call c;
   std::vector<std::uint8_t> bytes(30);
   c.perm = tensor3<std::uint8_t>(bytes.data(), c.shape);
-  char const* const rest = "perm has 8-bit indices, must have 16-bit or 32-bit ones";
-  CHECK(c.forward() == std::string("slicing_sort.forward: ") + rest);
-  CHECK(c.backward() == std::string("slicing_sort.backward: ") + rest);
+  char const* const error = "perm has 8-bit indices, must have 16-bit or 32-bit ones";
+  CHECK(c.forward() == std::string("slicing_sort.forward: ") + error);
+  CHECK(c.backward() == std::string("slicing_sort.backward: ") + error);
 }
 
 TEST_CASE("lengths") {
@@ -175,7 +175,7 @@ TEST_CASE("the first error is reported") {
 
 TEST_CASE("order policies that reject their parameters") {
   SUBCASE("half_half") {
-    call_of<ss::half_half> c;
+    slicing_sort_call<ss::half_half> c;
     c.order.heads = 2;
     CHECK(c.forward() ==
           "slicing_sort.forward: order half_half: channels must be a multiple of heads (channels "
@@ -186,7 +186,7 @@ TEST_CASE("order policies that reject their parameters") {
     CHECK(c.forward() == "");
   }
   SUBCASE("interleave") {
-    call_of<ss::interleave> c;
+    slicing_sort_call<ss::interleave> c;
     for (index_t layer : {0, 4, -1}) {
       c.order = {layer, 3};
       CHECK(c.forward() ==
@@ -196,7 +196,7 @@ TEST_CASE("order policies that reject their parameters") {
     CHECK(c.forward() == "");
   }
   SUBCASE("haar_interleave") {
-    call_of<ss::haar_interleave> c;
+    slicing_sort_call<ss::haar_interleave> c;
     c.order = {-1, 1};
     CHECK(
         c.forward() ==
@@ -228,20 +228,20 @@ TEST_CASE("a workspace of the exact size is accepted, one byte less is not") {
   for (unsigned threads : {1u, 3u}) {
     call c;
     c.exec.threads = threads;
-    std::size_t const need = ss::slicing_sort<>::workspace_bytes<float>(c.exec, c.shape);
-    REQUIRE(need > 0);
-    c.scratch.bytes = need;
+    std::size_t const required = ss::slicing_sort<>::workspace_bytes<float>(c.exec, c.shape);
+    REQUIRE(required > 0);
+    c.scratch.bytes = required;
     CHECK(c.forward() == "");
     CHECK(c.backward() == "");
-    c.scratch.bytes = need - 1;
-    auto const rest = "workspace.bytes is " + std::to_string(need - 1) + ", must be at least " +
-                      std::to_string(need);
-    CHECK(c.forward() == "slicing_sort.forward: " + rest);
-    CHECK(c.forward_not_saved() == "slicing_sort.forward: " + rest);
-    CHECK(c.backward() == "slicing_sort.backward: " + rest);
-    c.scratch = {nullptr, need};
+    c.scratch.bytes = required - 1;
+    auto const error = "workspace.bytes is " + std::to_string(required - 1) +
+                       ", must be at least " + std::to_string(required);
+    CHECK(c.forward() == "slicing_sort.forward: " + error);
+    CHECK(c.forward_not_saved() == "slicing_sort.forward: " + error);
+    CHECK(c.backward() == "slicing_sort.backward: " + error);
+    c.scratch = {nullptr, required};
     CHECK(c.forward() == "slicing_sort.forward: workspace.data is null, must point to " +
-                             std::to_string(need) + " bytes");
+                             std::to_string(required) + " bytes");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort gives the same bits for any number of threads, any executor, any instruction set,
-// any tuning of the kernels and any split of the batch; its workspace may be at any address and
+// slicing_sort returns the same bits for any number of threads, any executor, any instruction set,
+// any tuning of the kernels and any split of the batch. Its workspace may be at any address and
 // have any contents.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -12,13 +12,14 @@ using namespace support;
 
 TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
   auto const p = make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular);
-  auto const cut = make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular, {90, 0, 5, 89, 64});
+  auto const with_lengths =
+      make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular, {90, 0, 5, 89, 64});
   for (ss::isa set : {ss::isa::portable, ss::isa::best})
     for (unsigned threads : {1u, 2u, 3u, 8u, 33u})
-      for (auto const* q : {&p, &cut}) {
+      for (auto const* problem : {&p, &with_lengths}) {
         ss::exec::host const exec{threads, set};
-        CHECK(check_saved<T, std::uint16_t>(*q, exec, pattern_order{q->order}) == "");
-        CHECK(check_not_saved(*q, exec, pattern_order{q->order}) == "");
+        CHECK(check_saved<T, std::uint16_t>(*problem, exec, pattern_order{problem->order}) == "");
+        CHECK(check_not_saved(*problem, exec, pattern_order{problem->order}) == "");
       }
 }
 
@@ -31,10 +32,10 @@ TEST_CASE("any number of threads, above the radix threshold") {
 
 TEST_CASE("a user-defined executor, with its threads in any order") {
   auto const p = make_mixed_problem<float>({3, 70, 65}, all_kinds, 2, irregular);
-  for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
-                   test_executor::schedule::scattered, test_executor::schedule::threads})
+  for (auto schedule : {test_executor::schedule::forwards, test_executor::schedule::backwards,
+                        test_executor::schedule::scattered, test_executor::schedule::threads})
     for (unsigned parts : {1u, 2u, 3u, 16u}) {
-      test_executor executor{way};
+      test_executor executor{schedule};
       any_exec const exec(executor, parts);
       CHECK(check_saved<float, std::uint32_t>(p, exec, pattern_order{p.order}) == "");
     }
@@ -61,28 +62,28 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {45, 7, 0, 44, 45, 30};
   auto const p = make_mixed_problem<T>({6, n, c}, all_kinds, 12, zigzag, lengths);
   ss::slicing_sort<pattern_order> const op(pattern_order{zigzag});
-  auto const in_parts = [&](any_exec const& exec, index_t part) {
+  auto const check_split = [&](any_exec const& exec, index_t samples) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
     tensor<std::uint16_t> perm(p.x.extents());
-    for (index_t first = 0; first < 6; first += part) {
-      extents3 const e{std::min(part, 6 - first), n, c};
+    for (index_t first = 0; first < 6; first += samples) {
+      extents3 const e{std::min(samples, 6 - first), n, c};
       auto const slice = [&](auto& t) {
         auto const view = t.view();
         return tensor3<typename decltype(view)::element_type>(view.data() + first * n * c, e);
       };
-      ss::tensor1<index_t const> const l(lengths.data() + first, e.batch);
+      ss::tensor1<index_t const> const slice_lengths(lengths.data() + first, e.batch);
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-      op.forward(exec, slice(p.x), slice(y), {slice(perm)}, scratch.get(), {l});
+      op.forward(exec, slice(p.x), slice(y), {slice(perm)}, scratch.get(), {slice_lengths});
       op.backward(exec, slice(p.dy), {slice(perm)}, slice(dx), scratch.get(),
-                  {ss::grad_mode::overwrite, l});
+                  {ss::grad_mode::overwrite, slice_lengths});
     }
     CHECK(difference("y", y, p.y) == "");
     CHECK(difference("perm", perm, p.perm) == "");
     CHECK(difference("dx", dx, p.dx) == "");
   };
-  for (index_t part : {1, 2, 3, 5})
-    for_each_backend_once(static_cast<std::uint64_t>(part),
-                          [&](any_exec const& exec) { in_parts(exec, part); });
+  for (index_t samples : {1, 2, 3, 5})
+    for_each_backend_once(static_cast<std::uint64_t>(samples),
+                          [&](any_exec const& exec) { check_split(exec, samples); });
 }
 
 TEST_CASE("every tuning of the kernels") {
@@ -102,28 +103,29 @@ TEST_CASE_TEMPLATE("the workspace may be at any address and have any contents", 
     extents3 const e{1, n, n > 1000 ? 1 : 33};
     auto const p = make_mixed_problem<T>(e, all_kinds, 3, irregular);
     ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-    auto const anywhere = [&](any_exec const& exec, std::size_t step) {
+    auto const check_workspaces = [&](any_exec const& exec, std::size_t offset_step) {
       std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
-      for (std::size_t offset = 0; offset < 64; offset += step)
+      for (std::size_t offset = 0; offset < 64; offset += offset_step)
         for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
           tensor<T> y(e), dx(e);
           tensor<std::uint32_t> perm(e);
           guarded_workspace scratch(bytes, offset, fill);
           op.forward(exec, p.x.view(), y.view(), {perm.view()}, scratch.get());
           op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), scratch.get());
-          bool const right = same_bits(y.elements(), p.y.elements()) &&
-                             same_bits(perm.elements(), p.perm.elements()) &&
-                             same_bits(dx.elements(), p.dx.elements());
+          bool const correct = same_bits(y.elements(), p.y.elements()) &&
+                               same_bits(perm.elements(), p.perm.elements()) &&
+                               same_bits(dx.elements(), p.dx.elements());
           CAPTURE(n);
           CAPTURE(offset);
           CAPTURE(describe_exec(exec));
-          CHECK((right && scratch.red_zones_intact()));
+          CHECK((correct && scratch.red_zones_intact()));
         }
     };
     if (testing(backend_kind::host))
-      for (ss::isa set : available_isas()) anywhere(ss::exec::host{2, set}, n > 1000 ? 21u : 1u);
+      for (ss::isa set : available_isas())
+        check_workspaces(ss::exec::host{2, set}, n > 1000 ? 21u : 1u);
     for (std::uint64_t i = 0; i < 4 && (n < 1000 || full_suite()); ++i)
-      for_each_grid(i, [&](any_exec const& exec) { anywhere(exec, 29); });
+      for_each_grid(i, [&](any_exec const& exec) { check_workspaces(exec, 29); });
   }
 }
 

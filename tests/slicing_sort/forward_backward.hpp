@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of slicing-sort with given views and a workspace of exactly the required size.
+// Calls slicing_sort with given views and a workspace of exactly the required size.
 #pragma once
 
 #include "check.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort with offsets beyond 2^31 and 2^32 elements. Views use reserved address space, where
-// only touched pages take memory. A GPU would need all of that memory, so its test is
-// tests/cuda/test_large.cpp.
+// slicing_sort with offsets beyond 2^31 and 2^32 elements. Views use reserved address space, where
+// only touched pages take memory. A GPU would need all of that memory; tests/cuda/test_large.cpp
+// tests it.
 #include "check.hpp"
 
 #include <doctest/doctest.h>
@@ -14,6 +14,7 @@ using namespace support;
 
 namespace {
 
+// Address space that takes no memory until it is used. data() is null if it cannot be reserved.
 class reserved_space {
  public:
   explicit reserved_space(std::size_t bytes) : bytes_(bytes) {
@@ -38,28 +39,28 @@ class reserved_space {
 };
 
 template <class T>
-void fill(tensor3<T> to, tensor<T> const& from) {
+void copy_to(tensor3<T> to, tensor<T> const& from) {
   for_each_position(from.extents(),
                     [&](index_t b, index_t n, index_t c) { to(b, n, c) = from(b, n, c); });
 }
 template <class T>
-tensor<T> contents(tensor3<T> from) {
+tensor<T> copy_of(tensor3<T> from) {
   tensor<T> t(from.extents());
   for_each_position(from.extents(),
                     [&](index_t b, index_t n, index_t c) { t(b, n, c) = from(b, n, c); });
   return t;
 }
 
-// Calls f(policy) for backends that access the views directly.
+// Calls f(policy) for backends that do not copy the tensors.
 template <class F>
-void for_each_in_place(std::uint64_t number, F const& f) {
+void for_each_backend_without_copies(std::uint64_t seed, F const& f) {
   if (testing(backend_kind::host))
     for (ss::isa set : available_isas()) f(any_exec(ss::exec::host{1, set}));
-  if (testing(backend_kind::blocks)) f(any_exec(block_exec_number(number)));
+  if (testing(backend_kind::blocks)) f(any_exec(block_exec_number(seed)));
 }
 
 template <class T, class Index>
-void check_far(extents3 e, strides3 s) {
+void check_distant_elements(extents3 e, strides3 s) {
   index_t const span =
       (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
   REQUIRE(span > (index_t{1} << 32));  // otherwise the test would be trivial
@@ -74,18 +75,18 @@ void check_far(extents3 e, strides3 s) {
   tensor3<Index> const perm(static_cast<Index*>(saved.data()), e, s);
   auto const p = make_mixed_problem<T>(e, all_kinds, 21, irregular);
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-  for_each_in_place(p.number(), [&](any_exec const& exec) {
+  for_each_backend_without_copies(p.number(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-    fill(x, p.x);
+    copy_to(x, p.x);
     op.forward(exec, x, y, {perm}, scratch.get());
-    CHECK(difference("y", contents(y), p.y) == "");
-    CHECK(difference("perm", contents(perm), p.perm) == "");
-    fill(x, p.dy);
+    CHECK(difference("y", copy_of(y), p.y) == "");
+    CHECK(difference("perm", copy_of(perm), p.perm) == "");
+    copy_to(x, p.dy);
     op.backward(exec, x, {perm}, y, scratch.get());
-    CHECK(difference("dx", contents(y), p.dx) == "");
+    CHECK(difference("dx", copy_of(y), p.dx) == "");
     op.backward(exec, x, {perm}, x, scratch.get());
-    CHECK(difference("dx in place", contents(x), p.dx) == "");
+    CHECK(difference("dx in place", copy_of(x), p.dx) == "");
   });
 }
 
@@ -94,16 +95,16 @@ constexpr index_t two_31 = index_t{1} << 31;
 }  // namespace
 
 TEST_CASE("samples more than 2^32 elements apart") {
-  check_far<float, std::uint16_t>({3, 20, 3}, {two_31 + 5, 3, 1});
-  check_far<float16, std::uint32_t>({2, 7, 33}, {2 * two_31 + 1, 33, 1});
+  check_distant_elements<float, std::uint16_t>({3, 20, 3}, {two_31 + 5, 3, 1});
+  check_distant_elements<float16, std::uint32_t>({2, 7, 33}, {2 * two_31 + 1, 33, 1});
 }
 
 TEST_CASE("rows more than 2^31 elements apart") {
-  check_far<float16, std::uint16_t>({1, 5, 34}, {1, two_31 + 7, 1});
+  check_distant_elements<float16, std::uint16_t>({1, 5, 34}, {1, two_31 + 7, 1});
 }
 
 TEST_CASE("channels more than 2^31 elements apart") {
-  check_far<float16, std::uint16_t>({1, 40, 4}, {40, 1, two_31 + 64});
+  check_distant_elements<float16, std::uint16_t>({1, 40, 4}, {40, 1, two_31 + 64});
 }
 
 TEST_CASE("offsets use 64-bit arithmetic") {

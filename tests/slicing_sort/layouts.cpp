@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort on strided views: every axis order, gaps, odd alignments, inputs with stride 0,
-// slices of one packed tensor, in-place calls, and accumulated gradients.
+// slicing_sort on strided views: every axis order, gaps, odd alignments, inputs with stride 0, and
+// slices of one packed tensor.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "forward_backward.hpp"
 
@@ -17,16 +17,16 @@ namespace {
 constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                               {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
-// Runs forward and backward with separate strides for every tensor, and checks that gaps of the
-// outputs are untouched.
+// Runs forward and backward with the strides of inputs, outputs and saved indices, `offset` or a
+// few more elements after an aligned address. Checks that the gaps of the outputs are untouched.
 template <class T, class Index>
-void check_strided(sort_problem<T> const& p, std::uint64_t number, strides3 input, strides3 output,
-                   strides3 saved, index_t shift) {
-  for_each_backend(number, [&](any_exec const& exec) {
+void check_strided(sort_problem<T> const& p, std::uint64_t backend_seed, strides3 input,
+                   strides3 output, strides3 saved, index_t offset) {
+  for_each_backend(backend_seed, [&](any_exec const& exec) {
     extents3 const e = p.x.extents();
-    strided_tensor<T> const x(p.x, input, shift), dy(p.dy, input, shift + 3);
-    strided_tensor<T> y(e, output, shift + 1), dx(e, output, shift + 5);
-    strided_tensor<Index> perm(e, saved, shift + 2);
+    strided_tensor<T> const x(p.x, input, offset), dy(p.dy, input, offset + 3);
+    strided_tensor<T> y(e, output, offset + 1), dx(e, output, offset + 5);
+    strided_tensor<Index> perm(e, saved, offset + 2);
     CAPTURE(p.describe());
     CAPTURE(describe_exec(exec));
     CAPTURE(output.batch);
@@ -68,10 +68,10 @@ TEST_CASE_TEMPLATE("strides with lengths", T, float, bfloat16) {
 
 TEST_CASE_TEMPLATE("every alignment of the first element", T, float, float16) {
   extents3 const e{2, 33, 32};
-  for (index_t shift = 0; shift <= 16; ++shift) {
-    auto const p = make_mixed_problem<T>(e, ordinary_kinds, static_cast<std::uint64_t>(shift), up);
+  for (index_t offset = 0; offset <= 16; ++offset) {
+    auto const p = make_mixed_problem<T>(e, ordinary_kinds, static_cast<std::uint64_t>(offset), up);
     strides3 const s = row_major(e);
-    check_strided<T, std::uint16_t>(p, p.number(), s, s, s, shift);
+    check_strided<T, std::uint16_t>(p, p.number(), s, s, s, offset);
   }
 }
 
@@ -109,7 +109,7 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
 }
 
 TEST_CASE_TEMPLATE("adjacent slices of one packed tensor", T, float, bfloat16) {
-  // x is [..., 0:C] and y is [..., C:2C] of one buffer; likewise dy and dx of another.
+  // x and y are the two halves of one tensor's channels, dy and dx the halves of another tensor's.
   extents3 const e{2, 40, 33}, both{2, 40, 66};
   strides3 const s = row_major(both);
   for (index_t first : {0, 33}) {
@@ -126,22 +126,22 @@ TEST_CASE_TEMPLATE("adjacent slices of one packed tensor", T, float, bfloat16) {
       };
       forward(p, exec, slice(packed, first), slice(packed, 33 - first), perm.view());
       backward(p, exec, slice(gradients, first), perm.view(), slice(gradients, 33 - first));
-      bool right = true;
+      bool correct = true;
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
-        right = right && same_bits(packed(b, n, c + first), p.x(b, n, c)) &&
-                same_bits(packed(b, n, c + 33 - first), p.y(b, n, c)) &&
-                same_bits(gradients(b, n, c + first), p.dy(b, n, c)) &&
-                same_bits(gradients(b, n, c + 33 - first), p.dx(b, n, c));
+        correct = correct && same_bits(packed(b, n, c + first), p.x(b, n, c)) &&
+                  same_bits(packed(b, n, c + 33 - first), p.y(b, n, c)) &&
+                  same_bits(gradients(b, n, c + first), p.dy(b, n, c)) &&
+                  same_bits(gradients(b, n, c + 33 - first), p.dx(b, n, c));
       });
-      CHECK(right);
+      CHECK(correct);
     });
   }
 }
 
 TEST_CASE("the stride of an axis of one is never used") {
-  index_t const wild[] = {std::numeric_limits<index_t>::max(), index_t{1} << 61, 0, -1,
-                          std::numeric_limits<index_t>::min()};
-  for (index_t stride : wild)
+  index_t const strides[] = {std::numeric_limits<index_t>::max(), index_t{1} << 61, 0, -1,
+                             std::numeric_limits<index_t>::min()};
+  for (index_t stride : strides)
     for (int axis = 0; axis < 3; ++axis) {
       extents3 const e = axis == 0   ? extents3{1, 20, 32}
                          : axis == 1 ? extents3{2, 1, 64}
@@ -172,18 +172,20 @@ TEST_CASE("the stride of an axis of one is never used for outputs that streaming
   // Streaming stores require rows aligned to cache lines.
   std::vector<float> y(300016), dx(300016);
   std::vector<std::uint32_t> perm(300016);
-  auto const on_line = [&](auto& memory) {
+  auto const aligned_view = [&](auto& memory) {
     auto* data = memory.data();
     while (reinterpret_cast<std::uintptr_t>(data) % 64 != 0) ++data;
     return tensor3<std::remove_pointer_t<decltype(data)>>(data, e, s);
   };
   for_each_backend(1, [&](any_exec const& exec) {
-    forward(p, exec, tensor3<float>(p.x.elements().data(), e, s), on_line(y), on_line(perm));
-    backward(p, exec, tensor3<float>(p.dy.elements().data(), e, s), on_line(perm), on_line(dx));
-    bool const right =
-        std::memcmp(on_line(y).data(), p.y.elements().data(), 300000 * sizeof(float)) == 0 &&
-        std::memcmp(on_line(dx).data(), p.dx.elements().data(), 300000 * sizeof(float)) == 0;
-    CHECK(right);
+    forward(p, exec, tensor3<float>(p.x.elements().data(), e, s), aligned_view(y),
+            aligned_view(perm));
+    backward(p, exec, tensor3<float>(p.dy.elements().data(), e, s), aligned_view(perm),
+             aligned_view(dx));
+    bool const correct =
+        std::memcmp(aligned_view(y).data(), p.y.elements().data(), 300000 * sizeof(float)) == 0 &&
+        std::memcmp(aligned_view(dx).data(), p.dx.elements().data(), 300000 * sizeof(float)) == 0;
+    CHECK(correct);
     CHECK(*std::max_element(perm.begin(), perm.end()) == 0);
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort with a length per sample: padding stays in place, maps to itself, and has no effect
+// slicing_sort with a length per sample: padding stays in place, maps to itself, and has no effect
 // on other rows.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -50,10 +50,11 @@ TEST_CASE_TEMPLATE("unequal lengths in one tile", T, float, double, float16, bfl
 }
 
 TEST_CASE_TEMPLATE("lengths equal to the tensor's length change nothing", T, float, float16) {
-  auto const plain = make_mixed_problem<T>({3, 77, 20}, all_kinds, 6, irregular);
-  auto const given = make_mixed_problem<T>({3, 77, 20}, all_kinds, 6, irregular, {77, 77, 77});
-  CHECK(same_bits(plain.y.elements(), given.y.elements()));
-  CHECK(check_all_paths(given) == "");
+  auto const without_lengths = make_mixed_problem<T>({3, 77, 20}, all_kinds, 6, irregular);
+  auto const with_lengths =
+      make_mixed_problem<T>({3, 77, 20}, all_kinds, 6, irregular, {77, 77, 77});
+  CHECK(same_bits(without_lengths.y.elements(), with_lengths.y.elements()));
+  CHECK(check_all_paths(with_lengths) == "");
 }
 
 TEST_CASE_TEMPLATE("lengths above the radix threshold", T, float, bfloat16) {
@@ -75,13 +76,13 @@ TEST_CASE("valid rows do not depend on the padding") {
 
 TEST_CASE("lengths may have a stride") {
   auto p = make_problem<float>({3, 12, 5}, input_kind::normal, 3, up, {5, 12, 0});
-  std::vector<index_t> const strided = {5, -7, 12, -7, 0};
+  std::vector<index_t> const strided_lengths = {5, -7, 12, -7, 0};
   tensor<float> y(p.x.extents());
   ss::slicing_sort<pattern_order> const op;
   for_each_backend(1, [&](any_exec const& exec) {
     guarded_workspace scratch(op.template workspace_bytes<float>(exec, p.x.extents()));
     op.forward(exec, p.x.view(), y.view(), ss::no_saved, scratch.get(),
-               ss::tensor1<index_t const>(strided.data(), 3, 2));
+               ss::tensor1<index_t const>(strided_lengths.data(), 3, 2));
     CHECK(difference("y", y, p.y) == "");
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three independent oracles for the order of a column: counting ranks, std::stable_sort, and
-// selection into a dense permutation matrix. Each returns `p` with `sorted[n] = column[p[n]]`.
+// Three independent oracles (slow reference implementations) of a column's stable argsort: counting
+// ranks, std::stable_sort, and selection into a dense permutation matrix. Each returns the
+// permutation `p` with `sorted[n] = column[p[n]]`.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -20,23 +21,23 @@ using row_order = std::vector<std::uint32_t>;
 
 template <class T>
 std::vector<number> decode_all(std::vector<T> const& column) {
-  std::vector<number> numbers(column.size());
-  std::transform(column.begin(), column.end(), numbers.begin(),
+  std::vector<number> values(column.size());
+  std::transform(column.begin(), column.end(), values.begin(),
                  [](T const& element) { return decode(element); });
-  return numbers;
+  return values;
 }
 
 // Oracle 1, O(N^2): the position of a row is the number of rows that must precede it.
 template <class T>
 row_order argsort_by_ranks(std::vector<T> const& column, bool ascending = true) {
-  std::vector<number> const v = decode_all(column);
-  row_order order(v.size());
-  for (std::size_t row = 0; row < v.size(); ++row) {
+  std::vector<number> const values = decode_all(column);
+  row_order order(values.size());
+  for (std::size_t row = 0; row < values.size(); ++row) {
     std::size_t rank = 0;
-    for (std::size_t other = 0; other < v.size(); ++other) {
-      bool const tied =
-          !before(v[other], v[row], ascending) && !before(v[row], v[other], ascending);
-      rank += before(v[other], v[row], ascending) || (tied && other < row);
+    for (std::size_t other = 0; other < values.size(); ++other) {
+      bool const tied = !before(values[other], values[row], ascending) &&
+                        !before(values[row], values[other], ascending);
+      rank += before(values[other], values[row], ascending) || (tied && other < row);
     }
     order[rank] = static_cast<std::uint32_t>(row);
   }
@@ -46,15 +47,17 @@ row_order argsort_by_ranks(std::vector<T> const& column, bool ascending = true) 
 // Oracle 2, O(N log N): the standard library's stable sort.
 template <class T>
 row_order argsort_by_stable_sort(std::vector<T> const& column, bool ascending = true) {
-  std::vector<number> const v = decode_all(column);
-  row_order order(v.size());
+  std::vector<number> const values = decode_all(column);
+  row_order order(values.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return before(v[a], v[b], ascending); });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return before(values[a], values[b], ascending);
+  });
   return order;
 }
 
-// Dense 0-1 matrix; products move the bits as integers, which preserves NaN and infinity.
+// Dense 0-1 matrix. Products multiply the bits of values as integers, which preserves NaN and
+// infinity.
 class permutation_matrix {
  public:
   explicit permutation_matrix(std::size_t size) : size_(size), entries_(size * size) {}
@@ -72,21 +75,23 @@ class permutation_matrix {
   std::size_t size() const { return size_; }
 
   template <class T>
-  std::vector<T> times(std::vector<T> const& v) const {
-    return product(v, [this](std::size_t i, std::size_t j) { return entries_[i * size_ + j]; });
+  std::vector<T> times(std::vector<T> const& values) const {
+    return product(values,
+                   [this](std::size_t i, std::size_t j) { return entries_[i * size_ + j]; });
   }
   template <class T>
-  std::vector<T> transpose_times(std::vector<T> const& v) const {
-    return product(v, [this](std::size_t i, std::size_t j) { return entries_[j * size_ + i]; });
+  std::vector<T> transpose_times(std::vector<T> const& values) const {
+    return product(values,
+                   [this](std::size_t i, std::size_t j) { return entries_[j * size_ + i]; });
   }
 
  private:
   template <class T, class Entry>
-  std::vector<T> product(std::vector<T> const& v, Entry entry) const {
+  std::vector<T> product(std::vector<T> const& values, Entry entry) const {
     std::vector<T> result(size_);
     for (std::size_t i = 0; i < size_; ++i) {
       std::uint64_t sum = 0;
-      for (std::size_t j = 0; j < size_; ++j) sum += entry(i, j) * bits_of(v[j]);
+      for (std::size_t j = 0; j < size_; ++j) sum += entry(i, j) * bits_of(values[j]);
       result[i] = from_bits<T>(sum);
     }
     return result;
@@ -99,13 +104,14 @@ class permutation_matrix {
 // Oracle 3: row n of P selects the first remaining row that no other remaining row precedes.
 template <class T>
 permutation_matrix sorting_matrix(std::vector<T> const& column, bool ascending = true) {
-  std::vector<number> const v = decode_all(column);
-  permutation_matrix p(v.size());
-  std::vector<bool> taken(v.size());
-  for (std::size_t n = 0; n < v.size(); ++n) {
-    std::size_t best = v.size();
-    for (std::size_t row = 0; row < v.size(); ++row)
-      if (!taken[row] && (best == v.size() || before(v[row], v[best], ascending))) best = row;
+  std::vector<number> const values = decode_all(column);
+  permutation_matrix p(values.size());
+  std::vector<bool> taken(values.size());
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    std::size_t best = values.size();
+    for (std::size_t row = 0; row < values.size(); ++row)
+      if (!taken[row] && (best == values.size() || before(values[row], values[best], ascending)))
+        best = row;
     taken[best] = true;
     p(n, best) = 1;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort compared with three independent oracles, and its backward with the exact adjoint.
+// Tests of slicing_sort against three independent oracles, and of its backward against the exact
+// adjoint.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -25,20 +26,21 @@ TEST_CASE_TEMPLATE("the three oracles agree with each other", T, float, double, 
 namespace {
 
 template <class T>
-struct outcome {
+struct sort_outputs {
   tensor<T> y, dx;
   tensor<std::uint16_t> perm;
 };
 
 template <class T>
-outcome<T> run(tensor<T> const& x, tensor<T> const& dy, std::uint64_t order, any_exec const& exec) {
+sort_outputs<T> run_sort(tensor<T> const& x, tensor<T> const& dy, std::uint64_t order,
+                         any_exec const& exec) {
   extents3 const e = x.extents();
-  outcome<T> r{garbage<T>(e), garbage<T>(e), garbage<std::uint16_t>(e)};
+  sort_outputs<T> outputs{garbage<T>(e), garbage<T>(e), garbage<std::uint16_t>(e)};
   ss::slicing_sort<pattern_order> const op(pattern_order{order});
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-  op.forward(exec, x.view(), r.y.view(), {r.perm.view()}, scratch.get());
-  op.backward(exec, dy.view(), {r.perm.view()}, r.dx.view(), scratch.get());
-  return r;
+  op.forward(exec, x.view(), outputs.y.view(), {outputs.perm.view()}, scratch.get());
+  op.backward(exec, dy.view(), {outputs.perm.view()}, outputs.dx.view(), scratch.get());
+  return outputs;
 }
 
 }  // namespace
@@ -48,31 +50,31 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
     auto const p =
         make_mixed_problem<T>({1, n, 35}, all_kinds, static_cast<std::uint64_t>(3 * n), irregular);
     for_each_backend(p.number(), [&](any_exec const& exec) {
-      auto const got = run(p.x, p.dy, p.order, exec);
+      auto const outputs = run_sort(p.x, p.dy, p.order, exec);
       CAPTURE(p.describe());
       CAPTURE(describe_exec(exec));
-      bool forward = true, backward = true, ranks = true;
+      bool y_correct = true, dx_correct = true, perm_correct = true;
       for (index_t c = 0; c < 35; ++c) {
         bool const ascending = pattern_order{irregular}.ascending(c, 35);
         auto const column = p.x.column(0, c);
         permutation_matrix const matrix = sorting_matrix(column, ascending);
-        forward = forward && same_bits(matrix.times(column), got.y.column(0, c));
-        backward =
-            backward && same_bits(matrix.transpose_times(p.dy.column(0, c)), got.dx.column(0, c));
-        auto const saved = got.perm.column(0, c);
-        ranks =
-            ranks && row_order(saved.begin(), saved.end()) == argsort_by_ranks(column, ascending);
+        y_correct = y_correct && same_bits(matrix.times(column), outputs.y.column(0, c));
+        dx_correct = dx_correct &&
+                     same_bits(matrix.transpose_times(p.dy.column(0, c)), outputs.dx.column(0, c));
+        auto const perm = outputs.perm.column(0, c);
+        perm_correct = perm_correct &&
+                       row_order(perm.begin(), perm.end()) == argsort_by_ranks(column, ascending);
       }
-      CHECK(forward);
-      CHECK(backward);
-      CHECK(ranks);
+      CHECK(y_correct);
+      CHECK(dx_correct);
+      CHECK(perm_correct);
     });
   }
 }
 
-// Measures J instead of assuming it: integers with spacing 4 keep their order after a step of -1, 0
-// or 1, so forward(x + v) - forward(x) is J v without rounding. Then <dy, J v> = <J^T dy, v> must
-// hold exactly.
+// Measures the Jacobian J instead of assuming it: integers with spacing 4 keep their order after a
+// step of -1, 0 or 1, so forward(x + v) - forward(x) is J v without rounding. Then
+// <dy, J v> = <J^T dy, v> must hold exactly.
 TEST_CASE_TEMPLATE("backward is the exact adjoint of the measured Jacobian", T, float, double) {
   for (index_t n : {1, 2, 5, 64, 100, 257}) {
     extents3 const e{2, n, 33};
@@ -92,19 +94,19 @@ TEST_CASE_TEMPLATE("backward is the exact adjoint of the measured Jacobian", T, 
       shifted.elements()[i] = x.elements()[i] + v.elements()[i];
     }
     for_each_backend(static_cast<std::uint64_t>(n), [&](any_exec const& exec) {
-      auto const at_x = run(x, dy, irregular, exec);
-      auto const at_shifted = run(shifted, dy, irregular, exec);
-      std::int64_t forward_product = 0, backward_product = 0, weight = 0;
+      auto const at_x = run_sort(x, dy, irregular, exec);
+      auto const at_shifted = run_sort(shifted, dy, irregular, exec);
+      std::int64_t forward_product = 0, backward_product = 0, nonzero_count = 0;
       for (std::size_t i = 0; i < x.elements().size(); ++i) {
         auto const jv =
             static_cast<std::int64_t>(at_shifted.y.elements()[i] - at_x.y.elements()[i]);
         forward_product += static_cast<std::int64_t>(dy.elements()[i]) * jv;
         backward_product += static_cast<std::int64_t>(at_x.dx.elements()[i]) *
                             static_cast<std::int64_t>(v.elements()[i]);
-        weight += jv != 0;
+        nonzero_count += jv != 0;
       }
       CHECK(forward_product == backward_product);
-      CHECK(weight > 0);  // the test must not be trivial
+      CHECK(nonzero_count > 0);  // the test must not be trivial
     });
   }
 }

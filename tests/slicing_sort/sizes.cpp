@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort at edge sizes: lengths around powers of two, prime lengths, lengths beyond 16-bit
+// slicing_sort at edge sizes: lengths around powers of two, prime lengths, lengths beyond 16-bit
 // indices, channel counts around the tile width, and batches whose samples share a tile.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -11,15 +11,15 @@ using namespace support;
 namespace {
 
 template <class T>
-void check_lengths_of(std::vector<index_t> const& lengths, index_t channels, std::uint64_t seed) {
+void check_lengths(std::vector<index_t> const& lengths, index_t channels, std::uint64_t seed) {
   for (index_t n : lengths) {
     extents3 const e{1, n, channels};
-    // Inputs with and without special values may take different paths. They alternate by length, in
-    // opposite phase for different types.
-    bool const without = (seed + sizeof(T) / 2) % 2 == 0;
-    if (full_suite() || without)
+    // Inputs with and without special values may take different paths. In the fast suite, they
+    // alternate by length, in opposite phase for different types.
+    bool const ordinary_only = (seed + sizeof(T) / 2) % 2 == 0;
+    if (full_suite() || ordinary_only)
       CHECK(check_all_paths(make_mixed_problem<T>(e, ordinary_kinds, seed, irregular)) == "");
-    if (full_suite() || !without)
+    if (full_suite() || !ordinary_only)
       CHECK(check_all_paths(make_mixed_problem<T>(e, all_kinds, seed, zigzag)) == "");
     ++seed;
   }
@@ -29,18 +29,18 @@ void check_lengths_of(std::vector<index_t> const& lengths, index_t channels, std
 
 TEST_CASE_TEMPLATE("lengths around powers of two, and prime lengths", T, float, double, float16,
                    bfloat16) {
-  check_lengths_of<T>({131, 191, 192, 193, 251, 255, 256, 257, 383, 384, 385, 509, 511, 512, 513},
-                      35, 17);
-  check_lengths_of<T>({767, 768, 769, 1021, 1023, 1024, 1025, 1536, 2047, 2048, 2049}, 33, 40);
-  check_lengths_of<T>({4093, 4095, 4096, 4097, 6145}, 9, 60);
-  check_lengths_of<T>({8191, 8192, 8193, 16381}, 5, 3);
+  check_lengths<T>({131, 191, 192, 193, 251, 255, 256, 257, 383, 384, 385, 509, 511, 512, 513}, 35,
+                   17);
+  check_lengths<T>({767, 768, 769, 1021, 1023, 1024, 1025, 1536, 2047, 2048, 2049}, 33, 40);
+  check_lengths<T>({4093, 4095, 4096, 4097, 6145}, 9, 60);
+  check_lengths<T>({8191, 8192, 8193, 16381}, 5, 3);
 }
 
 TEST_CASE_TEMPLATE("long columns, up to and beyond the last 16-bit index", T, float, double,
                    float16, bfloat16) {
-  check_lengths_of<T>({32767, 32769}, 2, 9);
-  check_lengths_of<T>({65535, 65536, 65537, 65539}, 2, 13);
-  if (full_suite()) check_lengths_of<T>({98304, 131071, 131072, 131073, 1000003}, 5, 5);
+  check_lengths<T>({32767, 32769}, 2, 9);
+  check_lengths<T>({65535, 65536, 65537, 65539}, 2, 13);
+  if (full_suite()) check_lengths<T>({98304, 131071, 131072, 131073, 1000003}, 5, 5);
 }
 
 TEST_CASE_TEMPLATE("full tiles of long columns", T, float, bfloat16) {
@@ -52,15 +52,15 @@ TEST_CASE_TEMPLATE("full tiles of long columns", T, float, bfloat16) {
 }
 
 // Rows of such a tile are shorter than half a sector. A key does not determine the bits of a NaN,
-// so the NaN is loaded separately. The loading warp is not the one that stores it, and may belong
-// to another block.
+// so the NaN is loaded separately. The warp that loads it is not the one that stores it, and may
+// belong to another block.
 TEST_CASE_TEMPLATE("one NaN in a tile that a cluster of blocks shares", T, float, double, float16,
                    bfloat16) {
   auto const kind_of = [](std::uint64_t column) {
     return column == 5 ? input_kind::nan_among : input_kind::normal;
   };
   for (std::uint64_t order : {up, down}) {
-    auto const p = make_problem_of<T>({1, 13000, 8}, kind_of, 91, order);
+    auto const p = make_problem_per_column<T>({1, 13000, 8}, kind_of, 91, order);
     for_each_backend_untuned([&](any_exec const& exec) {
       CHECK(check_saved<T, std::uint16_t>(p, exec, pattern_order{order}) == "");
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large outputs whose rows start on cache lines may use streaming stores, and adjacent tiles are
-// interleaved. The bits must equal those of small or unaligned outputs for any number of threads,
-// and nothing may be written outside the outputs.
+// slicing_sort with streaming stores, which large outputs may use if their rows start on cache
+// lines, and with tasks that store two tiles alternately. For any number of threads, results must
+// have the bits of the oracle, and nothing may be written outside the outputs.
 #include "check.hpp"
 #include "support/on_line.hpp"
 
@@ -12,21 +12,21 @@ using namespace support;
 namespace {
 
 template <class T, class Index>
-void check_host(extents3 e, strides3 s, std::size_t off, std::vector<index_t> const& lengths) {
+void check_host(extents3 e, strides3 s, std::size_t offset, std::vector<index_t> const& lengths) {
   auto p = make_mixed_problem<T>(e, lengths.empty() ? ordinary_kinds : all_kinds, 31, irregular,
                                  lengths);
   random_stream random(6);
   for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit());
   solve(p);
-  auto twice = p.dx;  // doubling is exact
-  for (T& element : twice.elements())
+  auto doubled_dx = p.dx;  // doubling is exact
+  for (T& element : doubled_dx.elements())
     element = from_double<T>(2 * static_cast<double>(decode(element).value));
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
   for (ss::isa set : available_isas()) {
     ss::exec::host const exec{set == ss::isa::avx2 ? 3u : 1u, set};
     guarded_workspace scratch(op.workspace_bytes<T>(exec, e));
-    on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
-    on_line<Index> perm(e, s, off);
+    on_line<T> x(p.x, s, offset), dy(p.dy, s, offset), y(e, s, offset), dx(e, s, offset);
+    on_line<Index> perm(e, s, offset);
     CAPTURE(p.describe());
     CAPTURE(std::string(ss::detail::isa_name(set)));
     op.forward(exec, x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
@@ -39,7 +39,7 @@ void check_host(extents3 e, strides3 s, std::size_t off, std::vector<index_t> co
     CHECK(difference("dx", dx.contents(), p.dx) == "");
     op.backward(exec, dy.view(), {perm.view()}, dx.view(), scratch.get(),
                 {ss::grad_mode::accumulate, p.lengths_view()});
-    CHECK(difference("dx accumulated", dx.contents(), twice) == "");
+    CHECK(difference("dx accumulated", dx.contents(), doubled_dx) == "");
     op.backward(exec, dy.view(), {perm.view()}, dy.view(), scratch.get(),
                 {ss::grad_mode::overwrite, p.lengths_view()});
     CHECK(difference("dx in place", dy.contents(), p.dx) == "");
@@ -49,25 +49,25 @@ void check_host(extents3 e, strides3 s, std::size_t off, std::vector<index_t> co
 }
 
 template <class T, class Index>
-void check_large(extents3 e, strides3 s, std::size_t off, std::vector<index_t> const& lengths) {
+void check_large(extents3 e, strides3 s, std::size_t offset, std::vector<index_t> const& lengths) {
   REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >=
           (index_t{1} << 20));  // otherwise the case is not large
-  check_host<T, Index>(e, s, off, lengths);
+  check_host<T, Index>(e, s, offset, lengths);
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("rows aligned to cache lines", T, float, double, float16, bfloat16) {
-  auto const wide = static_cast<index_t>(8 / sizeof(T));  // one megabyte for every type
-  extents3 const e{3, 700, 64 * wide};
+  auto const elements_per_8_bytes = static_cast<index_t>(8 / sizeof(T));
+  extents3 const e{3, 700, 64 * elements_per_8_bytes};  // one megabyte for every type
   check_large<T, std::uint16_t>(e, row_major(e), 0, {});
   check_large<T, std::uint32_t>(e, row_major(e), 0, {700, 350, 0});
 }
 
 TEST_CASE_TEMPLATE("a partial last tile, and gaps between rows", T, float, float16) {
-  auto const wide = static_cast<index_t>(8 / sizeof(T));
-  extents3 const e{2, 1100, 60 * wide};
-  index_t const pitch = 64 * wide + 64;  // rows stay aligned to cache lines
+  auto const elements_per_8_bytes = static_cast<index_t>(8 / sizeof(T));
+  extents3 const e{2, 1100, 60 * elements_per_8_bytes};
+  index_t const pitch = 64 * elements_per_8_bytes + 64;  // rows stay aligned to cache lines
   check_large<T, std::uint16_t>(e, {1100 * pitch, pitch, 1}, 0, {});
 }
 

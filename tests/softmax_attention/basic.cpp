@@ -18,9 +18,9 @@ namespace {
 
 // Prints errors relative to their bounds.
 template <class T>
-void report(attention_shares const& worst) {
+void report(attention_error_ratios const& max_ratios) {
   MESSAGE(std::string(type_name<T>()) << ": errors of y, state, dq, dk, dv and dbias take up "
-                                      << worst.text() << " of their bounds");
+                                      << max_ratios.describe() << " of their bounds");
 }
 
 }  // namespace
@@ -35,21 +35,23 @@ TEST_CASE_TEMPLATE("hand-computed values", T, float, double, float16, bfloat16) 
   p.bias = elements_of<T>({0, 0.6931471805599453, 1.6094379124341003});
   p.dy = elements_of<T>({2});
   p.scale = 3;
-  double const u = sizeof(T) == 8 ? 1e-15 : sizeof(T) == 4 ? 1e-6 : 0.05;
+  double const rounding_unit = sizeof(T) == 8 ? 1e-15 : sizeof(T) == 4 ? 1e-6 : 0.05;
   for_each_backend(1, [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     auto const check = [&](auto algorithm) {
       auto const r = run_attention(p, exec, algorithm);
-      auto const close = [&](std::vector<T> const& actual, std::vector<double> const& expected) {
+      auto const check_close = [&](std::vector<T> const& actual,
+                                   std::vector<double> const& expected) {
         REQUIRE(actual.size() == expected.size());
         for (std::size_t i = 0; i < expected.size(); ++i)
-          CHECK(std::fabs(static_cast<double>(decode(actual[i]).value) - expected[i]) <= 20 * u);
+          CHECK(std::fabs(static_cast<double>(decode(actual[i]).value) - expected[i]) <=
+                20 * rounding_unit);
       };
-      close(r.y, {0});                   // (8 + 2 * 16 - 5 * 8) / 8
-      close(r.dv, {0.25, 0.5, 1.25});    // p dy
-      close(r.dbias, {2, 8, -10});       // p (dy v - dy y) = p dy v
-      close(r.dq, {3 * (2 - 16 - 40)});  // scale sum ds k
-      close(r.dk, {0, 0, 0});            // q is 0
+      check_close(r.y, {0});                   // (8 + 2 * 16 - 5 * 8) / 8
+      check_close(r.dv, {0.25, 0.5, 1.25});    // p dy
+      check_close(r.dbias, {2, 8, -10});       // p (dy v - dy y) = p dy v
+      check_close(r.dq, {3 * (2 - 16 - 40)});  // scale sum ds k
+      check_close(r.dk, {0, 0, 0});            // q is 0
       CHECK(r.wrong == "");
     };
     check(ss::streaming{});
@@ -58,30 +60,31 @@ TEST_CASE_TEMPLATE("hand-computed values", T, float, double, float16, bfloat16) 
 }
 
 TEST_CASE_TEMPLATE("every mask", T, float, double, float16, bfloat16) {
-  attention_shares worst;
+  attention_error_ratios max_ratios;
   std::uint64_t seed = sizeof(T) * 100;
   attention_size const sizes[] = {
       {2, 2, 33, 33, 8, 8}, {1, 2, 40, 21, 5, 17}, {2, 1, 19, 70, 16, 3}, {1, 1, 64, 64, 33, 40}};
-  for (int kind = 0; kind < mask_kinds; ++kind)
+  for (mask_kind kind : all_mask_kinds)
     for (attention_size size : sizes) {
-      solved_attention<T> const s(random_attention<T>(size, ++seed, kind));
-      for_each_backend(s.problem.number(), [&](any_exec const& exec) {
-        CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
+      solved_attention<T> const solved(random_attention<T>(size, ++seed, kind));
+      for_each_backend(solved.problem.backend_seed(), [&](any_exec const& exec) {
+        CHECK(check_attention(solved, exec, memory_layout{}, &max_ratios) == "");
       });
     }
-  report<T>(worst);
+  report<T>(max_ratios);
 }
 
 // Visible keys have equal weights.
 TEST_CASE_TEMPLATE("a scale of 0", T, float, float16) {
-  for (int kind = 0; kind < mask_kinds; ++kind) {
-    auto const seed = static_cast<std::uint64_t>(kind + 20);
+  for (mask_kind kind : all_mask_kinds) {
+    auto const seed = static_cast<std::uint64_t>(kind) + 20;
     attention_size const size{1, 2, 33, 40, 8, 8};
-    auto p = normal_attention<T>(size, random_mask(kind, size, seed), seed, kind % 2 == 1);
+    auto p = normal_attention<T>(size, random_mask(kind, size, seed), seed,
+                                 static_cast<int>(kind) % 2 == 1);
     p.scale = 0;
-    solved_attention<T> const s(p);
-    for_each_backend_once(s.problem.number(),
-                          [&](auto const& exec) { CHECK(check_attention(s, exec) == ""); });
+    solved_attention<T> const solved(p);
+    for_each_backend_once(solved.problem.backend_seed(),
+                          [&](auto const& exec) { CHECK(check_attention(solved, exec) == ""); });
   }
 }
 
@@ -92,13 +95,14 @@ TEST_CASE_TEMPLATE("empty and tiny problems", T, float, float16) {
                                   {2, 3, 1, 9, 4, 4}, {2, 3, 9, 1, 4, 4}};
   std::uint64_t seed = 70;
   for (attention_size size : sizes)
-    for (bool biased : {false, true})
+    for (bool has_bias : {false, true})
       for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
-        auto p = normal_attention<T>(size, {}, ++seed, biased);
+        auto p = normal_attention<T>(size, {}, ++seed, has_bias);
         p.mode = mode;
-        solved_attention<T> const s(p);
-        for_each_backend_once(s.problem.number(),
-                              [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
+        solved_attention<T> const solved(p);
+        for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+          CHECK(check_attention(solved, exec) == "");
+        });
       }
 }
 
@@ -107,15 +111,16 @@ TEST_CASE_TEMPLATE("every memory layout", T, float, float16) {
   for (attention_size size :
        {attention_size{2, 3, 18, 21, 8, 8}, attention_size{1, 2, 33, 34, 5, 17}})
     for (int layout = 1; layout < memory_layout::count; ++layout)
-      for (int k = 0; k < 2; ++k) {
+      for (bool shares : {false, true}) {
         auto p = random_attention<T>(size, ++seed);
-        if (k == 1) {
-          p = normal_attention<T>(size, random_mask(layout, size, seed), seed, true);
+        if (shares) {
+          p = normal_attention<T>(size, random_mask(static_cast<mask_kind>(layout), size, seed),
+                                  seed, true);
           share(p, layout % 2 == 0, layout % 2 == 1);
         }
-        solved_attention<T> const s(p);
-        for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-          CHECK(check_attention(s, exec, memory_layout{layout}) == "");
+        solved_attention<T> const solved(p);
+        for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+          CHECK(check_attention(solved, exec, memory_layout{layout}) == "");
         });
       }
 }

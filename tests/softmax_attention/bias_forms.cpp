@@ -25,16 +25,18 @@ double max_error(std::vector<T> const& actual_values, std::vector<bounded> const
   return static_cast<double>(worst);
 }
 
+constexpr unsigned shared_dbias = dbias_shares_samples | dbias_shares_heads;
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("every bias layout, in every memory layout", T, float, double) {
-  for (unsigned bias_case = 0; bias_case < bias_forms; ++bias_case) {
-    attention_size const size{2, 3, bias_case % 3 == 0 ? 70 : 21, bias_case % 2 == 0 ? 18 : 61,
+  for (unsigned layout_bits = 0; layout_bits < bias_layout_cases; ++layout_bits) {
+    attention_size const size{2, 3, layout_bits % 3 == 0 ? 70 : 21, layout_bits % 2 == 0 ? 18 : 61,
                               4, 6};
-    auto p = problem_of_form<T>(size, bias_case, 1000 + bias_case);
+    auto p = problem_with_bias_layouts<T>(size, layout_bits, 1000 + layout_bits);
     p.mask = {mask_kind::causal, 5, 0};
     solved_attention<T> const solved(p);
-    memory_layout const layout{static_cast<int>(bias_case) % memory_layout::count};
+    memory_layout const layout{static_cast<int>(layout_bits) % memory_layout::count};
     CHECK(check_attention(solved, ss::exec::host{3}, layout) == "");
   }
 }
@@ -45,10 +47,10 @@ TEST_CASE("small sizes") {
   for (index_t queries : {0, 1, 2})
     for (index_t keys : {0, 1, 3})
       for (index_t batch : {0, 2})
-        for (unsigned bias_case = 0; bias_case < bias_forms; bias_case += 3, ++seed) {
+        for (unsigned layout_bits = 0; layout_bits < bias_layout_cases; layout_bits += 3, ++seed) {
           if (queries + keys == 0) continue;
-          auto p = with_bias_form(
-              normal_attention<float>({batch, 2, queries, keys, 3, 2}, {}, seed, true), bias_case,
+          auto p = with_bias_layouts(
+              normal_attention<float>({batch, 2, queries, keys, 3, 2}, {}, seed, true), layout_bits,
               seed);
           if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
           CHECK(check_attention(solved_attention<float>(p), ss::exec::host{2}) == "");
@@ -56,14 +58,15 @@ TEST_CASE("small sizes") {
 }
 
 TEST_CASE("double gradients match long double to 1e-12") {
-  for (unsigned bias_case = 1; bias_case < bias_forms; ++bias_case) {
-    auto p = problem_of_form<double>({2, 2, 9, 11, 5, 7}, bias_case, 3000 + bias_case);
+  for (unsigned layout_bits = 1; layout_bits < bias_layout_cases; ++layout_bits) {
+    auto p =
+        problem_with_bias_layouts<double>({2, 2, 9, 11, 5, 7}, layout_bits, 3000 + layout_bits);
     p.mode = ss::grad_mode::overwrite;
     solved_attention<double> const solved(p);
     auto const check = [&](auto algorithm) {
       ss::exec::host const exec;
       auto const actual = run_attention(p, exec, algorithm);
-      auto const& expected = solved.template answer<decltype(algorithm)>(true, false);
+      auto const& expected = solved.template expected<decltype(algorithm)>(true, false);
       CHECK(max_error(actual.dq, expected.dq) <= 1e-12);
       CHECK(max_error(actual.dk, expected.dk) <= 1e-12);
       CHECK(max_error(actual.dv, expected.dv) <= 1e-12);
@@ -78,10 +81,15 @@ TEST_CASE("double gradients match long double to 1e-12") {
 TEST_CASE("gradients match finite differences") {
   double const step = std::ldexp(1.0, -17);
   for (unsigned broadcast_axes = 0; broadcast_axes < 4; ++broadcast_axes)
-    for (unsigned relative : {0u, 1u}) {
-      auto p = with_bias_form(
+    for (unsigned relative : {0u, unsigned{relative_bias}}) {
+      bool const shares_samples = (broadcast_axes & 1) != 0,
+                 shares_heads = (broadcast_axes & 2) != 0;
+      unsigned const shared_axes =
+          (shares_samples ? bias_shares_samples | dbias_shares_samples : 0u) |
+          (shares_heads ? bias_shares_heads | dbias_shares_heads : 0u);
+      auto p = with_bias_layouts(
           normal_attention<double>({2, 2, 7, 9, 3, 4}, {mask_kind::causal, 3, 0}, 90, true),
-          relative | broadcast_axes * 10, 4000 + broadcast_axes);
+          relative | shared_axes, 4000 + broadcast_axes);
       p.lengths = {9, 6};
       auto const check = [&](auto algorithm) {
         ss::exec::host const exec;
@@ -97,11 +105,11 @@ TEST_CASE("gradients match finite differences") {
         for (std::size_t i = 0; i < p.bias.size(); i += 5) {
           double const value = p.bias[i];
           p.bias[i] = value + step;
-          double const above = loss();
+          double const loss_above = loss();
           p.bias[i] = value - step;
-          double const below = loss();
+          double const loss_below = loss();
           p.bias[i] = value;
-          CHECK(std::fabs((above - below) / (2 * step) - actual.dbias[i]) <= 2e-9);
+          CHECK(std::fabs((loss_above - loss_below) / (2 * step) - actual.dbias[i]) <= 2e-9);
           max_gradient = std::max(max_gradient, std::fabs(actual.dbias[i]));
         }
         CHECK(max_gradient > 0.1);
@@ -116,23 +124,27 @@ TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction s
                    double, bfloat16) {
   auto const check = [](auto const& problem) {
     CAPTURE(problem.describe());
-    CHECK(changed_by_policy(problem, ss::streaming{}) == "");
-    CHECK(changed_by_policy(problem, ss::materialized<>{}) == "");
+    CHECK(find_policies_changing_bits(problem, ss::streaming{}) == "");
+    CHECK(find_policies_changing_bits(problem, ss::materialized<>{}) == "");
   };
   attention_size const size{2, 2, 100, 140, 6, 5};
-  auto p = problem_of_form<T>(size, sizeof(T) == 4 ? 1 : 24, 5002);
+  auto p = problem_with_bias_layouts<T>(
+      size, sizeof(T) == 4 ? unsigned{relative_bias} : shared_dbias, 5002);
   p.mask = {mask_kind::causal, 0, 0};
   check(p);
-  auto gathered = problem_of_form<T>(size, sizeof(T) == 4 ? 24 : 25, 5004);
+  auto gathered = problem_with_bias_layouts<T>(
+      size, sizeof(T) == 4 ? shared_dbias : relative_bias | shared_dbias, 5004);
   gathered.sparse = sparse_mask{sparse_kind::stripes, 16, 1};
   check(gathered);
 }
 
 TEST_CASE("each gradient computed alone") {
   auto const check = [&](auto algorithm) {
-    for (unsigned bias_case : {1u, 8u, 25u, 32u})
-      CHECK(changed_when_alone(problem_of_form<float>({2, 2, 70, 90, 5, 6}, bias_case, 6000),
-                               ss::exec::host{2}, algorithm) == "");
+    for (unsigned layout_bits : {unsigned{relative_bias}, unsigned{dbias_shares_samples},
+                                 relative_bias | shared_dbias, unsigned{dbias_differs}})
+      CHECK(find_gradients_changed_when_alone(
+                problem_with_bias_layouts<float>({2, 2, 70, 90, 5, 6}, layout_bits, 6000),
+                ss::exec::host{2}, algorithm) == "");
   };
   check(ss::streaming{});
   check(ss::materialized<>{});
@@ -150,9 +162,9 @@ TEST_CASE("workspace") {
   CHECK(bytes({1, 4, 1, 3999}) <= bytes({}) + 8 * 3999 * sizeof(float) + 64);
   // The workspace does not grow with the number of pairs.
   CHECK(bytes({1, 1, 1000, 3000}) <= bytes({}) + std::size_t{2} * 3000 * 64 * sizeof(float));
-  auto const wrong = op.workspace_bytes<float>(ss::exec::dry_run{exec}, q, k, {1, 4, 1, 3998});
+  auto const status = op.workspace_bytes<float>(ss::exec::dry_run{exec}, q, k, {1, 4, 1, 3998});
   CHECK(
-      std::string(wrong.message) ==
+      std::string(status.message) ==
       "softmax_attention.workspace_bytes: dbias.keys is 3998, must be 3999 (q.length + k.length - "
       "1) where dbias.queries is 1");
 }

@@ -58,27 +58,28 @@ TEST_CASE("unsupported layouts are rejected") {
 
 // Runs attention forward and backward on [batch, length, heads * channels].
 template <class T, class Algorithm>
-std::vector<T> attention_results_of(ss::extents3 e, index_t heads, unsigned threads) {
+std::vector<T> run_packed_attention(ss::extents3 e, index_t heads, unsigned threads) {
   using op_type = ss::softmax_attention<ss::mask::causal, Algorithm>;
   op_type const op{ss::mask::causal{2}};
   auto const size = static_cast<std::size_t>(e.size());
   std::vector<T> input(4 * size), output(4 * size);
   random_stream random(7);
   for (T& element : input) element = static_cast<T>(random.normal());
-  auto const from = [&](std::size_t i) {
+  auto const input_view = [&](std::size_t i) {
     return split_heads(ss::tensor3<T const>(input.data() + i * size, e), heads);
   };
-  auto const to = [&](std::size_t i) {
+  auto const output_view = [&](std::size_t i) {
     return split_heads(ss::tensor3<T>(output.data() + i * size, e), heads);
   };
-  ss::extents4 const shape = from(0).extents(), saved = op.saved_extents(shape, shape);
+  ss::extents4 const shape = input_view(0).extents(), saved = op.saved_extents(shape, shape);
   ss::exec::host const exec{threads};
   std::vector<T> state(static_cast<std::size_t>(saved.size()));
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, shape, shape));
-  op.forward(exec, {from(0), from(1), from(2)}, to(0), {ss::tensor4<T>(state.data(), saved)},
-             scratch.get());
-  op.backward(exec, from(3), {from(0), from(1), from(2)}, to(0),
-              {ss::tensor4<T const>(state.data(), saved)}, {to(1), to(2), to(3)}, scratch.get());
+  op.forward(exec, {input_view(0), input_view(1), input_view(2)}, output_view(0),
+             {ss::tensor4<T>(state.data(), saved)}, scratch.get());
+  op.backward(exec, input_view(3), {input_view(0), input_view(1), input_view(2)}, output_view(0),
+              {ss::tensor4<T const>(state.data(), saved)},
+              {output_view(1), output_view(2), output_view(3)}, scratch.get());
   CHECK(scratch.red_zones_intact());
   return output;
 }
@@ -88,20 +89,21 @@ TEST_CASE_TEMPLATE("attention with a BLAS matches streaming attention", T, float
   for (index_t length : {1, 2, 37, 130})
     for (unsigned threads : {1u, 2u}) {
       ss::extents3 const e{2, length, 24};
-      auto const by_blas = attention_results_of<T, ss::materialized<ss::cblas>>(e, heads, threads);
-      auto const other = attention_results_of<T, ss::streaming>(e, heads, threads);
+      auto const by_blas = run_packed_attention<T, ss::materialized<ss::cblas>>(e, heads, threads);
+      auto const by_loops = run_packed_attention<T, ss::streaming>(e, heads, threads);
       double largest = 0;
-      for (T element : other) largest = std::max(largest, static_cast<double>(std::abs(element)));
+      for (T element : by_loops)
+        largest = std::max(largest, static_cast<double>(std::abs(element)));
       // A result depends on three sums over channels (a score, a weight gradient, their mean) and
       // two over rows. Terms are at most as large as the results, and are summed in any order.
       auto const roundings = static_cast<double>(3 * e.channels / heads + 2 * length);
       double const bound =
           roundings * largest * static_cast<double>(std::numeric_limits<T>::epsilon());
-      int wrong = 0;
+      int violations = 0;
       for (std::size_t i = 0; i < by_blas.size(); ++i)
-        if (!(static_cast<double>(std::abs(by_blas[i] - other[i])) <= bound))
-          ++wrong;  // also counts NaN
-      CHECK(wrong == 0);
+        if (!(static_cast<double>(std::abs(by_blas[i] - by_loops[i])) <= bound))
+          ++violations;  // also counts NaN
+      CHECK(violations == 0);
     }
 }
 

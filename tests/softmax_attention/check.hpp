@@ -40,24 +40,43 @@ template <class Algorithm, class T>
 using attention_state_of =
     typename slicesort::detail::attention_traits<Algorithm>::template state<T>;
 
+// Indices of the tensors of a call, which memory layouts depend on.
+enum attention_tensor : int {
+  q_tensor,
+  k_tensor,
+  v_tensor,
+  bias_tensor,
+  dy_tensor,
+  y_tensor,
+  dq_tensor,
+  dk_tensor,
+  dv_tensor,
+  dbias_tensor,
+  state_tensor
+};
+
 template <class T, class State>
-struct attention_stacks {
+struct attention_tensors {
   strided_heads<T> q, k, v, bias, dy, y, dq, dk, dv, dbias;
   strided_heads<State> state;
 
-  attention_stacks(attention_problem<T> const& p, extents4 saved, memory_layout l)
-      : q(p.size.q(), p.q, l.strides(p.size.q(), 0), l.shift(0)),
-        k(p.size.k(), p.k, all_heads(p, l.strides(p.size.k(), 1)), l.shift(1)),
-        v(p.size.v(), p.v, all_heads(p, l.strides(p.size.v(), 2)), l.shift(2)),
+  attention_tensors(attention_problem<T> const& p, extents4 saved, memory_layout layout)
+      : q(p.size.q(), p.q, layout.strides(p.size.q(), q_tensor), layout.shift(q_tensor)),
+        k(p.size.k(), p.k, share_heads(p, layout.strides(p.size.k(), k_tensor)),
+          layout.shift(k_tensor)),
+        v(p.size.v(), p.v, share_heads(p, layout.strides(p.size.v(), v_tensor)),
+          layout.shift(v_tensor)),
         bias(p.bias.empty() ? extents4{} : p.bias_shape(), p.bias,
-             all_queries(p, l.strides(p.bias_shape(), 3)), l.shift(3)),
-        dy(p.size.y(), p.dy, l.strides(p.size.y(), 4), l.shift(4)),
-        y(p.size.y(), l.strides(p.size.y(), 5), l.shift(5)),
-        dq(p.size.q(), p.dq, l.strides(p.size.q(), 6), l.shift(6)),
-        dk(p.size.k(), p.dk, l.strides(p.size.k(), 7), l.shift(7)),
-        dv(p.size.v(), p.dv, l.strides(p.size.v(), 8), l.shift(8)),
-        dbias(p.dbias_shape(), p.dbias, l.strides(p.dbias_shape(), 9), l.shift(9)),
-        state(saved, l.strides(saved, 10), l.shift(10)) {}
+             share_queries(p, layout.strides(p.bias_shape(), bias_tensor)),
+             layout.shift(bias_tensor)),
+        dy(p.size.y(), p.dy, layout.strides(p.size.y(), dy_tensor), layout.shift(dy_tensor)),
+        y(p.size.y(), layout.strides(p.size.y(), y_tensor), layout.shift(y_tensor)),
+        dq(p.size.q(), p.dq, layout.strides(p.size.q(), dq_tensor), layout.shift(dq_tensor)),
+        dk(p.size.k(), p.dk, layout.strides(p.size.k(), dk_tensor), layout.shift(dk_tensor)),
+        dv(p.size.v(), p.dv, layout.strides(p.size.v(), dv_tensor), layout.shift(dv_tensor)),
+        dbias(p.dbias_shape(), p.dbias, layout.strides(p.dbias_shape(), dbias_tensor),
+              layout.shift(dbias_tensor)),
+        state(saved, layout.strides(saved, state_tensor), layout.shift(state_tensor)) {}
 
   ss::attention_inputs<T> inputs(attention_problem<T> const& p) const {
     return {q.view(), k.view(), v.view(), p.bias.empty() ? tensor4<T const>{} : bias.view()};
@@ -77,48 +96,52 @@ struct attention_stacks {
   }
 
  private:
-  static strides4 all_heads(attention_problem<T> const& p, strides4 s) {
-    if (p.shared_keys) s.heads = 0;
-    return s;
+  static strides4 share_heads(attention_problem<T> const& p, strides4 strides) {
+    if (p.shared_keys) strides.heads = 0;
+    return strides;
   }
-  static strides4 all_queries(attention_problem<T> const& p, strides4 s) {
-    if (p.shared_bias) s.length = 0;
-    return s;
+  static strides4 share_queries(attention_problem<T> const& p, strides4 strides) {
+    if (p.shared_bias) strides.length = 0;
+    return strides;
   }
 };
 
 // Runs forward and backward of `op`.
 template <class Mask, class Algorithm, class T, class Exec>
-attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
+attention_results<T, attention_state_of<Algorithm, T>> run_operator(
     ss::softmax_attention<Mask, Algorithm> const& op, attention_problem<T> const& p,
     Exec const& exec, memory_layout layout) {
   using State = attention_state_of<Algorithm, T>;
   extents4 const saved = op.saved_extents(p.size.q(), p.size.v());
-  attention_stacks<T, State> t(p, saved, layout);
+  attention_tensors<T, State> tensors(p, saved, layout);
   extents4 const dbias = (p.requested & wants_dbias) != 0 ? p.dbias_shape() : extents4{};
   std::size_t const bytes = op.template workspace_bytes<T>(exec, p.size.q(), p.size.v(), dbias);
-  std::size_t const offset = p.number() % 64;
-  guarded_workspace first(bytes, offset, 0x7f), second(bytes, offset + 13);
+  std::size_t const offset = p.backend_seed() % 64;
+  guarded_workspace first_workspace(bytes, offset, 0x7f), second_workspace(bytes, offset + 13);
   attention_results<T, State> results;
 
-  op.forward(exec, t.inputs(p), t.y.view(), ss::no_saved, first.get(), p.options());
-  auto const not_saved = t.y.contents();
-  op.forward(exec, t.inputs(p), t.y.view(), {t.state.view()}, second.get(), p.options());
-  results.y = t.y.contents();
-  results.state = t.state.contents();
+  op.forward(exec, tensors.inputs(p), tensors.y.view(), ss::no_saved, first_workspace.get(),
+             p.options());
+  auto const y_not_saved = tensors.y.contents();
+  op.forward(exec, tensors.inputs(p), tensors.y.view(), {tensors.state.view()},
+             second_workspace.get(), p.options());
+  results.y = tensors.y.contents();
+  results.state = tensors.state.contents();
   if (!slicesort::detail::attention_traits<Algorithm>::saves_map &&
-      !same_bits(not_saved, results.y))
+      !same_bits(y_not_saved, results.y))
     results.wrong = "y depends on whether the state is saved";
-  op.backward(exec, t.dy.view(), t.inputs(p), t.y.view(), {t.state.view()},
-              t.gradients(p.requested), first.get(), p.backward_options());
-  results.dq = t.dq.contents();
-  results.dk = t.dk.contents();
-  results.dv = t.dv.contents();
-  results.dbias = t.dbias.contents();
-  if (!same_bits(t.y.contents(), results.y) || !same_bits(t.state.contents(), results.state))
+  op.backward(exec, tensors.dy.view(), tensors.inputs(p), tensors.y.view(), {tensors.state.view()},
+              tensors.gradients(p.requested), first_workspace.get(), p.backward_options());
+  results.dq = tensors.dq.contents();
+  results.dk = tensors.dk.contents();
+  results.dv = tensors.dv.contents();
+  results.dbias = tensors.dbias.contents();
+  if (!same_bits(tensors.y.contents(), results.y) ||
+      !same_bits(tensors.state.contents(), results.state))
     results.wrong = "backward wrote to y or the state";
-  if (!t.gaps_untouched()) results.wrong = "wrote beside a tensor";
-  if (!first.red_zones_intact() || !second.red_zones_intact()) results.wrong = "workspace overrun";
+  if (!tensors.gaps_untouched()) results.wrong = "wrote beside a tensor";
+  if (!first_workspace.red_zones_intact() || !second_workspace.red_zones_intact())
+    results.wrong = "workspace overrun";
   return results;
 }
 
@@ -129,20 +152,20 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_p
                                                                      Algorithm algorithm,
                                                                      memory_layout layout = {}) {
   if (p.sparse)
-    return run_attention_by(
+    return run_operator(
         ss::softmax_attention<sparse_mask, Algorithm>(*p.sparse, p.scale, algorithm), p, exec,
         layout);
-  if (!is_range(p.mask)) return run_attention_by(p.op(algorithm), p, exec, layout);
+  if (!is_range(p.mask)) return run_operator(p.op(algorithm), p, exec, layout);
   range_mask const mask{p.mask.kind, p.mask.a, p.mask.b};
-  return run_attention_by(ss::softmax_attention<range_mask, Algorithm>(mask, p.scale, algorithm), p,
-                          exec, layout);
+  return run_operator(ss::softmax_attention<range_mask, Algorithm>(mask, p.scale, algorithm), p,
+                      exec, layout);
 }
 
 // Returns the names of the gradients whose bits differ if they are requested alone.
 template <class T, class Algorithm>
-std::string changed_when_alone(attention_problem<T> p, any_exec const& exec,
-                               Algorithm const& algorithm) {
-  p.requested = 15;
+std::string find_gradients_changed_when_alone(attention_problem<T> p, any_exec const& exec,
+                                              Algorithm const& algorithm) {
+  p.requested = all_gradients;
   auto const together = run_attention(p, exec, algorithm);
   std::string changed;
   for (unsigned bit : {wants_dq, wants_dk, wants_dv, wants_dbias}) {
@@ -157,7 +180,7 @@ std::string changed_when_alone(attention_problem<T> p, any_exec const& exec,
 }
 
 // True if the processor has an instruction for pairs of bfloat16 and the compiler supports it.
-inline bool processor_multiplies_pairs() {
+inline bool processor_has_native_products() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && \
     (defined(__clang__) || __GNUC__ >= 11)
   return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
@@ -167,10 +190,10 @@ inline bool processor_multiplies_pairs() {
 }
 // True if a call uses that instruction.
 template <class T, class Algorithm>
-bool native_products(Algorithm const& algorithm, any_exec const& exec) {
+bool uses_native_products(Algorithm const& algorithm, any_exec const& exec) {
   if constexpr (std::is_same_v<Algorithm, ss::streaming> && std::is_same_v<T, bfloat16>) {
     std::optional<ss::isa> const set = host_isa(exec);
-    return algorithm.kind == ss::products::native && processor_multiplies_pairs() &&
+    return algorithm.kind == ss::products::native && processor_has_native_products() &&
            (set == ss::isa::best || set == ss::isa::avx512);
   } else {
     return (void)algorithm, (void)exec, false;
@@ -178,12 +201,15 @@ bool native_products(Algorithm const& algorithm, any_exec const& exec) {
 }
 
 template <class T>
-attention_answer answer_of(attention_problem<T> const& p, attention_roundings<T> roundings) {
-  return attention_oracle<T>(p, roundings).answer();
+expected_attention compute_expected(attention_problem<T> const& p,
+                                    attention_roundings<T> roundings) {
+  return attention_oracle<T>(p, roundings).expected();
 }
 
-// A problem and its expected results: for the host, for rounded weights, for kernels, and for
-// native products.
+// Implementations whose roundings differ. For 16-bit types, all but `host` round the weights.
+enum class rounding_kind { host, host_materialized, device, native_products, count };
+
+// A problem, and its expected results for each implementation.
 template <class T>
 class solved_attention {
  public:
@@ -192,38 +218,47 @@ class solved_attention {
   explicit solved_attention(attention_problem<T> p) : problem(std::move(p)) {}
 
   template <class Algorithm>
-  attention_answer const& answer(bool host, bool native) const {
-    constexpr bool map = slicesort::detail::attention_traits<Algorithm>::saves_map;
-    int const way = sizeof(T) > 2 ? 0 : !host ? 2 : native ? 3 : map ? 1 : 0;
-    if (!answers_[way])
-      answers_[way] = answer_of(problem, attention_roundings<T>(way > 0, way == 2, way == 3));
-    return *answers_[way];
+  expected_attention const& expected(bool runs_on_host, bool native) const {
+    constexpr bool materializes = slicesort::detail::attention_traits<Algorithm>::saves_map;
+    auto const kind = sizeof(T) > 2   ? rounding_kind::host
+                      : !runs_on_host ? rounding_kind::device
+                      : native        ? rounding_kind::native_products
+                      : materializes  ? rounding_kind::host_materialized
+                                      : rounding_kind::host;
+    auto& expected = expected_[static_cast<int>(kind)];
+    if (!expected)
+      expected =
+          compute_expected(problem, attention_roundings<T>(kind != rounding_kind::host,
+                                                           kind == rounding_kind::device,
+                                                           kind == rounding_kind::native_products));
+    return *expected;
   }
 
  private:
-  mutable std::optional<attention_answer> answers_[4];
+  mutable std::optional<expected_attention> expected_[static_cast<int>(rounding_kind::count)];
 };
 
 // Maximum ratios of errors to their bounds.
-struct attention_shares {
+struct attention_error_ratios {
   long double y = 0, state = 0, dq = 0, dk = 0, dv = 0, dbias = 0;
 
-  void raise(attention_shares const& other) {
-    for (auto share : {&attention_shares::y, &attention_shares::state, &attention_shares::dq,
-                       &attention_shares::dk, &attention_shares::dv, &attention_shares::dbias})
-      this->*share = std::max(this->*share, other.*share);
+  void update_max(attention_error_ratios const& other) {
+    for (auto ratio :
+         {&attention_error_ratios::y, &attention_error_ratios::state, &attention_error_ratios::dq,
+          &attention_error_ratios::dk, &attention_error_ratios::dv, &attention_error_ratios::dbias})
+      this->*ratio = std::max(this->*ratio, other.*ratio);
   }
-  std::string text() const {
+  std::string describe() const {
     std::string list;
-    for (long double share : {y, state, dq, dk, dv, dbias})
-      list += (list.empty() ? "" : ", ") + std::to_string(static_cast<double>(share));
+    for (long double ratio : {y, state, dq, dk, dv, dbias})
+      list += (list.empty() ? "" : ", ") + std::to_string(static_cast<double>(ratio));
     return list;
   }
 };
 
 template <class T>
-std::string within(char const* name, std::vector<T> const& actual,
-                   std::vector<bounded> const& expected, long double& share) {
+std::string bounds_error(char const* name, std::vector<T> const& actual,
+                         std::vector<bounded> const& expected, long double& ratio) {
   if (actual.size() != expected.size()) return std::string(name) + " has the wrong size";
   for (std::size_t i = 0; i < actual.size(); ++i) {
     number const result = decode(actual[i]);
@@ -233,78 +268,81 @@ std::string within(char const* name, std::vector<T> const& actual,
              (result.kind == number_class::finite ? std::to_string(result.value) : "not finite") +
              ", must be " + std::to_string(expected[i].value) + " (bound " +
              std::to_string(expected[i].error) + ", error " + std::to_string(error) + ")";
-    if (error > 0) share = std::max(share, error / expected[i].error);
+    if (error > 0) ratio = std::max(ratio, error / expected[i].error);
   }
   return {};
 }
 // Checks the state of `streaming`, which is -infinity and 0 for queries without visible keys.
 template <class State>
-std::string numbers_within(std::vector<State> const& state, attention_answer const& expected,
-                           long double& share) {
-  std::vector<State> maxima, total;
-  for (std::size_t i = 0; i < expected.looks.size(); ++i) {
+std::string state_error(std::vector<State> const& state, expected_attention const& expected,
+                        long double& ratio) {
+  std::vector<State> row_max, row_sum;
+  for (std::size_t i = 0; i < expected.has_visible_key.size(); ++i) {
     State const m = state[2 * i], l = state[2 * i + 1];
-    bool const none = decode(m).kind == number_class::minus_infinity && same_bits(l, State(0));
-    if (!expected.looks[i] && !none)
-      return "the state of query " + std::to_string(i) + ", which looks at nothing, is wrong";
-    maxima.push_back(expected.looks[i] ? m : State(0));
-    total.push_back(l);
+    bool const sees_no_key =
+        decode(m).kind == number_class::minus_infinity && same_bits(l, State(0));
+    if (!expected.has_visible_key[i] && !sees_no_key)
+      return "the state of query " + std::to_string(i) + ", which sees no key, is wrong";
+    row_max.push_back(expected.has_visible_key[i] ? m : State(0));
+    row_sum.push_back(l);
   }
-  std::string const wrong = within("m", maxima, expected.maxima, share);
-  return wrong.empty() ? within("l", total, expected.total, share) : wrong;
+  std::string const error = bounds_error("m", row_max, expected.row_max, ratio);
+  return error.empty() ? bounds_error("l", row_sum, expected.row_sum, ratio) : error;
 }
 
 template <class Algorithm, class T, class State>
-std::string check_results(solved_attention<T> const& s, any_exec const& exec, Algorithm algorithm,
-                          attention_results<T, State> const& actual, memory_layout layout = {},
-                          attention_shares* shares = nullptr) {
-  attention_problem<T> const& p = s.problem;
-  bool const native = native_products<T>(algorithm, exec);
-  attention_answer const& expected =
-      s.template answer<Algorithm>(host_isa(exec).has_value(), native);
-  attention_shares part;
-  std::string wrong = actual.wrong;
-  auto const note = [&](std::string const& error) {
-    if (wrong.empty()) wrong = error;
+std::string check_results(solved_attention<T> const& solved, any_exec const& exec,
+                          Algorithm algorithm, attention_results<T, State> const& actual,
+                          memory_layout layout = {}, attention_error_ratios* ratios = nullptr) {
+  attention_problem<T> const& p = solved.problem;
+  bool const native = uses_native_products<T>(algorithm, exec);
+  expected_attention const& expected =
+      solved.template expected<Algorithm>(host_isa(exec).has_value(), native);
+  attention_error_ratios call_ratios;
+  std::string error = actual.wrong;
+  auto const keep_first_error = [&](std::string const& new_error) {
+    if (error.empty()) error = new_error;
   };
-  note(within("y", actual.y, expected.y, part.y));
+  keep_first_error(bounds_error("y", actual.y, expected.y, call_ratios.y));
   if constexpr (slicesort::detail::attention_traits<Algorithm>::saves_map)
-    note(within("the map", actual.state, expected.map, part.state));
+    keep_first_error(bounds_error("the map", actual.state, expected.weights, call_ratios.state));
   else
-    note(numbers_within(actual.state, expected, part.state));
-  auto const gradient = [&](char const* name, unsigned bit, std::vector<T> const& result,
-                            std::vector<T> const& before, std::vector<bounded> const& bounds,
-                            long double& share) {
+    keep_first_error(state_error(actual.state, expected, call_ratios.state));
+  auto const check_gradient = [&](char const* name, unsigned bit, std::vector<T> const& result,
+                                  std::vector<T> const& before, std::vector<bounded> const& bounds,
+                                  long double& ratio) {
     if ((p.requested & bit) != 0)
-      note(within(name, result, bounds, share));
+      keep_first_error(bounds_error(name, result, bounds, ratio));
     else if (!same_bits(result, before))
-      note(std::string(name) + " was not asked for, and is written");
+      keep_first_error(std::string(name) + " is not requested, but was written");
   };
-  gradient("dq", wants_dq, actual.dq, p.dq, expected.dq, part.dq);
-  gradient("dk", wants_dk, actual.dk, p.dk, expected.dk, part.dk);
-  gradient("dv", wants_dv, actual.dv, p.dv, expected.dv, part.dv);
-  gradient("dbias", wants_dbias, actual.dbias, p.dbias, expected.dbias, part.dbias);
-  if (shares != nullptr) shares->raise(part);
-  if (!wrong.empty())
-    wrong += std::string(": ") +
+  check_gradient("dq", wants_dq, actual.dq, p.dq, expected.dq, call_ratios.dq);
+  check_gradient("dk", wants_dk, actual.dk, p.dk, expected.dk, call_ratios.dk);
+  check_gradient("dv", wants_dv, actual.dv, p.dv, expected.dv, call_ratios.dv);
+  check_gradient("dbias", wants_dbias, actual.dbias, p.dbias, expected.dbias, call_ratios.dbias);
+  if (ratios != nullptr) ratios->update_max(call_ratios);
+  if (!error.empty())
+    error += std::string(": ") +
              (slicesort::detail::attention_traits<Algorithm>::saves_map ? "materialized "
               : native                                                  ? "native streaming "
                                                                         : "streaming ") +
              p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(exec);
-  return wrong;
+  return error;
 }
 template <class Algorithm, class T>
-std::string check_attention(solved_attention<T> const& s, any_exec const& exec, Algorithm algorithm,
-                            memory_layout layout = {}, attention_shares* shares = nullptr) {
-  return check_results(s, exec, algorithm, run_attention(s.problem, exec, algorithm, layout),
-                       layout, shares);
+std::string check_attention(solved_attention<T> const& solved, any_exec const& exec,
+                            Algorithm algorithm, memory_layout layout = {},
+                            attention_error_ratios* ratios = nullptr) {
+  return check_results(solved, exec, algorithm,
+                       run_attention(solved.problem, exec, algorithm, layout), layout, ratios);
 }
 // Checks a problem with both algorithms.
 template <class T>
-std::string check_attention(solved_attention<T> const& s, any_exec const& exec,
-                            memory_layout layout = {}, attention_shares* shares = nullptr) {
-  std::string const wrong = check_attention(s, exec, ss::streaming{}, layout, shares);
-  return wrong.empty() ? check_attention(s, exec, ss::materialized<>{}, layout, shares) : wrong;
+std::string check_attention(solved_attention<T> const& solved, any_exec const& exec,
+                            memory_layout layout = {}, attention_error_ratios* ratios = nullptr) {
+  std::string const error = check_attention(solved, exec, ss::streaming{}, layout, ratios);
+  return error.empty() ? check_attention(solved, exec, ss::materialized<>{}, layout, ratios)
+                       : error;
 }
 
 }  // namespace support
@@ -318,16 +356,16 @@ std::string check_attention(solved_attention<T> const& s, any_exec const& exec,
       T, support::attention_state_of<slicesort::materialized<>, T>>                               \
   support::run_attention(attention_problem<T> const&, any_exec const&, slicesort::materialized<>, \
                          memory_layout);                                                          \
-  linkage template support::attention_answer support::answer_of(attention_problem<T> const&,      \
-                                                                attention_roundings<T>);          \
+  linkage template support::expected_attention support::compute_expected(                         \
+      attention_problem<T> const&, attention_roundings<T>);                                       \
   linkage template std::string support::check_attention(solved_attention<T> const&,               \
                                                         any_exec const&, slicesort::streaming,    \
-                                                        memory_layout, attention_shares*);        \
+                                                        memory_layout, attention_error_ratios*);  \
   linkage template std::string support::check_attention(                                          \
       solved_attention<T> const&, any_exec const&, slicesort::materialized<>, memory_layout,      \
-      attention_shares*);                                                                         \
-  linkage template support::attention_problem<T> support::random_attention(attention_size,        \
-                                                                           std::uint64_t, int);
+      attention_error_ratios*);                                                                   \
+  linkage template support::attention_problem<T> support::random_attention(                       \
+      attention_size, std::uint64_t, std::optional<mask_kind>);
 #if defined(SLICESORT_TEST_LINKS_HELPERS_OF_softmax_attention)
 SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_softmax_attention)
 #endif

@@ -33,25 +33,26 @@ struct slicesort::dtype_traits<custom_half> : slicesort::dtype_traits<slicesort:
 namespace {
 
 template <class T>
-struct few_results {
+struct output_and_gradients {
   std::vector<T> y, dq, dk, dv;
 };
 
 // Runs forward and backward on the host, with contiguous tensors of an element type of the same
 // format.
 template <class E, class Op, class T>
-few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
-  auto const as = [](std::vector<T> const& elements) {
+output_and_gradients<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
+  auto const to_element = [](std::vector<T> const& elements) {
     std::vector<E> converted(elements.size());
     std::memcpy(static_cast<void*>(converted.data()), elements.data(), elements.size() * sizeof(T));
     return converted;
   };
-  auto const back = [](std::vector<E> const& elements) {
+  auto const from_element = [](std::vector<E> const& elements) {
     std::vector<T> converted(elements.size());
     std::memcpy(static_cast<void*>(converted.data()), elements.data(), elements.size() * sizeof(T));
     return converted;
   };
-  std::vector<E> const q = as(p.q), k = as(p.k), v = as(p.v), dy = as(p.dy);
+  std::vector<E> const q = to_element(p.q), k = to_element(p.k), v = to_element(p.v),
+                       dy = to_element(p.dy);
   std::vector<E> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size());
   using State = typename slicesort::detail::attention_traits<
       std::decay_t<decltype(op.algorithm())>>::template state<E>;
@@ -68,32 +69,31 @@ few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
               {{dq.data(), p.size.q()}, {dk.data(), p.size.k()}, {dv.data(), p.size.v()}, {}},
               scratch.get(), ss::lengths(view_of(p.lengths), view_of(p.query_lengths)));
   CHECK(scratch.red_zones_intact());
-  return {back(y), back(dq), back(dk), back(dv)};
+  return {from_element(y), from_element(dq), from_element(dk), from_element(dv)};
 }
 
-double distance(std::vector<float> const& a, std::vector<float> const& b) {
-  double max_difference = 0;
+double max_difference(std::vector<float> const& a, std::vector<float> const& b) {
+  double result = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
-    max_difference =
-        std::max(max_difference, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
-  return max_difference;
+    result = std::max(result, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  return result;
 }
 
 // Compares a mask type with the same mask selected at run time.
 template <class Mask>
-void check_type(Mask mask, pattern_mask same) {
+void check_mask_type(Mask mask, pattern_mask same_mask) {
   attention_size const size{1, 2, 70, 81, 8, 9};
-  auto p = normal_attention<float>(size, same, 30);
+  auto p = normal_attention<float>(size, same_mask, 30);
   p.lengths = {77};
   p.query_lengths = {69};
   auto const check = [&](auto algorithm) {
     auto const expected = run_contiguous<float>(p.op(algorithm), p);
     auto const actual = run_contiguous<float>(
         ss::softmax_attention<Mask, decltype(algorithm)>(mask, p.scale, algorithm), p);
-    CHECK(distance(actual.y, expected.y) <= 1e-5);
-    CHECK(distance(actual.dq, expected.dq) <= 1e-5);
-    CHECK(distance(actual.dk, expected.dk) <= 1e-5);
-    CHECK(distance(actual.dv, expected.dv) <= 1e-5);
+    CHECK(max_difference(actual.y, expected.y) <= 1e-5);
+    CHECK(max_difference(actual.dq, expected.dq) <= 1e-5);
+    CHECK(max_difference(actual.dk, expected.dk) <= 1e-5);
+    CHECK(max_difference(actual.dv, expected.dv) <= 1e-5);
   };
   check(ss::streaming{});
   check(ss::materialized<>{});
@@ -111,12 +111,12 @@ struct every_third {
 TEST_CASE("mask types match the same masks selected at run time") {
   if (!testing(backend_kind::host)) return;
   namespace mask = ss::mask;
-  check_type(mask::full{}, {mask_kind::full, 0, 0});
-  check_type(mask::causal{-3}, {mask_kind::causal, -3, 0});
-  check_type(mask::block_local{16}, {mask_kind::block_local, 16, 0});
-  check_type(mask::both{mask::causal{}, mask::strided{5}}, {mask_kind::causal_strided, 0, 5});
-  check_type(every_third{}, {mask_kind::strided, 3, 0});
-  check_type(mask::both{mask::window{70, 2}, mask::window{4, 90}}, {mask_kind::window, 4, 2});
+  check_mask_type(mask::full{}, {mask_kind::full, 0, 0});
+  check_mask_type(mask::causal{-3}, {mask_kind::causal, -3, 0});
+  check_mask_type(mask::block_local{16}, {mask_kind::block_local, 16, 0});
+  check_mask_type(mask::both{mask::causal{}, mask::strided{5}}, {mask_kind::causal_strided, 0, 5});
+  check_mask_type(every_third{}, {mask_kind::strided, 3, 0});
+  check_mask_type(mask::both{mask::window{70, 2}, mask::window{4, 90}}, {mask_kind::window, 4, 2});
 }
 
 TEST_CASE_TEMPLATE("a user-defined product", T, float, double, float16, bfloat16) {
@@ -124,28 +124,29 @@ TEST_CASE_TEMPLATE("a user-defined product", T, float, double, float16, bfloat16
   for (attention_size size : {attention_size{1, 2, 33, 40, 8, 8},
                               attention_size{2, 1, 17, 9, 5, 12}, attention_size{1, 1, 1, 20, 3, 4},
                               attention_size{2, 2, 0, 5, 4, 3}, attention_size{1, 3, 12, 12, 0, 6}})
-    for (int refused : {0, 1, 2})
+    for (int rejection_period : {0, 1, 2})
       for (int layout : {0, 3}) {
-        solved_attention<T> const s(random_attention<T>(size, ++seed));
-        for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+        solved_attention<T> const solved(random_attention<T>(size, ++seed));
+        for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
           CAPTURE(describe_exec(exec));
           gemm_log log;
-          ss::materialized<counting_gemm> const custom{counting_gemm{&log, refused}};
-          CHECK(check_attention(s, exec, custom, memory_layout{layout}) == "");
-          CHECK(log.valid.load());
-          CHECK(log.done.load() <= log.calls.load());
-          if (refused == 1) {
-            CHECK(log.done.load() == 0);
-            CHECK(same_results(run_attention(s.problem, exec, custom),
-                               run_attention(s.problem, exec, ss::materialized<>{})));
+          ss::materialized<counting_gemm> const custom{counting_gemm{&log, rejection_period}};
+          CHECK(check_attention(solved, exec, custom, memory_layout{layout}) == "");
+          CHECK(log.all_valid.load());
+          CHECK(log.accepted.load() <= log.calls.load());
+          if (rejection_period == 1) {
+            CHECK(log.accepted.load() == 0);
+            CHECK(same_results(run_attention(solved.problem, exec, custom),
+                               run_attention(solved.problem, exec, ss::materialized<>{})));
           }
           // A GPU call does not multiply on the host. Otherwise the user-defined product computes
           // the two products of each forward, unless kernels would have to read lengths first.
-          bool const something = s.problem.lengths.empty() && s.problem.query_lengths.empty() &&
-                                 size.queries > 0 && size.channels > 0;
+          bool const has_products = solved.problem.lengths.empty() &&
+                                    solved.problem.query_lengths.empty() && size.queries > 0 &&
+                                    size.channels > 0;
           if (testing(backend_kind::cuda))
             CHECK(log.calls.load() == 0);
-          else if (sizeof(T) > 2 && something && layout == 0)
+          else if (sizeof(T) > 2 && has_products && layout == 0)
             CHECK(log.calls.load() >= 4);
         });
       }

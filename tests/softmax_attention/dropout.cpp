@@ -18,7 +18,7 @@ using namespace support;
 namespace {
 
 template <class F>
-void for_both(F const& f) {
+void for_each_algorithm(F const& f) {
   f(ss::streaming{});
   f(ss::materialized<>{});
 }
@@ -26,7 +26,7 @@ void for_both(F const& f) {
 }  // namespace
 
 // Golden values from the specification: rate 1/4, seed 3.
-TEST_CASE("golden") {
+TEST_CASE("golden values") {
   attention_problem<double> p;
   p.size = {1, 1, 4, 4, 2, 2};
   p.q = {1, 0, 0, 1, 1, 1, -1, 2};
@@ -38,11 +38,11 @@ TEST_CASE("golden") {
   p.dropout = {0.25, 3};
   double const expected[] = {1.2447991464, 2.2436384689, 1.0301339779, 0.7394290927,
                              0.8222542958, 1.6445085916, 0.1099915151, 0.8546683813};
-  for_both([&](auto algorithm) {
+  for_each_algorithm([&](auto algorithm) {
     auto const actual = run_attention(p, ss::exec::host{}, algorithm);
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(actual.y[i] - expected[i]) <= 1e-10);
   });
-  // Tests the function that decides for kernels which pairs are kept.
+  // Also checks the function with which kernels decide if a weight is kept.
   auto const config = ss::detail::dropout_config::make(p.dropout, 1);
   for (index_t c = 0; c < 16; ++c)
     CHECK(config.keeps(config.seed_of(0, 0) +
@@ -52,31 +52,35 @@ TEST_CASE("golden") {
 
 TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, float, double) {
   for (int layout = 1; layout < memory_layout::count; ++layout) {
-    auto p = dropped<T>({2, 2, 51, 47, 6, 18}, 700 + static_cast<unsigned>(layout), 0.4);
+    auto p =
+        problem_with_dropout<T>({2, 2, 51, 47, 6, 18}, 700 + static_cast<unsigned>(layout), 0.4);
     p.mask = {mask_kind::causal, 2, 0};
-    solved_attention<T> const s(p);
-    CHECK(check_attention(s, ss::exec::host{3}, memory_layout{layout}) == "");
-    for_both(
-        [&](auto algorithm) { CHECK(changed_when_alone(p, ss::exec::host{2}, algorithm) == ""); });
+    solved_attention<T> const solved(p);
+    CHECK(check_attention(solved, ss::exec::host{3}, memory_layout{layout}) == "");
+    for_each_algorithm([&](auto algorithm) {
+      CHECK(find_gradients_changed_when_alone(p, ss::exec::host{2}, algorithm) == "");
+    });
   }
 }
 
 TEST_CASE("double gradients match long double to 1e-12, and finite differences") {
   double const step = std::ldexp(1.0, -17);
   for (std::uint64_t seed = 800; seed < 808; ++seed) {
-    auto p = dropped<double>({2, 2, 9, 11, 5, 7}, seed, 0.3);
+    auto p = problem_with_dropout<double>({2, 2, 9, 11, 5, 7}, seed, 0.3);
     p.mode = ss::grad_mode::overwrite;
-    solved_attention<double> const s(p);
-    for_both([&](auto algorithm) {
+    solved_attention<double> const solved(p);
+    for_each_algorithm([&](auto algorithm) {
       ss::exec::host const exec;
       auto const actual = run_attention(p, exec, algorithm);
-      auto const& expected = s.template answer<decltype(algorithm)>(true, false);
-      auto const near = [](std::vector<double> const& values, std::vector<bounded> const& bounds) {
+      auto const& expected = solved.template expected<decltype(algorithm)>(true, false);
+      auto const check_near = [](std::vector<double> const& values,
+                                 std::vector<bounded> const& bounds) {
         for (std::size_t i = 0; i < values.size(); ++i)
           CHECK(std::fabs(values[i] - bounds[i].value) <= 1e-12L);
       };
-      near(actual.dq, expected.dq), near(actual.dk, expected.dk), near(actual.dv, expected.dv);
-      near(actual.dbias, expected.dbias);
+      check_near(actual.dq, expected.dq), check_near(actual.dk, expected.dk),
+          check_near(actual.dv, expected.dv);
+      check_near(actual.dbias, expected.dbias);
       auto const loss = [&] {
         auto const y = run_attention(p, exec, algorithm).y;
         double sum = 0;
@@ -87,11 +91,11 @@ TEST_CASE("double gradients match long double to 1e-12, and finite differences")
         for (std::size_t i = 0; i < variables.size(); i += 29) {
           double const value = variables[i];
           variables[i] = value + step;
-          double const above = loss();
+          double const loss_above = loss();
           variables[i] = value - step;
-          double const below = loss();
+          double const loss_below = loss();
           variables[i] = value;
-          CHECK(std::fabs((above - below) / (2 * step) - gradient[i]) <= 4e-9);
+          CHECK(std::fabs((loss_above - loss_below) / (2 * step) - gradient[i]) <= 4e-9);
         }
       };
       check(p.q, actual.dq), check(p.k, actual.dk), check(p.v, actual.dv);
@@ -103,25 +107,25 @@ TEST_CASE("double gradients match long double to 1e-12, and finite differences")
 TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
                    double, bfloat16) {
   for (std::uint64_t seed : {900u, 903u}) {
-    auto p = dropped<T>({2, 2, 100, 140, 6, 5}, seed, 0.2);
-    for_both([&](auto algorithm) {
+    auto p = problem_with_dropout<T>({2, 2, 100, 140, 6, 5}, seed, 0.2);
+    for_each_algorithm([&](auto algorithm) {
       CAPTURE(p.describe());
       p.sparse.reset();
       p.mask = {mask_kind::causal, 0, 0};
-      CHECK(changed_by_policy(p, algorithm) == "");
+      CHECK(find_policies_changing_bits(p, algorithm) == "");
       p.sparse = sparse_mask{sparse_kind::stripes, 16, 1};
-      CHECK(changed_by_policy(p, algorithm) == "");
+      CHECK(find_policies_changing_bits(p, algorithm) == "");
     });
   }
 }
 
-// Calls on single samples and heads drop the same weights as one call if they get the positions of
-// these.
+// Calls on single samples and heads drop the same weights as one call, if their options give the
+// positions of the sample and the head.
 TEST_CASE_TEMPLATE("splitting the batch and the heads", T, float, bfloat16) {
   auto whole = normal_attention<T>({3, 4, 40, 70, 6, 7}, {mask_kind::causal, 30, 0}, 40);
   whole.requested = wants_dq | wants_dk | wants_dv;
   whole.dropout = {0.3, 40};
-  for_both([&](auto algorithm) {
+  for_each_algorithm([&](auto algorithm) {
     auto const expected = run_attention(whole, ss::exec::host{}, algorithm);
     for (index_t b = 0; b < 3; ++b)
       for (index_t h = 0; h < 4; ++h) {
@@ -148,7 +152,7 @@ TEST_CASE_TEMPLATE("splitting the batch and the heads", T, float, bfloat16) {
 TEST_CASE_TEMPLATE("at rate 0 the seed has no effect, and the state never depends on it", T, float,
                    bfloat16) {
   auto p = normal_attention<T>({1, 2, 50, 60, 6, 7}, {mask_kind::causal, 4, 0}, 950, true);
-  for_both([&](auto algorithm) {
+  for_each_algorithm([&](auto algorithm) {
     p.dropout = {};
     auto const expected = run_attention(p, ss::exec::host{}, algorithm);
     p.dropout = {0, 12345};
@@ -162,7 +166,7 @@ TEST_CASE_TEMPLATE("at rate 0 the seed has no effect, and the state never depend
 
 TEST_CASE("rates so close to 0 or 1 that all or no weights are kept") {
   auto p = normal_attention<float>({1, 2, 20, 30, 6, 7}, {}, 960);
-  for_both([&](auto algorithm) {
+  for_each_algorithm([&](auto algorithm) {
     p.dropout = {};
     auto const expected = run_attention(p, ss::exec::host{}, algorithm);
     p.dropout = {1e-300, 1};
@@ -183,18 +187,18 @@ TEST_CASE("mean and variance over seeds") {
   p.q.resize(count(p.size.q())), p.k.resize(count(p.size.k()));
   p.v.assign(count(p.size.v()), 1.0);
   p.dy.resize(count(p.size.y()));
-  p.dq = p.q, p.dk = p.k, p.dv = p.v, p.dbias.resize(count(p.size.map()));
+  p.dq = p.q, p.dk = p.k, p.dv = p.v, p.dbias.resize(count(p.size.pairs()));
   p.requested = 0;
   for (double rate : {0.1, 0.5, 0.8}) {
-    double sum = 0, squares = 0, n = 0;
+    double sum = 0, sum_of_squares = 0, n = 0;
     for (index_t seed = 0; seed < seeds; ++seed) {
       p.dropout = {rate, static_cast<std::uint64_t>(seed)};
       for (double y : run_attention(p, ss::exec::host{}, ss::streaming{}).y)
-        sum += y - 1, squares += (y - 1) * (y - 1), ++n;
+        sum += y - 1, sum_of_squares += (y - 1) * (y - 1), ++n;
     }
     double const variance = rate / (1 - rate) / static_cast<double>(keys);
     CHECK(std::fabs(sum / n) <= 5 * std::sqrt(variance / n));
-    CHECK(std::fabs(squares / n / variance - 1) <= 5 * std::sqrt(2 / n));
-    CHECK(squares > 0);
+    CHECK(std::fabs(sum_of_squares / n / variance - 1) <= 5 * std::sqrt(2 / n));
+    CHECK(sum_of_squares > 0);
   }
 }

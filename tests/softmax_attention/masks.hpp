@@ -35,23 +35,24 @@ void for_each_library_mask(index_t keys, F const& f) {
 template <class Mask, class T>
 attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
   index_t const keys = p.size.keys;
-  p.looks = [mask, keys](index_t head, index_t i, index_t j) {
-    auto const looks = [&](auto const& head_mask) {
+  p.is_visible = [mask, keys](index_t head, index_t i, index_t j) {
+    auto const is_visible = [&](auto const& head_mask) {
       ss::key_range const range = ss::detail::range_of_keys(head_mask, i, keys);
       return range.first <= j && j < range.last && ss::detail::allows_key(head_mask, i, j);
     };
     if constexpr (ss::detail::has_for_head<Mask>)
-      return looks(mask.for_head(head));
+      return is_visible(mask.for_head(head));
     else
-      return (void)head, looks(mask);
+      return (void)head, is_visible(mask);
   };
   return p;
 }
 
-// Returns a problem with a bias and a gradient of the given layout (see with_bias_form).
+// Returns a problem with a bias and a gradient of the given layouts (bits of bias_layout_bit).
 template <class T>
-attention_problem<T> problem_of_form(attention_size size, unsigned bias_case, std::uint64_t seed) {
-  auto p = with_bias_form(normal_attention<T>(size, {}, seed, seed % 4 != 3), bias_case, seed);
+attention_problem<T> problem_with_bias_layouts(attention_size size, unsigned layout_bits,
+                                               std::uint64_t seed) {
+  auto p = with_bias_layouts(normal_attention<T>(size, {}, seed, seed % 4 != 3), layout_bits, seed);
   if (seed % 2 == 0) {
     p.lengths = {size.keys - 3, size.keys / 2};
     p.query_lengths = {size.queries, size.queries - 5};
@@ -62,17 +63,17 @@ attention_problem<T> problem_of_form(attention_size size, unsigned bias_case, st
 
 // Returns a problem with dropout.
 template <class T>
-attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rate) {
+attention_problem<T> problem_with_dropout(attention_size size, std::uint64_t seed, double rate) {
   auto p = normal_attention<T>(size, {}, seed, seed % 2 == 0);
   p.dropout = {rate, seed * 77};
   if (seed % 4 < 2) {
-    p.form = {seed % 8 < 4, false, true};
-    p.dbias_form = {false, seed % 8 == 1, true};
+    p.bias_layout = {seed % 8 < 4, false, true};
+    p.dbias_layout = {false, seed % 8 == 1, true};
     draw_bias(p, seed);
   } else {
     p.lengths = {size.keys / 2, size.keys - 1};
     p.query_lengths = {size.queries - 3, size.queries};
-    p.dbias_form.one_batch = seed % 8 == 3;
+    p.dbias_layout.shares_samples = seed % 8 == 3;
     draw_bias(p, seed);
   }
   if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
@@ -81,36 +82,36 @@ attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rat
 
 // Runs a problem with a mask on the host, since kernels are not compiled for these masks.
 template <class Mask, class Algorithm, class T, class Exec>
-auto run_under(Mask const& mask, attention_problem<T> const& p, Exec const& exec,
-               Algorithm algorithm, memory_layout layout = {}) {
-  return run_attention_by(ss::softmax_attention<Mask, Algorithm>(mask, p.scale, algorithm), p, exec,
-                          layout);
+auto run_with_mask(Mask const& mask, attention_problem<T> const& p, Exec const& exec,
+                   Algorithm algorithm, memory_layout layout = {}) {
+  return run_operator(ss::softmax_attention<Mask, Algorithm>(mask, p.scale, algorithm), p, exec,
+                      layout);
 }
 // Checks a problem with a mask for both algorithms.
 template <class Mask, class T>
-std::string check_under(Mask const& mask, attention_problem<T> const& problem,
-                        ss::exec::host const& exec, memory_layout layout = {}) {
-  solved_attention<T> const s(with_mask(problem, mask));
-  std::string wrong;
+std::string check_with_mask(Mask const& mask, attention_problem<T> const& problem,
+                            ss::exec::host const& exec, memory_layout layout = {}) {
+  solved_attention<T> const solved(with_mask(problem, mask));
+  std::string error;
   auto const check = [&](auto algorithm) {
-    if (wrong.empty())
-      wrong = check_results(s, exec, algorithm, run_under(mask, s.problem, exec, algorithm, layout),
-                            layout);
+    if (error.empty())
+      error = check_results(solved, exec, algorithm,
+                            run_with_mask(mask, solved.problem, exec, algorithm, layout), layout);
   };
   check(ss::streaming{});
   check(ss::materialized<>{});
-  return wrong;
+  return error;
 }
 
 // Runs several thread counts, an executor and all instruction sets. Returns descriptions of the
 // policies whose bits differ from those of one thread.
 template <class T, class Algorithm>
-std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm,
-                              std::vector<unsigned> const& numbers_of_threads = {3}) {
+std::string find_policies_changing_bits(attention_problem<T> const& p, Algorithm const& algorithm,
+                                        std::vector<unsigned> const& thread_counts = {3}) {
   auto const serial = run_attention(p, ss::exec::host{}, algorithm);
   test_executor executor{test_executor::schedule::scattered};
   std::vector<any_exec> policies{any_exec(executor, 5)};
-  for (unsigned threads : numbers_of_threads) policies.emplace_back(ss::exec::host{threads});
+  for (unsigned threads : thread_counts) policies.emplace_back(ss::exec::host{threads});
   for (ss::isa set : available_isas()) policies.emplace_back(ss::exec::host{2, set});
   std::string changed;
   for (any_exec const& exec : policies)

@@ -22,25 +22,25 @@ namespace {
 constexpr ss::streaming native{ss::products::native};
 
 // Prints errors relative to their bounds.
-void report(attention_shares const& worst) {
-  MESSAGE("errors of y, state, dq, dk, dv and dbias take up " << worst.text()
+void report(attention_error_ratios const& max_ratios) {
+  MESSAGE("errors of y, state, dq, dk, dv and dbias take up " << max_ratios.describe()
                                                               << " of their bounds");
 }
 
 template <class T>
-T not_a_number() {
+T nan_value() {
   return from_bits<T>(format_of<T>().mask() >> 1);
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("other types and backends have the bits of exact products", T, float, double,
+TEST_CASE_TEMPLATE("other types and backends give the bits of exact products", T, float, double,
                    float16) {
   std::uint64_t seed = 100;
   for (attention_size size :
        {attention_size{2, 2, 50, 70, 9, 8}, attention_size{1, 1, 130, 129, 16, 5}}) {
     auto const p = random_attention<T>(size, ++seed);
-    for_each_backend(p.number(), [&](any_exec const& exec) {
+    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       CHECK(same_results(run_attention(p, exec, native), run_attention(p, exec, ss::streaming{})));
     });
@@ -55,11 +55,11 @@ TEST_CASE("bfloat16 has the bits of exact products, unless the processor multipl
   auto const differ = [](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b) {
     return !same_bits(a, b);
   };
-  for_each_backend(p.number(), [&](any_exec const& exec) {
+  for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     auto const actual = run_attention(p, exec, native),
                exact = run_attention(p, exec, ss::streaming{});
-    if (!native_products<bfloat16>(native, exec)) {
+    if (!uses_native_products<bfloat16>(native, exec)) {
       CHECK(same_results(actual, exact));
       return;
     }
@@ -68,66 +68,67 @@ TEST_CASE("bfloat16 has the bits of exact products, unless the processor multipl
     CHECK((differ(actual.dq, exact.dq) && differ(actual.dk, exact.dk) &&
            differ(actual.dv, exact.dv)));
   });
-  if (!processor_multiplies_pairs()) MESSAGE("this processor does not multiply pairs of bfloat16");
+  if (!processor_has_native_products())
+    MESSAGE("this processor does not multiply pairs of bfloat16");
 }
 
 TEST_CASE("every mask") {
-  attention_shares worst;
+  attention_error_ratios max_ratios;
   std::uint64_t seed = 300;
   attention_size const sizes[] = {{2, 2, 33, 33, 8, 8},
                                   {1, 2, 40, 21, 5, 17},
                                   {2, 1, 19, 70, 16, 3},
                                   {1, 1, 64, 64, 33, 40},
                                   {1, 1, 130, 259, 64, 64}};
-  for (int kind = 0; kind < mask_kinds; ++kind)
+  for (mask_kind kind : all_mask_kinds)
     for (attention_size size : sizes) {
-      solved_attention<bfloat16> const s(random_attention<bfloat16>(size, ++seed, kind));
-      for_each_backend(s.problem.number(), [&](any_exec const& exec) {
-        CHECK(check_attention(s, exec, native, memory_layout{}, &worst) == "");
+      solved_attention<bfloat16> const solved(random_attention<bfloat16>(size, ++seed, kind));
+      for_each_backend(solved.problem.backend_seed(), [&](any_exec const& exec) {
+        CHECK(check_attention(solved, exec, native, memory_layout{}, &max_ratios) == "");
       });
     }
-  report(worst);
+  report(max_ratios);
 }
 
 // Odd and even sizes around tile edges, and empty and tiny problems.
 TEST_CASE("every size") {
-  attention_shares worst;
+  attention_error_ratios max_ratios;
   std::uint64_t seed = 500;
   index_t const edges[] = {1, 2, 3, 7, 8, 9, 47, 48, 49, 63, 64, 65, 127, 128, 129, 130};
   index_t const channels[] = {1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100};
   random_stream random(seed);
-  auto const among = [&](auto const& list) {
+  auto const choose = [&](auto const& list) {
     return list[random.below(sizeof list / sizeof list[0])];
   };
   for (int i = 0; i < (full_suite() ? 200 : 40); ++i) {
-    attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
+    attention_size size{1, 1, choose(edges), choose(edges), choose(channels), choose(channels)};
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
-    solved_attention<bfloat16> const s(random_attention<bfloat16>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-      CHECK(check_attention(s, exec, native, memory_layout{}, &worst) == "");
+    solved_attention<bfloat16> const solved(random_attention<bfloat16>(size, ++seed));
+    for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+      CHECK(check_attention(solved, exec, native, memory_layout{}, &max_ratios) == "");
     });
   }
   for (attention_size size : {attention_size{1, 1, 5, 6, 0, 3}, attention_size{1, 1, 5, 6, 4, 0},
                               attention_size{1, 1, 5, 0, 4, 3}, attention_size{1, 1, 0, 6, 4, 3}}) {
-    solved_attention<bfloat16> const s(normal_attention<bfloat16>(size, {}, ++seed, true));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-      CHECK(check_attention(s, exec, native) == "");
+    solved_attention<bfloat16> const solved(normal_attention<bfloat16>(size, {}, ++seed, true));
+    for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+      CHECK(check_attention(solved, exec, native) == "");
     });
   }
-  report(worst);
+  report(max_ratios);
 }
 
 TEST_CASE("every memory layout, and every gradient, accumulated or overwritten") {
   std::uint64_t seed = 700;
-  for (unsigned requested = 0; requested < 16; ++requested)
+  for (unsigned requested = 0; requested <= all_gradients; ++requested)
     for (int layout = 1; layout < memory_layout::count; ++layout) {
       auto p = random_attention<bfloat16>({1, 2, 33, 34, 5, 17}, ++seed);
       p.requested = requested;
       p.mode = layout % 2 == 0 ? ss::grad_mode::overwrite : ss::grad_mode::accumulate;
-      solved_attention<bfloat16> const s(p);
-      for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-        CHECK(check_attention(s, exec, native, memory_layout{layout}) == "");
+      solved_attention<bfloat16> const solved(p);
+      for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+        CHECK(check_attention(solved, exec, native, memory_layout{layout}) == "");
       });
     }
 }
@@ -135,13 +136,13 @@ TEST_CASE("every memory layout, and every gradient, accumulated or overwritten")
 TEST_CASE("a gradient computed alone has the same bits") {
   auto const p =
       normal_attention<bfloat16>({1, 2, 35, 37, 8, 9}, {mask_kind::causal, 2, 0}, 130, true);
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    CHECK(changed_when_alone(p, exec, native) == "");
+    CHECK(find_gradients_changed_when_alone(p, exec, native) == "");
   });
 }
 
-TEST_CASE("same bits for any number of threads and executor") {
+TEST_CASE("same bits for every thread count and executor") {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = 800;
   for (attention_size size :
@@ -169,9 +170,10 @@ TEST_CASE("denormals") {
   attention_size const size{1, 1, 18, 35, 4, 5};
   auto p = normal_attention<bfloat16>(size, {}, 30, true);
   auto const check = [&] {
-    solved_attention<bfloat16> const s(p);
-    for_each_backend(p.number(),
-                     [&](any_exec const& exec) { CHECK(check_attention(s, exec, native) == ""); });
+    solved_attention<bfloat16> const solved(p);
+    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
+      CHECK(check_attention(solved, exec, native) == "");
+    });
   };
   p.q = make_column<bfloat16>(input_kind::denormals, p.q.size(), 1);
   p.bias = make_column<bfloat16>(input_kind::denormals, p.bias.size(), 2);
@@ -191,7 +193,7 @@ TEST_CASE("denormals") {
 
 // The instruction flushes denormals: 2^-130 times 2^126 is 0.
 TEST_CASE("hand-computed results with denormals") {
-  if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
+  if (!testing(backend_kind::host) || !processor_has_native_products()) return;
   auto p = normal_attention<bfloat16>({1, 1, 1, 2, 1, 1}, {}, 1);
   p.q = elements_of<bfloat16>({0x1p-130});
   p.k = elements_of<bfloat16>({0x1p127, -0x1p127});
@@ -207,7 +209,7 @@ TEST_CASE("hand-computed results with denormals") {
 // Backward with native products, for 40 queries with three equal weights that are rounded to
 // bfloat16.
 TEST_CASE("hand-computed weights of backward") {
-  if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
+  if (!testing(backend_kind::host) || !processor_has_native_products()) return;
   auto p = normal_attention<bfloat16>({1, 1, 40, 3, 1, 1}, {}, 1);
   for (bfloat16& q : p.q) q = from_double<bfloat16>(0);
   for (bfloat16& dy : p.dy) dy = from_double<bfloat16>(1);
@@ -220,10 +222,10 @@ TEST_CASE("hand-computed weights of backward") {
 
 TEST_CASE("finite scores give no NaN, and equal scores have equal weights") {
   attention_size const size{1, 2, 21, 40, 1, 3};
-  double const far = 0x1p50, values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
+  double const huge = 0x1p50, values[] = {huge, -huge, 1, -1, 0, 1 / huge, 0.3 * huge, -huge, huge};
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
-    auto p = normal_attention<bfloat16>(
-        size, random_mask(static_cast<int>(seed % mask_kinds), size, seed), seed, seed % 2 == 0);
+    auto p = normal_attention<bfloat16>(size, random_mask(mask_kind_of(seed), size, seed), seed,
+                                        seed % 2 == 0);
     random_stream random(seed);
     auto const random_value = [&] { return from_double<bfloat16>(values[random.below(9)]); };
     for (bfloat16& q : p.q) q = random_value();
@@ -231,7 +233,7 @@ TEST_CASE("finite scores give no NaN, and equal scores have equal weights") {
     for (bfloat16& bias : p.bias)
       bias = random.below(4) == 0 ? from_double<bfloat16>(-std::numeric_limits<double>::infinity())
                                   : random_value();
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const r = run_attention(p, exec, native);
       for (auto const* results : {&r.y, &r.dq, &r.dk, &r.dv, &r.dbias})
@@ -242,42 +244,44 @@ TEST_CASE("finite scores give no NaN, and equal scores have equal weights") {
   p.q = elements_of<bfloat16>({0x1p50});
   p.k = elements_of<bfloat16>({0x1p50, -0x1p50, 0x1p50});
   p.v = elements_of<bfloat16>({2, 100, 4});
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     CHECK(decode(run_attention(p, exec, native).y[0]).value == 3);
   });
 }
 
 TEST_CASE("padding rows are not read; a NaN in a query affects only its own row") {
   attention_size const size{4, 1, 34, 37, 9, 8};
-  for (int kind = 0; kind < mask_kinds; ++kind) {
-    auto p = normal_attention<bfloat16>(size, random_mask(kind, size, 9), 50, kind % 2 == 0);
+  for (mask_kind kind : all_mask_kinds) {
+    auto p = normal_attention<bfloat16>(size, random_mask(kind, size, 9), 50,
+                                        static_cast<int>(kind) % 2 == 0);
     p.lengths = {37, 1, 0, 20};
     p.query_lengths = {1, 34, 20, 0};
-    auto poisoned = p;
-    auto const spoil = [&](std::vector<bfloat16>& values, extents4 e, bool rows_are_keys) {
+    auto with_nan_padding = p;
+    auto const fill_padding = [&](std::vector<bfloat16>& values, extents4 e, bool rows_are_keys) {
       for (index_t b = 0; b < e.batch; ++b)
         for (index_t i = rows_are_keys ? p.valid_keys(b) : p.valid_queries(b); i < e.length; ++i)
           for (index_t c = 0; c < e.channels; ++c)
-            values[attention_size::at(e, b, 0, i, c)] = not_a_number<bfloat16>();
+            values[attention_size::offset_of(e, b, 0, i, c)] = nan_value<bfloat16>();
     };
-    spoil(poisoned.q, size.q(), false);
-    spoil(poisoned.dy, size.y(), false);
-    spoil(poisoned.k, size.k(), true);
-    spoil(poisoned.v, size.v(), true);
-    solved_attention<bfloat16> const s(p);
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    fill_padding(with_nan_padding.q, size.q(), false);
+    fill_padding(with_nan_padding.dy, size.y(), false);
+    fill_padding(with_nan_padding.k, size.k(), true);
+    fill_padding(with_nan_padding.v, size.v(), true);
+    solved_attention<bfloat16> const solved(p);
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      CHECK(check_attention(s, exec, native) == "");
-      CHECK(same_results(run_attention(poisoned, exec, native), run_attention(p, exec, native)));
+      CHECK(check_attention(solved, exec, native) == "");
+      CHECK(same_results(run_attention(with_nan_padding, exec, native),
+                         run_attention(p, exec, native)));
     });
   }
   auto p = normal_attention<bfloat16>({1, 1, 33, 40, 8, 8}, {}, 70);
   p.requested = wants_dq | wants_dbias;
-  auto spoiled = p;
-  spoiled.q[attention_size::at(p.size.q(), 0, 0, 17, 3)] = not_a_number<bfloat16>();
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  auto with_nan_query = p;
+  with_nan_query.q[attention_size::offset_of(p.size.q(), 0, 0, 17, 3)] = nan_value<bfloat16>();
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    auto const actual = run_attention(spoiled, exec, native),
+    auto const actual = run_attention(with_nan_query, exec, native),
                expected = run_attention(p, exec, native);
     auto const same_rows = [&](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b,
                                index_t width) {

@@ -30,32 +30,33 @@ struct attention_size {
   extents4 k() const { return {batch, heads, keys, channels}; }
   extents4 v() const { return {batch, heads, keys, values}; }
   extents4 y() const { return {batch, heads, queries, values}; }
-  extents4 map() const { return {batch, heads, queries, keys}; }
-  // Offset of element (b, h, i, c).
-  static std::size_t at(extents4 e, index_t b, index_t h, index_t i, index_t c) {
+  extents4 pairs() const { return {batch, heads, queries, keys}; }
+  // Returns the offset of element (b, h, i, c).
+  static std::size_t offset_of(extents4 e, index_t b, index_t h, index_t i, index_t c) {
     return static_cast<std::size_t>(((b * e.heads + h) * e.length + i) * e.channels + c);
   }
 };
 
 // Bits of requested gradients.
-inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8;
+inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8,
+                          all_gradients = 15;
 
-// Layout of a bias or its gradient: broadcast over samples or heads (extent 1), and with one value
-// per distance from query to key (relative) or per pair (dense).
-struct bias_form {
-  bool one_batch = false, one_head = false, relative = false;
+// Layout of a bias or its gradient: broadcast over samples or heads (extent 1), and relative (one
+// value per distance from query to key) or dense (one value per pair).
+struct attention_bias_layout {
+  bool shares_samples = false, shares_heads = false, is_relative = false;
 
   extents4 extents(attention_size s) const {
-    return {one_batch ? 1 : s.batch, one_head ? 1 : s.heads, relative ? 1 : s.queries,
-            relative ? std::max<index_t>(s.queries + s.keys - 1, 0) : s.keys};
+    return {shares_samples ? 1 : s.batch, shares_heads ? 1 : s.heads, is_relative ? 1 : s.queries,
+            is_relative ? std::max<index_t>(s.queries + s.keys - 1, 0) : s.keys};
   }
-  std::size_t at(attention_size s, index_t b, index_t h, index_t i, index_t j) const {
-    return attention_size::at(extents(s), one_batch ? 0 : b, one_head ? 0 : h, relative ? 0 : i,
-                              relative ? j - i + s.queries - 1 : j);
+  std::size_t offset_of(attention_size s, index_t b, index_t h, index_t i, index_t j) const {
+    return attention_size::offset_of(extents(s), shares_samples ? 0 : b, shares_heads ? 0 : h,
+                                     is_relative ? 0 : i, is_relative ? j - i + s.queries - 1 : j);
   }
   std::string describe() const {
-    return std::string(one_batch ? " of all samples" : "") + (one_head ? " of all heads" : "") +
-           (relative ? " by distance" : "");
+    return std::string(shares_samples ? " of all samples" : "") +
+           (shares_heads ? " of all heads" : "") + (is_relative ? " by distance" : "");
   }
 };
 
@@ -65,20 +66,20 @@ struct attention_problem {
   pattern_mask mask;
   std::optional<sparse_mask> sparse;  // replaces `mask`
   std::optional<double> scale;
-  std::function<bool(index_t head, index_t query, index_t key)> looks;  // replaces it too
-  std::vector<T> q, k, v, bias, dy;  // bias is empty or has form.extents(size)
-  bias_form form{}, dbias_form{};
+  std::function<bool(index_t head, index_t query, index_t key)> is_visible;  // replaces both masks
+  std::vector<T> q, k, v, bias, dy;  // bias is empty or has bias_shape()
+  attention_bias_layout bias_layout{}, dbias_layout{};
   ss::dropout dropout;
   // True if heads share keys and values, or queries share a row of bias, by strides of 0.
   bool shared_keys = false, shared_bias = false;
   std::vector<index_t> lengths, query_lengths;  // empty if not given
-  unsigned requested = wants_dq | wants_dk | wants_dv | wants_dbias;
+  unsigned requested = all_gradients;
   ss::grad_mode mode = ss::grad_mode::overwrite;
   std::vector<T> dq, dk, dv, dbias;  // previous values, for accumulation
   std::string title;
 
-  extents4 bias_shape() const { return form.extents(size); }
-  extents4 dbias_shape() const { return dbias_form.extents(size); }
+  extents4 bias_shape() const { return bias_layout.extents(size); }
+  extents4 dbias_shape() const { return dbias_layout.extents(size); }
   index_t valid_keys(index_t b) const {
     return lengths.empty() ? size.keys : lengths[static_cast<std::size_t>(b)];
   }
@@ -107,13 +108,13 @@ struct attention_problem {
       out << names[static_cast<int>(mask.kind)] << "{" << mask.a << "," << mask.b << "}";
     out << " [B,H,N,M,D,E]=[" << size.batch << "," << size.heads << "," << size.queries << ","
         << size.keys << "," << size.channels << "," << size.values << "] " << title
-        << (bias.empty() ? "" : " bias" + form.describe()) << (shared_keys ? " shared keys" : "")
-        << (shared_bias ? " shared bias" : "")
+        << (bias.empty() ? "" : " bias" + bias_layout.describe())
+        << (shared_keys ? " shared keys" : "") << (shared_bias ? " shared bias" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
     if (scale) out << " scale=" << *scale;
-    if (requested != 15) out << " wanted=" << requested;
-    if (std::string const form_text = dbias_form.describe(); !form_text.empty())
-      out << " dbias" << form_text;
+    if (requested != all_gradients) out << " wanted=" << requested;
+    if (std::string const layout_text = dbias_layout.describe(); !layout_text.empty())
+      out << " dbias" << layout_text;
     if (dropout.rate != 0) out << " dropout=" << dropout.rate;
     for (auto const& [name, list] :
          {std::pair(" lengths=", &lengths), std::pair(" query_lengths=", &query_lengths)}) {
@@ -123,14 +124,15 @@ struct attention_problem {
     }
     return out.str();
   }
-  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+  // Selects an execution policy of a backend (see for_each_backend).
+  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
 };
 
 // Returns a problem with normally distributed values, and a scale that gives several keys a
 // noticeable weight.
 template <class T>
 attention_problem<T> normal_attention(attention_size size, pattern_mask mask, std::uint64_t seed,
-                                      bool biased = false) {
+                                      bool has_bias = false) {
   random_stream random(seed);
   attention_problem<T> p;
   p.size = size;
@@ -143,12 +145,12 @@ attention_problem<T> normal_attention(attention_size size, pattern_mask mask, st
   p.q = fill(size.q());
   p.k = fill(size.k());
   p.v = fill(size.v());
-  if (biased) p.bias = fill(size.map());
+  if (has_bias) p.bias = fill(size.pairs());
   p.dy = fill(size.y());
   p.dq = fill(size.q());
   p.dk = fill(size.k());
   p.dv = fill(size.v());
-  p.dbias = fill(size.map());
+  p.dbias = fill(size.pairs());
   p.title = "seed=" + std::to_string(seed);
   return p;
 }
@@ -165,42 +167,59 @@ void draw_bias(attention_problem<T>& p, std::uint64_t seed) {
   fill(p.dbias_shape(), p.dbias);
 }
 
-// Bits of `number`, from the lowest: relative bias and gradient; bias broadcast over samples, over
-// heads; gradient broadcast over samples, over heads; gradient relative if the bias is not, and
-// vice versa.
-inline constexpr unsigned bias_forms = 64;
+// Bits of a combination of bias layouts.
+enum bias_layout_bit : unsigned {
+  relative_bias = 1,  // relative bias and gradient
+  bias_shares_samples = 2,
+  bias_shares_heads = 4,
+  dbias_shares_samples = 8,
+  dbias_shares_heads = 16,
+  dbias_differs = 32,  // the gradient is relative if the bias is not, and vice versa
+  bias_layout_cases = 64
+};
 template <class T>
-attention_problem<T> with_bias_form(attention_problem<T> p, unsigned number, std::uint64_t seed) {
-  auto const bit = [&](int n) { return (number >> n & 1) != 0; };
-  p.form = {bit(1), bit(2), bit(0)};
-  p.dbias_form = {bit(3), bit(4), bit(0) != bit(5)};
+attention_problem<T> with_bias_layouts(attention_problem<T> p, unsigned layout_bits,
+                                       std::uint64_t seed) {
+  auto const has = [&](bias_layout_bit bit) { return (layout_bits & bit) != 0; };
+  p.bias_layout = {has(bias_shares_samples), has(bias_shares_heads), has(relative_bias)};
+  p.dbias_layout = {has(dbias_shares_samples), has(dbias_shares_heads),
+                    has(relative_bias) != has(dbias_differs)};
   draw_bias(p, seed);
   return p;
 }
 
-// Lets all heads use the keys and values of the first head, and all queries the first row of bias.
+// Copies the keys and values of the first head to all heads, and the first row of the bias to all
+// queries.
 template <class T>
 void share(attention_problem<T>& p, bool keys, bool bias) {
-  auto const repeat = [](std::vector<T>& values, extents4 e, bool heads) {
+  auto const repeat = [](std::vector<T>& values, extents4 e, bool over_heads) {
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t h = 0; h < e.heads; ++h)
         for (index_t i = 0; i < e.length; ++i)
           for (index_t c = 0; c < e.channels; ++c)
-            values[attention_size::at(e, b, h, i, c)] =
-                values[attention_size::at(e, b, heads ? 0 : h, heads ? i : 0, c)];
+            values[attention_size::offset_of(e, b, h, i, c)] =
+                values[attention_size::offset_of(e, b, over_heads ? 0 : h, over_heads ? i : 0, c)];
   };
   p.shared_keys = keys;
   p.shared_bias = bias && !p.bias.empty();
   if (p.shared_keys) repeat(p.k, p.size.k(), true), repeat(p.v, p.size.v(), true);
-  if (p.shared_bias) repeat(p.bias, p.size.map(), false);
+  if (p.shared_bias) repeat(p.bias, p.size.pairs(), false);
 }
 
-inline pattern_mask random_mask(int kind, attention_size size, std::uint64_t seed) {
+inline constexpr mask_kind all_mask_kinds[] = {
+    mask_kind::full,    mask_kind::causal,         mask_kind::window,   mask_kind::block_local,
+    mask_kind::strided, mask_kind::causal_strided, mask_kind::irregular};
+constexpr mask_kind mask_kind_of(std::uint64_t seed) {
+  return static_cast<mask_kind>(seed % mask_kinds);
+}
+
+// Returns a mask with random parameters.
+inline pattern_mask random_mask(mask_kind kind, attention_size size, std::uint64_t seed) {
   random_stream random(seed);
   auto const up_to = [&](index_t n) {
     return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n) + 1));
   };
-  switch (static_cast<mask_kind>(kind)) {
+  switch (kind) {
     case mask_kind::causal: {
       index_t const offsets[] = {0, size.keys - size.queries, -up_to(size.queries),
                                  up_to(size.keys)};
@@ -215,17 +234,17 @@ inline pattern_mask random_mask(int kind, attention_size size, std::uint64_t see
     case mask_kind::causal_strided:
       return {mask_kind::causal_strided, up_to(5) - 2, 1 + up_to(6)};
     default:
-      return {static_cast<mask_kind>(kind), 0, 0};
+      return {kind, 0, 0};
   }
 }
 
-// Sparse masks of many shapes; `number` selects conservative ones and those that differ by head.
-inline sparse_mask random_sparse_mask(std::uint64_t number) {
+// Returns one of many sparse masks, some of them conservative or different per head.
+inline sparse_mask random_sparse_mask(std::uint64_t seed) {
   constexpr index_t sizes[] = {64, 1, 50, 7, 128, 16};
   sparse_mask m;
-  m.size = sizes[number % 6];
-  m.kind = number / 6 % 2 == 0 ? sparse_kind::blocks : sparse_kind::stripes;
-  random_stream random(number + 3000);
+  m.size = sizes[seed % 6];
+  m.kind = seed / 6 % 2 == 0 ? sparse_kind::blocks : sparse_kind::stripes;
+  random_stream random(seed + 3000);
   m.number =
       m.kind == sparse_kind::blocks ? 2 + static_cast<index_t>(random.below(5)) : (m.size + 4) / 5;
   m.by_head = random.below(2) == 0;
@@ -239,10 +258,11 @@ inline constexpr std::uint64_t sparse_mask_kinds = 12;
 // Returns a problem of the given size with random mask, scale, bias, lengths, sharing and
 // gradients.
 template <class T>
-attention_problem<T> random_attention(attention_size size, std::uint64_t seed, int kind = -1) {
+attention_problem<T> random_attention(attention_size size, std::uint64_t seed,
+                                      std::optional<mask_kind> kind = {}) {
   random_stream random(seed + 1000);
-  int const drawn = static_cast<int>(random.below(mask_kinds));
-  auto p = normal_attention<T>(size, random_mask(kind < 0 ? drawn : kind, size, seed), seed,
+  auto const random_kind = static_cast<mask_kind>(random.below(mask_kinds));
+  auto p = normal_attention<T>(size, random_mask(kind.value_or(random_kind), size, seed), seed,
                                random.below(3) == 0);
   if (random.below(4) == 0) p.scale = random.normal();
   share(p, random.below(5) == 0, random.below(2) == 0);

@@ -16,32 +16,32 @@ namespace {
 
 // Prints errors relative to their bounds.
 template <class T>
-void report(attention_shares const& worst) {
+void report(attention_error_ratios const& max_ratios) {
   MESSAGE(std::string(type_name<T>()) << ": errors of y, state, dq, dk, dv and dbias take up "
-                                      << worst.text() << " of their bounds");
+                                      << max_ratios.describe() << " of their bounds");
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
-  attention_shares worst;
+  attention_error_ratios max_ratios;
   std::uint64_t seed = 5000 + sizeof(T);
   index_t const edges[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
   index_t const channels[] = {1, 3, 5, 17, 33, 63, 64, 65, 100, 2, 16, 32, 8};
   random_stream random(seed);
-  auto const among = [&](auto const& list) {
+  auto const choose = [&](auto const& list) {
     return list[random.below(sizeof list / sizeof list[0])];
   };
   for (int i = 0; i < (full_suite() ? 200 : 24); ++i) {
-    attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
+    attention_size size{1, 1, choose(edges), choose(edges), choose(channels), choose(channels)};
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
-    solved_attention<T> const s(random_attention<T>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-      CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
+    solved_attention<T> const solved(random_attention<T>(size, ++seed));
+    for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+      CHECK(check_attention(solved, exec, memory_layout{}, &max_ratios) == "");
     });
   }
-  report<T>(worst);
+  report<T>(max_ratios);
 }
 
 // Full tiles, tiles with one key or query less, without a mask and with ranges that end at tile
@@ -58,26 +58,26 @@ TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
             ++seed;
             continue;
           }
-          solved_attention<T> const s(normal_attention<T>(size, mask, ++seed));
-          for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-            CHECK(check_attention(s, exec) == "");
+          solved_attention<T> const solved(normal_attention<T>(size, mask, ++seed));
+          for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+            CHECK(check_attention(solved, exec) == "");
           });
         }
 }
 
 TEST_CASE_TEMPLATE("long rows", T, float, float16) {
-  attention_shares worst;
+  attention_error_ratios max_ratios;
   std::uint64_t seed = 9000;
   for (attention_size size :
        {attention_size{1, 1, 3, 511, 8, 8}, attention_size{1, 1, 2, 513, 5, 9},
         attention_size{1, 1, 513, 2, 4, 4}, attention_size{1, 1, 257, 1, 7, 3},
         attention_size{1, 2, 1, 1025, 3, 1}}) {
-    solved_attention<T> const s(random_attention<T>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
-      CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
+    solved_attention<T> const solved(random_attention<T>(size, ++seed));
+    for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+      CHECK(check_attention(solved, exec, memory_layout{}, &max_ratios) == "");
     });
   }
-  report<T>(worst);
+  report<T>(max_ratios);
 }
 
 // `materialized` on the host computes a map of more than four megabytes in slabs of rows.
@@ -86,9 +86,10 @@ TEST_CASE_TEMPLATE("slabs of a large map", T, float, bfloat16) {
   auto p = normal_attention<T>({1, 1, 333, 3700, 2, 3}, {mask_kind::causal, 3400, 0}, 9400);
   p.requested = wants_dv;
   p.query_lengths = {310};
-  solved_attention<T> const s(p);
+  solved_attention<T> const solved(p);
   for (int layout : {0, 1})
-    CHECK(check_attention(s, ss::exec::host{}, ss::materialized<>{}, memory_layout{layout}) == "");
+    CHECK(check_attention(solved, ss::exec::host{}, ss::materialized<>{}, memory_layout{layout}) ==
+          "");
 }
 
 TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
@@ -96,9 +97,10 @@ TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
   for (attention_size size :
        {attention_size{1, 1, 17, 19, 129, 200}, attention_size{1, 1, 9, 33, 256, 128},
         attention_size{1, 1, 5, 7, 300, 257}}) {
-    solved_attention<T> const s(random_attention<T>(size, ++seed));
-    for_each_backend_once(s.problem.number(),
-                          [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
+    solved_attention<T> const solved(random_attention<T>(size, ++seed));
+    for_each_backend_once(solved.problem.backend_seed(), [&](any_exec const& exec) {
+      CHECK(check_attention(solved, exec) == "");
+    });
   }
 }
 
@@ -114,8 +116,8 @@ TEST_CASE_TEMPLATE("blocks of several warps", T, float, double, float16, bfloat1
         auto p = normal_attention<T>({2, 1, 130, 64, channels, channels}, {kind, 0, 2}, ++seed);
         p.lengths = {64, 0};
         p.requested = requested;
-        solved_attention<T> const s(p);
+        solved_attention<T> const solved(p);
         for_each_backend_untuned(
-            [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
+            [&](any_exec const& exec) { CHECK(check_attention(solved, exec) == ""); });
       }
 }

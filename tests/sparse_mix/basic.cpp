@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Basic tests of sparse_mix: golden integers, and the bits of the definition for every shape and
-// type.
+// Basic tests of sparse_mix: golden values, and exact bits for every shape and type.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -13,13 +12,13 @@ using namespace support;
 
 namespace {
 
-constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
-                                       residual_kind::initial};
+constexpr residual_kind all_residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                           residual_kind::initial};
 
-// All weights 1, x = e_0.
+// All weights are 1, and x is the first unit vector.
 template <class T, class Topology, class Residual>
-void check_golden(Topology topology, Residual, std::vector<double> const& want) {
-  auto const n = static_cast<index_t>(want.size());
+void check_golden(Topology topology, Residual, std::vector<double> const& expected) {
+  auto const n = static_cast<index_t>(expected.size());
   index_t const links = topology.links(3);
   tensor<T> x({1, n, 1}), y({1, n, 1});
   x(0, 0, 0) = from_double<T>(1);
@@ -29,7 +28,7 @@ void check_golden(Topology topology, Residual, std::vector<double> const& want) 
   for_each_backend(static_cast<std::uint64_t>(links), [&](any_exec const& exec) {
     guarded_workspace scratch(op.template workspace_bytes<T>(exec, x.extents(), weights.extents()));
     op.forward(exec, x.view(), weights, y.view(), ss::no_saved, scratch.get());
-    CHECK(same_bits(y.column(0, 0), elements_of<T>(want)));
+    CHECK(same_bits(y.column(0, 0), elements_of<T>(expected)));
   });
 }
 
@@ -47,43 +46,46 @@ TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
   check_golden<T>(cdil{}, none, {1, 4, 3, 5, 2, 5, 3, 4});
 }
 
-TEST_CASE_TEMPLATE("the bits of the definition", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("results have the bits of the definition", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 0;
   index_t const lengths[] = {1, 2, 3, 5, 7, 8, 9, 31, 33, 64, 65, 127};
   index_t const channels[] = {1, 31, 32, 33, 5, 64, 65, 130, 3, 17, 48, 2};
   index_t const links[] = {1, 3, 5, 0, 9, 2, 4, 7, 6, 40, 11, 8};
   for (std::size_t i = 0; i < 12; ++i)
-    for (residual_kind residual : residuals) {
+    for (residual_kind residual : all_residuals) {
       random_stream random(++seed);
       extents3 const e{static_cast<index_t>(random.below(3)) + 1, lengths[i],
                        channels[(i + random.below(12)) % 12]};
       auto const factors = static_cast<index_t>(random.below(6));
-      auto const p =
-          normal_mix<T>(e, factors, links[random.below(12)], residual, seed, all_lengths(e, seed));
-      for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
+      auto const p = normal_mix<T>(e, factors, links[random.below(12)], residual, seed,
+                                   random_lengths(e, seed));
+      for_each_backend(p.backend_seed(),
+                       [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
     }
 }
 
-TEST_CASE_TEMPLATE("many links", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("chains with many links have the bits of the definition", T, float, double,
+                   float16, bfloat16) {
   std::uint64_t seed = 300;
   for (index_t links : {15, 16, 17, 33, 40, 63, 64, 65, 130}) {
-    auto const p = any_mix<T>({2, 20, 40}, 2, links, residuals[links % 3], ++seed);
-    for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
+    auto const p = random_mix<T>({2, 20, 40}, 2, links, all_residuals[links % 3], ++seed);
+    for_each_backend(p.backend_seed(),
+                     [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
   }
 }
 
-TEST_CASE_TEMPLATE("nothing to do", T, float, float16) {
+TEST_CASE_TEMPLATE("empty tensors, and chains without factors or links", T, float, float16) {
   for (extents3 e : {extents3{0, 5, 4}, extents3{3, 0, 4}, extents3{2, 5, 0}, extents3{2, 5, 4}})
     for (index_t factors : {0, 1, 3})
       for (index_t links : {0, 2})
-        for (residual_kind residual : residuals) {
+        for (residual_kind residual : all_residuals) {
           auto const p = normal_mix<T>(e, factors, links, residual, 3);
-          auto const cut =
+          auto const with_zero_lengths =
               normal_mix<T>(e, factors, links, residual, 4,
                             std::vector<index_t>(static_cast<std::size_t>(e.batch), 0));
-          for_each_backend_once(p.number(), [&](any_exec const& exec) {
+          for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
             CHECK(check_mix(p, exec) == "");
-            CHECK(check_mix(cut, exec) == "");
+            CHECK(check_mix(with_zero_lengths, exec) == "");
           });
         }
 }

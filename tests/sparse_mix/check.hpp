@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares sparse_mix with expected results, for every overload, layout and choice of checkpoints.
-// Returns an empty string, or a line that tells how to reproduce the failure.
+// Returns an empty string, or a line to reproduce the failure.
 #pragma once
 
 #include "operators/compiled_once.hpp"
@@ -44,14 +44,16 @@ struct mix_tensors {
   strided_tensor<T> x, dy, y, dx;
   strided_stack<T> w, states, dw;
 
-  mix_tensors(mix_problem<T> const& p, stack_extents saved, memory_layout l)
-      : x(p.x, l.strides(p.e, 0), l.shift(0)),
-        dy(p.dy, l.strides(p.e, 1), l.shift(1)),
-        y(p.e, l.strides(p.e, 2), l.shift(2)),
-        dx(p.dx_before, l.strides(p.e, 3), l.shift(3)),
-        w(p.weight_extents(), p.w, shared(p, l.strides(p.weight_extents(), 4)), l.shift(4)),
-        states(saved, l.strides(saved, 5), l.shift(5)),
-        dw(p.weight_extents(), p.dw_before, l.strides(p.weight_extents(), 6), l.shift(6)) {}
+  mix_tensors(mix_problem<T> const& p, stack_extents saved, memory_layout layout)
+      : x(p.x, layout.strides(p.e, 0), layout.shift(0)),
+        dy(p.dy, layout.strides(p.e, 1), layout.shift(1)),
+        y(p.e, layout.strides(p.e, 2), layout.shift(2)),
+        dx(p.dx_before, layout.strides(p.e, 3), layout.shift(3)),
+        w(p.weight_extents(), p.w, share_samples(p, layout.strides(p.weight_extents(), 4)),
+          layout.shift(4)),
+        states(saved, layout.strides(saved, 5), layout.shift(5)),
+        dw(p.weight_extents(), p.dw_before, layout.strides(p.weight_extents(), 6),
+           layout.shift(6)) {}
 
   bool gaps_untouched() const {
     return x.gaps_untouched() && dy.gaps_untouched() && y.gaps_untouched() && dx.gaps_untouched() &&
@@ -59,7 +61,7 @@ struct mix_tensors {
   }
 
  private:
-  static stack_strides shared(mix_problem<T> const& p, stack_strides s) {
+  static stack_strides share_samples(mix_problem<T> const& p, stack_strides s) {
     if (p.shared_weights) s.batch = 0;
     return s;
   }
@@ -67,7 +69,7 @@ struct mix_tensors {
 
 // Returns the expected states for the given checkpoints.
 template <class T>
-std::vector<T> saved_states_of(mix_problem<T> const& p, ss::checkpoints saved) {
+std::vector<T> expected_states_of(mix_problem<T> const& p, ss::checkpoints saved) {
   std::vector<T> elements;
   for (index_t s = 1; saved.every > 0 && s * saved.every < p.factors; ++s) {
     auto const& state = p.states[static_cast<std::size_t>(s * saved.every)].elements();
@@ -80,35 +82,40 @@ template <class T>
 std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
                       ss::checkpoints saved = ss::save_all, memory_layout layout = {}) {
   std::string error;
-  auto const note = [&](std::string const& message) {
+  auto const record_error = [&](std::string const& message) {
     if (error.empty()) error = message;
   };
   with_mix(p, saved, [&](auto const& op) {
     std::size_t const bytes = op.template workspace_bytes<T>(exec, p.e, p.weight_extents());
-    std::size_t const offset = p.number() % 64;
-    guarded_workspace first(bytes, offset), second(bytes, offset + 13, 0),
-        third(bytes, offset + 7, 0x7f);
+    std::size_t const offset = p.backend_seed() % 64;
+    guarded_workspace forward_workspace(bytes, offset), backward_workspace(bytes, offset + 13, 0),
+        unsaved_workspace(bytes, offset + 7, 0x7f);
     auto const lengths = view_of(p.lengths);
     ss::backward_options const backward{p.mode, lengths};
-    stack_extents const extents = op.saved_extents(p.e, p.weight_extents());
-    auto const expected_states = saved_states_of(p, saved);
+    stack_extents const state_extents = op.saved_extents(p.e, p.weight_extents());
+    auto const expected_states = expected_states_of(p, saved);
 
-    mix_tensors<T> t(p, extents, layout), u(p, extents, layout);
-    op.forward(exec, t.x.view(), t.w.view(), t.y.view(), {t.states.view()}, first.get(), {lengths});
-    note(mismatch("y", t.y.contents().elements(), p.y.elements()));
-    note(mismatch("states", t.states.contents(), expected_states));
-    op.backward(exec, t.dy.view(), t.x.view(), t.w.view(), {t.states.view()}, t.dx.view(),
-                t.dw.view(), second.get(), backward);
-    note(mismatch("dx", t.dx.contents().elements(), p.dx.elements()));
-    if (sums_keep_their_order) note(mismatch("dw", t.dw.contents(), p.dw));
+    mix_tensors<T> saving(p, state_extents, layout), recomputing(p, state_extents, layout);
+    op.forward(exec, saving.x.view(), saving.w.view(), saving.y.view(), {saving.states.view()},
+               forward_workspace.get(), {lengths});
+    record_error(mismatch("y", saving.y.contents().elements(), p.y.elements()));
+    record_error(mismatch("states", saving.states.contents(), expected_states));
+    op.backward(exec, saving.dy.view(), saving.x.view(), saving.w.view(), {saving.states.view()},
+                saving.dx.view(), saving.dw.view(), backward_workspace.get(), backward);
+    record_error(mismatch("dx", saving.dx.contents().elements(), p.dx.elements()));
+    if (sums_keep_their_order) record_error(mismatch("dw", saving.dw.contents(), p.dw));
 
-    op.forward(exec, u.x.view(), u.w.view(), u.y.view(), ss::no_saved, third.get(), {lengths});
-    note(mismatch("y, nothing saved", u.y.contents().elements(), p.y.elements()));
-    op.backward(exec, u.dy.view(), u.w.view(), u.dx.view(), first.get(), backward);
-    note(mismatch("dx alone", u.dx.contents().elements(), p.dx.elements()));
-    if (!t.gaps_untouched() || !u.gaps_untouched()) note("wrote beside a tensor");
-    if (!first.red_zones_intact() || !second.red_zones_intact() || !third.red_zones_intact())
-      note("workspace overrun");
+    op.forward(exec, recomputing.x.view(), recomputing.w.view(), recomputing.y.view(), ss::no_saved,
+               unsaved_workspace.get(), {lengths});
+    record_error(mismatch("y, nothing saved", recomputing.y.contents().elements(), p.y.elements()));
+    op.backward(exec, recomputing.dy.view(), recomputing.w.view(), recomputing.dx.view(),
+                forward_workspace.get(), backward);
+    record_error(mismatch("dx alone", recomputing.dx.contents().elements(), p.dx.elements()));
+    if (!saving.gaps_untouched() || !recomputing.gaps_untouched())
+      record_error("wrote beside a tensor");
+    if (!forward_workspace.red_zones_intact() || !backward_workspace.red_zones_intact() ||
+        !unsaved_workspace.red_zones_intact())
+      record_error("workspace overrun");
   });
   if (!error.empty())
     error += ": " + p.describe() + " every=" + std::to_string(saved.every) +
@@ -118,14 +125,14 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
 
 }  // namespace support
 
-#define SLICESORT_TEST_HELPERS_OF_sparse_mix(linkage, T)                                  \
-  linkage template std::string support::check_mix(mix_problem<T> const&, any_exec const&, \
-                                                  ss::checkpoints, memory_layout);        \
-  linkage template void support::solve(mix_problem<T>&);                                  \
-  linkage template support::mix_problem<T> support::normal_mix(                           \
-      extents3, index_t, index_t, residual_kind, std::uint64_t, std::vector<index_t>);    \
-  linkage template support::mix_problem<T> support::any_mix(extents3, index_t, index_t,   \
-                                                            residual_kind, std::uint64_t);
+#define SLICESORT_TEST_HELPERS_OF_sparse_mix(linkage, T)                                   \
+  linkage template std::string support::check_mix(mix_problem<T> const&, any_exec const&,  \
+                                                  ss::checkpoints, memory_layout);         \
+  linkage template void support::solve(mix_problem<T>&);                                   \
+  linkage template support::mix_problem<T> support::normal_mix(                            \
+      extents3, index_t, index_t, residual_kind, std::uint64_t, std::vector<index_t>);     \
+  linkage template support::mix_problem<T> support::random_mix(extents3, index_t, index_t, \
+                                                               residual_kind, std::uint64_t);
 #if defined(SLICESORT_TEST_LINKS_HELPERS_OF_sparse_mix)
 SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_sparse_mix)
 #endif

@@ -17,20 +17,20 @@ using namespace support;
 
 namespace {
 
-constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
-                                       residual_kind::initial};
+constexpr residual_kind all_residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                           residual_kind::initial};
 
 // Returns factor `m` of a problem as a problem with a single factor.
 template <class T>
-mix_problem<T> factor_of(mix_problem<T> const& p, index_t m) {
+mix_problem<T> extract_factor(mix_problem<T> const& p, index_t m) {
   mix_problem<T> single = p;
   single.factors = 1;
-  auto const part = [&](auto const& chain, index_t size) {
+  auto const slice = [&](auto const& chain, index_t size) {
     auto const first = chain.begin() + static_cast<std::ptrdiff_t>(m * size);
     return std::decay_t<decltype(chain)>(first, first + static_cast<std::ptrdiff_t>(size));
   };
-  single.offsets = part(p.offsets, p.links);
-  single.w = part(p.w, p.e.size() / std::max<index_t>(p.e.channels, 1) * p.links);
+  single.offsets = slice(p.offsets, p.links);
+  single.w = slice(p.w, p.e.size() / std::max<index_t>(p.e.channels, 1) * p.links);
   return single;
 }
 
@@ -39,27 +39,27 @@ mix_problem<T> factor_of(mix_problem<T> const& p, index_t m) {
 TEST_CASE_TEMPLATE("same bits for any checkpoints", T, float, float16) {
   std::uint64_t seed = 20;
   for (index_t factors : {1, 2, 3, 5, 8})
-    for (residual_kind residual : residuals) {
+    for (residual_kind residual : all_residuals) {
       ++seed;
       extents3 const e{3, 13, 7};
-      auto const p = normal_mix<T>(e, factors, 4, residual, seed, all_lengths(e, seed));
+      auto const p = normal_mix<T>(e, factors, 4, residual, seed, random_lengths(e, seed));
       for (index_t every : {index_t{0}, index_t{1}, index_t{2}, index_t{3}, factors, factors + 5})
         for_each_backend_once(
-            p.number() + static_cast<std::uint64_t>(every),
+            p.backend_seed() + static_cast<std::uint64_t>(every),
             [&](any_exec const& exec) { CHECK(check_mix(p, exec, ss::save_every(every)) == ""); });
     }
 }
 
-TEST_CASE_TEMPLATE("any layout", T, float, float16) {
+TEST_CASE_TEMPLATE("same bits in any layout", T, float, float16) {
   std::uint64_t seed = 40;
   for (extents3 e : {extents3{1, 1, 1}, extents3{3, 9, 5}, extents3{2, 17, 33}, extents3{4, 6, 40}})
     for (int layout = 1; layout < memory_layout::count; ++layout)
-      for (residual_kind residual : residuals) {
+      for (residual_kind residual : all_residuals) {
         random_stream random(++seed);
         auto const p = normal_mix<T>(e, 3, static_cast<index_t>(1 + random.below(5)), residual,
-                                     seed, all_lengths(e, seed));
+                                     seed, random_lengths(e, seed));
         auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
-        for_each_backend(p.number(), [&](any_exec const& exec) {
+        for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
           CHECK(check_mix(p, exec, saved, memory_layout{layout}) == "");
         });
       }
@@ -69,23 +69,23 @@ TEST_CASE_TEMPLATE("same bits for any number of threads and executor", T, float,
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = 60;
   for (extents3 e : {extents3{1, 40, 70}, extents3{5, 12, 33}, extents3{1, 9, 200}})
-    for (residual_kind residual : residuals) {
+    for (residual_kind residual : all_residuals) {
       random_stream random(++seed);
-      auto const p = normal_mix<T>(e, 4, 3, residual, seed, all_lengths(e, seed));
+      auto const p = normal_mix<T>(e, 4, 3, residual, seed, random_lengths(e, seed));
       auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
       for (ss::isa set : {ss::isa::portable, ss::isa::best})
         for (unsigned threads : {1u, 2u, 3u, 4u, 33u})
           CHECK(check_mix(p, ss::exec::host{threads, set}, saved) == "");
-      for (auto way : {test_executor::schedule::forwards, test_executor::schedule::backwards,
-                       test_executor::schedule::scattered, test_executor::schedule::threads}) {
-        test_executor executor{way};
+      for (auto schedule : {test_executor::schedule::forwards, test_executor::schedule::backwards,
+                            test_executor::schedule::scattered, test_executor::schedule::threads}) {
+        test_executor executor{schedule};
         CHECK(check_mix(p, any_exec(executor, 5), saved) == "");
       }
     }
 }
 
 // Long and short samples use different kernels; together they cover all of them.
-TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
+TEST_CASE_TEMPLATE("same bits for every device and tuning", T, float, float16) {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
   for (index_t n : {1, 33, 129, 600})
@@ -93,20 +93,21 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
       random_stream random(++seed);
       auto const factors = static_cast<index_t>(random.below(4)) + 2;
       extents3 const e{2, n, n > 200 ? 5 : 11};
-      auto const p =
-          normal_mix<T>(e, factors, 3, residuals[random.below(3)], seed, all_lengths(e, seed));
+      auto const p = normal_mix<T>(e, factors, 3, all_residuals[random.below(3)], seed,
+                                   random_lengths(e, seed));
       CHECK(check_mix(p, exec, ss::save_every(static_cast<index_t>(random.below(4)))) == "");
     }
 }
 
 // The host loads a row once for all sums of a block that use it by a short CHORD link.
-TEST_CASE_TEMPLATE("CHORD links on every instruction set", T, float, double, float16) {
+TEST_CASE_TEMPLATE("same bits for CHORD links on every instruction set", T, float, double,
+                   float16) {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = 140;
   for (extents3 e : {extents3{1, 53, 40}, extents3{2, 24, 64}, extents3{1, 16, 33}})
-    for (residual_kind residual : residuals) {
+    for (residual_kind residual : all_residuals) {
       ++seed;
-      auto p = normal_mix<T>(e, 3, 6, residual, seed, all_lengths(e, seed));
+      auto p = normal_mix<T>(e, 3, 6, residual, seed, random_lengths(e, seed));
       for (index_t k = 0; k < p.links; ++k)
         for (index_t m = 0; m < p.factors; ++m) {  // forward, backward, and almost CHORD offsets
           index_t const chord = k == 0 ? 0 : index_t{1} << (k - 1);
@@ -123,24 +124,24 @@ TEST_CASE_TEMPLATE("CHORD links on every instruction set", T, float, double, flo
 // Tensors of a megabyte that are aligned to cache lines are written by streaming stores; full tiles
 // are stored while they are computed. The other cases have a last tile of 16 channels, or are not
 // aligned.
-TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("same bits for large tensors", T, float, bfloat16) {
   if (!testing(backend_kind::host)) return;
   for (index_t channels : {64, 48})
-    for (residual_kind residual : residuals) {
+    for (residual_kind residual : all_residuals) {
       index_t const length = (index_t{1} << 20) / (channels * index_t{sizeof(T)}) + 1;
       extents3 const e{1, length, channels};
       auto const p =
           with_mode(normal_mix<T>(e, 3, 2, residual, 160, {length - 5}), ss::grad_mode::overwrite);
       stack_extents const saved{2, 1, length, channels};
       tensor_stack<T const> const w(p.w.data(), p.weight_extents());
-      for (index_t beside : {0, 1}) {
+      for (index_t misalignment : {0, 1}) {
         auto const size = static_cast<std::size_t>(e.size()), room = 64 / sizeof(T) + 1;
         std::vector<T> outputs[] = {std::vector<T>(size + room), std::vector<T>(2 * size + room),
                                     std::vector<T>(size + room)};
         T* aligned[3];
         for (int n = 0; n < 3; ++n) {
           auto const address = reinterpret_cast<std::uintptr_t>(outputs[n].data());
-          aligned[n] = outputs[n].data() + (64 - address % 64) % 64 / sizeof(T) + beside;
+          aligned[n] = outputs[n].data() + (64 - address % 64) % 64 / sizeof(T) + misalignment;
         }
         for (ss::isa set : available_isas()) {
           ss::exec::host const exec{1, set};
@@ -151,13 +152,13 @@ TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
             op.backward(exec, p.dy.view(), w, tensor3<T>(aligned[2], e), scratch.get(),
                         {ss::grad_mode::overwrite, view_of(p.lengths)});
           });
-          auto const is = [&](T const* got, std::vector<T> const& want) {
-            return same_bits(std::vector<T>(got, got + size), want);
+          auto const matches = [&](T const* actual, std::vector<T> const& expected) {
+            return same_bits(std::vector<T>(actual, actual + size), expected);
           };
-          CHECK(is(aligned[0], p.y.elements()));
-          CHECK(is(aligned[1], p.states[1].elements()));
-          CHECK(is(aligned[1] + size, p.states[2].elements()));
-          CHECK(is(aligned[2], p.dx.elements()));
+          CHECK(matches(aligned[0], p.y.elements()));
+          CHECK(matches(aligned[1], p.states[1].elements()));
+          CHECK(matches(aligned[1] + size, p.states[2].elements()));
+          CHECK(matches(aligned[2], p.dx.elements()));
         }
       }
     }
@@ -165,7 +166,7 @@ TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
 
 TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {11, 7, 0, 11, 10};
-  for (residual_kind residual : residuals) {
+  for (residual_kind residual : all_residuals) {
     auto p = normal_mix<T>({5, 11, 35}, 3, 4, residual, 82, lengths);
     for (index_t b = 0; b < 5; ++b) {
       mix_problem<T> single = p;
@@ -180,9 +181,9 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
         for (index_t m = 0; m < p.factors; ++m)
           for (index_t i = 0; i < p.e.length; ++i)
             for (index_t k = 0; k < p.links; ++k)
-              (single.*weights).push_back((p.*weights)[p.weight(m, b, i, k)]);
+              (single.*weights).push_back((p.*weights)[p.weight_index(m, b, i, k)]);
       }
-      for_each_backend_once(p.number() + static_cast<std::uint64_t>(b),
+      for_each_backend_once(p.backend_seed() + static_cast<std::uint64_t>(b),
                             [&](any_exec const& exec) { CHECK(check_mix(single, exec) == ""); });
     }
   }
@@ -193,13 +194,13 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
     std::vector<index_t> const lengths{19, 8};
     auto const p = with_mode(normal_mix<T>({2, 19, 34}, 4, 5, residual, 91, lengths),
                              ss::grad_mode::overwrite);
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       tensor<T> v = p.x, dz = p.dy;
       std::vector<tensor<T>> inputs;
       ss::backward_options const options{ss::grad_mode::overwrite, view_of(p.lengths)};
-      auto const call = [&](index_t m, auto const& f) {
-        auto const single = factor_of(p, m);
+      auto const with_factor = [&](index_t m, auto const& f) {
+        auto const single = extract_factor(p, m);
         with_mix(single, ss::save_all, [&](auto const& op) {
           guarded_workspace scratch(
               op.template workspace_bytes<T>(exec, single.e, single.weight_extents()));
@@ -209,7 +210,7 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
         });
       };
       for (index_t m = 0; m < p.factors; ++m)
-        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const&) {
+        with_factor(m, [&](auto const& op, auto w, ss::workspace scratch, auto const&) {
           inputs.push_back(v);
           tensor<T> out(p.e);
           op.forward(exec, inputs.back().view(), w, out.view(), ss::no_saved, scratch,
@@ -219,13 +220,13 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
       CHECK(same_bits(v.elements(), p.y.elements()));
       std::vector<T> dw;
       for (index_t m = p.factors; m-- > 0;)
-        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& single) {
+        with_factor(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& single) {
           tensor<T> dv(p.e);
-          std::vector<T> part(single.w.size());
+          std::vector<T> slice(single.w.size());
           op.backward(exec, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
                       ss::no_saved, dv.view(),
-                      tensor3<T>(part.data(), single.weight_extents().tensor()), scratch, options);
-          dw.insert(dw.begin(), part.begin(), part.end());
+                      tensor3<T>(slice.data(), single.weight_extents().tensor()), scratch, options);
+          dw.insert(dw.begin(), slice.begin(), slice.end());
           dz = dv;
         });
       CHECK(same_bits(dz.elements(), p.dx.elements()));
@@ -236,11 +237,11 @@ TEST_CASE_TEMPLATE("a chain equals its factors one by one", T, float, double, fl
 
 TEST_CASE(
     "the workspace may have any address and contents; it grows with the threads and is empty for empty tensors") {
-  for (residual_kind residual : residuals) {
+  for (residual_kind residual : all_residuals) {
     auto const p =
         with_mode(normal_mix<float>({2, 21, 33}, 3, 4, residual, 100), ss::grad_mode::overwrite);
     with_mix(p, ss::recompute, [&](auto const& op) {
-      for_each_backend(p.number(), [&](any_exec const& exec) {
+      for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
         std::size_t const bytes = op.template workspace_bytes<float>(exec, p.e, p.weight_extents());
         tensor_stack<float const> const w(p.w.data(), p.weight_extents());
         for (std::size_t offset = 0; offset < 64; offset += 13)
@@ -262,9 +263,9 @@ TEST_CASE(
       stack_extents const w{5, 4, 1000, 6};
       CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, e, w) >=
             op.template workspace_bytes<float>(ss::exec::host{1}, e, w));
-      for (extents3 none : {extents3{0, 10, 4}, extents3{3, 0, 4}})
-        CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, none,
-                                                 {5, none.batch, none.length, 6}) == 0);
+      for (extents3 empty : {extents3{0, 10, 4}, extents3{3, 0, 4}})
+        CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, empty,
+                                                 {5, empty.batch, empty.length, 6}) == 0);
     });
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix compared with long double within a proven error bound and, for integers, with the
-// product of its factors as dense matrices.
+// Compares sparse_mix with long double within a proven error bound and, for integers, with the
+// product of dense factor matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -17,16 +17,16 @@ using namespace support;
 
 namespace {
 
-constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
-                                       residual_kind::initial};
+constexpr residual_kind all_residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                           residual_kind::initial};
 
-struct results_shares {
+struct error_ratios {
   long double y = 0, dx = 0, dw = 0;
 };
 
 // Largest ratios of an error to its bound.
 template <class T>
-results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
+error_ratios measure_error_ratios(mix_problem<T> const& p, any_exec const& exec) {
   using math = mix_bounded<T>;
   tensor<T> y(p.e), dx(p.e);
   std::vector<T> dw(p.w.size());
@@ -39,29 +39,31 @@ results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
                 tensor_stack<T>(dw.data(), p.weight_extents()), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(p.lengths)});
   });
-  results_shares worst;
-  auto const compare = [](long double& share, T got, typename math::number want) {
-    long double const error = std::fabs(decode(got).value - want.value);
-    if (error > 0) share = std::max(share, error / want.error);
+  error_ratios max_ratios;
+  auto const compare = [](long double& ratio, T actual, typename math::scalar expected) {
+    long double const error = std::fabs(decode(actual).value - expected.value);
+    if (error > 0) ratio = std::max(ratio, error / expected.error);
   };
-  auto const exactly = [](T v) { return typename math::number{decode(v).value, 0, 0, 0}; };
+  auto const without_error = [](T v) { return typename math::scalar{decode(v).value, 0, 0, 0}; };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
-    auto const w = sample_weights<math>(p, p.w, b, exactly);
-    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, exactly));
-    auto const g = mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, exactly),
-                                       mix_values<math>(w.size()));
+    auto const w = weights_of_sample<math>(p, p.w, b, without_error);
+    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, without_error));
+    auto const grads =
+        mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, without_error),
+                            mix_values<math>(w.size()));
     for (index_t i = 0; i < chain.rows; ++i) {
       for (index_t c = 0; c < p.e.channels; ++c) {
-        compare(worst.y, y(b, i, c), states.back()[chain.at(i, c)]);
-        compare(worst.dx, dx(b, i, c), math::store(g.dx[chain.at(i, c)]));
+        compare(max_ratios.y, y(b, i, c), states.back()[chain.element_index(i, c)]);
+        compare(max_ratios.dx, dx(b, i, c), math::store(grads.dx[chain.element_index(i, c)]));
       }
       for (index_t m = 0; m < p.factors; ++m)
         for (index_t k = 0; k < p.links; ++k)
-          compare(worst.dw, dw[p.weight(m, b, i, k)], math::store(g.dw[chain.weight(m, i, k)]));
+          compare(max_ratios.dw, dw[p.weight_index(m, b, i, k)],
+                  math::store(grads.dw[chain.weight_index(m, i, k)]));
     }
   }
-  return worst;
+  return max_ratios;
 }
 
 using matrix = std::vector<std::vector<long long>>;
@@ -89,7 +91,7 @@ matrix sum(matrix a, matrix const& b) {
 template <class T>
 matrix chain_matrix(mix_problem<T> const& p, index_t b) {
   auto const n = static_cast<std::size_t>(p.rows(b));
-  matrix whole = identity(n);
+  matrix chain_product = identity(n);
   for (index_t m = 0; m < p.factors; ++m) {
     matrix w(n, std::vector<long long>(n));
     for (index_t i = 0; i < p.rows(b); ++i)
@@ -99,20 +101,20 @@ matrix chain_matrix(mix_problem<T> const& p, index_t b) {
         while (j < 0) j += p.rows(b);
         while (j >= p.rows(b)) j -= p.rows(b);
         w[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] +=
-            static_cast<long long>(decode(p.w[p.weight(m, b, i, k)]).value);
+            static_cast<long long>(decode(p.w[p.weight_index(m, b, i, k)]).value);
       }
-    matrix const mixed = product(w, whole);
-    whole = p.residual == residual_kind::none      ? mixed
-            : p.residual == residual_kind::initial ? sum(mixed, identity(n))
-                                                   : sum(mixed, whole);
+    matrix const mixed = product(w, chain_product);
+    chain_product = p.residual == residual_kind::none      ? mixed
+                    : p.residual == residual_kind::initial ? sum(mixed, identity(n))
+                                                           : sum(mixed, chain_product);
   }
-  return whole;
+  return chain_product;
 }
 
 // Returns a problem with small integer values and offsets near the length.
 mix_problem<double> integer_mix(extents3 e, index_t factors, index_t links, residual_kind residual,
                                 std::uint64_t seed) {
-  auto p = normal_mix<double>(e, factors, links, residual, seed, all_lengths(e, seed));
+  auto p = normal_mix<double>(e, factors, links, residual, seed, random_lengths(e, seed));
   p.shared_weights = false;
   random_stream random(seed);
   auto const small = [&] { return static_cast<double>(random.below(7)) - 3; };
@@ -129,44 +131,44 @@ mix_problem<double> integer_mix(extents3 e, index_t factors, index_t links, resi
 }  // namespace
 
 TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16, bfloat16) {
-  results_shares worst, long_chains;
-  auto const update_max = [](results_shares& max_shares, results_shares const& shares) {
-    max_shares = {std::max(max_shares.y, shares.y), std::max(max_shares.dx, shares.dx),
-                  std::max(max_shares.dw, shares.dw)};
+  error_ratios max_ratios, long_chains;
+  auto const update_max = [](error_ratios& total, error_ratios const& ratios) {
+    total = {std::max(total.y, ratios.y), std::max(total.dx, ratios.dx),
+             std::max(total.dw, ratios.dw)};
   };
-  auto const text = [](results_shares const& s) {
+  auto const format = [](error_ratios const& s) {
     return std::to_string(s.y) + ", " + std::to_string(s.dx) + " and " + std::to_string(s.dw);
   };
   std::uint64_t seed = 7;
-  for (residual_kind residual : residuals)
+  for (residual_kind residual : all_residuals)
     for (index_t factors : {1, 3, 5})
       for (index_t links : {1, 3, 11}) {
-        auto const p = any_mix<T>({3, 25, 90}, factors, links, residual, ++seed);
+        auto const p = random_mix<T>({3, 25, 90}, factors, links, residual, ++seed);
         for_each_backend_once(seed, [&](any_exec const& exec) {
           CAPTURE(p.describe());
           CAPTURE(describe_exec(exec));
-          auto const shares = measure(p, exec);
-          CHECK(shares.y <= 1);
-          CHECK(shares.dx <= 1);
-          CHECK(shares.dw <= 1);
-          update_max(worst, shares);
-          if (factors == 5 && links == 11) update_max(long_chains, shares);
+          auto const ratios = measure_error_ratios(p, exec);
+          CHECK(ratios.y <= 1);
+          CHECK(ratios.dx <= 1);
+          CHECK(ratios.dw <= 1);
+          update_max(max_ratios, ratios);
+          if (factors == 5 && links == 11) update_max(long_chains, ratios);
         });
       }
   // A single product has one rounding, whose error may reach the bound.
-  MESSAGE(type_name<T>() << ": errors of y, dx and dw take up " << text(worst)
-                         << " of their bounds; in 5 factors of 11 links " << text(long_chains));
+  MESSAGE(type_name<T>() << ": errors of y, dx and dw take up " << format(max_ratios)
+                         << " of their bounds; in 5 factors of 11 links " << format(long_chains));
 }
 
 TEST_CASE("forward equals the product of the factor matrices, backward its transpose") {
   std::uint64_t seed = 1;
   for (index_t n : {1, 2, 3, 5, 8, 17, 64})
-    for (residual_kind residual : residuals)
+    for (residual_kind residual : all_residuals)
       for (index_t factors : {1, 2, 4}) {
         ++seed;
         auto const p =
             integer_mix({2, n, 3}, factors, static_cast<index_t>(1 + seed % 6), residual, seed);
-        for_each_backend_once(p.number(),
+        for_each_backend_once(p.backend_seed(),
                               [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
         for (index_t b = 0; b < 2; ++b) {
           if (p.rows(b) == 0) continue;
@@ -188,18 +190,18 @@ TEST_CASE("forward equals the product of the factor matrices, backward its trans
 TEST_CASE(
     "backward is the exact adjoint: <dy, A x> = <A' dy, x>, also with respect to the weights") {
   std::uint64_t seed = 50;
-  for (residual_kind residual : residuals) {
+  for (residual_kind residual : all_residuals) {
     auto const p = integer_mix({3, 23, 37}, 3, 5, residual, ++seed);
-    for_each_backend_once(p.number(),
+    for_each_backend_once(p.backend_seed(),
                           [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
-    double forward_product = 0, backward_product = 0, unmoved = 0;
+    double forward_product = 0, backward_product = 0, identity_product = 0;
     for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
       forward_product += p.dy.elements()[i] * p.y.elements()[i];
       backward_product += p.dx.elements()[i] * p.x.elements()[i];
-      unmoved += p.dy.elements()[i] * p.x.elements()[i];
+      identity_product += p.dy.elements()[i] * p.x.elements()[i];
     }
     CHECK(forward_product == backward_product);
-    CHECK(forward_product != unmoved);
+    CHECK(forward_product != identity_product);
     // y is affine in the weights of one factor, so a finite step along the gradient is exact.
     for (index_t m = 0; m < p.factors; ++m) {
       mix_problem<double> stepped = p;
@@ -209,8 +211,8 @@ TEST_CASE(
         for (index_t i = 0; i < p.rows(b); ++i)
           for (index_t k = 0; k < p.links; ++k) {
             double const step = static_cast<double>(random.below(5)) - 2;
-            stepped.w[p.weight(m, b, i, k)] += step;
-            predicted += step * p.dw[p.weight(m, b, i, k)];
+            stepped.w[p.weight_index(m, b, i, k)] += step;
+            predicted += step * p.dw[p.weight_index(m, b, i, k)];
           }
       solve(stepped);
       for (std::size_t i = 0; i < p.x.elements().size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of sparse_mix compared with dual numbers and finite differences. Links to the same row
+// Compares gradients of sparse_mix with dual numbers and finite differences. Links to the same row
 // have separate gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -16,23 +16,23 @@ using namespace support;
 
 namespace {
 
-constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
-                                       residual_kind::initial};
+constexpr residual_kind all_residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                           residual_kind::initial};
 
 struct gradients {
   tensor<double> dx;
   std::vector<double> dw;
 };
-inline gradients backward_of(mix_problem<double> const& p, any_exec const& exec) {
-  gradients g{tensor<double>(p.e), std::vector<double>(p.w.size())};
+inline gradients compute_gradients(mix_problem<double> const& p, any_exec const& exec) {
+  gradients grads{tensor<double>(p.e), std::vector<double>(p.w.size())};
   with_mix(p, ss::recompute, [&](auto const& op) {
     guarded_workspace scratch(op.template workspace_bytes<double>(exec, p.e, p.weight_extents()));
     op.backward(exec, p.dy.view(), p.x.view(),
                 tensor_stack<double const>(p.w.data(), p.weight_extents()), ss::no_saved,
-                g.dx.view(), tensor_stack<double>(g.dw.data(), p.weight_extents()), scratch.get(),
-                {ss::grad_mode::overwrite, view_of(p.lengths)});
+                grads.dx.view(), tensor_stack<double>(grads.dw.data(), p.weight_extents()),
+                scratch.get(), {ss::grad_mode::overwrite, view_of(p.lengths)});
   });
-  return g;
+  return grads;
 }
 
 // Returns <dy, y> of a sample, in any arithmetic.
@@ -41,33 +41,33 @@ auto loss(mix_problem<double> const& p, index_t b, mix_values<Math> const& w,
           mix_values<Math> const& x) {
   mix_chain const chain = p.chain(b);
   auto const y = mix_states<Math>(chain, w, x).back();
-  typename Math::number sum{};
+  typename Math::scalar sum{};
   for (index_t i = 0; i < chain.rows; ++i)
     for (index_t c = 0; c < p.e.channels; ++c)
-      sum = sum + typename Math::number{p.dy(b, i, c)} * y[chain.at(i, c)];
+      sum = sum + typename Math::scalar{p.dy(b, i, c)} * y[chain.element_index(i, c)];
   return sum;
 }
 
-mix_problem<double> gradient_problem(residual_kind residual, std::uint64_t seed) {
+mix_problem<double> make_gradient_problem(residual_kind residual, std::uint64_t seed) {
   return normal_mix<double>({2, 9, 3}, 3, 4, residual, seed, {9, 6});
 }
 
 }  // namespace
 
 TEST_CASE("gradients match dual numbers to 1e-13") {
-  using math = mix_plain<mix_dual>;
-  auto const number = [](double v) { return mix_dual{v, 0}; };
-  for (residual_kind residual : residuals) {
-    auto const p = gradient_problem(residual, 31);
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  using math = mix_unrounded<mix_dual>;
+  auto const to_dual = [](double v) { return mix_dual{v, 0}; };
+  for (residual_kind residual : all_residuals) {
+    auto const p = make_gradient_problem(residual, 31);
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      gradients const g = backward_of(p, exec);
-      double worst = 0;
+      gradients const grads = compute_gradients(p, exec);
+      double max_error = 0;
       for (index_t b = 0; b < p.e.batch; ++b) {
         mix_chain const chain = p.chain(b);
-        auto w = sample_weights<math>(p, p.w, b, number);
-        auto x = rows_of_sample<math>(p, p.x, b, number);
-        auto const slope_at = [&](mix_dual& variable) {
+        auto w = weights_of_sample<math>(p, p.w, b, to_dual);
+        auto x = rows_of_sample<math>(p, p.x, b, to_dual);
+        auto const differentiate = [&](mix_dual& variable) {
           variable.slope = 1;
           double const slope = loss<math>(p, b, w, x).slope;
           variable.slope = 0;
@@ -75,14 +75,16 @@ TEST_CASE("gradients match dual numbers to 1e-13") {
         };
         for (index_t i = 0; i < chain.rows; ++i) {
           for (index_t c = 0; c < p.e.channels; ++c)
-            worst = std::max(worst, std::fabs(g.dx(b, i, c) - slope_at(x[chain.at(i, c)])));
+            max_error = std::max(max_error, std::fabs(grads.dx(b, i, c) -
+                                                      differentiate(x[chain.element_index(i, c)])));
           for (index_t m = 0; m < p.factors; ++m)
             for (index_t k = 0; k < p.links; ++k)
-              worst = std::max(worst, std::fabs(g.dw[p.weight(m, b, i, k)] -
-                                                slope_at(w[chain.weight(m, i, k)])));
+              max_error =
+                  std::max(max_error, std::fabs(grads.dw[p.weight_index(m, b, i, k)] -
+                                                differentiate(w[chain.weight_index(m, i, k)])));
         }
       }
-      CHECK(worst <= 1e-13);
+      CHECK(max_error <= 1e-13);
     });
   }
 }
@@ -90,12 +92,12 @@ TEST_CASE("gradients match dual numbers to 1e-13") {
 // y is linear in x and affine in each single weight, so a central difference equals the derivative
 // up to rounding.
 TEST_CASE("gradients match finite differences") {
-  for (residual_kind residual : residuals) {
-    auto p = gradient_problem(residual, 57);
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for (residual_kind residual : all_residuals) {
+    auto p = make_gradient_problem(residual, 57);
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
-      gradients const g = backward_of(p, exec);
-      auto const run = [&] {
+      gradients const grads = compute_gradients(p, exec);
+      auto const compute_loss = [&] {
         tensor<double> y(p.e);
         with_mix(p, ss::recompute, [&](auto const& op) {
           guarded_workspace scratch(
@@ -109,22 +111,23 @@ TEST_CASE("gradients match finite differences") {
           sum += p.dy.elements()[i] * y.elements()[i];
         return sum;
       };
-      auto const quotient = [&](double& variable) {
-        double const value = variable;
-        variable = value + 0.5;
-        double const above = run();
-        variable = value - 0.5;
-        double const below = run();
-        variable = value;
+      auto const finite_difference = [&](double& variable) {
+        double const original = variable;
+        variable = original + 0.5;
+        double const above = compute_loss();
+        variable = original - 0.5;
+        double const below = compute_loss();
+        variable = original;
         return above - below;
       };
-      double worst = 0;
+      double max_error = 0;
       for (std::size_t i = 0; i < p.x.elements().size(); i += 2)
-        worst = std::max(worst, std::fabs(quotient(p.x.elements()[i]) - g.dx.elements()[i]));
+        max_error = std::max(
+            max_error, std::fabs(finite_difference(p.x.elements()[i]) - grads.dx.elements()[i]));
       for (std::size_t i = 0; i < p.w.size(); i += 5)
-        worst = std::max(worst, std::fabs(quotient(p.w[i]) - g.dw[i]));
+        max_error = std::max(max_error, std::fabs(finite_difference(p.w[i]) - grads.dw[i]));
       // Sums of 54 products with magnitudes of at most a few thousand.
-      CHECK(worst < 1e-10);
+      CHECK(max_error < 1e-10);
     });
   }
 }
@@ -138,7 +141,7 @@ TEST_CASE_TEMPLATE("links to the same row add up, and each has its own gradient"
   p.mode = ss::grad_mode::overwrite;
   solve(p);
   for (index_t i = 0; i < 7; ++i) {
-    auto const dw = [&](index_t m, index_t k) { return bits_of(p.dw[p.weight(m, 0, i, k)]); };
+    auto const dw = [&](index_t m, index_t k) { return bits_of(p.dw[p.weight_index(m, 0, i, k)]); };
     for (index_t m : {0, 1}) {
       CHECK(dw(m, 0) == dw(m, 2));
       CHECK(dw(m, 0) == dw(m, 3));
@@ -147,17 +150,18 @@ TEST_CASE_TEMPLATE("links to the same row add up, and each has its own gradient"
     CHECK(dw(0, 4) != dw(0, 5));
     CHECK(dw(1, 4) == dw(1, 5));
   }
-  for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
+  for_each_backend(p.backend_seed(),
+                   [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
 }
 
 // A 16-bit gradient is rounded once, also when it accumulates.
 TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, float16, bfloat16) {
-  for (residual_kind residual : residuals)
+  for (residual_kind residual : all_residuals)
     for (index_t factors : {0, 1, 3}) {
       extents3 const e{2, 12, 33};
       auto const p =
           with_mode(normal_mix<T>(e, factors, 3, residual, 90, {12, 5}), ss::grad_mode::accumulate);
-      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
         CHECK(check_mix(p, exec) == "");
         CHECK(check_mix(with_mode(p, ss::grad_mode::overwrite), exec) == "");
       });
@@ -169,6 +173,7 @@ TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, f
                   .epsilon(0.01));
       for (index_t m = 0; m < factors; ++m)
         for (index_t k = 0; k < 3; ++k)
-          CHECK(same_bits(p.dw[p.weight(m, 1, 7, k)], p.dw_before[p.weight(m, 1, 7, k)]));
+          CHECK(
+              same_bits(p.dw[p.weight_index(m, 1, 7, k)], p.dw_before[p.weight_index(m, 1, 7, k)]));
     }
 }

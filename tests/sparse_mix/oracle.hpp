@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference implementation of sparse_mix by its definition, one sample at a time, in any
-// arithmetic: that of the element type, for exact bits; long double with an error bound; dual
-// numbers; or integers.
+// Reference implementation of sparse_mix by its definition, one sample at a time. Its arithmetic is
+// the operator's for exact bits, long double with an error bound, dual numbers, or integers.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -23,43 +22,48 @@ enum class residual_kind { per_factor, none, initial };
 struct mix_chain {
   index_t rows, channels, factors, links;
   residual_kind residual;
-  std::vector<index_t>
-      offsets;  // [factors, links]: offset of link k in factor m is at m * links + k
+  std::vector<index_t> offsets;  // [factors, links]
 
   index_t offset(index_t link, index_t factor) const {
     return offsets[static_cast<std::size_t>(factor * links + link)];
   }
-  // Returns the row that link k of row i reads; with `back`, the row whose link k reads row i.
-  index_t linked(index_t i, index_t link, index_t factor, bool back = false) const {
-    index_t const rest = offset(link, factor) % rows;
-    return (i + (back ? -rest : rest) + rows) % rows;
+  // Returns the row that link k of row i reads; with `reverse`, the row whose link k reads row i.
+  index_t linked_row(index_t i, index_t link, index_t factor, bool reverse = false) const {
+    index_t const distance = offset(link, factor) % rows;
+    return (i + (reverse ? -distance : distance) + rows) % rows;
   }
-  std::size_t at(index_t i, index_t c) const { return static_cast<std::size_t>(i * channels + c); }
-  std::size_t weight(index_t factor, index_t i, index_t link) const {
+  std::size_t element_index(index_t i, index_t c) const {
+    return static_cast<std::size_t>(i * channels + c);
+  }
+  std::size_t weight_index(index_t factor, index_t i, index_t link) const {
     return static_cast<std::size_t>((factor * rows + i) * links + link);
   }
 };
 
-// Math: `number`; start(v), an accumulator that begins with v; fma(a, b, accumulator); plus;
-// store(accumulator), the input of the next factor.
+// A `Math` has the type `scalar` and the functions start(v), which returns an accumulator that
+// begins with v, fma(a, b, accumulator), plus, and store(accumulator), which returns the next
+// factor's input.
 template <class Math>
-using mix_values = std::vector<typename Math::number>;
+using mix_values = std::vector<typename Math::scalar>;
 
 // Returns V_0 .. V_M of a sample. w is [factors, rows, links], v is [rows, channels].
 template <class Math>
-std::vector<mix_values<Math>> mix_states(mix_chain const& s, mix_values<Math> const& w,
+std::vector<mix_values<Math>> mix_states(mix_chain const& chain, mix_values<Math> const& w,
                                          mix_values<Math> const& v) {
   std::vector<mix_values<Math>> states{v};
-  for (index_t m = 0; m < s.factors; ++m) {
+  for (index_t m = 0; m < chain.factors; ++m) {
     mix_values<Math> out(v.size());
-    for (index_t i = 0; i < s.rows; ++i)
-      for (index_t c = 0; c < s.channels; ++c) {
+    for (index_t i = 0; i < chain.rows; ++i)
+      for (index_t c = 0; c < chain.channels; ++c) {
         auto sum = Math::start({});
-        if (s.residual == residual_kind::per_factor) sum = Math::start(states.back()[s.at(i, c)]);
-        if (s.residual == residual_kind::initial) sum = Math::start(v[s.at(i, c)]);
-        for (index_t k = 0; k < s.links; ++k)
-          sum = Math::fma(w[s.weight(m, i, k)], states.back()[s.at(s.linked(i, k, m), c)], sum);
-        out[s.at(i, c)] = Math::store(sum);
+        if (chain.residual == residual_kind::per_factor)
+          sum = Math::start(states.back()[chain.element_index(i, c)]);
+        if (chain.residual == residual_kind::initial)
+          sum = Math::start(v[chain.element_index(i, c)]);
+        for (index_t k = 0; k < chain.links; ++k)
+          sum = Math::fma(w[chain.weight_index(m, i, k)],
+                          states.back()[chain.element_index(chain.linked_row(i, k, m), c)], sum);
+        out[chain.element_index(i, c)] = Math::store(sum);
       }
     states.push_back(out);
   }
@@ -73,23 +77,23 @@ struct mix_gradient {
 
 // `dw` initially holds zeros, or a gradient to accumulate into.
 template <class Math>
-mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
+mix_gradient<Math> mix_gradients(mix_chain const& chain, mix_values<Math> const& w,
                                  std::vector<mix_values<Math>> const& states, mix_values<Math> dz,
                                  mix_values<Math> dw) {
-  mix_values<Math> first(dz.size(), Math::start({}));
+  mix_values<Math> dz_sum(dz.size(), Math::start({}));
   mix_values<Math> dx = dz;
-  for (index_t m = s.factors; m-- > 0;) {
+  for (index_t m = chain.factors; m-- > 0;) {
     mix_values<Math> const& v = states[static_cast<std::size_t>(m)];
-    for (index_t i = 0; i < s.rows; ++i)
-      for (index_t k = 0; k < s.links; ++k) {
-        auto& total = dw[s.weight(m, i, k)];
-        index_t const j = s.linked(i, k, m);
-        for (index_t block = 0; block < s.channels; block += 32) {
+    for (index_t i = 0; i < chain.rows; ++i)
+      for (index_t k = 0; k < chain.links; ++k) {
+        auto& total = dw[chain.weight_index(m, i, k)];
+        index_t const j = chain.linked_row(i, k, m);
+        for (index_t block = 0; block < chain.channels; block += 32) {
           mix_values<Math> lane(16, Math::start({}));
           for (index_t l = 0; l < 16; ++l)
-            for (index_t c = block + l; c < s.channels && c < block + 32; c += 16) {
+            for (index_t c = block + l; c < chain.channels && c < block + 32; c += 16) {
               auto& sum = lane[static_cast<std::size_t>(l)];
-              sum = Math::fma(dz[s.at(i, c)], v[s.at(j, c)], sum);
+              sum = Math::fma(dz[chain.element_index(i, c)], v[chain.element_index(j, c)], sum);
             }
           for (std::size_t half : {8u, 4u, 2u, 1u})
             for (std::size_t l = 0; l < half; ++l) lane[l] = Math::plus(lane[l], lane[l + half]);
@@ -97,19 +101,20 @@ mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
         }
       }
     mix_values<Math> next(dz.size());
-    for (index_t p = 0; p < s.rows; ++p)
-      for (index_t c = 0; c < s.channels; ++c) {
-        auto const dz_value = Math::start(dz[s.at(p, c)]);
-        auto sum = s.residual == residual_kind::per_factor ? dz_value : Math::start({});
-        if (s.residual == residual_kind::initial) {
-          first[s.at(p, c)] = Math::plus(first[s.at(p, c)], dz_value);
-          if (m == 0) sum = first[s.at(p, c)];
+    for (index_t p = 0; p < chain.rows; ++p)
+      for (index_t c = 0; c < chain.channels; ++c) {
+        auto const dz_value = Math::start(dz[chain.element_index(p, c)]);
+        auto sum = chain.residual == residual_kind::per_factor ? dz_value : Math::start({});
+        if (chain.residual == residual_kind::initial) {
+          dz_sum[chain.element_index(p, c)] =
+              Math::plus(dz_sum[chain.element_index(p, c)], dz_value);
+          if (m == 0) sum = dz_sum[chain.element_index(p, c)];
         }
-        for (index_t k = 0; k < s.links; ++k) {
-          index_t const j = s.linked(p, k, m, true);
-          sum = Math::fma(w[s.weight(m, j, k)], dz[s.at(j, c)], sum);
+        for (index_t k = 0; k < chain.links; ++k) {
+          index_t const j = chain.linked_row(p, k, m, true);
+          sum = Math::fma(w[chain.weight_index(m, j, k)], dz[chain.element_index(j, c)], sum);
         }
-        next[s.at(p, c)] = m == 0 ? sum : Math::store(sum);
+        next[chain.element_index(p, c)] = m == 0 ? sum : Math::store(sum);
       }
     dx = dz = next;
   }
@@ -119,24 +124,24 @@ mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
 // Arithmetic of the operator for elements T.
 template <class T>
 struct mix_exact {
-  using number = slicesort::detail::accumulator_t<T>;
-  static number start(number v) { return v; }
-  static number fma(number a, number b, number sum) { return std::fma(a, b, sum); }
-  static number plus(number a, number b) { return a + b; }
-  static number store(number sum) { return static_cast<number>(static_cast<T>(sum)); }
+  using scalar = slicesort::detail::accumulator_t<T>;
+  static scalar start(scalar v) { return v; }
+  static scalar fma(scalar a, scalar b, scalar sum) { return std::fma(a, b, sum); }
+  static scalar plus(scalar a, scalar b) { return a + b; }
+  static scalar store(scalar sum) { return static_cast<scalar>(static_cast<T>(sum)); }
 };
 
 // Unrounded arithmetic, of integers or dual numbers.
 template <class N>
-struct mix_plain {
-  using number = N;
+struct mix_unrounded {
+  using scalar = N;
   static N start(N v) { return v; }
   static N fma(N a, N b, N sum) { return a * b + sum; }
   static N plus(N a, N b) { return a + b; }
   static N store(N sum) { return sum; }
 };
 
-// A number and its derivative.
+// Dual number: a value and its derivative.
 struct mix_dual {
   double value = 0, slope = 0;
 
@@ -157,34 +162,34 @@ struct mix_dual {
 // same sums of absolute values. Underflow adds half the smallest subnormal number per rounding.
 template <class T>
 struct mix_bounded {
-  struct number {
+  struct scalar {
     long double value = 0, error = 0, terms = 0;
     int roundings = 0;
   };
   static long double unit(number_format f) { return std::ldexp(1.0L, -(f.fraction_bits + 1)); }
-  static long double least(number_format f) {
+  static long double min_subnormal(number_format f) {
     return std::ldexp(1.0L, -(f.bias() + f.fraction_bits));
   }
   static constexpr number_format element = format_of<T>();
   static constexpr number_format accumulator = format_of<slicesort::detail::accumulator_t<T>>();
 
-  static number start(number v) { return {v.value, v.error, std::fabs(v.value) + v.error, 0}; }
-  static number fma(number a, number b, number sum) {
+  static scalar start(scalar v) { return {v.value, v.error, std::fabs(v.value) + v.error, 0}; }
+  static scalar fma(scalar a, scalar b, scalar sum) {
     long double const in_a = std::fabs(a.value), in_b = std::fabs(b.value);
     long double const error = in_a * b.error + a.error * in_b + a.error * b.error;
-    return {a.value * b.value + sum.value, sum.error + error + least(accumulator),
+    return {a.value * b.value + sum.value, sum.error + error + min_subnormal(accumulator),
             sum.terms + in_a * in_b + error, sum.roundings + 1};
   }
-  static number plus(number a, number b) {
+  static scalar plus(scalar a, scalar b) {
     return {a.value + b.value, a.error + b.error, a.terms + b.terms,
             (a.roundings > b.roundings ? a.roundings : b.roundings) + 1};
   }
-  static number store(number sum) {
+  static scalar store(scalar sum) {
     // Allows for the roundings of long double.
     long double const n = 1.002L * sum.roundings * unit(accumulator), gamma = n / (1 - n);
     long double error = sum.error + gamma * sum.terms;
     if (sizeof(T) < sizeof(slicesort::detail::accumulator_t<T>))
-      error += unit(element) * (std::fabs(sum.value) + error) + least(element);
+      error += unit(element) * (std::fabs(sum.value) + error) + min_subnormal(element);
     return {sum.value, error, 0, 0};
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix problems with their expected results, bit for bit.
+// Random sparse_mix calls with their expected results, bit for bit.
 #pragma once
 
 #include "oracle.hpp"
@@ -24,7 +24,7 @@
 namespace support {
 
 // Topology with arbitrary offsets, [factors][links].
-struct any_links {
+struct table_topology {
   std::vector<index_t> table;
   index_t count = 0;
 
@@ -49,14 +49,14 @@ struct mix_problem {
   std::string title;
   // Expected results.
   tensor<T> y, dx;
-  std::vector<tensor<T>> states;  // the inputs of factors 0, 1, ..
+  std::vector<tensor<T>> states;  // inputs of factors 0, 1, ...
   std::vector<T> dw;
 
   stack_extents weight_extents() const { return {factors, e.batch, e.length, links}; }
   index_t rows(index_t b) const {
     return lengths.empty() ? e.length : lengths[static_cast<std::size_t>(b)];
   }
-  std::size_t weight(index_t m, index_t b, index_t i, index_t k) const {
+  std::size_t weight_index(index_t m, index_t b, index_t i, index_t k) const {
     return static_cast<std::size_t>(((m * e.batch + b) * e.length + i) * links + k);
   }
   mix_chain chain(index_t b) const {
@@ -75,22 +75,22 @@ struct mix_problem {
     }
     return out.str();
   }
-  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
 };
 
 // Calls f(op) with the operator of a problem.
 template <class T, class F>
 void with_mix(mix_problem<T> const& p, ss::checkpoints saved, F const& f) {
-  any_links const topology{p.offsets, p.links};
+  table_topology const topology{p.offsets, p.links};
   if (p.residual == residual_kind::per_factor)
-    f(ss::sparse_mix<any_links, ss::residual::per_factor>(topology, saved));
+    f(ss::sparse_mix<table_topology, ss::residual::per_factor>(topology, saved));
   else if (p.residual == residual_kind::none)
-    f(ss::sparse_mix<any_links, ss::residual::none>(topology, saved));
+    f(ss::sparse_mix<table_topology, ss::residual::none>(topology, saved));
   else
-    f(ss::sparse_mix<any_links, ss::residual::initial>(topology, saved));
+    f(ss::sparse_mix<table_topology, ss::residual::initial>(topology, saved));
 }
 
-// Converts the values of one sample for an oracle by make(element).
+// Converts the values of one sample for the oracle by make(element).
 template <class Math, class T, class Make>
 mix_values<Math> rows_of_sample(mix_problem<T> const& p, tensor<T> const& t, index_t b,
                                 Make const& make) {
@@ -100,12 +100,12 @@ mix_values<Math> rows_of_sample(mix_problem<T> const& p, tensor<T> const& t, ind
   return values;
 }
 template <class Math, class T, class Make>
-mix_values<Math> sample_weights(mix_problem<T> const& p, std::vector<T> const& w, index_t b,
-                                Make const& make) {
+mix_values<Math> weights_of_sample(mix_problem<T> const& p, std::vector<T> const& w, index_t b,
+                                   Make const& make) {
   mix_values<Math> values;
   for (index_t m = 0; m < p.factors; ++m)
     for (index_t i = 0; i < p.rows(b); ++i)
-      for (index_t k = 0; k < p.links; ++k) values.push_back(make(w[p.weight(m, b, i, k)]));
+      for (index_t k = 0; k < p.links; ++k) values.push_back(make(w[p.weight_index(m, b, i, k)]));
   return values;
 }
 
@@ -113,42 +113,46 @@ mix_values<Math> sample_weights(mix_problem<T> const& p, std::vector<T> const& w
 template <class T>
 void solve(mix_problem<T>& p) {
   using math = mix_exact<T>;
-  using wide = typename math::number;
-  auto const widened = [](T v) { return static_cast<wide>(v); };
+  using scalar = typename math::scalar;
+  auto const widen = [](T v) { return static_cast<scalar>(v); };
   bool const accumulates = p.mode == ss::grad_mode::accumulate;
   p.states.assign(static_cast<std::size_t>(p.factors), p.x);
   p.y = p.x;
   p.dx = accumulates ? p.dx_before : tensor<T>(p.e);
   p.dw = accumulates ? p.dw_before : std::vector<T>(p.w.size());
-  auto const stored = [](wide sum) { return with_canonical_nan(static_cast<T>(sum)); };
+  auto const round_to_element = [](scalar sum) { return with_canonical_nan(static_cast<T>(sum)); };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
-    auto const w = sample_weights<math>(p, p.w, b, widened);
-    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, widened));
-    auto const g = mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, widened),
-                                       sample_weights<math>(p, p.dw, b, widened));
+    auto const w = weights_of_sample<math>(p, p.w, b, widen);
+    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, widen));
+    auto const grads =
+        mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, widen),
+                            weights_of_sample<math>(p, p.dw, b, widen));
     for (index_t i = 0; i < p.e.length; ++i)
       for (index_t c = 0; c < p.e.channels; ++c) {
-        bool const mixed = i < chain.rows && p.factors > 0;
+        bool const is_mixed = i < chain.rows && p.factors > 0;
         T const& dy = p.dy(b, i, c);
         T& dx = p.dx(b, i, c);
-        wide const sum = mixed ? g.dx[chain.at(i, c)] : widened(dy);
-        dx = accumulates ? stored(widened(dx) + sum) : mixed ? stored(sum) : dy;
-        if (!mixed) continue;
-        p.y(b, i, c) = stored(states.back()[chain.at(i, c)]);
+        scalar const sum = is_mixed ? grads.dx[chain.element_index(i, c)] : widen(dy);
+        dx = accumulates ? round_to_element(widen(dx) + sum)
+             : is_mixed  ? round_to_element(sum)
+                         : dy;
+        if (!is_mixed) continue;
+        p.y(b, i, c) = round_to_element(states.back()[chain.element_index(i, c)]);
         for (std::size_t m = 1; m < p.states.size(); ++m)
-          p.states[m](b, i, c) = stored(states[m][chain.at(i, c)]);
+          p.states[m](b, i, c) = round_to_element(states[m][chain.element_index(i, c)]);
       }
     for (index_t m = 0; m < p.factors; ++m)
       for (index_t i = 0; i < chain.rows; ++i)
         for (index_t k = 0; k < p.links; ++k)
-          p.dw[p.weight(m, b, i, k)] = stored(g.dw[chain.weight(m, i, k)]);
+          p.dw[p.weight_index(m, b, i, k)] =
+              round_to_element(grads.dw[chain.weight_index(m, i, k)]);
   }
 }
 
-// Random offsets: small, negative, far beyond the length, and several to the same row.
-inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t length,
-                                        std::uint64_t seed) {
+// Returns random offsets: small, negative, far beyond the length, and several to the same row.
+inline std::vector<index_t> random_offsets(index_t factors, index_t links, index_t length,
+                                           std::uint64_t seed) {
   random_stream random(seed);
   index_t const far = index_t{1} << 62, limits = std::numeric_limits<index_t>::max();
   index_t const n = length > 0 ? length : 1;
@@ -169,18 +173,18 @@ inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t 
 }
 
 // Returns no lengths, or a random length per sample.
-inline std::vector<index_t> all_lengths(extents3 e, std::uint64_t seed) {
+inline std::vector<index_t> random_lengths(extents3 e, std::uint64_t seed) {
   random_stream random(seed);
   std::vector<index_t> lengths;
   if (random.below(2) == 0) return lengths;
   for (index_t b = 0; b < e.batch; ++b) {
-    index_t const choice[] = {0,
-                              e.length,
-                              std::min<index_t>(1, e.length),
-                              e.length / 2,
-                              std::max<index_t>(e.length - 1, 0),
-                              (e.length + 2) / 3};
-    lengths.push_back(choice[random.below(6)]);
+    index_t const choices[] = {0,
+                               e.length,
+                               std::min<index_t>(1, e.length),
+                               e.length / 2,
+                               std::max<index_t>(e.length - 1, 0),
+                               (e.length + 2) / 3};
+    lengths.push_back(choices[random.below(6)]);
   }
   return lengths;
 }
@@ -209,7 +213,7 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
   p.factors = factors;
   p.links = links;
   p.residual = residual;
-  p.offsets = all_offsets(factors, links, e.length, seed);
+  p.offsets = random_offsets(factors, links, e.length, seed);
   p.x = normal_values<T>(e, seed + 1);
   p.dy = normal_values<T>(e, seed + 2);
   p.w = normal_elements<T>(p.weight_extents().size(), seed + 3,
@@ -221,7 +225,8 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
     for (index_t m = 0; m < factors; ++m)
       for (index_t b = 1; b < e.batch; ++b)
         for (index_t i = 0; i < e.length; ++i)
-          for (index_t k = 0; k < links; ++k) p.w[p.weight(m, b, i, k)] = p.w[p.weight(m, 0, i, k)];
+          for (index_t k = 0; k < links; ++k)
+            p.w[p.weight_index(m, b, i, k)] = p.w[p.weight_index(m, 0, i, k)];
   if (random.below(3) == 0) p.mode = ss::grad_mode::accumulate;
   p.dx_before = normal_values<T>(e, seed + 4);
   p.dw_before = normal_elements<T>(p.weight_extents().size(), seed + 5);
@@ -231,14 +236,14 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
 }
 // Returns a random problem with a shape within `limits`.
 template <class T>
-mix_problem<T> any_mix(extents3 limits, index_t factors, index_t links, residual_kind residual,
-                       std::uint64_t seed) {
+mix_problem<T> random_mix(extents3 limits, index_t factors, index_t links, residual_kind residual,
+                          std::uint64_t seed) {
   random_stream random(seed + 77);
   auto const up_to = [&](index_t n) {
     return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n))) + 1;
   };
   extents3 const e{up_to(limits.batch), up_to(limits.length), up_to(limits.channels)};
-  return normal_mix<T>(e, factors, links, residual, seed, all_lengths(e, seed + 78));
+  return normal_mix<T>(e, factors, links, residual, seed, random_lengths(e, seed + 78));
 }
 template <class T>
 mix_problem<T> with_mode(mix_problem<T> p, ss::grad_mode mode) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix with zeros of either sign, denormals, infinities and NaN, and with rows past a length,
+// Tests sparse_mix with zeros of either sign, denormals, infinities and NaN, and with padding rows,
 // which are copied.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
@@ -18,8 +18,8 @@ using namespace support;
 
 namespace {
 
-constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
-                                       residual_kind::initial};
+constexpr residual_kind all_residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                           residual_kind::initial};
 
 template <class T>
 T not_a_number() {
@@ -34,31 +34,31 @@ TEST_CASE_TEMPLATE("special values propagate as in any sum of products", T, floa
   for (input_kind kind : {input_kind::specials, input_kind::rare_specials, input_kind::signed_zeros,
                           input_kind::zero_among, input_kind::denormals, input_kind::extremes,
                           input_kind::random_bits})
-    for (residual_kind residual : residuals) {
+    for (residual_kind residual : all_residuals) {
       ++seed;
       extents3 const e{2, static_cast<index_t>(3 + seed % 15), 35};
-      auto p = normal_mix<T>(e, 3, 3, residual, seed, all_lengths(e, seed));
-      auto const values = [&](std::size_t size) { return make_column<T>(kind, size, ++seed); };
-      p.x.elements() = values(p.x.elements().size());
+      auto p = normal_mix<T>(e, 3, 3, residual, seed, random_lengths(e, seed));
+      auto const make_values = [&](std::size_t size) { return make_column<T>(kind, size, ++seed); };
+      p.x.elements() = make_values(p.x.elements().size());
       p.shared_weights = false;
       random_stream random(seed);
-      if (random.below(2) == 0) p.dy.elements() = values(p.dy.elements().size());
-      if (random.below(3) == 0) p.w = values(p.w.size());
+      if (random.below(2) == 0) p.dy.elements() = make_values(p.dy.elements().size());
+      if (random.below(3) == 0) p.w = make_values(p.w.size());
       if (random.below(2) == 0) {
         p.mode = ss::grad_mode::accumulate;
-        p.dx_before.elements() = values(p.dx_before.elements().size());
-        p.dw_before = values(p.dw_before.size());
+        p.dx_before.elements() = make_values(p.dx_before.elements().size());
+        p.dw_before = make_values(p.dw_before.size());
       }
       solve(p);
-      for_each_backend(p.number() + seed,
+      for_each_backend(p.backend_seed() + seed,
                        [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
     }
 }
 
-TEST_CASE_TEMPLATE("the sign of a zero", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("zero sums have the sign of the residual", T, float, double, float16, bfloat16) {
   // A sum starts with the residual, or with +0.
   T const minus_zero = from_bits<T>(format_of<T>().sign());
-  for (residual_kind residual : residuals) {
+  for (residual_kind residual : all_residuals) {
     auto p = normal_mix<T>({1, 4, 33}, 1, 0, residual, 2);
     for (T& v : p.x.elements()) v = minus_zero;
     for (T& v : p.dy.elements()) v = minus_zero;
@@ -69,22 +69,23 @@ TEST_CASE_TEMPLATE("the sign of a zero", T, float, double, float16, bfloat16) {
     // With residual `initial`, sums of gradients start with +0.
     CHECK(bits_of(p.dx(0, 2, 5)) ==
           (residual == residual_kind::per_factor ? format_of<T>().sign() : 0));
-    for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
+    for_each_backend(p.backend_seed(),
+                     [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
   }
 }
 
 TEST_CASE_TEMPLATE("padding rows have no effect, whatever their values", T, float, float16) {
   extents3 const e{5, 14, 34};
-  for (residual_kind residual : residuals) {
+  for (residual_kind residual : all_residuals) {
     auto p = normal_mix<T>(e, 4, 5, residual, 8, {14, 1, 0, 7, 13});
     p.shared_weights = false;
     p.mode = ss::grad_mode::overwrite;
-    T const poison = not_a_number<T>();
+    T const nan = not_a_number<T>();
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t i = p.rows(b); i < e.length; ++i) {
-        for (index_t c = 0; c < e.channels; ++c) p.x(b, i, c) = p.dy(b, i, c) = poison;
+        for (index_t c = 0; c < e.channels; ++c) p.x(b, i, c) = p.dy(b, i, c) = nan;
         for (index_t m = 0; m < p.factors; ++m)
-          for (index_t k = 0; k < p.links; ++k) p.w[p.weight(m, b, i, k)] = poison;
+          for (index_t k = 0; k < p.links; ++k) p.w[p.weight_index(m, b, i, k)] = nan;
       }
     solve(p);
     for (index_t b = 0; b < e.batch; ++b)
@@ -93,12 +94,12 @@ TEST_CASE_TEMPLATE("padding rows have no effect, whatever their values", T, floa
         CHECK((decode(p.y(b, i, 3)).kind == number_class::nan) == !mixed);
         CHECK((decode(p.dx(b, i, 3)).kind == number_class::nan) == !mixed);
         for (index_t m = 0; m < p.factors; ++m)
-          CHECK(decode(p.dw[p.weight(m, b, i, 2)]).kind == number_class::finite);
+          CHECK(decode(p.dw[p.weight_index(m, b, i, 2)]).kind == number_class::finite);
       }
     for (index_t every : {0, 1, 3})
-      for_each_backend(p.number() + static_cast<std::uint64_t>(every), [&](any_exec const& exec) {
-        CHECK(check_mix(p, exec, ss::save_every(every)) == "");
-      });
+      for_each_backend(
+          p.backend_seed() + static_cast<std::uint64_t>(every),
+          [&](any_exec const& exec) { CHECK(check_mix(p, exec, ss::save_every(every)) == ""); });
   }
 }
 
@@ -106,7 +107,7 @@ TEST_CASE_TEMPLATE("padding rows are copied bit for bit", T, float, double, floa
   extents3 const e{2, 9, 33};
   auto p = normal_mix<T>(e, 2, 3, residual_kind::per_factor, 14, {4, 0});
   p.x.elements() = make_column<T>(input_kind::all_nan, p.x.elements().size(), 3);
-  for_each_backend(p.number(), [&](any_exec const& exec) {
+  for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     with_mix(p, ss::save_all, [&](auto const& op) {
       tensor<T> y(e), state(e);
@@ -137,8 +138,8 @@ TEST_CASE_TEMPLATE("a NaN affects only the rows that are linked to it", T, float
     op.forward(exec, std::as_const(x).view(), tensor_stack<T const>(w.data(), we), y.view(),
                ss::no_saved, scratch.get());
     for_each_position(e, [&](index_t b, index_t i, index_t c) {
-      bool const reached = b == 1 && c == 35 && (i == 6 || i == 4 || i == 9);
-      CHECK((decode(y(b, i, c)).kind == number_class::nan) == reached);
+      bool const is_linked = b == 1 && c == 35 && (i == 6 || i == 4 || i == 9);
+      CHECK((decode(y(b, i, c)).kind == number_class::nan) == is_linked);
     });
   });
 }

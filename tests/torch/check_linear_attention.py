@@ -39,7 +39,7 @@ def main() -> int:
     program, backend = sys.argv[1:]
     torch.manual_seed(1)
     comparison = Comparison()
-    forms = [(direction, name) for direction in FORMS for name in FORMS[direction]]
+    forms = [(direction, name) for direction in IMPLEMENTATIONS for name in IMPLEMENTATIONS[direction]]
     with tempfile.TemporaryDirectory() as scratch:
         for shape, dtype, feature, (direction, form) in itertools.product(SHAPES, DTYPES, FEATURES, forms):
             r = rows_of_w(feature, shape[3])
@@ -51,7 +51,7 @@ def main() -> int:
                 inputs = largest_first(*inputs)
             dy = torch.randn(shape, dtype=torch.float64).to(dtype)
             accumulator = torch.float64 if dtype is torch.float64 else torch.float32
-            expected, theirs = (by_torch(FORMS[direction][form], feature, inputs, dy, t) for t in (torch.float64, accumulator))
+            expected, theirs = (by_torch(IMPLEMENTATIONS[direction][form], feature, inputs, dy, t) for t in (torch.float64, accumulator))
             request = struct.pack("=8q", DTYPES.index(dtype), FEATURES.index(feature), direction == "causal", *shape, r)
             ours = by_us(program, backend, Path(scratch), request, inputs, dy, dtype)
             for name, *values in zip(NAMES, ours, expected, theirs):

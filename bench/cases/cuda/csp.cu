@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp on the GPU. Compiled once per element type.
+// Registers csp on the GPU. Compiled once per element type.
 #include "cases/csp_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "settings.hpp"
@@ -14,9 +14,9 @@ namespace {
 template <class T>
 void add_csp() {
   std::string direction;
-  auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 e) {
+  auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 shape) {
     add_case<csp_job<T, cuda_backend>>(
-        {"csp", direction, ss::dtype_traits<T>::name, policy, input, e, 1, "cuda"});
+        {"csp", direction, ss::dtype_traits<T>::name, policy, input, shape, 1, "cuda"});
   };
   for (char const* const name : {"forward", "forward_values", "backward"}) {
     direction = name;
@@ -31,12 +31,14 @@ void add_csp() {
     for (char const* group : {"4", "8", "32", "128", "256", "512", "2048"})
       add(std::string("linear-reference-G:") + group, "normal", device_shape(4096));
     for (char const* policy : {"linear-reference-G:2", "linear-reference-G:16"}) {
-      for_each_task_shape([&](std::string const& input, ss::extents3 e) { add(policy, input, e); });
+      for_each_task_shape(
+          [&](std::string const& input, ss::extents3 shape) { add(policy, input, shape); });
       add(policy, "text", {2, 37, 24});
     }
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("csp", add_csp<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration("csp",
+                                                                add_csp<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

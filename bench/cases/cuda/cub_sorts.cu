@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline on a GPU: transpose, segmented sort with CUB, transpose back. Buffers, row numbers and
+// Baselines on a GPU: transpose, segmented sort with CUB, transpose back. Buffers, row indices and
 // offsets are prepared before timing. Keys are the library's total order as unsigned integers, so
 // results agree except for the signs of zeros and the payloads of NaN. Compiled once per element
 // type.
@@ -19,11 +19,11 @@ namespace bench {
 namespace {
 
 // Transposes tiles in shared memory, for coalesced accesses to both tensors.
-constexpr int tile = 32, tile_rows = 8;
-using row_number = std::uint16_t;
+constexpr int tile = 32, rows_per_pass = 8;
+using row_index = std::uint16_t;
 
 template <class T>
-using key_of = ss::detail::bits_t<T>;
+using key_type = ss::detail::bits_t<T>;
 
 // Transposes every sample and applies f to each value. [rows, columns] -> [columns, rows]
 template <class From, class To, class F>
@@ -35,38 +35,38 @@ __device__ void transpose(From const* from, To* to, int rows, int columns, F con
   int const first_column = static_cast<int>(blockIdx.x) * tile,
             first_row = static_cast<int>(blockIdx.y) * tile, x = static_cast<int>(threadIdx.x);
   __syncthreads();  // protects `shared` of a previous transposition
-  for (int y = static_cast<int>(threadIdx.y); y < tile; y += tile_rows)
+  for (int y = static_cast<int>(threadIdx.y); y < tile; y += rows_per_pass)
     if (first_row + y < rows && first_column + x < columns)
       shared[y][x] =
           f(from[static_cast<std::size_t>(first_row + y) * static_cast<std::size_t>(columns) +
                  static_cast<std::size_t>(first_column + x)]);
   __syncthreads();
-  for (int y = static_cast<int>(threadIdx.y); y < tile; y += tile_rows)
+  for (int y = static_cast<int>(threadIdx.y); y < tile; y += rows_per_pass)
     if (first_column + y < columns && first_row + x < rows)
       to[static_cast<std::size_t>(first_column + y) * static_cast<std::size_t>(rows) +
          static_cast<std::size_t>(first_row + x)] = shared[x][y];
 }
 
 template <class T>
-__global__ void to_keys(T const* x, key_of<T>* keys, int length, int channels) {
+__global__ void to_keys(T const* x, key_type<T>* keys, int length, int channels) {
   transpose(x, keys, length, channels,
             [](T value) { return ss::detail::ordered_key(value, true); });
 }
 
 template <class T>
-__global__ void from_keys(key_of<T> const* keys, row_number const* rows, T* y, row_number* perm,
+__global__ void from_keys(key_type<T> const* keys, row_index const* rows, T* y, row_index* perm,
                           int length, int channels) {
-  transpose(keys, y, channels, length, [](key_of<T> key) {
+  transpose(keys, y, channels, length, [](key_type<T> key) {
     return ss::detail::bit_cast<T>(ss::detail::unsortable_bits(key));
   });
-  transpose(rows, perm, channels, length, [](row_number row) { return row; });
+  transpose(rows, perm, channels, length, [](row_index row) { return row; });
 }
 
-__global__ void number_rows(row_number* rows, std::size_t size, std::size_t length) {
-  std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+__global__ void number_rows(row_index* rows, std::size_t size, std::size_t length) {
+  std::size_t const stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < size;
-       i += step)
-    rows[i] = static_cast<row_number>(i % length);
+       i += stride)
+    rows[i] = static_cast<row_index>(i % length);
 }
 
 template <class T, bool Radix>
@@ -76,10 +76,10 @@ class cub_job final : public sort_job<T, cuda_backend> {
       : sort_job<T, cuda_backend>(params), shape_(params.extents) {
     auto const size = static_cast<std::size_t>(shape_.size());
     columns_ = static_cast<int>(shape_.batch * shape_.channels);
-    keys_ = device_buffer<key_of<T>>(size);
-    sorted_keys_ = device_buffer<key_of<T>>(size);
-    rows_ = device_buffer<row_number>(size);
-    sorted_rows_ = device_buffer<row_number>(size);
+    keys_ = device_buffer<key_type<T>>(size);
+    sorted_keys_ = device_buffer<key_type<T>>(size);
+    rows_ = device_buffer<row_index>(size);
+    sorted_rows_ = device_buffer<row_index>(size);
     number_rows<<<1024, 256, 0, stream()>>>(rows_.data(), size,
                                             static_cast<std::size_t>(shape_.length));
     enforce(cudaGetLastError(), "number_rows");
@@ -98,7 +98,7 @@ class cub_job final : public sort_job<T, cuda_backend> {
   }
 
   void run() override {
-    dim3 const threads(tile, tile_rows);
+    dim3 const threads(tile, rows_per_pass);
     auto const tiles = [](ss::index_t n) { return static_cast<unsigned>((n + tile - 1) / tile); };
     auto const batch = static_cast<unsigned>(shape_.batch);
     int const length = static_cast<int>(shape_.length),
@@ -110,7 +110,7 @@ class cub_job final : public sort_job<T, cuda_backend> {
     sort(temporary_.data(), bytes);
     from_keys<<<dim3(tiles(length), tiles(channels), batch), threads, 0, stream()>>>(
         sorted_keys_.data(), sorted_rows_.data(), this->backend_y.view().data(),
-        static_cast<row_number*>(this->backend_perm.view().data()), length, channels);
+        static_cast<row_index*>(this->backend_perm.view().data()), length, channels);
     enforce(cudaGetLastError(), "from_keys");
   }
 
@@ -133,25 +133,25 @@ class cub_job final : public sort_job<T, cuda_backend> {
 
   ss::extents3 shape_;
   int columns_ = 0;
-  device_buffer<key_of<T>> keys_, sorted_keys_;
-  device_buffer<row_number> rows_, sorted_rows_;
+  device_buffer<key_type<T>> keys_, sorted_keys_;
+  device_buffer<row_index> rows_, sorted_rows_;
   device_buffer<int> offsets_;
   device_buffer<unsigned char> temporary_;
 };
 
 template <class T>
 void add_cub_sorts() {
-  auto const add = [](char const* subject, auto make) {
+  auto const add = [](char const* subject, auto add_to_bench) {
     for_each_device_setting<T>(subject, "forward", [&](case_params const& params) {
-      // Row numbers have 16 bits.
-      if (params.extents.length <= 65536) make(params);
+      // Row indices have 16 bits.
+      if (params.extents.length <= 65536) add_to_bench(params);
     });
   };
   add("baseline_cub_segmented_sort", add_case<cub_job<T, false>>);
   add("baseline_cub_segmented_radix_sort", add_case<cub_job<T, true>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("cub_sorts",
-                                                     add_cub_sorts<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration(
+    "cub_sorts", add_cub_sorts<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

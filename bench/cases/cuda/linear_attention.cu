@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention on the GPU. Compiled once per element type.
+// Registers linear_attention on the GPU. Compiled once per element type.
 #include "cases/linear_attention_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 
@@ -27,8 +27,8 @@ void add_linear_attention() {
                           "normal", {4, 4096, 1024}, add);
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("linear_attention",
-                                                     add_linear_attention<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration(
+    "linear_attention", add_linear_attention<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of the GPU's cases, repeated in bench/report/targets.py.
+// Shapes of the GPU cases, repeated in bench/report/targets.py.
 #pragma once
 
 #include "driver/case.hpp"
@@ -20,8 +20,9 @@ inline ss::extents3 device_shape(ss::index_t length) {
 // Calls f(params) for every shape and input of one operator and direction.
 template <class T, class F>
 void for_each_device_setting(std::string const& subject, std::string const& direction, F const& f) {
-  auto const add = [&](std::string const& input, ss::extents3 e) {
-    f(case_params{subject, direction, ss::dtype_traits<T>::name, "ascending", input, e, 1, "cuda"});
+  auto const add = [&](std::string const& input, ss::extents3 shape) {
+    f(case_params{subject, direction, ss::dtype_traits<T>::name, "ascending", input, shape, 1,
+                  "cuda"});
   };
   bool const sorts = subject == "slicing_sort" || subject.rfind("baseline", 0) == 0;
   for (ss::index_t const n : {64, 1000, 1024, 4096, 16384, 32768, 65536})

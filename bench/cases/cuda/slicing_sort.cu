@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort on the GPU, and a copy of its bytes. Compiled once per element type.
+// Registers slicing_sort on the GPU and its baseline, a copy of its bytes. Compiled once per
+// element type.
 #include "cases/slicing_sort_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "settings.hpp"
@@ -11,7 +12,7 @@
 
 namespace bench {
 
-template void unsort_job<SLICESORT_BENCH_DTYPE, cuda_backend>::save_permutation();
+template void sort_backward_job<SLICESORT_BENCH_DTYPE, cuda_backend>::save_permutation();
 
 namespace {
 
@@ -33,7 +34,7 @@ class copy_job final : public job {
   }
   double max_error() override {
     bool const same = to_.fetch(y_) && std::memcmp(y_.data(), x_->values.data(), y_.bytes()) == 0;
-    return same ? 0.0 : wrong;
+    return same ? 0.0 : wrong_result;
   }
 
  private:
@@ -53,16 +54,16 @@ void add_with_interleave(case_params params) {
 
 template <class T>
 void add_slicing_sort() {
-  using forward = slicing_sort_job<T, cuda_backend>;
+  using forward_job = slicing_sort_job<T, cuda_backend>;
   for (char const* direction : {"forward", "forward_values"})
-    for_each_device_setting<T>("slicing_sort", direction, add_with_interleave<forward>);
+    for_each_device_setting<T>("slicing_sort", direction, add_with_interleave<forward_job>);
   for_each_device_setting<T>("slicing_sort", "backward",
-                             add_with_interleave<slicing_unsort_job<T, cuda_backend>>);
+                             add_with_interleave<slicing_sort_backward_job<T, cuda_backend>>);
   for (char const* direction : {"forward", "backward"})
     for_each_device_setting<T>("baseline_memcpy", direction, add_case<copy_job<T>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("slicing_sort",
-                                                     add_slicing_sort<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration(
+    "slicing_sort", add_slicing_sort<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange, shuffle and multi_permutation on the GPU. Compiled once per element type.
+// Registers max_exchange, shuffle and multi_permutation on the GPU. Compiled once per element type.
 #include "cases/variant_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "settings.hpp"
@@ -17,7 +17,7 @@ void add_multi_permutation() {
   for_each_device_setting<T>("multi_permutation", "backward",
                              add_case<multi_permutation_backward_job<T, cuda_backend>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const multi_permutation_registration(
+operator_registration<SLICESORT_BENCH_DTYPE> const multi_permutation_registration(
     "multi_permutation", add_multi_permutation<SLICESORT_BENCH_DTYPE>);
 
 template <class T>
@@ -26,7 +26,7 @@ void add_max_exchange() {
     for_each_device_setting<T>("max_exchange", direction,
                                add_case<max_exchange_job<T, cuda_backend>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const max_exchange_registration(
+operator_registration<SLICESORT_BENCH_DTYPE> const max_exchange_registration(
     "max_exchange", add_max_exchange<SLICESORT_BENCH_DTYPE>);
 
 template <class T>
@@ -39,8 +39,8 @@ void add_shuffle() {
                                add_case<shuffle_job<T, per_channel, cuda_backend>>);
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const shuffle_registration("shuffle",
-                                                             add_shuffle<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const shuffle_registration(
+    "shuffle", add_shuffle<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines: std::sort, a scatter loop and memcpy. Compiled once per element type.
+// Registers the baselines std::sort, a scatter loop and memcpy. Compiled once per element type.
 #include "baselines.hpp"
 
 #include "cases/csp_settings.hpp"
@@ -20,17 +20,18 @@ class std_sort_job final : public sort_job<T> {
       bytes_per_thread_ = std_sort_scratch_bytes<T, decltype(index)>(rows()) + 64;
     });
     bytes_per_thread_ = bytes_per_thread_ / 64 * 64;
-    this->allocate(bytes_per_thread_ * params.threads);
+    this->allocate_scratch(bytes_per_thread_ * params.threads);
   }
   void run() override {
     with_index([&](auto index) {
       using index_type = decltype(index);
       auto const channels = static_cast<std::size_t>(this->params_.extents.channels);
-      share_channels(
+      for_each_channel_range(
           this->params_, [&](unsigned thread, std::size_t b, std::size_t first, std::size_t last) {
             std::size_t const start = b * rows() * channels;
             index_type* saved = nullptr;
-            if (this->saving) saved = static_cast<index_type*>(this->perm.view().data()) + start;
+            if (this->saves_permutation)
+              saved = static_cast<index_type*>(this->perm.view().data()) + start;
             std_sort_columns(
                 this->x->values.data() + start, this->y.data() + start, saved, rows(), channels,
                 first, last,
@@ -54,12 +55,12 @@ class std_sort_job final : public sort_job<T> {
 };
 
 template <class T>
-class naive_scatter_job final : public unsort_job<T> {
+class naive_scatter_job final : public sort_backward_job<T> {
  public:
-  using unsort_job<T>::unsort_job;
+  using sort_backward_job<T>::sort_backward_job;
   void run() override {
-    move_naively<naive_move::scatter>(this->params_, this->dy->values.data(), this->perm,
-                                      this->dx.data());
+    permute_naively<naive_permutation::scatter>(this->params_, this->dy->values.data(), this->perm,
+                                                this->dx.data());
   }
 };
 
@@ -80,7 +81,7 @@ class memcpy_job final : public job {
     });
   }
   double max_error() override {
-    return std::memcmp(y_.data(), x_->values.data(), y_.bytes()) == 0 ? 0.0 : wrong;
+    return std::memcmp(y_.data(), x_->values.data(), y_.bytes()) == 0 ? 0.0 : wrong_result;
   }
 
  private:
@@ -99,8 +100,8 @@ void add_baselines() {
     for_each_csp_setting<T>("baseline_memcpy", direction, add_case<memcpy_job<T>>);
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("baselines",
-                                                     add_baselines<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration(
+    "baselines", add_baselines<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that a good programmer would write without this library.
+// Baselines: code that a good programmer would write without this library.
 #pragma once
 
 #include "driver/case.hpp"
@@ -17,9 +17,9 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// Calls f(thread, batch, first, last) for every sample and every thread's range of channels.
+// Calls f(thread, sample, first, last) for every sample and every thread's channels [first, last).
 template <class F>
-void share_channels(case_params const& params, F const& f) {
+void for_each_channel_range(case_params const& params, F const& f) {
   params.exec().parallel_for(params.threads, [&](unsigned thread) {
     auto const channels = static_cast<std::size_t>(params.extents.channels);
     std::size_t const first = channels * thread / params.threads,
@@ -59,14 +59,14 @@ struct paired_item {
 
 // The smallest item for keys of T and rows of type Index.
 template <class T, class Index>
-using best_item = std::conditional_t<
+using smallest_item = std::conditional_t<
     sizeof(T) == 8, paired_item,
     std::conditional_t<sizeof(T) == 2 && sizeof(Index) == 2, packed_item<std::uint32_t, 16>,
                        packed_item<std::uint64_t, 32>>>;
 
 template <class T, class Index>
 constexpr std::size_t std_sort_scratch_bytes(std::size_t rows) {
-  return rows * (sizeof(best_item<T, Index>) + sizeof(T));
+  return rows * (sizeof(smallest_item<T, Index>) + sizeof(T));
 }
 
 // Sorts columns [first, last) of one sample: packs keys and rows, sorts, and stores values and
@@ -76,14 +76,14 @@ template <class T, class Index, class Ascends>
 void std_sort_columns(T const* x, T* y, Index* perm, std::size_t rows, std::size_t channels,
                       std::size_t first, std::size_t last, Ascends const& ascends,
                       unsigned char* scratch) {
-  using item = best_item<T, Index>;
+  using item = smallest_item<T, Index>;
   item* const items = reinterpret_cast<item*>(scratch);
   T* const values = reinterpret_cast<T*>(scratch + rows * sizeof(item));
   for (std::size_t c = first; c < last; ++c) {
-    bool const up = ascends(c);
+    bool const is_ascending = ascends(c);
     for (std::size_t n = 0; n < rows; ++n) {
       values[n] = x[n * channels + c];
-      items[n] = item::make(ss::detail::ordered_key(values[n], up), n);
+      items[n] = item::make(ss::detail::ordered_key(values[n], is_ascending), n);
     }
     std::sort(items, items + rows);
     for (std::size_t n = 0; n < rows; ++n) {
@@ -95,25 +95,26 @@ void std_sort_columns(T const* x, T* y, Index* perm, std::size_t rows, std::size
 }
 
 // Applies a permutation or its inverse in two nested loops over rows and channels.
-enum class naive_move { gather, scatter };
-template <naive_move Move, class T, class Rows>
-void move_naively(case_params const& params, T const* from, Rows const& perm, T* to) {
+enum class naive_permutation { gather, scatter };
+template <naive_permutation Direction, class T, class Rows>
+void permute_naively(case_params const& params, T const* from, Rows const& perm, T* to) {
   auto const rows = static_cast<std::size_t>(params.extents.length),
              channels = static_cast<std::size_t>(params.extents.channels);
   perm.visit([&](auto const* perm_data) {
-    share_channels(params, [&](unsigned, std::size_t b, std::size_t first, std::size_t last) {
-      std::size_t const start = b * rows * channels;
-      T const* const x = from + start;
-      T* const y = to + start;
-      auto const* const p = perm_data + start;
-      for (std::size_t n = 0; n < rows; ++n)
-        for (std::size_t c = first; c < last; ++c) {
-          std::size_t const cell = n * channels + c,
-                            other = static_cast<std::size_t>(p[cell]) * channels + c;
-          y[Move == naive_move::gather ? cell : other] =
-              x[Move == naive_move::gather ? other : cell];
-        }
-    });
+    for_each_channel_range(
+        params, [&](unsigned, std::size_t b, std::size_t first, std::size_t last) {
+          std::size_t const start = b * rows * channels;
+          T const* const x = from + start;
+          T* const y = to + start;
+          auto const* const p = perm_data + start;
+          for (std::size_t n = 0; n < rows; ++n)
+            for (std::size_t c = first; c < last; ++c) {
+              std::size_t const i = n * channels + c,
+                                permuted = static_cast<std::size_t>(p[i]) * channels + c;
+              y[Direction == naive_permutation::gather ? i : permuted] =
+                  x[Direction == naive_permutation::gather ? permuted : i];
+            }
+        });
   });
 }
 

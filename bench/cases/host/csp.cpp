@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp, and its baselines: std::sort of every group, and a scatter loop for backward. Compiled once
-// per element type.
+// Registers csp and its baselines: std::sort of every group, and a scatter loop for backward.
+// Compiled once per element type.
 #include "cases/csp_jobs.hpp"
 #include "csp_baselines.hpp"
 
@@ -13,7 +13,7 @@
 namespace bench {
 namespace {
 
-// Base of both baselines: shifts, groups, and distribution of columns to threads.
+// Base of both baselines: shifts, groups, and the distribution of channels to threads.
 template <class T>
 class csp_baseline : public csp_base_job<T> {
  public:
@@ -24,22 +24,23 @@ class csp_baseline : public csp_base_job<T> {
 
  protected:
   // Calls f(columns, from, to, order, thread, first, last) for every sample and every thread's
-  // range of channels. `order` is null if nothing is saved.
+  // channels [first, last). `order` is null if nothing is saved.
   template <class F>
-  void for_each_share(F const& f) const {
-    ss::extents3 const e = this->params_.extents;
-    csp_columns const columns{static_cast<std::size_t>(e.length),
-                              static_cast<std::size_t>(e.channels), this->group, shifts_.data(),
-                              csp_policy(this->params_.policy).aligned()};
-    std::size_t const saved_rows = this->group == 2 ? (columns.rows + 15) / 16 : columns.rows;
+  void for_each_channel_share(F const& f) const {
+    ss::extents3 const shape = this->params_.extents;
+    csp_columns const columns{static_cast<std::size_t>(shape.length),
+                              static_cast<std::size_t>(shape.channels), this->rows_per_group,
+                              shifts_.data(), csp_policy(this->params_.policy).is_aligned()};
+    std::size_t const saved_rows =
+        this->rows_per_group == 2 ? (columns.rows + 15) / 16 : columns.rows;
     this->order.visit([&](auto* data) {
-      share_channels(this->params_,
-                     [&](unsigned thread, std::size_t b, std::size_t first, std::size_t last) {
-                       std::size_t const start = b * columns.rows * columns.channels;
-                       f(columns, this->from->values.data() + start, this->to.data() + start,
-                         data == nullptr ? nullptr : data + b * saved_rows * columns.channels,
-                         thread, first, last);
-                     });
+      for_each_channel_range(
+          this->params_, [&](unsigned thread, std::size_t b, std::size_t first, std::size_t last) {
+            std::size_t const start = b * columns.rows * columns.channels;
+            f(columns, this->from->values.data() + start, this->to.data() + start,
+              data == nullptr ? nullptr : data + b * saved_rows * columns.channels, thread, first,
+              last);
+          });
     });
   }
 
@@ -51,16 +52,18 @@ template <class T>
 class group_sort_job final : public csp_baseline<T> {
  public:
   explicit group_sort_job(case_params const& params) : csp_baseline<T>(params) {
-    if (this->group > 2)
+    if (this->rows_per_group > 2)
       this->order.visit([&](auto* data) {
         using index_type = std::remove_pointer_t<decltype(data)>;
-        bytes_per_thread_ = (group_sort_scratch_bytes<T, index_type>(this->group) + 63) / 64 * 64;
+        bytes_per_thread_ =
+            (group_sort_scratch_bytes<T, index_type>(this->rows_per_group) + 63) / 64 * 64;
       });
-    this->allocate(bytes_per_thread_ * params.threads);
+    this->allocate_scratch(bytes_per_thread_ * params.threads);
   }
   void run() override {
-    this->for_each_share([&](csp_columns const& columns, T const* source, T* target, auto* saved,
-                             unsigned thread, std::size_t first, std::size_t last) {
+    this->for_each_channel_share([&](csp_columns const& columns, T const* source, T* target,
+                                     auto* saved, unsigned thread, std::size_t first,
+                                     std::size_t last) {
       if (columns.group == 1)
         naive_shift(source, target, columns, first, last);
       else if (columns.group == 2)
@@ -82,8 +85,9 @@ class group_scatter_job final : public csp_baseline<T> {
     this->save_order();
   }
   void run() override {
-    this->for_each_share([&](csp_columns const& columns, T const* source, T* target,
-                             auto const* saved, unsigned, std::size_t first, std::size_t last) {
+    this->for_each_channel_share([&](csp_columns const& columns, T const* source, T* target,
+                                     auto const* saved, unsigned, std::size_t first,
+                                     std::size_t last) {
       naive_scatter_groups(source, saved, target, columns, first, last);
     });
   }
@@ -98,7 +102,8 @@ void add_csp() {
   for_each_csp_setting<T>("baseline_naive_scatter", "backward", add_case<group_scatter_job<T>>);
   for_each_csp_setting<T>("csp", "backward", add_case<csp_job<T, host_backend>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("csp", add_csp<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration("csp",
+                                                                add_csp<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that a good programmer would write instead of csp without this library.
+// Baselines of csp: code that a good programmer would write without this library.
 #pragma once
 
 #include "baselines.hpp"
@@ -11,12 +11,12 @@
 
 namespace bench {
 
-// Columns of one sample. Groups of one row save nothing, pairs one bit, longer groups a row number
+// Columns of one sample. Groups of one row save nothing. Pairs save one bit, longer groups an index
 // per row.
 struct csp_columns {
   std::size_t rows, channels, group;
   std::size_t const* shifts;  // per channel, less than `rows`
-  bool aligned;               // groups take the order of channel 0
+  bool is_aligned;            // groups take the order of channel 0
 
   // The row of x at row n of channel c after the shift.
   std::size_t source(std::size_t n, std::size_t c) const {
@@ -24,15 +24,15 @@ struct csp_columns {
   }
 };
 
-// The item of slicing_sort's baseline, which has no 8-bit rows.
+// Item of the baseline of slicing_sort, which has no 8-bit rows.
 template <class T, class Index>
-using item_of_group = best_item<T, std::conditional_t<sizeof(Index) == 1, std::uint16_t, Index>>;
+using group_item = smallest_item<T, std::conditional_t<sizeof(Index) == 1, std::uint16_t, Index>>;
 
-constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+constexpr std::size_t round_up_to_16(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
 template <class T, class Index>
 constexpr std::size_t group_sort_scratch_bytes(std::size_t group) {
-  return rounded_up(group * sizeof(item_of_group<T, Index>)) + rounded_up(group * sizeof(T)) +
+  return round_up_to_16(group * sizeof(group_item<T, Index>)) + round_up_to_16(group * sizeof(T)) +
          group * sizeof(std::uint32_t);
 }
 
@@ -53,21 +53,21 @@ void naive_pairs(T const* x, T* y, Index* order, csp_columns const& columns, std
   for (std::size_t n = 0; n < columns.rows; n += 2)
     for (std::size_t c = first; c < last; ++c) {
       T const upper = x[columns.source(n, c) * columns.channels + c];
-      bool swaps = false;
+      bool is_swapped = false;
       if (n + 1 == columns.rows) {
         y[n * columns.channels + c] = upper;
       } else {
         T const lower = x[columns.source(n + 1, c) * columns.channels + c];
-        bool const descends =
-            columns.aligned && key(x[(n + 1) * columns.channels]) < key(x[n * columns.channels]);
-        swaps = descends ? !(key(lower) < key(upper)) : key(lower) < key(upper);
-        y[n * columns.channels + c] = swaps ? lower : upper;
-        y[(n + 1) * columns.channels + c] = swaps ? upper : lower;
+        bool const is_descending =
+            columns.is_aligned && key(x[(n + 1) * columns.channels]) < key(x[n * columns.channels]);
+        is_swapped = is_descending ? !(key(lower) < key(upper)) : key(lower) < key(upper);
+        y[n * columns.channels + c] = is_swapped ? lower : upper;
+        y[(n + 1) * columns.channels + c] = is_swapped ? upper : lower;
       }
       if (order == nullptr) continue;
       Index& byte = order[n / 16 * columns.channels + c];
-      byte =
-          static_cast<Index>((n % 16 == 0 ? 0u : byte) | static_cast<unsigned>(swaps) << n / 2 % 8);
+      byte = static_cast<Index>((n % 16 == 0 ? 0u : byte) | static_cast<unsigned>(is_swapped)
+                                                                << n / 2 % 8);
     }
 }
 
@@ -77,11 +77,11 @@ void naive_pairs(T const* x, T* y, Index* order, csp_columns const& columns, std
 template <class T, class Index>
 void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& columns, std::size_t first,
                      std::size_t last, unsigned char* scratch) {
-  using item = item_of_group<T, Index>;
+  using item = group_item<T, Index>;
   item* const items = reinterpret_cast<item*>(scratch);
-  T* const values = reinterpret_cast<T*>(scratch + rounded_up(columns.group * sizeof(item)));
+  T* const values = reinterpret_cast<T*>(scratch + round_up_to_16(columns.group * sizeof(item)));
   auto* const destinations = reinterpret_cast<std::uint32_t*>(
-      reinterpret_cast<unsigned char*>(values) + rounded_up(columns.group * sizeof(T)));
+      reinterpret_cast<unsigned char*>(values) + round_up_to_16(columns.group * sizeof(T)));
   for (std::size_t start = 0; start < columns.rows; start += columns.group) {
     std::size_t const size = std::min(columns.group, columns.rows - start);
     auto const sort_group = [&](std::size_t c) {
@@ -94,7 +94,7 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& columns,
       std::sort(items, items + size);
     };
     for (std::size_t i = 0; i < size; ++i) destinations[i] = static_cast<std::uint32_t>(i);
-    if (columns.aligned) {
+    if (columns.is_aligned) {
       sort_group(0);
       for (std::size_t i = 0; i < size; ++i)
         destinations[i] = static_cast<std::uint32_t>(items[i].row());

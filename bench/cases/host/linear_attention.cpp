@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention on the host. Compiled once per element type.
+// Registers linear_attention on the host. Compiled once per element type.
 #include "cases/linear_attention_jobs.hpp"
 
 namespace bench {
@@ -14,15 +14,15 @@ void add_linear_attention() {
     }
   };
   for_each_linear_setting<T>(add);
-  for_each_sweep_shape([&](ss::extents3 e) {
+  for_each_sweep_shape([&](ss::extents3 shape) {
     for_each_direction<T>("linear_attention",
                           {"elu_plus_one-both-H:4", "elu_plus_one-causal-H:4",
                            "random_exp-both-H:4", "cosine_reweighted-both-H:4"},
-                          "uniform", e, add);
+                          "uniform", shape, add);
   });
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("linear_attention",
-                                                     add_linear_attention<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration(
+    "linear_attention", add_linear_attention<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

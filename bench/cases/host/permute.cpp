@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// permute with the permutations of a sort, and a gather loop as its baseline; that of backward is
-// baseline_naive_scatter. Compiled once per element type.
+// Benchmark jobs of permute, with the permutations of a sort. The baseline is a gather loop;
+// backward is compared with baseline_naive_scatter. Compiled once per element type.
 #include "baselines.hpp"
 #include "cases/sort_jobs.hpp"
 #include "driver/settings.hpp"
@@ -12,19 +12,19 @@
 namespace bench {
 namespace {
 
-// Data of forward: dx[n] = dy[perm[n]].
+// Data and verification of forward: dx[n] = dy[perm[n]].
 template <class T>
-class gather_job : public unsort_job<T> {
+class gather_job : public sort_backward_job<T> {
  public:
-  using unsort_job<T>::unsort_job;
+  using sort_backward_job<T>::sort_backward_job;
 
  private:
   double measure_error() override {
-    return worst_column(*this->x, expected_order(*this->x, this->params_),
-                        [&](auto const& p, std::size_t n, auto const& offset) {
-                          return moved_value_error(this->dx[offset(n)],
-                                                   this->dy->values[offset(p[n])]);
-                        });
+    return max_column_error(*this->x, expected_order(*this->x, this->params_),
+                            [&](auto const& rows, std::size_t n, auto const& offset) {
+                              return moved_value_error(this->dx[offset(n)],
+                                                       this->dy->values[offset(rows[n])]);
+                            });
   }
 };
 
@@ -33,7 +33,8 @@ template <class T, class Job>
 class permute_job final : public Job {
  public:
   explicit permute_job(case_params const& params) : Job(params) {
-    this->allocate(ss::permute::workspace_bytes(params.exec(), this->backend_dy.const_view()));
+    this->allocate_scratch(
+        ss::permute::workspace_bytes(params.exec(), this->backend_dy.const_view()));
   }
 
   void run() override {
@@ -53,18 +54,20 @@ class naive_gather_job final : public gather_job<T> {
   using gather_job<T>::gather_job;
 
   void run() override {
-    move_naively<naive_move::gather>(this->params_, this->dy->values.data(), this->perm,
-                                     this->dx.data());
+    permute_naively<naive_permutation::gather>(this->params_, this->dy->values.data(), this->perm,
+                                               this->dx.data());
   }
 };
 
 template <class T>
 void add_permute() {
-  for_each_plain_setting<T>("permute", "forward", add_case<permute_job<T, gather_job<T>>>);
-  for_each_plain_setting<T>("permute", "backward", add_case<permute_job<T, unsort_job<T>>>);
-  for_each_plain_setting<T>("baseline_naive_gather", "forward", add_case<naive_gather_job<T>>);
+  for_each_default_setting<T>("permute", "forward", add_case<permute_job<T, gather_job<T>>>);
+  for_each_default_setting<T>("permute", "backward",
+                              add_case<permute_job<T, sort_backward_job<T>>>);
+  for_each_default_setting<T>("baseline_naive_gather", "forward", add_case<naive_gather_job<T>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("permute", add_permute<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration("permute",
+                                                                add_permute<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -110,10 +110,10 @@ class convolution_job final : public backend_job<host_backend> {
 template <class T>
 void add_short_convolution() {
   for (char const* direction : {"forward", "backward_input", "backward"})
-    for_each_plain_setting<T>("short_convolution", direction, add_case<convolution_job<T>>);
+    for_each_default_setting<T>("short_convolution", direction, add_case<convolution_job<T>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("short_convolution",
-                                                     add_short_convolution<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration(
+    "short_convolution", add_short_convolution<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle, shared by channels and per channel. Compiled once per element type.
+// Registers shuffle, shared by channels and per channel. Compiled once per element type.
 #include "cases/variant_jobs.hpp"
 #include "driver/settings.hpp"
 
@@ -10,13 +10,14 @@ template <class T>
 void add_shuffle() {
   using ss::per_channel, ss::shared_by_channels;
   for (char const* direction : {"forward", "backward"}) {
-    for_each_plain_setting<T>("shuffle", direction,
-                              add_case<shuffle_job<T, shared_by_channels, host_backend>>);
-    for_each_plain_setting<T>("shuffle_per_channel", direction,
-                              add_case<shuffle_job<T, per_channel, host_backend>>);
+    for_each_default_setting<T>("shuffle", direction,
+                                add_case<shuffle_job<T, shared_by_channels, host_backend>>);
+    for_each_default_setting<T>("shuffle_per_channel", direction,
+                                add_case<shuffle_job<T, per_channel, host_backend>>);
   }
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("shuffle", add_shuffle<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration("shuffle",
+                                                                add_shuffle<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort on the host. Compiled once per element type.
+// Registers slicing_sort on the host. Compiled once per element type.
 #include "cases/slicing_sort_jobs.hpp"
 
 #include "driver/settings.hpp"
 
 namespace bench {
 
-template void unsort_job<SLICESORT_BENCH_DTYPE, host_backend>::save_permutation();
+template void sort_backward_job<SLICESORT_BENCH_DTYPE, host_backend>::save_permutation();
 
 namespace {
 
@@ -14,23 +14,23 @@ namespace {
 template <class Job>
 void add_with_instruction_sets(case_params params) {
   add_case<Job>(params);
-  if (!is_plain(params) || params.threads != 1) return;
+  if (!has_default_policy(params) || params.threads != 1) return;
   for (ss::isa const forced : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {
-    params.instructions = forced;
+    params.isa = forced;
     add_case<Job>(params);
   }
 }
 
 template <class T>
 void add_slicing_sort() {
-  using forward = slicing_sort_job<T, host_backend>;
+  using forward_job = slicing_sort_job<T, host_backend>;
   for (char const* direction : {"forward", "forward_values"})
-    for_each_setting<T>("slicing_sort", direction, add_with_instruction_sets<forward>);
+    for_each_setting<T>("slicing_sort", direction, add_with_instruction_sets<forward_job>);
   for_each_setting<T>("slicing_sort", "backward",
-                      add_with_instruction_sets<slicing_unsort_job<T, host_backend>>);
+                      add_with_instruction_sets<slicing_sort_backward_job<T, host_backend>>);
 }
-subject_of<SLICESORT_BENCH_DTYPE> const registration("slicing_sort",
-                                                     add_slicing_sort<SLICESORT_BENCH_DTYPE>);
+operator_registration<SLICESORT_BENCH_DTYPE> const registration(
+    "slicing_sort", add_slicing_sort<SLICESORT_BENCH_DTYPE>);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing on a GPU by events around every call, with the L2 cache flushed before it.
+// Times calls on a GPU, by events around every call. Flushes the L2 cache before each.
 #include "driver/backend.hpp"
 
 #include "device.hpp"
@@ -15,7 +15,7 @@
 namespace bench {
 namespace {
 
-// Seconds of one call with a cold L2 cache.
+// Returns the seconds of one call with a cold L2 cache.
 template <class F>
 double time_once(F const& run) {
   static event const start, stop;
@@ -26,20 +26,20 @@ double time_once(F const& run) {
   return stop.seconds_since(start);
 }
 
-// Free device memory after synchronizing the stream.
-std::size_t free_memory() {
+// Synchronizes the stream and returns the free bytes of device memory.
+std::size_t free_device_bytes() {
   enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   std::size_t free = 0, total = 0;
   enforce(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free;
 }
 
-// The case itself, or forward and backward of a training case.
-std::vector<bench_case const*> parts_of(bench_case const& c) {
-  if (c.parts.empty()) return {&c};
-  std::vector<bench_case const*> parts;
-  for (auto const& part : c.parts) parts.push_back(part.get());
-  return parts;
+// Returns the case itself, or forward and backward of a training case.
+std::vector<bench_case const*> passes_of(bench_case const& c) {
+  if (c.passes.empty()) return {&c};
+  std::vector<bench_case const*> passes;
+  for (auto const& pass : c.passes) passes.push_back(pass.get());
+  return passes;
 }
 
 double median(std::vector<double> values) {
@@ -48,23 +48,24 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// The number of kernels that a call launches, counted by capturing it in a graph.
+// Counts the kernels that a call launches, by capturing it in a graph.
 int count_kernels(job& work) {
   enforce(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal), "begin of capture");
-  std::optional<std::string> failed;
+  std::optional<std::string> failure;
   try {
     work.run();
   } catch (std::exception const& e) {
-    failed = e.what();
+    failure = e.what();
   }
   cudaGraph_t graph = nullptr;
   cudaError_t const status = cudaStreamEndCapture(stream(), &graph);
-  if (failed) throw std::runtime_error("while capturing: " + *failed);
+  if (failure) throw std::runtime_error("while capturing: " + *failure);
   enforce(status, "end of capture");
-  std::size_t size = 0;
-  enforce(cudaGraphGetNodes(graph, nullptr, &size), "cudaGraphGetNodes");
-  std::vector<cudaGraphNode_t> nodes(size);
-  if (size != 0) enforce(cudaGraphGetNodes(graph, nodes.data(), &size), "cudaGraphGetNodes");
+  std::size_t node_count = 0;
+  enforce(cudaGraphGetNodes(graph, nullptr, &node_count), "cudaGraphGetNodes");
+  std::vector<cudaGraphNode_t> nodes(node_count);
+  if (node_count != 0)
+    enforce(cudaGraphGetNodes(graph, nodes.data(), &node_count), "cudaGraphGetNodes");
   auto const kernels = std::count_if(nodes.begin(), nodes.end(), [](cudaGraphNode_t node) {
     cudaGraphNodeType type{};
     enforce(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType");
@@ -102,14 +103,14 @@ double time_job(benchmark::State& state, case_params const& params, job& work) {
 
 cold_run measure_cold_run(bench_case const& c) {
   cold_run total;
-  for (bench_case const* const part : parts_of(c)) {
+  for (bench_case const* const pass : passes_of(c)) {
     try {
       // Runs the call once, because the driver allocates memory at a kernel's first launch.
-      part->make(part->params)->run();
-      std::size_t const before = free_memory();
-      std::unique_ptr<job> const work = part->make(part->params);
+      pass->make(pass->params)->run();
+      std::size_t const before = free_device_bytes();
+      std::unique_ptr<job> const work = pass->make(pass->params);
       total.seconds += time_once([&] { work->run(); });
-      std::size_t const after = free_memory();
+      std::size_t const after = free_device_bytes();
       if (after < before) total.peak_bytes = std::max(total.peak_bytes.value_or(0), before - after);
       double const error = work->max_error();
       if (!(error <= work->tolerance))
@@ -152,12 +153,12 @@ void prepare_process(char**) {}
 
 void describe_machine() {
   cudaDeviceProp properties{};
-  int device = 0, driver = 0;
+  int device = 0, driver_version = 0;
   enforce(cudaGetDevice(&device), "cudaGetDevice");
   enforce(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  enforce(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-  auto const dotted = [](int v) {
-    return std::to_string(v / 1000) + '.' + std::to_string(v % 1000 / 10);
+  enforce(cudaDriverGetVersion(&driver_version), "cudaDriverGetVersion");
+  auto const format_version = [](int version) {
+    return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
   };
   benchmark::AddCustomContext("gpu", properties.name);
   benchmark::AddCustomContext("architecture",
@@ -168,7 +169,8 @@ void describe_machine() {
 #else
   benchmark::AddCustomContext("blas", "plain loops");
 #endif
-  benchmark::AddCustomContext("cuda", dotted(CUDART_VERSION) + ", driver " + dotted(driver));
+  benchmark::AddCustomContext(
+      "cuda", format_version(CUDART_VERSION) + ", driver " + format_version(driver_version));
 }
 
 }  // namespace bench

@@ -44,7 +44,7 @@ struct device_memory {
   static void free(void* data) { (void)cudaFree(data); }
 };
 template <class T>
-using device_buffer = array_in<T, device_memory>;
+using device_buffer = owned_array<T, device_memory>;
 
 class event {
  public:
@@ -64,9 +64,9 @@ class event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Flushes the L2 cache by reading other memory. Writing would leave dirty lines, which would be
-// written back during the timed call. The kernel also hides launch latency: the host enqueues the
-// timed call while it runs.
+// Flushes the L2 cache by reading other memory. Writing would leave dirty lines, to be written back
+// during the timed call. The reading kernel also hides launch latency: the host enqueues the timed
+// call while it runs.
 void flush_l2();
 
 }  // namespace bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on the device. The host makes one sample, which is repeated through the batch: this is
-// fast, and every sample of a result can be compared with the first one on the device, and the
-// first one with the oracle on the host.
+// Tensors on the device. The host makes one sample, which is repeated through the batch. This is
+// fast, and verifies results: the device compares every sample with the first one, and the host
+// compares the first one with the oracle.
 #pragma once
 
 #include "device.hpp"
@@ -71,7 +71,7 @@ class device_stack {
   device_tensor<T> values_;
 };
 
-// Saved indices on the device, of the same type as those of `sample`.
+// Saved indices on the device, of the same type as `sample`.
 class device_indices {
  public:
   device_indices(ss::index_t batch, index_buffer const& sample)
@@ -80,9 +80,9 @@ class device_indices {
         values_(samples_ * sample.bytes()) {
     if (sample_bytes_ == 0) return;
     sample.visit([&](auto* data) {
-      ss::extents3 e = sample.view().extents();
-      e.batch = batch;
-      view_ = ss::tensor3(reinterpret_cast<decltype(data)>(values_.data()), e);
+      ss::extents3 shape = sample.view().extents();
+      shape.batch = batch;
+      view_ = ss::tensor3(reinterpret_cast<decltype(data)>(values_.data()), shape);
     });
   }
 
@@ -108,7 +108,7 @@ class device_indices {
 };
 
 struct cuda_backend {
-  static constexpr bool all_policies = false;  // each takes nvcc a minute
+  static constexpr bool has_all_policies = false;  // each takes nvcc a minute
   static case_params host_params(case_params params) {
     params.extents.batch = 1;
     return params;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing on the CPU, and cold calls in a child process, which measures peak memory: the high-water
-// mark of the resident set (VmHWM), reset before the call, minus the resident set before the data
-// was made.
+// Times calls on the CPU. Makes cold calls in a child process, which measures peak memory: the
+// high-water mark of the resident set (VmHWM), reset before the call, minus the resident set before
+// the data was made.
 #include "driver/backend.hpp"
 
 #include <sys/resource.h>
@@ -40,19 +40,19 @@ class stopwatch {
   std::chrono::steady_clock::time_point const start_ = std::chrono::steady_clock::now();
 };
 
-// Reads a line such as "VmHWM:   1234 kB".
-std::optional<std::size_t> bytes_of(char const* file, std::string const& key) {
+// Reads the bytes of a line such as "VmHWM:   1234 kB".
+std::optional<std::size_t> read_bytes(char const* file, std::string const& key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)
     if (line.rfind(key + ':', 0) == 0) {
-      std::istringstream rest(line.substr(key.size() + 1));
+      std::istringstream value(line.substr(key.size() + 1));
       std::size_t kilobytes = 0;
-      if (rest >> kilobytes) return kilobytes * 1024;
+      if (value >> kilobytes) return kilobytes * 1024;
     }
   return std::nullopt;
 }
-std::optional<std::size_t> process_bytes(char const* key) {
-  return bytes_of("/proc/self/status", key);
+std::optional<std::size_t> read_process_bytes(char const* key) {
+  return read_bytes("/proc/self/status", key);
 }
 
 // Resets the high-water mark to the resident set.
@@ -62,18 +62,18 @@ bool reset_high_water() {
   return file.good();
 }
 
-// Runs a case once and compares its result. Called in the child.
+// Runs a case once and compares its result with the oracle. Called in the child.
 cold_run run_once(bench_case const& c) {
   cold_run result;
   try {
-    auto const before = process_bytes("VmRSS");
+    auto const before = read_process_bytes("VmRSS");
     std::unique_ptr<job> const work = c.make(c.params);
-    bool const reset = reset_high_water();
+    bool const has_reset = reset_high_water();
     stopwatch const watch;
     work->run();
     result.seconds = watch.seconds();
-    auto const peak = process_bytes("VmHWM");
-    if (reset && before && peak && *peak > *before) result.peak_bytes = *peak - *before;
+    auto const peak = read_process_bytes("VmHWM");
+    if (has_reset && before && peak && *peak > *before) result.peak_bytes = *peak - *before;
     result.error = work->max_error();
     if (!(result.error <= work->tolerance))
       result.failure = "differs from the oracle by " + std::to_string(result.error);
@@ -86,10 +86,10 @@ cold_run run_once(bench_case const& c) {
 }
 
 void write_all(int file, std::string const& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    ssize_t const n = write(file, text.data() + done, text.size() - done);
+  for (std::size_t written = 0; written < text.size();) {
+    ssize_t const n = write(file, text.data() + written, text.size() - written);
     if (n <= 0) return;
-    done += static_cast<std::size_t>(n);
+    written += static_cast<std::size_t>(n);
   }
 }
 
@@ -103,32 +103,32 @@ std::string read_all(int file) {
 
 cold_run run_in_child(bench_case const& c) {
   cold_run result;
-  int ends[2];
+  int pipe_ends[2];
   std::fflush(nullptr);
-  if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+  if (pipe(pipe_ends) != 0) throw std::runtime_error("no pipe");
   pid_t const child = fork();
   if (child < 0) throw std::runtime_error("no child process");
   if (child == 0) {
-    close(ends[0]);
+    close(pipe_ends[0]);
 #if defined(__GLIBC__)
     // Allocates large blocks by mmap, so that the resident set shrinks when they are freed.
     mallopt(M_MMAP_THRESHOLD, 1 << 17);
 #endif
     cold_run const run = run_once(c);
-    char numbers[120];
-    std::snprintf(numbers, sizeof numbers, "%.17g %.17g %lld ", run.seconds, run.error,
+    char figures[120];
+    std::snprintf(figures, sizeof figures, "%.17g %.17g %lld ", run.seconds, run.error,
                   run.peak_bytes ? static_cast<long long>(*run.peak_bytes) : -1LL);
-    write_all(ends[1], numbers + run.failure + '\n');
+    write_all(pipe_ends[1], figures + run.failure + '\n');
     _exit(0);
   }
-  close(ends[1]);
-  std::string const message = read_all(ends[0]);
-  close(ends[0]);
+  close(pipe_ends[1]);
+  std::string const message = read_all(pipe_ends[0]);
+  close(pipe_ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status) || message.empty()) {
-    bool const killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    result.failure = killed ? "out of memory" : "the call ended its process";
+    bool const is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    result.failure = is_killed ? "out of memory" : "the call ended its process";
     return result;
   }
   std::istringstream stream(message);
@@ -147,7 +147,7 @@ std::string missing_requirement() { return {}; }
 bool uses_manual_time() { return false; }
 
 // False if the CPU lacks the instruction set that the case forces.
-bool supports(case_params const& params) { return ss::detail::isa_available(params.instructions); }
+bool supports(case_params const& params) { return ss::detail::isa_available(params.isa); }
 
 double time_job(benchmark::State& state, case_params const&, job& work) {
   if (state.max_iterations > 1) work.run();  // warm-up; a long call needs none
@@ -161,10 +161,10 @@ double time_job(benchmark::State& state, case_params const&, job& work) {
 }
 
 cold_run measure_cold_run(bench_case const& c) {
-  if (c.parts.empty()) return run_in_child(c);
+  if (c.passes.empty()) return run_in_child(c);
   cold_run total;
-  for (auto const& part : c.parts) {
-    cold_run const run = run_in_child(*part);
+  for (auto const& pass : c.passes) {
+    cold_run const run = run_in_child(*pass);
     total.seconds += run.seconds;
     total.error = std::max(total.error, run.error);
     if (run.peak_bytes) total.peak_bytes = std::max(total.peak_bytes.value_or(0), *run.peak_bytes);
@@ -186,11 +186,11 @@ double time_calls(job& work, unsigned calls) {
 }
 
 void limit_memory() {
-  auto const free = bytes_of("/proc/meminfo", "MemAvailable");
-  auto const used = process_bytes("VmSize");
-  if (!free || !used) return;
+  auto const free_bytes = read_bytes("/proc/meminfo", "MemAvailable");
+  auto const used_bytes = read_process_bytes("VmSize");
+  if (!free_bytes || !used_bytes) return;
   rlimit limit{};
-  limit.rlim_cur = limit.rlim_max = *used + *free / 20 * 19;
+  limit.rlim_cur = limit.rlim_max = *used_bytes + *free_bytes / 20 * 19;
   setrlimit(RLIMIT_AS, &limit);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of sparse_mix: the same sums factor by factor over the whole tensor, and as many
-// multiply-adds without loads. Both use the instruction set that the library would choose.
+// Two baselines of sparse_mix: the same sums, factor by factor over the whole tensor; and the same
+// number of multiply-adds, without loads. Both use the instruction set that the library would
+// choose.
 #pragma once
 
 #include "driver/case.hpp"
@@ -29,7 +30,7 @@ namespace bench {
 template <class T, class F>
 void with_mix_baseline(ss::isa isa, F const& f) {
   ss::detail::with_isa(ss::detail::fused_isa(isa),
-                       [&](auto target) { f(mix_baseline_of(target, T{})); });
+                       [&](auto target) { f(make_mix_baseline(target, T{})); });
 }
 
 }  // namespace bench

@@ -15,16 +15,16 @@ struct mix_baseline {
     for (index_t i = first; i < last; ++i) {
       index_t c = 0;
       for (; c + 4 * count <= channels; c += 4 * count)
-        sum<4>(x + c, w + i * links, y + c, offset, links, rows, channels, i);
+        mix_vectors<4>(x + c, w + i * links, y + c, offset, links, rows, channels, i);
       for (; c + count <= channels; c += count)
-        sum<1>(x + c, w + i * links, y + c, offset, links, rows, channels, i);
+        mix_vectors<1>(x + c, w + i * links, y + c, offset, links, rows, channels, i);
       for (; c < channels; ++c) {
-        T s = x[i * channels + c];
+        T sum = x[i * channels + c];
         for (index_t k = 0; k < links; ++k) {
           index_t const row = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
-          s = std::fma(w[i * links + k], x[row * channels + c], s);
+          sum = std::fma(w[i * links + k], x[row * channels + c], sum);
         }
-        y[i * channels + c] = s;
+        y[i * channels + c] = sum;
       }
     }
   }
@@ -43,32 +43,36 @@ struct mix_baseline {
 
  private:
   template <int Vectors>
-  static SLICESORT_INLINE void sum(T const* x, T const* w, T* y, index_t const* offset,
-                                   index_t links, index_t rows, index_t channels, index_t i) {
-    sum_of(x, w, y, offset, links, rows, channels, i,
-           std::make_index_sequence<std::size_t{Vectors}>{});
+  static SLICESORT_INLINE void mix_vectors(T const* x, T const* w, T* y, index_t const* offset,
+                                           index_t links, index_t rows, index_t channels,
+                                           index_t i) {
+    mix_indexed_vectors(x, w, y, offset, links, rows, channels, i,
+                        std::make_index_sequence<std::size_t{Vectors}>{});
   }
-  template <std::size_t... At>
-  static SLICESORT_INLINE void sum_of(T const* x, T const* w, T* y, index_t const* offset,
-                                      index_t links, index_t rows, index_t channels, index_t i,
-                                      std::index_sequence<At...>) {
-    constexpr index_t column[] = {static_cast<index_t>(At) * count...};
-    V s[] = {lanes::load(x + i * channels + column[At])...};
+  template <std::size_t... Index>
+  static SLICESORT_INLINE void mix_indexed_vectors(T const* x, T const* w, T* y,
+                                                   index_t const* offset, index_t links,
+                                                   index_t rows, index_t channels, index_t i,
+                                                   std::index_sequence<Index...>) {
+    constexpr index_t column[] = {static_cast<index_t>(Index) * count...};
+    V sum[] = {lanes::load(x + i * channels + column[Index])...};
     for (index_t k = 0; k < links; ++k) {
       index_t const row = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
       V const weight = lanes::splat(w[k]);
-      ((s[At] = fused_lanes(weight, lanes::load(x + row * channels + column[At]), s[At])), ...);
+      ((sum[Index] =
+            fused_lanes(weight, lanes::load(x + row * channels + column[Index]), sum[Index])),
+       ...);
     }
-    (lanes::template store<false>(y + i * channels + column[At], s[At]), ...);
+    (lanes::template store<false>(y + i * channels + column[Index], sum[Index]), ...);
   }
-  template <std::size_t... At>
+  template <std::size_t... Index>
   static SLICESORT_INLINE void multiply_add_all(V* sum, V const& factor,
-                                                std::index_sequence<At...>) {
-    ((sum[At] = fused_lanes(sum[At], factor, factor)), ...);
+                                                std::index_sequence<Index...>) {
+    ((sum[Index] = fused_lanes(sum[Index], factor, factor)), ...);
   }
 };
 
 template <class T>
-mix_baseline<T> mix_baseline_of(target, T) {
+mix_baseline<T> make_mix_baseline(target, T) {
   return {};
 }

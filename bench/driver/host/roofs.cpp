@@ -17,9 +17,9 @@
 namespace bench {
 namespace {
 
-// The best rate of several runs, each of `amount` units of work.
+// Measures the best rate of several runs, each of `amount` units of work.
 template <class F>
-double best_rate(int repeats, double amount, F const& run) {
+double measure_best_rate(int repeats, double amount, F const& run) {
   double best = 0.0;
   for (int repeat = 0; repeat < repeats; ++repeat) {
     auto const start = std::chrono::steady_clock::now();
@@ -31,10 +31,10 @@ double best_rate(int repeats, double amount, F const& run) {
 }
 
 template <class T>
-double measured_peak(unsigned threads) {
+double measure_peak(unsigned threads) {
   constexpr double multiplications = 2e9;
   slicesort::exec::host const exec{threads};
-  return best_rate(5, 2.0 * multiplications * threads, [&] {
+  return measure_best_rate(5, 2.0 * multiplications * threads, [&] {
     with_mix_baseline<T>(ss::isa::best, [&](auto baseline) {
       exec.parallel_for(threads, [&](unsigned) {
         T volatile const result = baseline.multiply_add(multiplications, T(0.5));
@@ -49,10 +49,10 @@ double measured_peak(unsigned threads) {
 // 16-bit types have the peak of float, which the library computes in.
 double arithmetic_peak(std::string const& dtype, unsigned threads) {
   static std::map<std::pair<bool, unsigned>, double> cache;
-  bool const f64 = dtype == "f64";
-  auto const [entry, inserted] = cache.try_emplace({f64, threads}, 0.0);
+  bool const is_double = dtype == "f64";
+  auto const [entry, inserted] = cache.try_emplace({is_double, threads}, 0.0);
   if (inserted)
-    entry->second = f64 ? measured_peak<double>(threads) : measured_peak<float>(threads);
+    entry->second = is_double ? measure_peak<double>(threads) : measure_peak<float>(threads);
   return entry->second;
 }
 
@@ -63,10 +63,11 @@ double copy_bandwidth(unsigned threads) {
   constexpr std::size_t bytes = std::size_t{256} << 20;
   buffer<char> const from(bytes), to(bytes);
   slicesort::exec::host const exec{threads};
-  std::size_t const part = bytes / threads;
-  entry->second = best_rate(7, 2.0 * static_cast<double>(part * threads), [&] {
+  std::size_t const bytes_per_thread = bytes / threads;
+  entry->second = measure_best_rate(7, 2.0 * static_cast<double>(bytes_per_thread * threads), [&] {
     exec.parallel_for(threads, [&](unsigned thread) {
-      std::memcpy(to.data() + thread * part, from.data() + thread * part, part);
+      std::memcpy(to.data() + thread * bytes_per_thread, from.data() + thread * bytes_per_thread,
+                  bytes_per_thread);
     });
   });
   return entry->second;

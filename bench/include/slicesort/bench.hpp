@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Adds your own operator to the arena, next to the library's. `bench/run --with FILE` compiles
-/// FILE into the bench program; a program of your own links `slicesort::bench`. docs/arena.md shows
-/// both.
+/// Adds your own operator to the arena, next to the operators of the library. `bench/run --with
+/// FILE` compiles FILE into the bench program; your own program links `slicesort::bench`.
+/// docs/arena.md shows both.
 ///
 ///     slicesort::bench::entry<float, slicesort::bfloat16> const registration("name", my_op{});
 ///
@@ -15,7 +15,7 @@
 ///     expected(x, y)                            the oracle, for one sample of doubles
 ///     expected_backward(dy, x, dx)              the oracle of backward
 ///     tolerance                                 error relative to the largest value; 0: exact
-///                                               results. Default: that of sums over the length
+///                                               results. Default: for sums over the length
 ///     flops(extents), backward_flops(extents)   operations of one call, for the roofline
 ///     has_backward = false                      static constexpr bool: no backward
 ///     has_oracle = false                        static constexpr bool: results are not verified

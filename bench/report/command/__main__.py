@@ -11,10 +11,10 @@ from pathlib import Path
 from .options import UsageError, parse
 
 
-def compare_alone(options: argparse.Namespace) -> int:
+def compare_only(options: argparse.Namespace) -> int:
     from .. import compare
-    from .programs import newest_results
-    new = options.json or newest_results(options)
+    from .programs import find_newest_results
+    new = options.json or find_newest_results(options)
     if not new.is_file():
         raise UsageError(f"there are no results {new} to compare with")
     return compare.compare(str(options.compare), str(new))
@@ -23,12 +23,12 @@ def compare_alone(options: argparse.Namespace) -> int:
 def run(argv: list[str]) -> int:
     options = parse(argv)
     if options.only_compares:
-        return compare_alone(options)
+        return compare_only(options)
     # Imported late, so that --help and errors are fast.
     from . import build, modes
     from .programs import Programs
-    built = {part: path for part, path in (("host", options.host_program), ("cuda", options.cuda_program)) if path}
-    if not built:
+    program_paths = {backend: path for backend, path in (("host", options.host_program), ("cuda", options.cuda_program)) if path}
+    if not program_paths:
         build.prepare(options)
     if options.pictures:
         build.restart_with_matplotlib(argv)
@@ -36,23 +36,23 @@ def run(argv: list[str]) -> int:
         scratch = Path(folder)
         if options.compare:  # the run may overwrite these results
             options.compare = Path(shutil.copy(options.compare, scratch / "old.json"))
-        base = {"host": options.against_program} if options.against_program else build.build_base(options) if options.against else {}
-        programs = Programs(options, built or build.build(options), base, scratch)
+        baseline = {"host": options.against_program} if options.against_program else build.build_baseline(options) if options.against else {}
+        programs = Programs(options, program_paths or build.build(options), baseline, scratch)
         try:
             if options.mode not in ("arena", "list"):
-                programs.forget_results()
-            status = modes.RUN[options.mode](programs)
+                programs.delete_results()
+            status = modes.RUNNERS[options.mode](programs)
         finally:
-            options.notices += programs.earlier.keep_larger() if options.mode != "list" else []
-        if options.csv and any(map(programs.measured, programs.paths)):
+            options.notices += programs.earlier_results.restore_or_archive() if options.mode != "list" else []
+        if options.csv and any(map(programs.has_results, programs.paths)):
             from ..page.rows import write_csv
             path = options.json.with_suffix(".csv") if options.csv == Path() else options.csv
             write_csv(path, list(programs.results.values()))
             print(f"a row per case: {path}")
         if options.compare:
             from .. import compare
-            found = [programs.results[part] for part in ("host", "cuda") if programs.measured(part)]
-            status = max(status, compare.compare(str(options.compare), str(found[0]))) if found else status
+            result_files = [programs.results[backend] for backend in ("host", "cuda") if programs.has_results(backend)]
+            status = max(status, compare.compare(str(options.compare), str(result_files[0]))) if result_files else status
         print_notices(options)
         return status
 
@@ -65,8 +65,8 @@ def print_notices(options: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    for number in (signal.SIGINT, signal.SIGTERM):  # even if the parent process ignores them
-        signal.signal(number, signal.default_int_handler)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):  # even if the parent process ignores them
+        signal.signal(signal_number, signal.default_int_handler)
     from ..results import BadResults
     from .build import Failed
     try:

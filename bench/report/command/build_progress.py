@@ -14,11 +14,11 @@ INTERVAL = 15.0  # seconds between lines without a terminal
 class Build:
     def __init__(self) -> None:
         self.last_lines: deque[str] = deque(maxlen=40)
-        self.terminal = sys.stderr.isatty()
-        self.start, self.last = time.monotonic(), 0.0
+        self.is_terminal = sys.stderr.isatty()
+        self.start, self.last_shown = time.monotonic(), 0.0
 
     def run(self, command: list[str]) -> bool:
-        """True if the command succeeds. An interruption also ends all processes that the command started."""
+        """Runs a command; true if it succeeds. An interruption also ends all processes that the command started."""
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
                               errors="replace", process_group=0) as process:
             try:
@@ -29,18 +29,18 @@ class Build:
                 os.killpg(process.pid, signal.SIGTERM)
                 raise
             finally:
-                if self.terminal:
+                if self.is_terminal:
                     print("\r\033[K", end="", file=sys.stderr, flush=True)
         return process.returncode == 0
 
     def show(self, line: str) -> None:
-        step = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
-        if not step:
+        progress = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
+        if not progress:
             return
-        label = f"[{step[1]}/{step[2]}] {step[3].split('/')[-1].removesuffix('.o')}"
+        label = f"[{progress[1]}/{progress[2]}] {progress[3].split('/')[-1].removesuffix('.o')}"
         elapsed = time.monotonic() - self.start
-        if self.terminal:
+        if self.is_terminal:
             print(f"\r\033[K  {label[:100]}", end="", file=sys.stderr, flush=True)
-        elif elapsed - self.last >= INTERVAL:
-            self.last = elapsed
+        elif elapsed - self.last_shown >= INTERVAL:
+            self.last_shown = elapsed
             print(f"  [{elapsed:4.0f} s] {label}", file=sys.stderr, flush=True)

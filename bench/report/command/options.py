@@ -21,7 +21,7 @@ Exit status: 0 success; 1 failure (a wrong result, a missed target, a cliff); 2 
 
 
 class UsageError(Exception):
-    """An error in the call; one sentence and exit status 2."""
+    """An error in the command line: one sentence, exit status 2."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,28 +45,28 @@ def counts(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-def dtypes(text: str) -> list[str]:
+def parse_dtypes(text: str) -> list[str]:
     for name in text.split(","):
         require(name in DTYPES, f"'{name}' is not an element type; those are {', '.join(DTYPES)}")
     return list(dict.fromkeys(text.split(",")))
 
 
-def file_of_results(text: str) -> Path:
+def parse_results_path(text: str) -> Path:
     require(Path(text).is_file(), f"there are no results {text}")
     return Path(text)
 
 
-def source(text: str) -> Path:
+def parse_source_path(text: str) -> Path:
     require(Path(text).is_file(), f"there is no file {text}")
     return Path(text).resolve()
 
 
-def program(text: str) -> Path:
+def parse_program_path(text: str) -> Path:
     require(os.access(text, os.X_OK) and not Path(text).is_dir(), f"cannot run {text}")
     return Path(text).resolve()
 
 
-def text_file(text: str) -> Path:
+def parse_text_path(text: str) -> Path:
     try:
         with open(text, "rb") as file:
             require(file.read(1), f"the text {text} is empty")
@@ -75,10 +75,10 @@ def text_file(text: str) -> Path:
     return Path(text)
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     options = Parser(prog="bench/run", usage="bench/run [mode] [options] [--benchmark_... flags of Google Benchmark]",
-                         epilog=EPILOG, add_help=False, allow_abbrev=False,
-                         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=23, width=118))
+                     epilog=EPILOG, add_help=False, allow_abbrev=False,
+                     formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=23, width=118))
     _add_modes(options.add_argument_group("modes").add_mutually_exclusive_group())
     _add_options(options.add_argument_group("options"))
     return options
@@ -98,29 +98,29 @@ def _add_modes(modes) -> None:
 
 def _add_options(group) -> None:
     add = group.add_argument
-    add("--compare", metavar="OLD.json", type=file_of_results,
+    add("--compare", metavar="OLD.json", type=parse_results_path,
         help="prints significant changes since an earlier run; without other options it compares the newest results of the arena (or "
              "those of --json) and runs nothing")
     add("--all", action="store_true",
         help="--arena: every variant of every operator at 1024, 2048, 3072 and 4096 rows, some also in bf16 (default: one variant per "
              "method, at 2048, in f32)")
-    add("--text", metavar="FILE", type=text_file, default=TEXT, help="the text (default: two chapters of Alice in Wonderland)")
+    add("--text", metavar="FILE", type=parse_text_path, default=TEXT, help="the text (default: two chapters of Alice in Wonderland)")
     add("--lengths", metavar="N,N,..", type=counts,
         help="lengths (default 2048); for lengths beyond the text, the text is repeated")
     add("--batch", metavar="B", type=count, default=BATCH, help="samples (default 8, the papers' batch of 32 divided among 4 GPUs)")
     add("--channels", metavar="N,N,..", type=counts, help="channels (default 256)")
     add("--heads", metavar="H,H,..", type=counts, help="heads of attention, which must divide the channels (default 4, or else 2 or 1)")
-    add("--dtypes", metavar="T,T,..", type=dtypes, help="element types: f32, f64, bf16, f16 (default f32)")
+    add("--dtypes", metavar="T,T,..", type=parse_dtypes, help="element types: f32, f64, bf16, f16 (default f32)")
     add("--input", metavar="NAME", choices=INPUTS, default=INPUTS[0], help="text (default), " + ", ".join(INPUTS[1:]))
     add("--rounds", metavar="R", type=count, default=ROUNDS,
         help="rounds of the arena, each of which times every case once (default 6, the minimum for confidence intervals)")
     add("--fresh", action="store_true", help="--arena: does not resume an interrupted run")
     add("--peers", action="store_true",
         help="--arena: also times PyTorch, installed in build/torch-venv (5 GB) unless python3 has it")
-    add("--with", metavar="FILE", dest="custom", action="append", type=source, default=[],
+    add("--with", metavar="FILE", dest="custom", action="append", type=parse_source_path, default=[],
         help="adds the user-defined operators of a C++ file (docs/arena.md); may be repeated")
     add("--only", action="store_true", help="--with, --program: compares only your operators and softmax attention")
-    add("--program", metavar="PROGRAM", dest="host_program", type=program,
+    add("--program", metavar="PROGRAM", dest="host_program", type=parse_program_path,
         help="runs your program, which links slicesort::bench, instead of building one; results go to ./bench-results")
     add("--json", metavar="FILE", type=Path, help="file of results, next to the pictures (default: bench-results/<mode and settings>.json)")
     add("--csv", metavar="FILE", nargs="?", type=Path, const=Path(), help="also writes a row per case (default: next to the JSON)")
@@ -134,39 +134,39 @@ def _add_options(group) -> None:
                        ("only-cuda", "skips the host part")):
         add(f"--{name}", dest="cuda", action="store_const", const=name, default="auto", help=text)
     add("--help", "-h", action="help", help="prints this help")
-    # For tests of this package.
+    # Only for the tests of this package.
     add("--round-seconds", help=argparse.SUPPRESS)
     add("--cuda-program", type=Path, help=argparse.SUPPRESS)
     add("--against-program", type=Path, help=argparse.SUPPRESS)
     add("--no-pictures", dest="pictures", action="store_false", help=argparse.SUPPRESS)
 
 
-def joined(argv: list[str], options: argparse.ArgumentParser) -> list[str]:
+def join_values(argv: list[str], options: argparse.ArgumentParser) -> list[str]:
     """Joins `--filter -X` to `--filter=-X`, because a value may begin with a dash."""
-    valued = {name: action for action in options._actions if action.nargs != 0 for name in action.option_strings}
-    result, rest = [], list(argv)
-    while rest:
-        word = rest.pop(0)
-        optional = word in valued and valued[word].nargs == "?"
-        if word in valued and rest and not (optional and rest[0].startswith("--")):
-            word += "=" + rest.pop(0)
-        result.append(word)
+    actions_with_value = {name: action for action in options._actions if action.nargs != 0 for name in action.option_strings}
+    result, remaining = [], list(argv)
+    while remaining:
+        argument = remaining.pop(0)
+        has_optional_value = argument in actions_with_value and actions_with_value[argument].nargs == "?"
+        if argument in actions_with_value and remaining and not (has_optional_value and remaining[0].startswith("--")):
+            argument += "=" + remaining.pop(0)
+        result.append(argument)
     return result
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Parses the options of bench/run; raises UsageError."""
-    cli = parser()
-    options, unknown = cli.parse_known_args(joined(argv, cli))
-    options.flags = [word for word in unknown if word.startswith("--benchmark_")]
-    for word in unknown:
-        if word not in options.flags:
-            raise UsageError(f"unknown option {word} (see --help)")
+    parser = make_parser()
+    options, unknown = parser.parse_known_args(join_values(argv, parser))
+    options.flags = [argument for argument in unknown if argument.startswith("--benchmark_")]
+    for argument in unknown:
+        if argument not in options.flags:
+            raise UsageError(f"unknown option {argument} (see --help)")
     options.command = " ".join(["bench/run", *argv])
-    # --compare without options of a run runs nothing.
-    given = {action.dest for action in cli._actions for word in joined(argv, cli) if word.partition("=")[0] in action.option_strings}
-    without_run = {"compare", "json", "build", "host_program", "cuda_program", "pictures"}
-    options.only_compares = options.compare is not None and not options.flags and given <= without_run
+    # --compare runs nothing unless there are options of a run.
+    given_options = {action.dest for action in parser._actions for argument in join_values(argv, parser) if argument.partition("=")[0] in action.option_strings}
+    options_without_run = {"compare", "json", "build", "host_program", "cuda_program", "pictures"}
+    options.only_compares = options.compare is not None and not options.flags and given_options <= options_without_run
     if options.list is not None:
         options.mode, options.filter = "list", options.list
     elif options.filter is not None:

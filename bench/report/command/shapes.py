@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes, element types and input of a call: --channels, --heads, --lengths, --batch, --dtypes, --input."""
+"""Shapes, element types and input of one bench/run call: --channels, --heads, --lengths, --batch, --dtypes, --input."""
 import argparse
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ MODES = ("arena", "filter", "list")  # modes with shapes
 
 
 class Shapes:
-    """The options of a call, by default those of the papers' text task."""
+    """Shapes from the options; the defaults are the papers' text task."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -28,33 +28,33 @@ class Shapes:
         self.text_bytes: int = options.text.stat().st_size
 
     def heads_of(self, channels: int) -> list[int]:
-        """Numbers of heads for attention with that many channels."""
+        """Returns the head counts for attention with that many channels."""
         if self.options.heads:
             return [heads for heads in self.options.heads if channels % heads == 0]
         return [next(heads for heads in (4, 2, 1) if channels % heads == 0)]
 
     def input_of(self, length: int) -> str:
-        """Name of the input: a text that is too short is repeated, under another name."""
+        """Returns the name of the input. A text that is too short is repeated, under another name."""
         return "repeated_text" if self.input == "text" and length > self.text_bytes else self.input
 
     def error_message(self) -> str:
-        """The error in the options, or empty."""
+        """Returns the error in the options, or an empty string."""
         options = self.options
         for option in ("channels", "heads", "dtypes", "input", "lengths"):
             value = getattr(options, option)
             if value and (option, value) != ("input", "text") and options.mode not in MODES:
                 return f"--{option} is for --arena, --filter and --list; --{options.mode} has fixed shapes"
-        listed = ",".join(map(str, self.channels))
+        channel_list = ",".join(map(str, self.channels))
         for channels in self.channels:
             if not self.heads_of(channels):
                 return f"heads must divide the channels: none of --heads {','.join(map(str, options.heads))} divides {channels} channels"
         for heads in options.heads or []:
             if all(channels % heads for channels in self.channels):
-                return f"heads must divide the channels: --heads {heads} divides none of the channels {listed}"
+                return f"heads must divide the channels: --heads {heads} divides none of the channels {channel_list}"
         return ""
 
     def flags(self) -> list[str]:
-        """Flags of a bench program: only non-default ones, so that programs of earlier commits accept them."""
+        """Returns the flags of a bench program. Omits defaults, so that programs of earlier commits accept the rest."""
         options, flags = self.options, ["--batch", str(self.batch)]
         heads = sorted({heads for channels in self.channels for heads in self.heads_of(channels)})
         for option, values in (("lengths", self.lengths), ("channels", options.channels), ("heads", heads if heads != [4] else None),
@@ -64,18 +64,18 @@ class Shapes:
         return flags + (["--input", self.input] if self.input != "text" else [])
 
     def key(self) -> dict:
-        """Settings on which results depend."""
+        """Returns the settings that results depend on."""
         return {"lengths": self.lengths, "channels": self.channels, "heads": self.options.heads, "dtypes": self.dtypes, "batch": self.batch,
                 "input": self.input, "all": self.options.all, "only": self.options.only}
 
     def built_dtypes(self) -> list[str]:
-        """Element types of the host's program."""
+        """Returns the element types that the host program is built for."""
         options = self.options
         default = ["f32"] if options.mode == "arena" and not options.all else ["f32", "bf16"] if options.mode in ("arena", "smoke") else list(DTYPES)
         return self.dtypes or default
 
     def suffix(self) -> str:
-        """Suffix of the results' names with all settings that are not the default."""
+        """Returns a suffix for the names of result files, with all settings that are not the default."""
         options = self.options
         parts = [flag for flag in ("all", "peers", "only") if getattr(options, flag)]
         parts += ["with", *(path.stem for path in options.custom)] if options.custom else []

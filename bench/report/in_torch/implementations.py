@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch implementations of the arena's entries: those of the papers' code, and scaled dot-product attention. Requires torch."""
+"""PyTorch implementations of the arena entries: from the papers' code, and scaled dot-product attention. Requires torch."""
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 @dataclass
 class Implementation:
-    """`call` computes the output from `leaves`, the tensors with gradients."""
+    """A computation: `call` returns the output, `leaves` are the tensors with gradients."""
     name: str
     leaves: list
     call: Callable
@@ -29,7 +29,7 @@ def signed_sort(case: Case, x) -> Implementation:
     return Implementation("torch_signed_sort", [x], lambda: torch.sort(x * signs, dim=1, stable=True).values * signs)
 
 
-def exchanged(x) -> Implementation:
+def exchange_maximum(x) -> Implementation:
     def call():
         top, row = x.max(dim=1, keepdim=True)
         return torch.cat([top, x.scatter(1, row, x[:, :1])[:, 1:]], dim=1)
@@ -45,22 +45,22 @@ def sort_and_gather(x) -> Implementation:
 
 def shift_and_sort(case: Case, x) -> Implementation:
     """Shifts by indexing, then orders groups like the reference channel."""
-    step = -(-case.n // case.c)
-    shifts = torch.arange(1, case.c + 1, device=x.device) * step % case.n
+    shift_per_channel = -(-case.n // case.c)
+    shifts = torch.arange(1, case.c + 1, device=x.device) * shift_per_channel % case.n
     shifts[0] = 0
     rows = ((torch.arange(case.n, device=x.device)[:, None] - shifts[None, :]) % case.n).expand(case.b, -1, -1).contiguous()
-    group = case.group
-    whole = case.n // group * group
+    rows_per_group = case.rows_per_group
+    complete_rows = case.n // rows_per_group * rows_per_group
 
     def call():
-        groups = x.gather(1, rows)[:, :whole].reshape(case.b, whole // group, group, case.c)
+        groups = x.gather(1, rows)[:, :complete_rows].reshape(case.b, complete_rows // rows_per_group, rows_per_group, case.c)
         ranks = groups[..., :1].argsort(dim=2, stable=True).argsort(dim=2)
-        return torch.sort(groups, dim=2, stable=True).values.gather(2, ranks.expand_as(groups)).reshape(case.b, whole, case.c)
+        return torch.sort(groups, dim=2, stable=True).values.gather(2, ranks.expand_as(groups)).reshape(case.b, complete_rows, case.c)
     return Implementation("torch_gather_sort", [x], call)
 
 
-def mixes(case: Case, x) -> Iterator[Implementation]:
-    """A chain of sparse factors with residuals, by torch.roll and by gathered rows."""
+def mix_implementations(case: Case, x) -> Iterator[Implementation]:
+    """Yields a chain of sparse factors with residuals, by torch.roll and by gathered rows."""
     topology, _, count = case.policy.partition("-per_factor-M:")
     factors = int(count)
 
@@ -72,24 +72,24 @@ def mixes(case: Case, x) -> Iterator[Implementation]:
     rows = torch.arange(case.n, device=x.device)
     columns = [torch.stack([(rows + o) % case.n for o in offsets(m)], dim=1) for m in range(factors)]
 
-    def rolled():
+    def roll_rows():
         v = x
         for m in range(factors):
             v = v + sum(w[m, :, :, k, None] * torch.roll(v, -o, 1) for k, o in enumerate(offsets(m)))
         return v
 
-    def gathered():
+    def gather_rows():
         v = x
         for m in range(factors):
             v = v + torch.einsum("bnk,bnkc->bnc", w[m], v[:, columns[m]])
         return v
 
-    yield Implementation("torch_roll", [x, w], rolled)
-    yield Implementation("torch_gather", [x, w], gathered)
+    yield Implementation("torch_roll", [x, w], roll_rows)
+    yield Implementation("torch_gather", [x, w], gather_rows)
 
 
 def dense_mask(mask: str, i):
-    """Boolean mask [queries, keys], as in bench/cases/attention_masks.hpp."""
+    """Returns a boolean mask [queries, keys], as in bench/cases/attention_masks.hpp."""
     query, key = i[:, None], i[None, :]
     window = (key >= query - 255) & (key <= query + 256)
     blocks = key // 50 == query // 50
@@ -98,13 +98,13 @@ def dense_mask(mask: str, i):
             "strided": (query - key) % -(-len(i) // 50) == 0, "fixed": fixed, "causal_fixed": (key <= query) & (fixed | (key % 50 == 0))}[mask]
 
 
-def attention(case: Case) -> Iterator[Implementation]:
-    """No implementation for BigBird, whose blocks the library draws, relative bias and dropout."""
+def attention_implementations(case: Case) -> Iterator[Implementation]:
+    """Yields nothing for BigBird, whose random blocks the library draws, for a relative bias and for dropout."""
     algorithm, mask, heads = case.policy.replace("-H:", "-").split("-")
     heads = int(heads)
     if mask in ("bigbird", "relative", "dropout"):
         return
-    q, k, v = (tensor(case).view(case.b, case.n, heads, case.c // heads).transpose(1, 2) for _ in range(3))
+    q, k, v = (make_tensor(case).view(case.b, case.n, heads, case.c // heads).transpose(1, 2) for _ in range(3))
     attn_mask = dense_mask(mask, torch.arange(case.n, device=q.device)) if mask not in ("full", "causal") else None
 
     def call(*backends):
@@ -121,34 +121,34 @@ def attention(case: Case) -> Iterator[Implementation]:
         yield Implementation("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))
 
 
-def linear(case: Case) -> Iterator[Implementation]:
+def linear_implementations(case: Case) -> Iterator[Implementation]:
     feature, direction, heads = case.policy.replace("-H:", "-").split("-")
     d = case.c // int(heads)
-    q, k, v = (tensor(case).view(case.b, case.n, int(heads), d).transpose(1, 2) for _ in range(3))
+    q, k, v = (make_tensor(case).view(case.b, case.n, int(heads), d).transpose(1, 2) for _ in range(3))
     w = torch.randn((rows_of_w(feature, d), d), device=q.device).to(q.dtype)
-    for name, sums_of in LINEAR_IMPLEMENTATIONS[direction].items():
-        yield Implementation(name, [q, k, v], partial(linear_attention, sums_of, feature, q, k, v, w))
+    for name, implementation in LINEAR_IMPLEMENTATIONS[direction].items():
+        yield Implementation(name, [q, k, v], partial(linear_attention, implementation, feature, q, k, v, w))
 
 
-def tensor(case: Case):
+def make_tensor(case: Case):
     device = "cuda" if case.backend == "cuda" else "cpu"
     return torch.randn((case.b, case.n, case.c), device=device).to(DTYPES[case.dtype])
 
 
 def implementations_of(case: Case) -> Iterator[Implementation]:
     if case.subject == "softmax_attention":
-        yield from attention(case)
+        yield from attention_implementations(case)
         return
     if case.subject == "linear_attention":
-        yield from linear(case)
+        yield from linear_implementations(case)
         return
-    x = tensor(case)
+    x = make_tensor(case)
     if case.subject == "sparse_mix":
-        yield from mixes(case, x)
+        yield from mix_implementations(case, x)
     elif case.subject == "csp":
         yield shift_and_sort(case, x)
     elif case.subject == "max_exchange":
-        yield exchanged(x)
+        yield exchange_maximum(x)
     elif case.subject == "multi_permutation":
         yield sort_and_gather(x)
     elif case.policy == "interleave":

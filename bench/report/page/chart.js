@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chart: a line per operator against the length, labelled at its end, with its interval as a band.
+// Draws the chart: a line per operator against the length, labelled at its end, with its interval as a band.
 const $ = id => document.getElementById(id);
 function make(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) if (value !== "" && value !== undefined) node.setAttribute(key, value);
@@ -26,7 +26,7 @@ const METRICS = {
 };
 let metric = "ratio";
 
-// Up to `limit` round numbers between low and high: steps of 1, 2, 5, or powers of ten, or powers of a hundred.
+// Returns up to `limit` round numbers between low and high: steps of 1, 2, 5, or powers of ten, or powers of a hundred.
 function ticksOf(low, high, limit, coarse) {
   const sets = [[1, 2, 5], [1, 3], [1]];
   for (const steps of coarse ? [[1]] : sets) {
@@ -40,7 +40,7 @@ function ticksOf(low, high, limit, coarse) {
   return tens;
 }
 
-// Size of a text in the browser's font.
+// Measures a text in the font of the browser.
 function sizeOf(out, text, kind = "") {
   const node = svg("text", { class: kind }, text);
   out.append(node);
@@ -48,7 +48,7 @@ function sizeOf(out, text, kind = "") {
   node.remove();
   return { width, height };
 }
-const widest = (out, texts, kind) => Math.max(0, ...texts.map(text => sizeOf(out, text, kind).width));
+const maxWidth = (out, texts, kind) => Math.max(0, ...texts.map(text => sizeOf(out, text, kind).width));
 
 // Shortens a text to at most `limit` pixels.
 function shortened(out, text, kind, limit) {
@@ -58,7 +58,7 @@ function shortened(out, text, kind, limit) {
 }
 
 // Moves labels apart as little as possible, until they do not overlap.
-function apart(labels, gap, top, bottom) {
+function spreadApart(labels, gap, top, bottom) {
   labels.sort((a, b) => a.y - b.y);
   for (let pass = 0; pass < 400; ++pass) {
     let moved = false;
@@ -71,7 +71,7 @@ function apart(labels, gap, top, bottom) {
   }
 }
 
-function tip(text, x = 0, y = 0) {
+function showTip(text, x = 0, y = 0) {
   const box = $("tip");
   box.hidden = !text;
   box.textContent = text;
@@ -81,12 +81,12 @@ function tip(text, x = 0, y = 0) {
 
 function lengthName(n) { return n >= 16384 && n % 1024 === 0 ? `${n / 1024}K` : String(n); }
 
-function chart() {
-  const m = METRICS[metric], list = matching(PARAMETERS.filter(({ key }) => key !== "n"));
+function drawChart() {
+  const m = METRICS[metric], list = matchingRows(PARAMETERS.filter(({ key }) => key !== "n"));
   const lengths = [...new Set(list.map(r => r.n))].sort((a, b) => a - b);
   const points = list.filter(r => r[m.value] > 0 && !(m.value === "ratio" && r.reference));
   $("chart-title").textContent = m.title;
-  $("chart-sub").textContent = `${m.better} · ${what()}, [${list[0].b}, N, ${list[0].c}]` + (m.low ? " · band: 95 % interval" : "") + " · both axes logarithmic";
+  $("chart-sub").textContent = `${m.better} · ${describeSelection()}, [${list[0].b}, N, ${list[0].c}]` + (m.low ? " · band: 95 % interval" : "") + " · both axes logarithmic";
   if (!points.length) { $("chart").replaceChildren(el("p", { class: "sub" }, "Nothing to draw here.")); return; }
 
   const narrow = $("chart").clientWidth < 640, width = Math.max(300, $("chart").clientWidth);
@@ -103,9 +103,9 @@ function chart() {
 
   // Columns from right to left: values, names, leader lines, and the plot, with at least two fifths of the width.
   const ticks = ticksOf(low, high, narrow ? 8 : 11).map(v => [v, m.value === "ratio" ? `${digits(v)}×` : m.format(v)]);
-  const left = 14 + Math.ceil(widest(out, ticks.map(([, text]) => text)));
+  const left = 14 + Math.ceil(maxWidth(out, ticks.map(([, text]) => text)));
   const heading = narrow ? "" : `at ${lengthName(lengths.at(-1))}`, leader = narrow ? 8 : 26;
-  const values = Math.max(widest(out, [heading]), widest(out, lines.map(s => s.valueText), "ink strong"));
+  const values = Math.max(maxWidth(out, [heading]), maxWidth(out, lines.map(s => s.valueText), "ink strong"));
   const room = width - leader - (narrow ? 8 : 16) - values - 1;
   for (const s of lines) s.name = shortened(out, s.entry.short, s.kind, room - left - 0.4 * width);
   const right = room - Math.ceil(Math.max(...lines.map(s => sizeOf(out, s.name, s.kind).width)));
@@ -137,7 +137,7 @@ function chart() {
 
   if (heading) out.append(svg("text", { x: width - 1, y: 2, "text-anchor": "end" }, heading));
   const labels = lines.map(s => ({ ...s, y: Y(s.end[m.value]) }));
-  apart(labels, gap, top + 6, top + height - 2);
+  spreadApart(labels, gap, top + 6, top + height - 2);
   // Draws emphasized lines last, on top.
   for (const s of labels.sort((a, b) => a.entry.strong - b.entry.strong || b.i - a.i)) {
     const color = `var(--s${s.i})`, strong = s.kind !== "ink";
@@ -156,11 +156,11 @@ function chart() {
     group.addEventListener("mouseleave", () => { out.classList.remove("has-highlight"); group.classList.remove("highlight"); });
     out.append(group);
   }
-  near(out, points, at, Y, m, right);
+  showNearestPoint(out, points, at, Y, m, right);
 }
 
 // Shows a tooltip for the nearest point; a click selects its length for the table.
-function near(out, points, at, Y, m, right) {
+function showNearestPoint(out, points, at, Y, m, right) {
   const find = event => {
     const box = out.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
     const far = r => Math.hypot(at(r) - x, Y(r[m.value]) - y), best = points.reduce((a, b) => (far(b) < far(a) ? b : a));
@@ -171,10 +171,10 @@ function near(out, points, at, Y, m, right) {
     for (const group of out.querySelectorAll(".series")) group.classList.toggle("highlight", r !== null && group.dataset.series === String(r.series) || group.matches(":hover"));
     out.classList.toggle("has-highlight", out.querySelector(".highlight") !== null);
     out.style.cursor = r ? "pointer" : "";
-    if (!r) { tip(""); return; }
+    if (!r) { showTip(""); return; }
     const ratio = r.ratio && !r.reference ? `\n${times(r.ratio)}${r.low === null ? "" : ` (${fine(r.low)} to ${fine(r.high)})`} ${r.ratio > 0 ? "as fast" : ""}, ${r.outcome}` : "";
-    tip(`${r.entry.label}, N = ${r.n}${ratio}\n${time(r.seconds)}${r.peak === null ? "" : `, peak ${bytes(r.peak)}`}`, event.clientX + 14, event.clientY + 14);
+    showTip(`${r.entry.label}, N = ${r.n}${ratio}\n${time(r.seconds)}${r.peak === null ? "" : `, peak ${bytes(r.peak)}`}`, event.clientX + 14, event.clientY + 14);
   });
-  out.addEventListener("mouseleave", () => { tip(""); out.classList.remove("has-highlight"); });
+  out.addEventListener("mouseleave", () => { showTip(""); out.classList.remove("has-highlight"); });
   out.addEventListener("click", event => { const r = find(event); if (r) choose("n", r.n); });
 }

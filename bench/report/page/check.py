@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the page in headless Chromium with synthetic results: python3 -m report.page.check. Each check must also find faults injected
-into the page. Skipped without Chromium and its driver."""
+"""Tests the page in headless Chromium with synthetic results: python3 -m report.page.check. Each check must also find faults that are
+injected into the page. Skipped without Chromium and its driver."""
 import csv
 import io
 import json
@@ -11,13 +11,13 @@ from pathlib import Path
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.keys import Keys
 
-from ..arena_table import rows_of
+from ..arena_table import load_rows
 from . import layout, synthetic
-from .browser import Browser, chromium
-from .rows import collected, page_of
+from .browser import Browser, find_chromium
+from .rows import collect_page_data, render_page
 
-# Texts whose contrast with their background is too low.
-LOW_CONTRAST = """(() => {
+# Finds texts whose contrast with their background is too low.
+FIND_LOW_CONTRAST = """(() => {
   const numbers = color => color.match(/[\\d.]+/g).map(Number);
   const luminance = color => numbers(color).slice(0, 3).map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
@@ -32,170 +32,170 @@ LOW_CONTRAST = """(() => {
   }
   return found;
 })()"""
-SHOWN = "[...document.querySelectorAll('tbody tr')].map(row => Number(row.dataset.id))"
+SHOWN_ROWS = "[...document.querySelectorAll('tbody tr')].map(row => Number(row.dataset.id))"
 RADIO = "document.querySelector('fieldset[data-side=\"{}\"] input[value=\"{}\"]')"
 
 
-def pick(b: Browser, side: str, value: str) -> None:
-    b.evaluate(RADIO.format(side, value) + ".click()")
-    b.settle()
+def choose(browser: Browser, side: str, value: str) -> None:
+    browser.evaluate(RADIO.format(side, value) + ".click()")
+    browser.settle()
 
 
-def check_content(b: Browser, data: dict) -> None:
-    assert b.evaluate("document.querySelectorAll('h1').length") == 1
-    assert b.evaluate("performance.getEntriesByType('resource').length") == 0, "the page needs other files"
-    assert b.evaluate("document.querySelectorAll('#injected').length") == 0, "text of the results became markup"
-    noise = b.evaluate("document.getElementById('noise').textContent")
+def check_content(browser: Browser, data: dict) -> None:
+    assert browser.evaluate("document.querySelectorAll('h1').length") == 1
+    assert browser.evaluate("performance.getEntriesByType('resource').length") == 0, "the page needs other files"
+    assert browser.evaluate("document.querySelectorAll('#injected').length") == 0, "text of the results became markup"
+    noise = browser.evaluate("document.getElementById('noise').textContent")
     assert synthetic.MARKUP in noise, noise
-    text = b.evaluate("document.body.innerText")
+    text = browser.evaluate("document.body.innerText")
     for expected in ("OOM", "OpenBLAS 0.3.21, Haswell kernels; they leave this processor's AVX-512 unused", "g++ 12.2.0", "0000000", "bit for bit", "reference", "custom", "unchecked", "higher is better"):
         assert expected in text, f"the page does not say {expected}"
-    rows = list(csv.reader(io.StringIO(b.evaluate("csv()"))))
+    rows = list(csv.reader(io.StringIO(browser.evaluate("csv()"))))
     names = [dict(zip(rows[0], row))["case"] for row in rows[1:]]
     assert names == [row["case"] for row in data["rows"]], "the CSV lacks rows"
-    assert json.loads(b.evaluate("JSON.stringify(results)")) == data
+    assert json.loads(browser.evaluate("JSON.stringify(results)")) == data
 
 
-def check_sticky(b: Browser, data: dict) -> None:
-    b.evaluate("document.body.style.maxWidth = '4000px'")  # wide enough for the table with all fonts
-    b.window(2400, 420)
-    b.evaluate("scrollTo(0, document.querySelector('tbody tr:nth-child(5)').getBoundingClientRect().top + scrollY)")
-    b.settle()
-    tops = b.evaluate("[...document.querySelectorAll('thead th, thead td')].map(h => h.getBoundingClientRect().top)")
-    first = b.evaluate("document.querySelector('tbody tr').getBoundingClientRect().top")
+def check_sticky(browser: Browser, data: dict) -> None:
+    browser.evaluate("document.body.style.maxWidth = '4000px'")  # wide enough for the table with all fonts
+    browser.set_window(2400, 420)
+    browser.evaluate("scrollTo(0, document.querySelector('tbody tr:nth-child(5)').getBoundingClientRect().top + scrollY)")
+    browser.settle()
+    tops = browser.evaluate("[...document.querySelectorAll('thead th, thead td')].map(h => h.getBoundingClientRect().top)")
+    first = browser.evaluate("document.querySelector('tbody tr').getBoundingClientRect().top")
     assert first < -50, f"the table did not scroll: {first}"
     assert all(abs(top) <= 1 for top in tops), f"the headings do not stick: {tops}"
 
 
-def check_crossings(b: Browser, data: dict) -> None:
-    """Causal operators are compared with causal softmax attention."""
-    pick(b, "direction", "forward")
-    column = b.evaluate("[...document.querySelectorAll('thead th')].findIndex(h => h.textContent === 'wins from')")
-    shown = dict(b.evaluate(f"[...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].textContent, r.cells[{column} + 1].textContent])"))
+def check_crossings(browser: Browser, data: dict) -> None:
+    """Checks that causal operators are compared with causal softmax attention."""
+    choose(browser, "direction", "forward")
+    column = browser.evaluate("[...document.querySelectorAll('thead th')].findIndex(h => h.textContent === 'wins from')")
+    shown = dict(browser.evaluate(f"[...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].textContent, r.cells[{column} + 1].textContent])"))
     expected = {"Linear Transformer": "1024\u20132048", "Linear Transformer, causal": "2048\u20134096", "slicing-sort": "\u2264 1024",
-              "softmax, materialized (OpenBLAS)": "> 4096", "softmax, streaming": ""}
+                "softmax, materialized (OpenBLAS)": "> 4096", "softmax, streaming": ""}
     assert {name: shown.get(name) for name in expected} == expected, shown
 
 
-def check_slower(b: Browser, data: dict) -> None:
-    """Every shown operator that is slower than softmax attention has a reason, except torch's implementations."""
-    pick(b, "n", "1024")
-    text = b.evaluate("document.getElementById('slower').innerText")
-    slow = [data["rows"][i] for i in b.evaluate(SHOWN) if data["rows"][i]["outcome"] == "slower" and not data["rows"][i]["case"].startswith("baseline")]
+def check_slower(browser: Browser, data: dict) -> None:
+    """Checks that every shown operator that is slower than softmax attention has a reason, except torch implementations."""
+    choose(browser, "n", "1024")
+    text = browser.evaluate("document.getElementById('slower').innerText")
+    slow = [data["rows"][i] for i in browser.evaluate(SHOWN_ROWS) if data["rows"][i]["outcome"] == "slower" and not data["rows"][i]["case"].startswith("baseline")]
     assert slow, "no synthetic row is slower"
     for row in slow:
         assert f"{data['series'][row['series']]['label']} is slower: " in text, f"no reason for {row['case']}"
 
 
-def check_phone(b: Browser, data: dict) -> None:
-    b.window(390, 480, phone=True)
-    b.settle()
-    assert b.evaluate("document.documentElement.scrollWidth") <= 390, "the page is wider than a phone"
-    b.evaluate("document.getElementById('scroll').scrollIntoView(), document.getElementById('scroll').scrollTo(300, 120)")
-    b.settle()
-    box, head, name = b.evaluate("['#scroll', 'thead th:nth-child(4)', 'tbody tr:nth-child(6) th'].map(s => document.querySelector(s).getBoundingClientRect())"
-                            ".map(r => [r.left, r.top])")
-    assert b.evaluate("document.getElementById('scroll').scrollLeft") > 100, "the table does not scroll sideways"
-    assert b.evaluate("document.getElementById('scroll').scrollTop") > 50, "the table does not scroll in its box"
+def check_phone(browser: Browser, data: dict) -> None:
+    browser.set_window(390, 480, phone=True)
+    browser.settle()
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390, "the page is wider than a phone"
+    browser.evaluate("document.getElementById('scroll').scrollIntoView(), document.getElementById('scroll').scrollTo(300, 120)")
+    browser.settle()
+    box, head, name = browser.evaluate("['#scroll', 'thead th:nth-child(4)', 'tbody tr:nth-child(6) th'].map(s => document.querySelector(s).getBoundingClientRect())"
+                                       ".map(r => [r.left, r.top])")
+    assert browser.evaluate("document.getElementById('scroll').scrollLeft") > 100, "the table does not scroll sideways"
+    assert browser.evaluate("document.getElementById('scroll').scrollTop") > 50, "the table does not scroll in its box"
     assert abs(head[1] - box[1]) <= 2, f"the headings do not stick on a phone: {head} in {box}"
     assert abs(name[0] - box[0]) <= 2, f"the names do not stick on a phone: {name} in {box}"
 
 
-def check_chips(b: Browser, data: dict) -> None:
-    sides = b.evaluate("[...document.querySelectorAll('fieldset')].map(f => [f.dataset.side, [...f.querySelectorAll('input')].map(i => i.value)])")
+def check_chips(browser: Browser, data: dict) -> None:
+    sides = browser.evaluate("[...document.querySelectorAll('fieldset')].map(f => [f.dataset.side, [...f.querySelectorAll('input')].map(i => i.value)])")
     assert {side for side, _ in sides} == {"machine", "direction", "dtype", "c", "n", "metric"}, sides
     for side, values in sides:
         earlier = []
         for value in values:
-            pick(b, side, value)
-            assert b.evaluate(RADIO.format(side, value) + ".checked"), f"{side} {value} is not chosen"
-            shown = b.evaluate(SHOWN)
+            choose(browser, side, value)
+            assert browser.evaluate(RADIO.format(side, value) + ".checked"), f"{side} {value} is not chosen"
+            shown = browser.evaluate(SHOWN_ROWS)
             assert shown and (side == "metric" or all(str(data["rows"][i][side]) == value for i in shown)), f"{side} {value}: wrong rows"
-            content = b.evaluate("document.getElementById('chart').textContent") if side == "metric" else shown
+            content = browser.evaluate("document.getElementById('chart').textContent") if side == "metric" else shown
             assert content not in earlier, f"{side} {value} changes nothing"
             earlier.append(content)
-            lines = b.evaluate("[...document.querySelectorAll('.series')].map(g => Number(g.dataset.series))")
+            lines = browser.evaluate("[...document.querySelectorAll('.series')].map(g => Number(g.dataset.series))")
             assert len(lines) >= 3 and len(set(lines)) == len(lines), lines
-    b.evaluate(RADIO.format("direction", "forward") + ".focus()")
-    pick(b, "direction", "forward")
-    b.press(Keys.ARROW_RIGHT)
-    assert b.evaluate(RADIO.format("direction", "forward + backward") + ".checked"), "the arrow keys do not choose"
-    assert b.evaluate("document.activeElement.value") == "forward + backward", "the focus is lost"
+    browser.evaluate(RADIO.format("direction", "forward") + ".focus()")
+    choose(browser, "direction", "forward")
+    browser.press(Keys.ARROW_RIGHT)
+    assert browser.evaluate(RADIO.format("direction", "forward + backward") + ".checked"), "the arrow keys do not choose"
+    assert browser.evaluate("document.activeElement.value") == "forward + backward", "the focus is lost"
 
 
-def check_sorting(b: Browser, data: dict) -> None:
+def check_sorting(browser: Browser, data: dict) -> None:
     keys = ["label", "ratio", "low", "wins", "seconds", "tokens", "kept", "peak", "error", "share"]
     for column, key in enumerate(keys):
         for _ in range(2):
-            b.evaluate(f"document.querySelectorAll('th button')[{column}].focus()")
-            b.press(Keys.ENTER)
-            order = b.evaluate(f"document.querySelectorAll('thead th')[{column}].getAttribute('aria-sort')")
-            assert order in ("ascending", "descending") and b.evaluate("document.querySelectorAll('[aria-sort]').length") == 1, order
-            rows = [data["rows"][i] for i in b.evaluate(SHOWN)]
+            browser.evaluate(f"document.querySelectorAll('th button')[{column}].focus()")
+            browser.press(Keys.ENTER)
+            order = browser.evaluate(f"document.querySelectorAll('thead th')[{column}].getAttribute('aria-sort')")
+            assert order in ("ascending", "descending") and browser.evaluate("document.querySelectorAll('[aria-sort]').length") == 1, order
+            rows = [data["rows"][i] for i in browser.evaluate(SHOWN_ROWS)]
             found = [data["series"][row["series"]]["label"] if key == "label" else row[key] for row in rows]
             present = [value for value in found if value is not None]
             assert found[len(present):] == [None] * (len(found) - len(present)), f"{key}: missing values are not last"
-            ordered = b.evaluate(f"{json.dumps(present)}.sort((a, b) => a.localeCompare(b))") if key == "label" else sorted(present)
+            ordered = browser.evaluate(f"{json.dumps(present)}.sort((a, b) => a.localeCompare(b))") if key == "label" else sorted(present)
             assert present == (ordered if order == "ascending" else ordered[::-1]), f"not sorted by {key}, {order}: {present}"
         assert order == ("descending" if key in ("label", "seconds") else "ascending"), f"{key} is sorted {order} at the second click"
 
 
-def check_themes(b: Browser, data: dict) -> None:
+def check_themes(browser: Browser, data: dict) -> None:
     for name, dark in (("light", False), ("dark", True)):
-        b.window(1280, 900, dark=dark)
-        b.settle()
-        paper = [int(v) for v in b.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)")]
+        browser.set_window(1280, 900, dark=dark)
+        browser.settle()
+        paper = [int(v) for v in browser.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)")]
         assert (max(paper) < 60) == dark, f"the page is not {name}: {paper}"
-        hard = b.evaluate(LOW_CONTRAST)
-        assert not hard, f"hard to read, {name}: {hard[:5]}"
-        assert b.evaluate("document.documentElement.style.getPropertyValue('--s0')") == data["series"][0][name]
-    b.evaluate("document.getElementById('theme').click()")
-    assert b.evaluate("document.documentElement.dataset.theme") == "light", "the button changes nothing"
-    b.evaluate("localStorage.clear()")
+        low_contrast = browser.evaluate(FIND_LOW_CONTRAST)
+        assert not low_contrast, f"hard to read, {name}: {low_contrast[:5]}"
+        assert browser.evaluate("document.documentElement.style.getPropertyValue('--s0')") == data["series"][0][name]
+    browser.evaluate("document.getElementById('theme').click()")
+    assert browser.evaluate("document.documentElement.dataset.theme") == "light", "the button changes nothing"
+    browser.evaluate("localStorage.clear()")
 
 
-def check_explanations(b: Browser, data: dict) -> None:
-    for i in range(b.evaluate("document.querySelectorAll('th button').length")):
-        b.evaluate(f"document.querySelectorAll('th button')[{i}].dispatchEvent(new MouseEvent('mouseover', {{bubbles: true}}))")
-        text = b.evaluate("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
+def check_explanations(browser: Browser, data: dict) -> None:
+    for i in range(browser.evaluate("document.querySelectorAll('th button').length")):
+        browser.evaluate(f"document.querySelectorAll('th button')[{i}].dispatchEvent(new MouseEvent('mouseover', {{bubbles: true}}))")
+        text = browser.evaluate("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
         assert len(text) > 30, f"column {i} is not explained: {text}"
-    b.evaluate("document.getElementById('chart').scrollIntoView()")
-    x, y = b.evaluate("(r => [r.left + r.width / 2, r.top + r.height / 2])(document.querySelector('.series circle').getBoundingClientRect())")
-    b.call("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
-    b.settle()
-    assert "N = " in b.evaluate("document.getElementById('tip').textContent"), "a point is not explained"
+    browser.evaluate("document.getElementById('chart').scrollIntoView()")
+    x, y = browser.evaluate("(r => [r.left + r.width / 2, r.top + r.height / 2])(document.querySelector('.series circle').getBoundingClientRect())")
+    browser.call_devtools("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
+    browser.settle()
+    assert "N = " in browser.evaluate("document.getElementById('tip').textContent"), "a point is not explained"
 
 
-def check_print(b: Browser, data: dict) -> None:
-    b.call("Emulation.setEmulatedMedia", {"media": "print"})
-    hidden = b.evaluate("['#theme', '.links'].every(s => !document.querySelector(s).checkVisibility())")
-    still = b.evaluate("getComputedStyle(document.querySelector('thead th')).position")
-    b.window(718, 1000)  # A4 between its margins
-    b.call("Emulation.setEmulatedMedia", {"media": "print"})
-    b.settle()
-    wide = b.evaluate("document.documentElement.scrollWidth")
-    b.call("Emulation.setEmulatedMedia", {"media": ""})
-    assert hidden and still == "static", f"buttons or moving headings on paper: {hidden} {still}"
-    assert wide <= 718, f"wider than paper: {wide}"
+def check_print(browser: Browser, data: dict) -> None:
+    browser.call_devtools("Emulation.setEmulatedMedia", {"media": "print"})
+    are_hidden = browser.evaluate("['#theme', '.links'].every(s => !document.querySelector(s).checkVisibility())")
+    heading_position = browser.evaluate("getComputedStyle(document.querySelector('thead th')).position")
+    browser.set_window(718, 1000)  # A4 between its margins
+    browser.call_devtools("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.settle()
+    page_width = browser.evaluate("document.documentElement.scrollWidth")
+    browser.call_devtools("Emulation.setEmulatedMedia", {"media": ""})
+    assert are_hidden and heading_position == "static", f"buttons or moving headings on paper: {are_hidden} {heading_position}"
+    assert page_width <= 718, f"wider than paper: {page_width}"
 
 
-def check_small(b: Browser, data: dict) -> None:
-    """Results of one length and one type, with too few rounds for intervals."""
-    assert len(b.evaluate(SHOWN)) == len([row for row in data["rows"] if row["direction"] == "forward + backward"])
-    assert "too few rounds" in b.evaluate("document.body.innerText")
-    assert "wins from" not in b.evaluate("document.getElementById('table').textContent"), "an empty column"
+def check_small(browser: Browser, data: dict) -> None:
+    """Checks results of one length and one type, with too few rounds for intervals."""
+    assert len(browser.evaluate(SHOWN_ROWS)) == len([row for row in data["rows"] if row["direction"] == "forward + backward"])
+    assert "too few rounds" in browser.evaluate("document.body.innerText")
+    assert "wins from" not in browser.evaluate("document.getElementById('table').textContent"), "an empty column"
     for key in ("ratio", "seconds", "peak", "kept"):
-        pick(b, "metric", key)
-        assert b.evaluate("document.querySelectorAll('.series').length") > 3, f"no picture of {key}"
+        choose(browser, "metric", key)
+        assert browser.evaluate("document.querySelectorAll('.series').length") > 3, f"no picture of {key}"
 
 
-def check_alone(b: Browser, data: dict) -> None:
-    """One user-defined operator without a reference."""
-    assert b.evaluate("document.querySelectorAll('.series').length") == len(data["series"]), "no picture of an operator alone"
-    assert b.evaluate("document.querySelector('input[name=metric]:checked').value") == "seconds"
+def check_alone(browser: Browser, data: dict) -> None:
+    """Checks one user-defined operator without a reference."""
+    assert browser.evaluate("document.querySelectorAll('.series').length") == len(data["series"]), "no picture of an operator alone"
+    assert browser.evaluate("document.querySelector('input[name=metric]:checked').value") == "seconds"
 
 
-# Each check with the faults that it must find: replacements in the page.
+# The checks, each with the faults that it must find, as replacements in the page.
 CHECKS = {
     check_content: [("\\u003c", "<"), ('"OOM"', '""'), ("bit for bit", "roughly")],
     check_sticky: [(".over {", ".scroll { overflow-x: auto; }\n.over {"), ("position: sticky; top: 0;", "")],
@@ -213,52 +213,52 @@ CHECKS = {
     check_print: [("thead th, thead td, tbody th { position: static; }", ""), ("html { font-size: 10.5px; }", "html { font-size: 24px; }")],
     **layout.CHECKS,
 }
-FONT_CHECKS = (check_sticky, check_phone, check_print, *layout.CHECKS)  # depend on fonts
+FONT_CHECKS = (check_sticky, check_phone, check_print, *layout.CHECKS)  # checks that depend on fonts
 
 
-def synthetic_data(folder: Path) -> dict:
+def make_synthetic_data(folder: Path) -> dict:
     files, torch = synthetic.write(folder)
-    return collected([(path, *rows_of(str(path))) for path in files], torch)
+    return collect_page_data([(path, *load_rows(str(path))) for path in files], torch)
 
 
-def small(data: dict) -> dict:
+def keep_one_length(data: dict) -> dict:
     rows = [row for row in data["rows"] if (row["machine"], row["dtype"], row["n"]) == (0, "float", 1024) and not row["failed"]]
     missing = {**dict.fromkeys(("low", "high", "seconds_low", "seconds_high", "wins")), "wins_from": ""}
     return {**data, "machines": data["machines"][:1], "rows": [{**row, **missing} for row in rows]}
 
 
-def alone(data: dict) -> dict:
+def keep_custom_operator(data: dict) -> dict:
     custom = next(i for i, entry in enumerate(data["series"]) if entry["custom"])
     missing = {**dict.fromkeys(("ratio", "low", "high", "wins")), "wins_from": ""}
     rows = [{**row, **missing, "series": 0} for row in data["rows"] if (row["machine"], row["series"]) == (0, custom)]
     return {**data, "machines": data["machines"][:1], "series": [data["series"][custom]], "rows": rows}
 
 
-def visit(browser: Browser, page: Path, text: str, check, data: dict) -> str:
-    """The error; empty if the check passes."""
+def run_check(browser: Browser, page: Path, text: str, check, data: dict) -> str:
+    """Runs a check on a page. Returns the error; empty if the check passes."""
     page.write_text(text, encoding="utf-8")
-    browser.messages()
-    browser.window(1280, 900)
+    browser.take_messages()
+    browser.set_window(1280, 900)
     browser.open(page)
     try:
         check(browser, data)
     except (AssertionError, WebDriverException) as error:
         return f"{check.__name__}: {error}"
-    messages = browser.messages()
+    messages = browser.take_messages()
     return f"{check.__name__}: messages in the console: {messages}" if messages else ""
 
 
-def first_error(browser: Browser, page: Path, results: dict, checks, *, style: str = "", faults: bool = False) -> str:
-    """The first error; empty if all checks pass and, with `faults`, find the injected faults."""
-    changed = {check_small: small, check_alone: alone, layout.check_long_names: layout.with_long_names}
+def find_first_error(browser: Browser, page: Path, results: dict, checks, *, style: str = "", inject_faults: bool = False) -> str:
+    """Returns the first error. Empty if all checks pass and, with `inject_faults`, find the injected faults."""
+    data_changes = {check_small: keep_one_length, check_alone: keep_custom_operator, layout.check_long_names: layout.lengthen_names}
     for check in checks:
-        data = changed.get(check, lambda unchanged: unchanged)(results)
-        text = page_of(data).replace("</style>", style + "</style>", 1)
-        if error := visit(browser, page, text, check, data):
+        data = data_changes.get(check, lambda data: data)(results)
+        text = render_page(data).replace("</style>", style + "</style>", 1)
+        if error := run_check(browser, page, text, check, data):
             return error
-        for old, new in CHECKS[check] if faults else ():
+        for old, new in CHECKS[check] if inject_faults else ():
             assert old in text, f"{check.__name__}: the page lacks {old}"
-            found = visit(browser, page, text.replace(old, new), check, data)
+            found = run_check(browser, page, text.replace(old, new), check, data)
             if not found:
                 return f"{check.__name__} does not find that '{old}' became '{new}'"
             print(f"found: {found[:150]}")
@@ -266,20 +266,20 @@ def first_error(browser: Browser, page: Path, results: dict, checks, *, style: s
 
 
 def main() -> int:
-    program = chromium()
+    program = find_chromium()
     if program is None:
         print("skipped: there is no chromium with its driver")
         return 0
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        data, page = synthetic_data(scratch), scratch / "arena.html"
+        data, page = make_synthetic_data(scratch), scratch / "arena.html"
         with Browser(program) as browser:
-            errors = {"": first_error(browser, page, data, CHECKS, faults=True)}
-            for letters, style in layout.OTHER_LETTERS.items():
-                errors[letters] = first_error(browser, page, data, layout.CHECKS, style=style)
-        for fonts in layout.font_folders():
-            with Browser(program, layout.only(fonts, scratch)) as browser:
-                errors[f"only the fonts of {fonts}"] = first_error(browser, page, data, FONT_CHECKS)
+            errors = {"": find_first_error(browser, page, data, CHECKS, inject_faults=True)}
+            for letters, style in layout.LETTER_STYLES.items():
+                errors[letters] = find_first_error(browser, page, data, layout.CHECKS, style=style)
+        for fonts in layout.find_font_folders():
+            with Browser(program, layout.write_font_config(fonts, scratch)) as browser:
+                errors[f"only the fonts of {fonts}"] = find_first_error(browser, page, data, FONT_CHECKS)
     for setting, error in errors.items():
         if error:
             print(f"{error}{setting and f', with {setting}'}", file=sys.stderr)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that no texts of the page overlap or are cut off, as a browser draws them, at any width, with long names and with any fonts.
-`check.py` runs them."""
+"""Checks that no texts of the page overlap or are cut off, as drawn by a browser, at any width, with long names and with any fonts.
+`check.py` runs these checks."""
 import re
 import shutil
 import subprocess
@@ -9,12 +9,12 @@ from pathlib import Path
 from .browser import Browser
 
 WIDTHS = (390, 768, 1024, 1280, 1440, 1920)
-FONT_FOLDERS = 6  # limit, because each starts a browser
-METRIC = "document.querySelector('fieldset[data-side=\"metric\"] input[value=\"{}\"]').click()"
+MAX_FONT_FOLDERS = 6  # each starts a browser
+CHOOSE_METRIC = "document.querySelector('fieldset[data-side=\"metric\"] input[value=\"{}\"]').click()"
 
 # Finds overlapping and cut off texts by the visible rectangles of their lines. Lines may overlap slightly, because a font's line
 # is higher than its letters.
-TEXTS = """(() => {
+FIND_TEXTS = """(() => {
   const texts = [], cut = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const clipped = (rect, node) => {
     let { left, right, top, bottom } = rect;
@@ -46,78 +46,78 @@ TEXTS = """(() => {
 })()"""
 
 
-def check_overlaps(b: Browser, setting: str) -> None:
-    b.settle()
-    found = b.evaluate(TEXTS)
+def check_overlaps(browser: Browser, setting: str) -> None:
+    browser.settle()
+    found = browser.evaluate(FIND_TEXTS)
     assert found["count"] > 100, f"few texts are drawn: {found}"
     assert not found["overlaps"], f"texts overlap, {setting}: {found['overlaps'][:3]}"
     assert not found["cut"], f"texts are cut off, {setting}: {found['cut'][:3]}"
 
 
-def check_texts(b: Browser, data: dict, metrics: tuple[str, ...] = ("seconds", "peak", "kept", "ratio")) -> None:
+def check_texts(browser: Browser, data: dict, metrics: tuple[str, ...] = ("seconds", "peak", "kept", "ratio")) -> None:
     for width in WIDTHS:
-        b.window(width, 900, phone=width < 640)
+        browser.set_window(width, 900, phone=width < 640)
         for metric in metrics:
-            b.evaluate(METRIC.format(metric))
-            check_overlaps(b, f"{width} wide, {metric}")
+            browser.evaluate(CHOOSE_METRIC.format(metric))
+            check_overlaps(browser, f"{width} wide, {metric}")
 
 
-def check_bars(b: Browser, data: dict) -> None:
-    """A short axis of the bars shows only numbers that fit."""
-    b.evaluate("document.head.append(el('style', {}, 'td.bar { width: 56px; min-width: 56px; padding: 0; }')), table()")
-    check_overlaps(b, "short bars")
-    assert b.evaluate("[...document.querySelectorAll('.axis span')].filter(s => s.checkVisibility()).map(s => s.textContent)").count("1\u00d7") == 1
+def check_bars(browser: Browser, data: dict) -> None:
+    """Checks that a short axis of the bars shows only numbers that fit."""
+    browser.evaluate("document.head.append(el('style', {}, 'td.bar { width: 56px; min-width: 56px; padding: 0; }')), drawTable()")
+    check_overlaps(browser, "short bars")
+    assert browser.evaluate("[...document.querySelectorAll('.axis span')].filter(s => s.checkVisibility()).map(s => s.textContent)").count("1\u00d7") == 1
 
 
-def check_long_names(b: Browser, data: dict) -> None:
-    check_texts(b, data, ("ratio",))
-    b.window(390, 900, phone=True)
-    b.settle()
-    names = b.evaluate("[...document.querySelectorAll('#chart .series text:first-of-type')].map(t => t.querySelector('title')?.textContent ?? t.textContent)")
+def check_long_names(browser: Browser, data: dict) -> None:
+    check_texts(browser, data, ("ratio",))
+    browser.set_window(390, 900, phone=True)
+    browser.settle()
+    names = browser.evaluate("[...document.querySelectorAll('#chart .series text:first-of-type')].map(t => t.querySelector('title')?.textContent ?? t.textContent)")
     assert set(names) <= {entry["short"] for entry in data["series"]}, f"shortened names have no title with the full name: {names}"
 
 
-def check_wide(b: Browser, data: dict) -> None:
-    """The page is never wider than its window; a wider table scrolls in a box, up to its last column."""
+def check_wide(browser: Browser, data: dict) -> None:
+    """Checks that the page is never wider than its window, and that a wider table scrolls in a box, up to its last column."""
     for width in WIDTHS[1:]:
-        b.window(width, 844)
-        b.settle()
-        assert b.evaluate("document.documentElement.scrollWidth") <= width, f"the page is wider than a window of {width}"
-        boxed, table, room = b.evaluate("(s => [s.classList.contains('boxed'), s.firstElementChild.offsetWidth, s.clientWidth])(document.getElementById('scroll'))")
+        browser.set_window(width, 844)
+        browser.settle()
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width, f"the page is wider than a window of {width}"
+        boxed, table, room = browser.evaluate("(s => [s.classList.contains('boxed'), s.firstElementChild.offsetWidth, s.clientWidth])(document.getElementById('scroll'))")
         assert boxed == (table > room), f"a table of {table} in {room} is {'' if boxed else 'not '}in a box"
-        last = b.evaluate("(s => { s.scrollTo(9999, 0); return s.getBoundingClientRect().right - document.querySelector('thead th:last-child').getBoundingClientRect().right; })"
-                     "(document.getElementById('scroll'))")
+        last = browser.evaluate("(s => { s.scrollTo(9999, 0); return s.getBoundingClientRect().right - document.querySelector('thead th:last-child').getBoundingClientRect().right; })"
+                                "(document.getElementById('scroll'))")
         assert last >= -1, f"the last column is cut off by {-last}, {width} wide"
 
 
 CHECKS = {
-    check_texts: [("  apart(labels,", "  void (labels,"), ("const room = width", "const room = width + 60"), (".boxed { overflow: auto;", ".boxed { overflow: hidden;")],
+    check_texts: [("  spreadApart(labels,", "  void (labels,"), ("const room = width", "const room = width + 60"), (".boxed { overflow: auto;", ".boxed { overflow: hidden;")],
     check_bars: [("number.hidden = taken.some", "number.hidden = false && taken.some")],
     check_long_names: [("room - left - 0.4 * width", "Infinity"), ('[svg("title"', '[] && [svg("b"')],
     check_wide: [("box.scrollWidth > box.clientWidth", "false"), ("box.scrollWidth > box.clientWidth", "true")],
 }
 
 
-def with_long_names(data: dict) -> dict:
-    """The data with names three times as long."""
+def lengthen_names(data: dict) -> dict:
+    """Returns the data with names three times as long."""
     return {**data, "series": [{**entry, "label": " ".join(3 * [entry["label"]]), "short": " ".join(3 * [entry["short"]])} for entry in data["series"]]}
 
 
 # Styles that emulate fonts of other widths.
-OTHER_LETTERS = {"wide letters": "* { letter-spacing: .09em; }", "narrow letters": "* { letter-spacing: -.05em; }",
+LETTER_STYLES = {"wide letters": "* { letter-spacing: .09em; }", "narrow letters": "* { letter-spacing: -.05em; }",
                  "letters of one width": "* { font-family: monospace !important; }", "high lines": "* { font-family: serif !important; font-size-adjust: .6; }"}
 
 
-def font_folders() -> list[Path]:
-    """Folders of this machine's fonts with Latin letters. Each is a set of fonts that another machine might have."""
+def find_font_folders() -> list[Path]:
+    """Finds folders of this machine with Latin fonts. Each is a set of fonts that another machine might have."""
     if shutil.which("fc-list") is None:
         return []
     text = subprocess.run(["fc-list", ":lang=en:outline=true", "file"], capture_output=True, text=True, encoding="utf-8", check=False).stdout
-    return sorted({Path(found[1]).parent for found in re.finditer(r"^(.+?):?\s*$", text, re.MULTILINE)})[:FONT_FOLDERS]
+    return sorted({Path(found[1]).parent for found in re.finditer(r"^(.+?):?\s*$", text, re.MULTILINE)})[:MAX_FONT_FOLDERS]
 
 
-def only(folder: Path, scratch: Path) -> Path:
-    """A fontconfig configuration with the fonts of one folder."""
+def write_font_config(folder: Path, scratch: Path) -> Path:
+    """Writes a fontconfig configuration with only the fonts of one folder and returns its path."""
     path = scratch / f"{folder.name}.conf"
     path.write_text(f'<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>{folder}</dir>'
                     f"<include ignore_missing=\"yes\">/etc/fonts/conf.d</include><cachedir>{scratch / 'fonts'}</cachedir></fontconfig>", encoding="utf-8")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chips, table and downloads. Data of the results becomes text, never markup.
+// Draws chips, table and downloads. Data of the results becomes text, never markup.
 "use strict";
 const results = JSON.parse($("results").textContent);
 const { series, machines } = results, rows = results.rows.map((row, id) => ({ ...row, id, entry: series[row.series] }));
@@ -12,7 +12,7 @@ const PARAMETERS = [
 const shown = {};
 const has = (row, key, value) => row[key] === value || row[key] === null; // operators without heads match any number
 const values = key => [...new Set(rows.map(row => row[key]).filter(v => v !== null))].sort((a, b) => (typeof a === "number" ? a - b : 0));
-const matching = (sides = PARAMETERS) => rows.filter(row => sides.every(({ key }) => shown[key] === undefined || has(row, key, shown[key])));
+const matchingRows = (sides = PARAMETERS) => rows.filter(row => sides.every(({ key }) => shown[key] === undefined || has(row, key, shown[key])));
 
 // Selects a value, and changes other values only if no row would be left.
 function choose(key, value) {
@@ -20,15 +20,15 @@ function choose(key, value) {
   for (const { key: other } of PARAMETERS) delete shown[other];
   for (const side of [PARAMETERS.find(s => s.key === key), ...PARAMETERS.filter(s => s.key !== key)]) {
     shown[side.key] = requested[side.key];
-    if (!matching().length) {
+    if (!matchingRows().length) {
       delete shown[side.key];
-      shown[side.key] = [...values(side.key)].reverse().find(v => { shown[side.key] = v; return matching().length; });
+      shown[side.key] = [...values(side.key)].reverse().find(v => { shown[side.key] = v; return matchingRows().length; });
     }
   }
   draw();
 }
 
-function radios(name, label, choices, current, format, pick) {
+function makeRadios(name, label, choices, current, format, pick) {
   const set = el("fieldset", { "data-side": name }, el("legend", {}, label));
   for (const value of choices) {
     const input = el("input", { type: "radio", name, value: String(value) });
@@ -39,14 +39,14 @@ function radios(name, label, choices, current, format, pick) {
   return set;
 }
 
-function chips() {
+function drawChips() {
   const boxes = { chips: [], lengths: [] };
   for (const { key, name, format } of PARAMETERS) {
     const choices = values(key);
-    if (choices.length > 1) boxes[key === "n" ? "lengths" : "chips"].push(radios(key, name, choices, shown[key], format ?? String, v => choose(key, v)));
+    if (choices.length > 1) boxes[key === "n" ? "lengths" : "chips"].push(makeRadios(key, name, choices, shown[key], format ?? String, v => choose(key, v)));
   }
   for (const id in boxes) $(id).replaceChildren(...boxes[id]);
-  $("metrics").replaceChildren(radios("metric", "picture", Object.keys(METRICS).filter(k => rows.some(r => r[METRICS[k].value] > 0)), metric, k => METRICS[k].chip, k => { metric = k; draw(); }));
+  $("metrics").replaceChildren(makeRadios("metric", "picture", Object.keys(METRICS).filter(k => rows.some(r => r[METRICS[k].value] > 0)), metric, k => METRICS[k].chip, k => { metric = k; draw(); }));
 }
 
 // ---- the table
@@ -79,7 +79,7 @@ const kindOf = column => (column.bar ? "bar" : column.left ? "left" : column.str
 let sorted = { column: 1, way: -1 };
 const sortKey = (row, key) => (key === "label" ? row.entry.label : row[key]);
 
-function scale(list) {
+function makeScale(list) {
   const found = list.flatMap(r => [r.low ?? r.ratio, r.high ?? r.ratio]).filter(v => v > 0);
   const low = Math.min(0.7, ...found) / 1.15, high = Math.max(1.5, ...found) * 1.15;
   const at = v => 100 * Math.log(v / low) / Math.log(high / low);
@@ -87,8 +87,8 @@ function scale(list) {
   return at;
 }
 
-function table() {
-  const list = matching(), at = scale(list), { key } = COLUMNS[sorted.column];
+function drawTable() {
+  const list = matchingRows(), at = makeScale(list), { key } = COLUMNS[sorted.column];
   list.sort((a, b) => {
     const x = sortKey(a, key), y = sortKey(b, key);
     if (x === null || y === null) return (x === null) - (y === null); // missing values last
@@ -99,7 +99,7 @@ function table() {
     const button = el("button", { type: "button", "aria-describedby": `about-${column.key === "low" ? "ratio" : column.key}` }, column.title);
     button.onclick = () => {
       sorted = { column: i, way: sorted.column === i ? -sorted.way : column.key === "label" || column.key === "seconds" ? 1 : -1 };
-      table();
+      drawTable();
       $("table").tHead.rows[0].cells[i].querySelector("button").focus();
     };
     return el("th", { scope: "col", class: kindOf(column), ...(sorted.column === i && { "aria-sort": sorted.way > 0 ? "ascending" : "descending" }) }, button);
@@ -114,14 +114,14 @@ function table() {
   });
   const first = list[0];
   $("table-title").textContent = `Every operator at N = ${shown.n}`;
-  $("table-sub").textContent = `${what()}, [${first.b}, ${first.n}, ${first.c}]; ${list.length} rows. A heading sorts.`;
+  $("table-sub").textContent = `${describeSelection()}, [${first.b}, ${first.n}, ${first.c}]; ${list.length} rows. A heading sorts.`;
   $("table").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body));
   $("slower").replaceChildren(...list.filter(r => r.slower_because).map(r => el("p", { class: "sub" }, el("b", {}, r.entry.label), ` is slower: ${r.slower_because}.`)));
-  fit();
+  fitTable();
 }
 
-// Adapts to the drawn sizes: a table that is too wide scrolls in a box; numbers of the bars' axis without room are hidden.
-function fit() {
+// Adapts to the drawn sizes: a table that is too wide scrolls in a box; axis numbers without room are hidden.
+function fitTable() {
   const box = $("scroll"), taken = [];
   box.classList.remove("boxed");
   box.classList.toggle("boxed", box.scrollWidth > box.clientWidth);
@@ -134,18 +134,18 @@ function fit() {
 }
 
 // ---- text
-const what = () => `${shown.direction}, ${shown.dtype}` + (rows.some(r => r.h !== null) ? `, ${shown.h} heads` : "");
-function words() {
-  const machine = machines[shown.machine], list = matching().filter(r => r.ratio && !r.reference);
+const describeSelection = () => `${shown.direction}, ${shown.dtype}` + (rows.some(r => r.h !== null) ? `, ${shown.h} heads` : "");
+function drawText() {
+  const machine = machines[shown.machine], list = matchingRows().filter(r => r.ratio && !r.reference);
   const best = list.find(r => r.entry.custom) ?? list.find(r => r.entry.strong) ?? [...list].sort((a, b) => b.ratio - a.ratio)[0];
-  $("lead").replaceChildren(...(best ? ["At a length of ", el("b", {}, String(shown.n)), `, ${what()}, `, el("b", {}, best.entry.label), " is ", el("b", {}, times(best.ratio)),
+  $("lead").replaceChildren(...(best ? ["At a length of ", el("b", {}, String(shown.n)), `, ${describeSelection()}, `, el("b", {}, best.entry.label), " is ", el("b", {}, times(best.ratio)),
     best.low === null ? "" : ` (${fine(best.low)} to ${fine(best.high)})`, ` as fast as streaming softmax attention, on ${machine.name}${machine.processor && `, ${machine.processor}`}.`] : ["These rows have no reference."]));
   $("noise").replaceChildren(...(machine.noise.length ? [el("p", { class: "noise", role: "note" }, el("b", {}, "Noise. "), machine.noise.join(" "))] : []));
   $("facts").replaceChildren(...machine.facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, name === "command" || name === "flags" ? el("code", {}, value) : value)]));
 }
 
-// ---- downloads of the page's data
-function save(name, type, text) {
+// ---- downloads of the data
+function download(name, type, text) {
   const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -156,26 +156,26 @@ function csv() {
   return [["machine", "operator", ...keys], ...rows.map(r => [machines[r.machine].name, r.entry.label, ...keys.map(k => r[k])])]
     .map(line => line.map(quoted).join(",")).join("\n") + "\n";
 }
-$("csv").onclick = () => save("arena.csv", "text/csv", csv());
-$("json").onclick = () => save("arena-page.json", "application/json", JSON.stringify(results, null, 1));
+$("csv").onclick = () => download("arena.csv", "text/csv", csv());
+$("json").onclick = () => download("arena-page.json", "application/json", JSON.stringify(results, null, 1));
 $("files").append("Every round: ", ...results.files.flatMap((file, i) => [i ? ", " : "", el("a", { href: file }, file)]), ", next to this page.");
 
 // ---- light and dark: the system's theme until the button is used
 const system = matchMedia("(prefers-color-scheme: dark)"), remembered = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
-function theme(name) {
+function setTheme(name) {
   document.documentElement.dataset.theme = name;
   $("theme").textContent = name === "dark" ? "Light" : "Dark";
   $("theme").setAttribute("aria-label", name === "dark" ? "Light colors" : "Dark colors");
   series.forEach((entry, i) => document.documentElement.style.setProperty(`--s${i}`, entry[name]));
 }
-const themeNow = () => theme(remembered() ?? (system.matches ? "dark" : "light"));
-system.addEventListener("change", themeNow);
-addEventListener("beforeprint", () => theme("light"));
-addEventListener("afterprint", themeNow);
+const applyTheme = () => setTheme(remembered() ?? (system.matches ? "dark" : "light"));
+system.addEventListener("change", applyTheme);
+addEventListener("beforeprint", () => setTheme("light"));
+addEventListener("afterprint", applyTheme);
 $("theme").onclick = () => {
   const name = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
   try { localStorage.setItem("theme", name); } catch { /* a local page may have no storage */ }
-  theme(name);
+  setTheme(name);
 };
 
 // ---- explanations of headings, by mouse or keyboard
@@ -183,19 +183,19 @@ function explain(event) {
   const button = event.target.closest?.("th button");
   if (!button) return;
   const box = button.getBoundingClientRect();
-  tip($(button.getAttribute("aria-describedby")).textContent.replace(/\s+/g, " "), box.left, box.bottom + 6);
+  showTip($(button.getAttribute("aria-describedby")).textContent.replace(/\s+/g, " "), box.left, box.bottom + 6);
 }
 $("table").addEventListener("mouseover", explain);
 $("table").addEventListener("focusin", event => event.target.matches(":focus-visible") && explain(event));
-for (const end of ["mouseout", "focusout"]) $("table").addEventListener(end, () => tip(""));
-addEventListener("keydown", event => event.key === "Escape" && tip(""));
+for (const end of ["mouseout", "focusout"]) $("table").addEventListener(end, () => showTip(""));
+addEventListener("keydown", event => event.key === "Escape" && showTip(""));
 
-function draw() { chips(); words(); chart(); table(); }
-themeNow();
+function draw() { drawChips(); drawText(); drawChart(); drawTable(); }
+applyTheme();
 for (const { key } of PARAMETERS) {
   const preferred = { direction: "forward + backward", dtype: "float" }[key], choices = values(key);
   if (choices.length) shown[key] = choices.includes(preferred) ? preferred : key === "n" ? choices.at(-1) : choices[0];
 }
 if (!rows.some(row => row.ratio > 0)) metric = "seconds"; // no reference
 choose("machine", shown.machine);
-new ResizeObserver(() => { chart(); fit(); }).observe($("chart"));
+new ResizeObserver(() => { drawChart(); fitTable(); }).observe($("chart"));

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic results of an arena for tests of the page and the pictures: two machines, two types, several widths, out of memory, torch,
-noise, and text with markup."""
+"""Synthetic arena results for tests of the page and the pictures: two machines, two types, several widths, out of memory, torch, noise,
+and text with markup."""
 import json
 import random
 from pathlib import Path
 
 from ..entries import DIRECTIONS
-from ..run_log import rows_of_result
+from ..run_log import to_benchmark_rows
 
 LENGTHS = (1024, 2048, 4096, 8192)
 ROUNDS = 8
@@ -31,36 +31,36 @@ CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A synthetic processor", 
            "rounds": ROUNDS, "batch": 8, "num_cpus": 2}
 
 
-def results_of(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], faster: float) -> list[dict]:
+def make_results(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], speed: float) -> list[dict]:
     noise = random.Random(backend)
     rows = []
     for dtype in dtypes:
         for c in widths:
             for direction in DIRECTIONS:
                 for doublings, n in enumerate(LENGTHS):
-                    weather = [1 + 0.2 * noise.random() for _ in range(ROUNDS)]
-                    for subject, policy, in_16_bits, first, growth in OPERATORS:
+                    round_noise = [1 + 0.2 * noise.random() for _ in range(ROUNDS)]
+                    for subject, policy, in_16_bits, first_nanoseconds, growth in OPERATORS:
                         name = f"{subject}/{backend}/{direction}/{dtype}/{policy}/text/B:8/N:{n}/C:{c}" + ("/T:1" if backend == "host" else "")
                         if dtype != "f32" and not in_16_bits:
                             continue
                         if policy.startswith("materialized") and n == LENGTHS[-1]:
-                            rows += rows_of_result({"name": name, "failed": "out of memory"})
+                            rows += to_benchmark_rows({"name": name, "failed": "out of memory"})
                             continue
                         elements = 8 * n * c
-                        seconds = first * growth**doublings * elements * 1e-9 * (3.3 if direction == "training" else 1) / faster
+                        seconds = first_nanoseconds * growth**doublings * elements * 1e-9 * (3.3 if direction == "training" else 1) / speed
                         result = {
-                            "name": name, "calls": 3, "seconds": [seconds * w * noise.lognormvariate(0, 0.02) for w in weather],
+                            "name": name, "calls": 3, "seconds": [seconds * w * noise.lognormvariate(0, 0.02) for w in round_noise],
                             "saved_bytes": 2 * elements if direction == "training" else 0, "peak_bytes": 9 * elements * (1 + 0.1 * noise.random()),
-                            "workspace_bytes": 0, "traffic_bytes": 8 * elements, "copy_bytes_per_second": 1.6e10 * faster,
-                            "flops": 300 * elements if subject == "softmax_attention" else 0, "peak_flops_per_second": 2.2e11 * faster}
+                            "workspace_bytes": 0, "traffic_bytes": 8 * elements, "copy_bytes_per_second": 1.6e10 * speed,
+                            "flops": 300 * elements if subject == "softmax_attention" else 0, "peak_flops_per_second": 2.2e11 * speed}
                         if policy != "custom":  # has no oracle
                             result["max_error"] = 0.0 if subject in ("slicing_sort", "csp", "max_exchange") else noise.random() * 4e-6
-                        rows += rows_of_result(result)
+                        rows += to_benchmark_rows(result)
     return rows
 
 
-def results_of_torch(rows: list[dict]) -> list[dict]:
-    """torch results of the sort and of attention, which are slower."""
+def make_torch_results(rows: list[dict]) -> list[dict]:
+    """Makes torch results of the sort and of attention, slower than the given rows."""
     implementations = {"slicing_sort": "baseline_torch_stable_sort", "softmax_attention": "baseline_torch_sdpa_flash"}
     found = []
     for row in rows:
@@ -72,12 +72,12 @@ def results_of_torch(rows: list[dict]) -> list[dict]:
 
 
 def write(folder: Path) -> tuple[list[Path], Path]:
-    """Writes results of a host, a GPU and torch; returns the first two, and torch's."""
+    """Writes results of a host, a GPU and torch. Returns the files of host and GPU, and the file of torch."""
     host, cuda, torch = (folder / f"arena{part}.json" for part in ("", "-cuda", "-torch"))
-    host_rows = results_of("host", ("f32", "bf16"), (256,), 1.0)
-    gpu_rows = results_of("cuda", ("f32",), (256, 512), 150.0)
+    host_rows = make_results("host", ("f32", "bf16"), (256,), 1.0)
+    gpu_rows = make_results("cuda", ("f32",), (256, 512), 150.0)
     gpu = {**CONTEXT, "gpu": "A synthetic GPU", "cuda": "13.0"}
     for path, context, rows in ((host, {**CONTEXT, "noise": [f"The machine was busy ({MARKUP})."]}, host_rows), (cuda, gpu, gpu_rows),
-                                (torch, {"torch": "2.0"}, results_of_torch(host_rows))):
+                                (torch, {"torch": "2.0"}, make_torch_results(host_rows))):
         path.write_text(json.dumps({"context": context, "benchmarks": rows}), encoding="utf-8")
     return [host, cuda], torch

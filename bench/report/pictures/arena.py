@@ -9,9 +9,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ..arena_table import Row
 from ..colors import on_paper
-from ..entries import ENTRIES, DIRECTIONS, Entry
-from ..results import TYPES, size
-from .style import PLAIN, End, dress, finish, halo, height_for, ink, label_ends, plt, put_beside, round_numbers, save
+from ..entries import DIRECTIONS, ENTRIES, Entry
+from ..results import TYPES, format_bytes
+from .style import PLAIN, End, choose_round_numbers, figure_height, finish, format_axes, halo, ink, label_ends, move_beside, plt, save
 
 
 def is_dashed(entry: Entry) -> bool:
@@ -19,12 +19,12 @@ def is_dashed(entry: Entry) -> bool:
 
 
 def entries_of(rows: list[Row]) -> list[Entry]:
-    """Entries of the rows, in the order of the tables."""
+    """Returns the entries of the rows, in the order of the tables."""
     return sorted({row.entry for row in rows}, key=ENTRIES.index)
 
 
-def one_shape(rows: list[Row]) -> list[Row]:
-    """Rows of the most frequent shape."""
+def keep_most_frequent_shape(rows: list[Row]) -> list[Row]:
+    """Returns the rows of the most frequent shape."""
     def shape(row: Row) -> tuple:
         return row.case.b, row.case.c, row.case.input, row.case.t
     shapes = [shape(row) for row in rows]
@@ -39,14 +39,14 @@ def subtitle_of(rows: list[Row]) -> str:
 
 
 def draw_lines(axis, rows: list[Row], value: Callable, interval: Callable | None, theme: str) -> list[tuple[Entry, Row, float]]:
-    """Draws a line per entry, with the interval as a band. Returns each entry's last row and its position."""
+    """Draws a line per entry, with the interval as a band. Returns the last row of every entry, with its position."""
     line_ends = []
     # With a single length, places the points side by side, the highest first.
-    alone = sorted((value(row) for row in rows if value(row)), reverse=True) if len({row.case.n for row in rows}) == 1 else []
+    single_length_values = sorted((value(row) for row in rows if value(row)), reverse=True) if len({row.case.n for row in rows}) == 1 else []
 
     def position(row: Row) -> float:
-        return row.case.n * (1.02**(alone.index(value(row)) - len(alone) / 2) if alone else 1.0)
-    for entry in sorted(entries_of(rows), key=lambda entry: entry.strong):  # emphasized lines on top
+        return row.case.n * (1.02**(single_length_values.index(value(row)) - len(single_length_values) / 2) if single_length_values else 1.0)
+    for entry in sorted(entries_of(rows), key=lambda entry: entry.is_emphasized):  # emphasized lines on top
         found = sorted((row for row in rows if row.entry is entry and value(row)), key=lambda row: row.case.n)
         if not found:
             continue
@@ -59,30 +59,30 @@ def draw_lines(axis, rows: list[Row], value: Callable, interval: Callable | None
         else:
             axis.vlines(x, low, high, color=color, alpha=0.3, linewidth=5)
         axis.plot(n, [value(row) for row in found], "--" if is_dashed(entry) else "-", color=color, marker="o",
-                  **({"linewidth": 3, "markersize": 6} if entry.strong else {}))
+                  **({"linewidth": 3, "markersize": 6} if entry.is_emphasized else {}))
         line_ends.append((entry, found[-1], n[-1]))
     return line_ends
 
 
-def end_of(entry: Entry, x: float, value: float, theme: str, *texts: str) -> End:
-    return End(x, value, entry.label, on_paper(entry.color, theme), entry.strong, list(texts))
+def make_end(entry: Entry, x: float, value: float, theme: str, *texts: str) -> End:
+    return End(x, value, entry.label, on_paper(entry.color, theme), entry.is_emphasized, list(texts))
 
 
-def times(ratio: float) -> str:
+def format_times(ratio: float) -> str:
     return f"{ratio:.0f}x" if ratio >= 9.95 else f"{ratio:.2g}x" if ratio < 1 else f"{ratio:.1f}x"
 
 
 def draw_speedup(rows: list[Row], origin: str, theme: str):
     lengths = sorted({row.case.n for row in rows})
-    figure, axis = plt.subplots(figsize=(7.4, height_for(len(entries_of(rows)))))
+    figure, axis = plt.subplots(figsize=(7.4, figure_height(len(entries_of(rows)))))
     axis.axhline(1, color=ink(), linewidth=1.3, zorder=1.5)
     line_ends = draw_lines(axis, rows, lambda row: row.speedup.middle,
-                       lambda row: (row.speedup.low, row.speedup.high) if 0 < row.speedup.low and row.speedup.high < math.inf else None, theme)
-    dress(axis, lengths, FuncFormatter(lambda v, _: f"{v:g}x"))
+                           lambda row: (row.speedup.low, row.speedup.high) if 0 < row.speedup.low and row.speedup.high < math.inf else None, theme)
+    format_axes(axis, lengths, FuncFormatter(lambda v, _: f"{v:g}x"))
     axis.set_xlabel("length N")
     axis.annotate("streaming softmax attention = 1", (0, 1), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8.5,
                   path_effects=halo())
-    ends = [end_of(entry, x, row.speedup.middle, theme, times(row.speedup.middle), size(row.case.value("peak_bytes"), ".3g") if row.case.value("peak_bytes") else "")
+    ends = [make_end(entry, x, row.speedup.middle, theme, format_times(row.speedup.middle), format_bytes(row.case.value("peak_bytes"), ".3g") if row.case.value("peak_bytes") else "")
             for entry, row, x in line_ends]
     label_ends(axis, ends, [f"at {lengths[-1]}", "peak memory"])
     finish(figure, "How many times as fast as softmax attention", f"{subtitle_of(rows)}; band: 95 % interval; higher is better", origin)
@@ -92,40 +92,40 @@ def draw_speedup(rows: list[Row], origin: str, theme: str):
 def draw_memory(rows: list[Row], origin: str, theme: str):
     lengths = sorted({row.case.n for row in rows})
     panels = (("peak_bytes", "peak of data and call, measured"), ("saved_bytes", "saved by forward for backward"))
-    figure, axes = plt.subplots(1, 2, figsize=(11.6, height_for(len(entries_of(rows)))), gridspec_kw={"wspace": 1})
+    figure, axes = plt.subplots(1, 2, figsize=(11.6, figure_height(len(entries_of(rows)))), gridspec_kw={"wspace": 1})
     for axis, (counter, title) in zip(axes, panels):
         line_ends = draw_lines(axis, rows, lambda row: row.case.value(counter), None, theme)
-        dress(axis, lengths, FuncFormatter(lambda v, _: size(v, "g")))
+        format_axes(axis, lengths, FuncFormatter(lambda v, _: format_bytes(v, "g")))
         axis.set_title(title)
         axis.set_xlabel("length N")
-        label_ends(axis, [end_of(entry, x, row.case.value(counter), theme, size(row.case.value(counter), ".3g")) for entry, row, x in line_ends], [f"at {lengths[-1]}"])
-    put_beside(axes[1], axes[0])
+        label_ends(axis, [make_end(entry, x, row.case.value(counter), theme, format_bytes(row.case.value(counter), ".3g")) for entry, row, x in line_ends], [f"at {lengths[-1]}"])
+    move_beside(axes[1], axes[0])
     finish(figure, "Memory against length", f"{subtitle_of(rows)}; lower is better", origin)
     return figure
 
 
 def draw_circles(rows: list[Row], origin: str, theme: str):
-    """Speed against length, with memory as the area of a circle, as in the papers."""
+    """Draws speed against length, with memory as the area of a circle, as in the papers."""
     lengths = sorted({row.case.n for row in rows})
     largest = max(row.case.value("peak_bytes") for row in rows)
     points_per_byte = 2600 / largest  # area in square points
-    figure, axis = plt.subplots(figsize=(7.4, max(5.6, height_for(len(entries_of(rows))))))
+    figure, axis = plt.subplots(figsize=(7.4, max(5.6, figure_height(len(entries_of(rows))))))
     ends = []
     for entry in entries_of(rows):
         found = sorted((row for row in rows if row.entry is entry), key=lambda row: row.case.n)
         color = on_paper(entry.color, theme)
         axis.plot([row.case.n for row in found], [1 / row.case.seconds for row in found], color=color, linewidth=0.8, alpha=0.6)
-        ends.append(end_of(entry, found[-1].case.n, 1 / found[-1].case.seconds, theme))
+        ends.append(make_end(entry, found[-1].case.n, 1 / found[-1].case.seconds, theme))
     for row in sorted(rows, key=lambda row: -row.case.value("peak_bytes")):
         color = on_paper(row.entry.color, theme)
         axis.scatter([row.case.n], [1 / row.case.seconds], s=max(row.case.value("peak_bytes") * points_per_byte, 6), color=color, alpha=0.5, edgecolors=color, zorder=3)
     axis.margins(x=0.1, y=0.1)
-    dress(axis, lengths, PLAIN)
+    format_axes(axis, lengths, PLAIN)
     axis.set_xlabel("length N")
     axis.set_ylabel("calls (forward + backward) per second")
     label_ends(axis, ends)
     samples = [10**math.floor(math.log10(largest)) / 10**k for k in (0, 1)]
-    handles = [Line2D([], [], marker="o", linestyle="none", color=ink(soft=True), alpha=0.5, markersize=math.sqrt(max(s * points_per_byte, 6)), label=size(s, "g"))
+    handles = [Line2D([], [], marker="o", linestyle="none", color=ink(soft=True), alpha=0.5, markersize=math.sqrt(max(s * points_per_byte, 6)), label=format_bytes(s, "g"))
                for s in samples]
     axis.legend(handles=handles, title="peak memory", loc="lower left", labelspacing=1.6, borderpad=1.0, handletextpad=1.8, fontsize=9, title_fontsize=9)
     finish(figure, "Speed, length and memory", f"{subtitle_of(rows)}; area: peak memory; higher is better", origin)
@@ -133,9 +133,9 @@ def draw_circles(rows: list[Row], origin: str, theme: str):
 
 
 def draw_roofline(rows: list[Row], origin: str, theme: str):
-    """Rate of computing under the two roofs, and each entry's share of the nearer roof."""
+    """Draws the rate of computing under the two roofs, and the share of the nearer roof of every entry."""
     names = entries_of(rows)
-    figure, (roof, bars) = plt.subplots(1, 2, figsize=(12, height_for(len(names))), gridspec_kw={"wspace": 1.25})
+    figure, (roof, bars) = plt.subplots(1, 2, figsize=(12, figure_height(len(names))), gridspec_kw={"wspace": 1.25})
     copy, peak = (max(row.case.value(key) for row in rows) for key in ("copy_bytes_per_second", "peak_flops_per_second"))
     points = [row for row in rows if row.case.value("flops_per_second")]
     spots = [row.case.value("flops_per_byte") for row in points] + [peak / copy]
@@ -149,7 +149,7 @@ def draw_roofline(rows: list[Row], origin: str, theme: str):
     roof.set_xscale("log")
     roof.set_yscale("log")
     for axis, (low, high) in ((roof.xaxis, roof.get_xlim()), (roof.yaxis, roof.get_ylim())):
-        axis.set_major_locator(FixedLocator(round_numbers(low, high, 8)))
+        axis.set_major_locator(FixedLocator(choose_round_numbers(low, high, 8)))
         axis.set_major_formatter(PLAIN)
         axis.set_minor_locator(NullLocator())
     slope = math.sqrt(x[0] * x[1])
@@ -167,7 +167,7 @@ def draw_roofline(rows: list[Row], origin: str, theme: str):
         for offset, direction in ((-0.2, "forward_values"), (0.2, "training")):
             if direction in found:
                 bars.barh(y + offset, found[direction][0] * 100, 0.36, color=on_paper(entry.color, theme), alpha=1.0 if direction == "forward_values" else 0.5)
-        bars.annotate(share_text(list(found.values())), (100 * max(share for share, _ in found.values()), y), (4, 0), textcoords="offset points",
+        bars.annotate(format_shares(list(found.values())), (100 * max(share for share, _ in found.values()), y), (4, 0), textcoords="offset points",
                       va="center", fontsize=7.5, color=ink(soft=True))
     bars.set_yticks(range(len(names)), [entry.label for entry in names])
     bars.invert_yaxis()
@@ -176,30 +176,30 @@ def draw_roofline(rows: list[Row], origin: str, theme: str):
     bars.set_xlabel("per cent of the nearer roof")
     bars.set_xlim(0, 1.05 * max(100 * row.share[0] for row in rows))
     bars.set_title("share of the nearer roof")
-    put_beside(bars, roof)
+    move_beside(bars, roof)
     case = rows[0].case
     finish(figure, "Share of the machine's roofs", f"N = {case.n}, {TYPES[case.dtype]}, [{case.b}, {case.n}, {case.c}]; full: forward, hollow or pale: forward + backward; "
            "higher is better", origin)
     return figure
 
 
-def share_text(shares: list[tuple[float, str]]) -> str:
-    """The shares of both passes in one line, which names a common roof once."""
+def format_shares(shares: list[tuple[float, str]]) -> str:
+    """Formats the shares of both directions in one line. Names a common roof once."""
     same = len({roof for _, roof in shares}) == 1
     return ", ".join(f"{share:.0%}" + (f" {roof}" if not same or i == len(shares) - 1 else "") for i, (share, roof) in enumerate(shares))
 
 
 def label_points(axis, rows: list[Row], theme: str) -> None:
     label_ends(axis, [End(row.case.value("flops_per_byte"), row.case.value("flops_per_second") / 1e9, row.entry.label, on_paper(row.entry.color, theme),
-                          row.entry.strong) for row in rows])
+                          row.entry.is_emphasized) for row in rows])
 
 
 def pictures_of(rows: list[Row]) -> dict[str, tuple[Callable, list[Row]]]:
-    """The pictures of these rows: function and rows by name."""
-    rows = [row for row in rows if not row.case.failed]
+    """Returns the pictures of these rows: function and rows by name."""
+    rows = [row for row in rows if not row.case.failure]
     if not rows:
         return {}
-    rows = one_shape(rows)
+    rows = keep_most_frequent_shape(rows)
     dtype = "f32" if any(row.case.dtype == "f32" for row in rows) else rows[0].case.dtype
     rows = [row for row in rows if row.case.dtype == dtype]
     training = [row for row in rows if row.case.direction == "training"] or rows

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the pictures with synthetic results: python3 -m report.pictures.check. Pictures have no large empty bands and no overlapping
-texts, label every operator, have the background of their theme, and use only the fonts of matplotlib. The checks themselves are
-tested on faulty pictures."""
+"""Tests the pictures with synthetic results: python3 -m report.pictures.check. Pictures must have no large empty bands and no
+overlapping texts, label every operator, have the background of their theme, and use only the fonts of matplotlib. Faulty pictures
+test the checks themselves."""
 import io
 import sys
 import tempfile
@@ -13,18 +13,18 @@ import numpy
 from matplotlib import font_manager
 from matplotlib.text import Text
 
-from ..arena_table import Row, rows_of
+from ..arena_table import Row, load_rows
 from ..colors import PAPER, luminance
 from ..entries import ENTRIES
 from ..page import synthetic
 from . import arena
-from .style import plt, themed
+from .style import plt, use_theme
 
-BORDER, INNER = 0.04, 0.06  # limits of empty bands, relative to the width or height
+MAX_BORDER, MAX_INNER = 0.04, 0.06  # empty bands, relative to the width or height
 
 
-def bands_of(image: numpy.ndarray) -> tuple[float, float]:
-    """The widest empty border, and the widest empty band inside, relative to the width or height."""
+def measure_bands(image: numpy.ndarray) -> tuple[float, float]:
+    """Returns the widest empty border and the widest empty band inside, relative to the width or height."""
     filled = (abs(image[:, :, :3] - image[0, 0, :3]) > 0.02).any(axis=2)
     borders, inner = [], []
     for axis in (0, 1):
@@ -35,39 +35,39 @@ def bands_of(image: numpy.ndarray) -> tuple[float, float]:
     return max(borders), max(inner)
 
 
-def overlapping_texts(figure) -> list[tuple[str, str]]:
+def find_overlapping_texts(figure) -> list[tuple[str, str]]:
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     boxes = [(text.get_text(), Text.get_window_extent(text, renderer).padded(-2)) for text in figure.findobj(Text)
-             if text.get_visible() and text.get_text().strip() and shown(text)]
+             if text.get_visible() and text.get_text().strip() and is_drawn(text)]
     return [(first, second) for i, (first, box) in enumerate(boxes) for second, other in boxes[:i] if box.overlaps(other)]
 
 
-def shown(text: Text) -> bool:
-    """False for labels of ticks beyond the ends of an axis, which are not drawn."""
+def is_drawn(text: Text) -> bool:
+    """False for labels of ticks beyond the ends of an axis."""
     axes = text.axes
     if axes is None or not any(text in (tick.label1, tick.label2) for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()):
         return True
     return any(text is tick.label1 for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks())
 
 
-def check_measure() -> None:
+def check_measurements() -> None:
     image = numpy.ones((200, 100, 3))
     image[4:-4, 3:-3] = 0
-    assert max(bands_of(image)) < BORDER
+    assert max(measure_bands(image)) < MAX_BORDER
     banded = image.copy()
     banded[80:104] = 1
-    assert bands_of(banded)[1] > INNER, "a band of 12 % is not found"
+    assert measure_bands(banded)[1] > MAX_INNER, "a band of 12 % is not found"
     figure, axis = plt.subplots()
     axis.text(0.5, 0.5, "first")
     axis.text(0.52, 0.51, "second")
-    assert overlapping_texts(figure) == [("second", "first")], "two overlapping texts are not found"
+    assert find_overlapping_texts(figure) == [("second", "first")], "two overlapping texts are not found"
     plt.close(figure)
     image[:20] = 1
-    assert bands_of(image)[0] > BORDER, "a border of 10 % is not found"
+    assert measure_bands(image)[0] > MAX_BORDER, "a border of 10 % is not found"
 
 
-def check_letters(figure) -> None:
+def check_fonts(figure) -> None:
     used = {Path(font_manager.findfont(text.get_fontproperties())).name for text in figure.findobj(Text)}
     assert used <= {"DejaVuSans.ttf", "DejaVuSans-Bold.ttf"}, f"fonts that another machine may lack: {used}"
     out = io.StringIO()
@@ -76,7 +76,7 @@ def check_letters(figure) -> None:
 
 
 def check_texts(figure, stem: str, rows: list[Row]) -> None:
-    overlaps = overlapping_texts(figure)
+    overlaps = find_overlapping_texts(figure)
     assert not overlaps, f"{stem}: texts overlap: {overlaps}"
     texts = {text.get_text() for text in figure.findobj(Text)}
     missing = {row.entry.label for row in rows} - texts
@@ -85,10 +85,10 @@ def check_texts(figure, stem: str, rows: list[Row]) -> None:
 
 
 def check_pictures_of_other_rows(rows: list[Row]) -> None:
-    """Texts do not overlap with a single length, and with names twice as long."""
-    one_length = [row for row in rows if row.case.n == synthetic.LENGTHS[1] and (row.entry.custom or row.entry.main)]
+    """Checks that texts do not overlap with a single length, nor with names twice as long."""
+    one_length = [row for row in rows if row.case.n == synthetic.LENGTHS[1] and (row.entry.is_custom or row.entry.is_default)]
     longer = {entry: replace(entry, label=" ".join(2 * [entry.label])) for entry in ENTRIES}
-    with mock.patch.object(arena, "ENTRIES", ENTRIES + [*longer.values()]), themed("light"):
+    with mock.patch.object(arena, "ENTRIES", ENTRIES + [*longer.values()]), use_theme("light"):
         for shown in (one_length, [replace(row, entry=longer[row.entry]) for row in rows]):
             for stem, (function, picture_rows) in arena.pictures_of(shown).items():
                 figure = function(picture_rows, "origin of the numbers", "light")
@@ -97,24 +97,24 @@ def check_pictures_of_other_rows(rows: list[Row]) -> None:
 
 
 def main() -> int:
-    check_measure()
+    check_measurements()
     with tempfile.TemporaryDirectory() as folder:
-        rows = rows_of(str(synthetic.write(Path(folder))[0][0]))[1]
+        rows = load_rows(str(synthetic.write(Path(folder))[0][0]))[1]
     pictures = arena.pictures_of(rows)
     assert set(pictures) == {"speedup", "memory", "roofline", "circles"}, set(pictures)
     for stem, (function, picture_rows) in pictures.items():
         for theme in PAPER:
-            with themed(theme):
+            with use_theme(theme):
                 figure = function(picture_rows, "origin of the numbers", theme)
                 out = io.BytesIO()
                 figure.savefig(out, format="png")
                 out.seek(0)
                 image = plt.imread(out)
-                border, inner = bands_of(image)
-                assert border <= BORDER and inner <= INNER, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {inner:.1%}"
+                border, inner = measure_bands(image)
+                assert border <= MAX_BORDER and inner <= MAX_INNER, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {inner:.1%}"
                 paper = "#" + "".join(f"{round(255 * float(v)):02x}" for v in image[0, 0, :3])
                 assert paper == PAPER[theme], f"{stem}: {theme} paper is {paper}"
-                check_letters(figure)
+                check_fonts(figure)
                 check_texts(figure, stem, picture_rows)
                 plt.close(figure)
     check_pictures_of_other_rows(rows)

@@ -59,74 +59,74 @@ class Build(InFolder):
         super().setUp()
         self.environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "PIDS": str(self.folder / "pids"),
                             "CXX": str(self.folder / "compiler"), "LACKS": "nothing"}
-        self.script("compiler", COMPILER)
-        self.script("apt-get", '#!/bin/sh\necho "$@" >>"$PIDS"\n')
-        self.script("sudo", '#!/bin/sh\n[ "$1" != -n ] || shift\nexec "$@"\n')
+        self.write_script("compiler", COMPILER)
+        self.write_script("apt-get", '#!/bin/sh\necho "$@" >>"$PIDS"\n')
+        self.write_script("sudo", '#!/bin/sh\n[ "$1" != -n ] || shift\nexec "$@"\n')
 
-    def script(self, name: str, text: str) -> None:
+    def write_script(self, name: str, text: str) -> None:
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
 
-    def installs(self, lacks: str, package: str) -> str:
-        done = subprocess.run([ROOT / "tests/install_deps", package], env={**self.environment, "LACKS": lacks}, capture_output=True, encoding="utf-8", check=True)
-        return done.stdout
+    def install(self, lacks: str, package: str) -> str:
+        process = subprocess.run([ROOT / "tests/install_deps", package], env={**self.environment, "LACKS": lacks}, capture_output=True, encoding="utf-8", check=True)
+        return process.stdout
 
-    def listed(self, names: str, error: str = "", status: int = 0) -> tuple[int, str, list[str]]:
-        """Calls --with --list; returns status, output and built targets."""
-        self.script("cmake", QUICK_CMAKE)
+    def list_custom_operators(self, names: str, error: str = "", status: int = 0) -> tuple[int, str, list[str]]:
+        """Runs bench/run --with --list. Returns status, output and built targets."""
+        self.write_script("cmake", QUICK_CMAKE)
         pids = self.folder / "pids"
         pids.unlink(missing_ok=True)
-        done = subprocess.run([ROOT / "bench/run", "--list", "--with", ROOT / "examples/arena/reverse.cpp", "--build", str(self.folder / "build"), "--no-cuda"],
-                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": names, "ERROR": error, "STATUS": str(status)},
-                              capture_output=True, encoding="utf-8", check=False)
-        return done.returncode, done.stdout + done.stderr, [line for line in pids.read_text(encoding="utf-8").split() if "slicesort" in line]
+        process = subprocess.run([ROOT / "bench/run", "--list", "--with", ROOT / "examples/arena/reverse.cpp", "--build", str(self.folder / "build"), "--no-cuda"],
+                                 env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": names, "ERROR": error, "STATUS": str(status)},
+                                 capture_output=True, encoding="utf-8", check=False)
+        return process.returncode, process.stdout + process.stderr, [line for line in pids.read_text(encoding="utf-8").split() if "slicesort" in line]
 
     def test_names_are_checked_before_the_library_is_built(self) -> None:
         first = ["slicesort_bench_custom", "slicesort_bench_names"]
-        self.assertEqual(self.listed("mine")[::2], (0, [*first, "slicesort_bench_with"]))
+        self.assertEqual(self.list_custom_operators("mine")[::2], (0, [*first, "slicesort_bench_with"]))
         for names, error, status in (("", "an entry is named 'prefix mean'", 2), ("mine csp", "two entries are named csp", 0), ("", "no operator is registered", 0)):
-            returned, text, built = self.listed(names, error if status else "", status)
+            returned, text, built = self.list_custom_operators(names, error if status else "", status)
             self.assertEqual((returned, built), (2, first), text)
             self.assertIn(f"bench/run: --with: {error}", text)
             self.assertNotIn("Traceback", text)
 
     def test_notices_come_once_and_last(self) -> None:
-        self.script("nvidia-smi", "#!/bin/sh\nexit 1\n")
-        self.script("nvcc", "#!/bin/sh\n")
-        self.script("cmake", QUICK_CMAKE)
-        done = subprocess.run([ROOT / "bench/run", "--list", "--build", str(self.folder / "build")],
-                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": "mine", "ERROR": "", "STATUS": "0"},
-                              capture_output=True, encoding="utf-8", check=True)
-        self.assertEqual(done.stderr.count("no GPU"), 1, done.stderr)
-        self.assertIn("no GPU", done.stderr.splitlines()[-1])
-        self.assertNotIn("CMake", done.stderr)
+        self.write_script("nvidia-smi", "#!/bin/sh\nexit 1\n")
+        self.write_script("nvcc", "#!/bin/sh\n")
+        self.write_script("cmake", QUICK_CMAKE)
+        process = subprocess.run([ROOT / "bench/run", "--list", "--build", str(self.folder / "build")],
+                                 env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": "mine", "ERROR": "", "STATUS": "0"},
+                                 capture_output=True, encoding="utf-8", check=True)
+        self.assertEqual(process.stderr.count("no GPU"), 1, process.stderr)
+        self.assertIn("no GPU", process.stderr.splitlines()[-1])
+        self.assertNotIn("CMake", process.stderr)
 
-    def test_a_header_of_the_reference_blas_is_no_openblas(self) -> None:
-        self.assertIn("installing: libopenblas-dev", self.installs("openblas", "libopenblas-dev"))
-        self.assertEqual(self.installs("nothing", "libopenblas-dev"), "")
+    def test_a_header_of_the_reference_blas_is_not_openblas(self) -> None:
+        self.assertIn("installing: libopenblas-dev", self.install("openblas", "libopenblas-dev"))
+        self.assertEqual(self.install("nothing", "libopenblas-dev"), "")
 
     def test_interrupted_while_it_builds(self) -> None:
-        self.script("cmake", SLOW_CMAKE)
+        self.write_script("cmake", SLOW_CMAKE)
         for terminal in (False, True):
-            ours, theirs = pty.openpty()
-            # A process group of its own, as from a shell; the signal reaches only one process, as from `timeout`.
+            our_end, program_end = pty.openpty()
+            # Starts a separate process group, like a shell. The signal reaches only one process, as from `timeout`.
             run = subprocess.Popen([ROOT / "bench/run", "--list", "--no-cuda", "--build", str(self.folder / "build")], env=self.environment,
-                                   stdout=subprocess.PIPE, stderr=theirs if terminal else subprocess.PIPE, encoding="utf-8", start_new_session=True)
+                                   stdout=subprocess.PIPE, stderr=program_end if terminal else subprocess.PIPE, encoding="utf-8", start_new_session=True)
             pids = self.folder / "pids"
-            os.close(theirs)
+            os.close(program_end)
             while run.poll() is None and not (pids.exists() and pids.read_text(encoding="utf-8")):
                 time.sleep(0.02)
             shown = b""
-            while terminal and b"first.cpp" not in shown and (more := read_terminal(ours)):
-                shown += more
+            while terminal and b"first.cpp" not in shown and (output_part := read_terminal(our_end)):
+                shown += output_part
             run.send_signal(signal.SIGINT)
             output = run.communicate()[1]
             if terminal:
-                while more := read_terminal(ours):
-                    shown += more
+                while output_part := read_terminal(our_end):
+                    shown += output_part
                 output = shown.decode()
-            os.close(ours)
+            os.close(our_end)
             self.assertEqual(run.returncode, 130, output)
             self.assertIn("interrupted", output)
             self.assertNotIn("the build failed", output)

@@ -8,18 +8,18 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from report.command.noise import Watch, machine_seconds, note, notices, process_seconds
+from report.command.noise import NoiseWatch, describe_noise, machine_seconds, process_seconds, record_notices
 
 
 class Noise(unittest.TestCase):
     def test_notices(self) -> None:
-        self.assertEqual(notices("before the run", 2, 10.0, 0.5, 0.1, 0.3), [])
-        busy, = notices("during the run", 2, 10.0, 15.0, 0.0, 4.0)
+        self.assertEqual(describe_noise("before the run", 2, 10.0, 0.5, 0.1, 0.3), [])
+        busy, = describe_noise("during the run", 2, 10.0, 15.0, 0.0, 4.0)
         self.assertIn("1.5 of its 2 processors (load average 4.0)", busy)
-        stolen, = notices("during the run", 2, 10.0, 0.0, 1.0, 0.0)
+        stolen, = describe_noise("during the run", 2, 10.0, 0.0, 1.0, 0.0)
         self.assertIn("5% of the processors' time", stolen)
 
-    def test_work_of_this_process_is_no_noise(self) -> None:
+    def test_work_of_this_process_is_not_noise(self) -> None:
         process, busy = process_seconds(), machine_seconds()[0]
         subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"], check=True)
         process = process_seconds() - process
@@ -28,10 +28,10 @@ class Noise(unittest.TestCase):
 
     def test_work_of_others_is_noise(self) -> None:
         processors = os.cpu_count() or 1
-        spin = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processors)]
-        watch = Watch(sample=0.5)  # running children count as other processes
+        busy_processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processors)]
+        watch = NoiseWatch(sample_seconds=0.5)  # running children count as other processes
         self.assertIn("The machine was busy before the run", " ".join(watch.notices))
-        for process in spin:
+        for process in busy_processes:
             process.kill()
             process.wait()
 
@@ -42,6 +42,6 @@ class Noise(unittest.TestCase):
             for times, count in (([1.0, 1.01, 1.0, 0.99, 1.02, 1.0], 0), ([1.0, 1.5, 2.0, 1.1, 1.9, 1.4], 1)):
                 rows = [{"name": name, "run_type": "iteration", "ns_per_element": t} for t in times]
                 path.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
-                self.assertEqual(len(note(path, [])), count)
+                self.assertEqual(len(record_notices(path, [])), count)
                 self.assertEqual(len(json.loads(path.read_text(encoding="utf-8"))["context"]["noise"]), count)
-            self.assertEqual(note(path, ["The machine was busy."])[0], "The machine was busy.")
+            self.assertEqual(record_notices(path, ["The machine was busy."])[0], "The machine was busy.")

@@ -7,12 +7,12 @@ import unittest
 from pathlib import Path
 
 from report.command.options import UsageError, parse
-from report.command.programs import EarlierResults, count_cases, default_results, newest_results
-from report.rounds import case_groups
+from report.command.programs import EarlierResults, count_cases, default_results_path, find_newest_results
+from report.rounds import make_case_groups
 
 
 class Options(unittest.TestCase):
-    def refused(self, *argv: str) -> str:
+    def usage_error(self, *argv: str) -> str:
         with self.assertRaises(UsageError) as raised:
             parse(list(argv))
         return str(raised.exception)
@@ -35,7 +35,7 @@ class Options(unittest.TestCase):
 
     def test_flags_reach_google_benchmark(self) -> None:
         self.assertEqual(parse(["--filter", "x", "--benchmark_min_time=1"]).flags, ["--benchmark_min_time=1"])
-        self.assertIn("has rounds instead", self.refused("--benchmark_min_time=1"))
+        self.assertIn("has rounds instead", self.usage_error("--benchmark_min_time=1"))
 
     def test_shapes(self) -> None:
         shapes = parse(["--channels", "24,6,5", "--lengths", "37,22216"]).shapes
@@ -55,33 +55,33 @@ class Options(unittest.TestCase):
         names = [f"{subject}/host/training/{dtype}/{policy}/text/B:8/N:2048/C:256/T:1" for dtype in ("f32", "bf16") for subject, policy in
                  (("slicing_sort", "ascending"), ("slicing_sort", "interleave"), ("softmax_attention", "streaming-full-H:4"), ("my_mixer", "custom"))]
 
-        def timed(*argv: str) -> list[str]:
-            return [case.name for group in case_groups("host", names, parse(list(argv)).shapes) for case in group.cases]
-        self.assertEqual(timed(), [names[0], names[2], names[3]])
-        self.assertEqual(timed("--all"), [names[i] for i in (0, 1, 2, 3, 4, 6, 7)])
-        self.assertEqual(timed("--only", "--with", __file__), names[2:4])
-        self.assertEqual(timed("--dtypes", "bf16"), [names[4], names[6], names[7]])
+        def arena_cases(*argv: str) -> list[str]:
+            return [case.name for group in make_case_groups("host", names, parse(list(argv)).shapes) for case in group.cases]
+        self.assertEqual(arena_cases(), [names[0], names[2], names[3]])
+        self.assertEqual(arena_cases("--all"), [names[i] for i in (0, 1, 2, 3, 4, 6, 7)])
+        self.assertEqual(arena_cases("--only", "--with", __file__), names[2:4])
+        self.assertEqual(arena_cases("--dtypes", "bf16"), [names[4], names[6], names[7]])
 
     def test_results_of_other_settings_have_other_names(self) -> None:
         custom = ["--with", __file__]
-        calls = [[], ["--all"], ["--lengths", "1024"], ["--lengths", "1024,2048"], ["--all", "--lengths", "1024"], ["--channels", "1024"], ["--dtypes", "bf16"],
-                 ["--heads", "2"], ["--batch", "32"], ["--rounds", "7"], ["--input", "normal"], ["--text", __file__], ["--peers"], ["--against", "HEAD"],
-                 custom, [*custom, "--only"], ["--filter", "x"], ["--targets"]]
-        names = [default_results(parse(argv)).name for argv in calls]
-        self.assertEqual(len(set(names)), len(calls), names)
+        command_lines = [[], ["--all"], ["--lengths", "1024"], ["--lengths", "1024,2048"], ["--all", "--lengths", "1024"], ["--channels", "1024"], ["--dtypes", "bf16"],
+                         ["--heads", "2"], ["--batch", "32"], ["--rounds", "7"], ["--input", "normal"], ["--text", __file__], ["--peers"], ["--against", "HEAD"],
+                         custom, [*custom, "--only"], ["--filter", "x"], ["--targets"]]
+        names = [default_results_path(parse(argv)).name for argv in command_lines]
+        self.assertEqual(len(set(names)), len(command_lines), names)
         self.assertEqual(names[:5], ["arena.json", "arena-all.json", "arena-N1024.json", "arena-N1024.2048.json", "arena-all-N1024.json"])
-        self.assertEqual(default_results(parse(["--batch", "8", "--lengths", "7", "--against", "a/b~1"])).name, "arena-N7-against-a_b_1.json")
+        self.assertEqual(default_results_path(parse(["--batch", "8", "--lengths", "7", "--against", "a/b~1"])).name, "arena-N7-against-a_b_1.json")
 
     def test_the_newest_results_are_compared(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             options = parse(["--build", folder])
-            self.assertEqual(newest_results(options).name, "arena.json")
+            self.assertEqual(find_newest_results(options).name, "arena.json")
             (Path(folder) / "bench-results").mkdir()
             for i, name in enumerate(("arena", "arena-all", "arena-all-cuda", "arena-torch", "arena-before", "filter")):
                 path = Path(folder).resolve() / "bench-results" / f"{name}.json"
                 path.touch()
                 os.utime(path, (i, i))
-            self.assertEqual(newest_results(options).name, "arena-all.json")
+            self.assertEqual(find_newest_results(options).name, "arena-all.json")
 
     def test_larger_results_are_kept(self) -> None:
         def write(path: Path, cases: int) -> None:
@@ -95,7 +95,7 @@ class Options(unittest.TestCase):
                     write(path, old)
                     earlier = EarlierResults([path, Path(folder) / "none.json"], Path(scratch))
                     path.unlink() if new is None else write(path, new)
-                    notices = earlier.keep_larger()
+                    notices = earlier.restore_or_archive()
                     self.assertEqual(tuple(map(count_cases, (path, before, second))), found)
                     self.assertEqual(len(notices), int(new is not None and old > new))
                     self.assertTrue(all(f"out.json held {old} cases and now holds {new}" in notice for notice in notices), notices)
@@ -110,6 +110,6 @@ class Options(unittest.TestCase):
                            ("--targets", "--channels", "24"): "--targets has fixed shapes",
                            ("--list", "--against", "HEAD"): "--against is for the arena", ("--only",): "--only requires user-defined operators",
                            ("--list", "--only", "--with", __file__): "--only is for --arena", ("--targets", "--all"): "--all is for --arena"}.items():
-            error = self.refused(*argv)
+            error = self.usage_error(*argv)
             self.assertIn(text, error)
             self.assertNotIn("\n", error)

@@ -6,7 +6,7 @@ import statistics
 import unittest
 from itertools import combinations
 
-from report.ratios import Ratio, paired, rank_of_median, rank_of_pairs, unpaired, ways
+from report.ratios import Ratio, count_orders, paired_ratio, rank_of_median, rank_of_pairs, unpaired_ratio
 
 
 class Ratios(unittest.TestCase):
@@ -19,40 +19,40 @@ class Ratios(unittest.TestCase):
             counts = [0] * (first * second + 1)
             for places in combinations(range(first + second), first):
                 counts[sum(place - i for i, place in enumerate(places))] += 1
-            assert counts == [ways(first, second, u) for u in range(first * second + 1)]
+            assert counts == [count_orders(first, second, u) for u in range(first * second + 1)]
 
     def test_outcomes(self) -> None:
         expected = {(0.98, 1.02): "same", (1.0, 1.029): "same", (1.01, 1.05): "faster", (0.7, 0.99): "slower", (0.99, 1.2): "ambiguous",
-                 (0.0, math.inf): "ambiguous", (0.5, 1.01): "ambiguous", (0.98, 0.99): "same", (0.9, 0.98): "slower"}
+                    (0.0, math.inf): "ambiguous", (0.5, 1.01): "ambiguous", (0.98, 0.99): "same", (0.9, 0.98): "slower"}
         for (low, high), outcome in expected.items():
             assert Ratio(low, (low + high) / 2, high).outcome == outcome, (low, high)
-        assert paired([1.0] * 5, [2.0] * 5).outcome == "ambiguous"  # too few to say
-        assert paired([2.0] * 6, [1.0] * 6) == Ratio(2.0, 2.0, 2.0)
-        assert unpaired([1.0] * 6, [2.0] * 6).outcome == "slower"
+        assert paired_ratio([1.0] * 5, [2.0] * 5).outcome == "ambiguous"  # too few to say
+        assert paired_ratio([2.0] * 6, [1.0] * 6) == Ratio(2.0, 2.0, 2.0)
+        assert unpaired_ratio([1.0] * 6, [2.0] * 6).outcome == "slower"
 
     def test_coverage(self, races: int = 3000) -> None:
         """Races with a known winner: the interval misses the true ratio in at most 5 % plus three standard deviations, with any noise,
         and is narrow."""
         noise = random.Random(6)
-        drawn = {"spread": lambda: math.exp(0.05 * noise.gauss(0, 1)), "tail": lambda: 1 + 0.02 * noise.paretovariate(2)}
-        for draw in drawn.values():
+        distributions = {"spread": lambda: math.exp(0.05 * noise.gauss(0, 1)), "tail": lambda: 1 + 0.02 * noise.paretovariate(2)}
+        for draw in distributions.values():
             for rounds in (6, 9):
                 misses = [0, 0]
                 widths = []
                 for _ in range(races):
-                    # A slow machine slows both in a round; `later` is another run.
-                    weather = [1 + noise.random() for _ in range(rounds)]
-                    ours, theirs = [w * draw() for w in weather], [1.25 * w * draw() for w in weather]
-                    later = [draw() / 1.25 for _ in range(rounds)]
-                    for i, ratio in enumerate((paired(theirs, ours), unpaired([draw() for _ in range(rounds)], later))):
+                    # A slow machine slows both in a round; `later_times` are from another run.
+                    round_noise = [1 + noise.random() for _ in range(rounds)]
+                    fast_times, slow_times = [w * draw() for w in round_noise], [1.25 * w * draw() for w in round_noise]
+                    later_times = [draw() / 1.25 for _ in range(rounds)]
+                    for i, ratio in enumerate((paired_ratio(slow_times, fast_times), unpaired_ratio([draw() for _ in range(rounds)], later_times))):
                         misses[i] += not ratio.low <= 1.25 <= ratio.high
                         widths.append(ratio.high / ratio.low)
                 allowed = races * 0.05 + 3 * math.sqrt(races * 0.05 * 0.95)
                 assert max(misses) <= allowed, misses
                 assert statistics.median(widths) < 1.5
         # The middle two of six are too narrow an interval.
-        found = 0
+        misses_of_middle = 0
         for _ in range(races):
             values = sorted(math.exp(noise.gauss(0, 1)) for _ in range(6))
-            found += not values[2] <= 1.0 <= values[3]
-        assert found > races * 0.5
+            misses_of_middle += not values[2] <= 1.0 <= values[3]
+        assert misses_of_middle > races * 0.5

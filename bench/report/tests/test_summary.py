@@ -4,14 +4,14 @@ import contextlib
 import io
 import json
 
-from report.arena_table import notices_of, rows_of
+from report.arena_table import load_rows, notices_of
 from report.compare import compare
 from report.entries import ENTRIES, FAMILIES
 from report.page import synthetic
 from report.results import BadResults, load
 from report.run_log import RunLog
 from report.show import report_arena
-from report.summary import WIDTH, slower, summary, summary_rows
+from report.summary import WIDTH, format_summary, reasons_for_slower, select_rows
 from report.tests import InFolder
 
 
@@ -19,42 +19,42 @@ class Summary(InFolder):
     def setUp(self) -> None:
         super().setUp()
         self.files, _ = synthetic.write(self.folder)
-        self.context, self.rows = rows_of(str(self.files[0]))
+        self.context, self.rows = load_rows(str(self.files[0]))
 
-    def shown(self, n: int) -> list:
+    def rows_of_length(self, n: int) -> list:
         return [row for row in self.rows if row.case.n == n]
 
     def test_each_operator_once_by_family(self) -> None:
         for n in synthetic.LENGTHS:
-            lines = summary(self.shown(n)).splitlines()
+            lines = format_summary(self.rows_of_length(n)).splitlines()
             self.assertIn(f"at {n} rows", lines[0])
             self.assertLessEqual(max(map(len, lines)), WIDTH)
             body = lines[lines.index("custom"):]
             self.assertEqual([line for line in body if not line.startswith(" ")], ["custom", *dict.fromkeys(FAMILIES.values())])
             operators = [line.split("  ")[1] for line in body if line.startswith(" ")]
-            self.assertEqual(len(operators), len({row.label for row in self.shown(n) if row.case.dtype == "f32"}))
+            self.assertEqual(len(operators), len({row.label for row in self.rows_of_length(n) if row.case.dtype == "f32"}))
             self.assertEqual(len(operators), len(set(operators)))
 
     def test_cells_of_a_row(self) -> None:
-        text = summary(self.rows)  # the longest length
+        text = format_summary(self.rows)  # the longest length
         self.assertRegex(text, r"\n  slicing-sort +[0-9.]+x +[0-9.]+x \([0-9.]+ \.\. [0-9.]+\) +[0-9.]+ m?s +[0-9.]+ MB +bit for bit\n")
         self.assertRegex(text, r"\n  streaming +1 +1 +[0-9.]+ m?s +[0-9.]+ MB +to \de-0\d\n")
         self.assertRegex(text, r"\n  materialized \(OpenBLAS\) +OOM +OOM\n")
         self.assertRegex(text, r"\n  my_mixer_of_gat\w*\.\. .* unchecked\n")
 
     def test_slower_rows_have_reasons(self) -> None:
-        found = [row for row in summary_rows(self.shown(1024)) if row.speedup and row.speedup.outcome == "slower"]
+        found = [row for row in select_rows(self.rows_of_length(1024)) if row.speedup and row.speedup.outcome == "slower"]
         labels = list(dict.fromkeys(row.label for row in found))
         self.assertIn("Linear Transformer", labels)
-        lines = slower(self.shown(1024))
+        lines = reasons_for_slower(self.rows_of_length(1024))
         self.assertEqual([line.partition(" is slower: ")[0] for line in lines], labels)
         self.assertTrue(any("the map of weights" in line for line in lines if line.startswith("softmax, materialized")), lines)
         self.assertTrue(all("%" in line for line in lines), lines)
 
     def test_every_family_has_a_row_by_default(self) -> None:
-        self.assertEqual({entry.family for entry in ENTRIES if entry.main}, set(FAMILIES.values()))
-        self.assertEqual([entry.family for entry in ENTRIES if not entry.custom],
-                         sorted((entry.family for entry in ENTRIES if not entry.custom), key=list(FAMILIES.values()).index))
+        self.assertEqual({entry.family for entry in ENTRIES if entry.is_default}, set(FAMILIES.values()))
+        self.assertEqual([entry.family for entry in ENTRIES if not entry.is_custom],
+                         sorted((entry.family for entry in ENTRIES if not entry.is_custom), key=list(FAMILIES.values()).index))
 
     def test_notices_come_once_and_the_summary_last(self) -> None:
         out = io.StringIO()

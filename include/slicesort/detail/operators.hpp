@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator that runs on grids.
+// Includes the device backends of all operators.
 #pragma once
 
 #include <slicesort/detail/csp/device.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products by a BLAS for `materialized` attention on the host. Optional, and not part of
-/// the umbrella header: it needs `<cblas.h>` and a library with CBLAS (OpenBLAS, MKL, BLIS, ...),
-/// which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
+/// Matrix products through a BLAS for `materialized` attention on the host. Optional, and not part
+/// of the umbrella header: it needs `<cblas.h>` and a library with CBLAS (OpenBLAS, MKL, BLIS,
+/// ...), which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
 
 #include <slicesort/detail/core/gemm.hpp>
@@ -15,7 +15,7 @@ SLICESORT_TYPES_BEGIN
 /// Multiplies float and double matrices with `cblas_sgemm` and `cblas_dgemm`:
 /// `materialized<cblas>`. The BLAS may start threads. Other types, and matrices without a unit
 /// stride, fall back to the library's own loops. Rounding is up to the BLAS and may depend on its
-/// matrix_index of threads.
+/// number of threads.
 struct cblas {
   static constexpr bool host_memory = true;
 

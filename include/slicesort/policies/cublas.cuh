@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products by cuBLAS: `softmax_attention<Mask, materialized<cublas>>`. Not part of the
+/// Matrix products through cuBLAS: `softmax_attention<Mask, materialized<cublas>>`. Not part of the
 /// umbrella header; link with cuBLAS (`slicesort::cublas`).
 #pragma once
 
@@ -62,20 +62,22 @@ struct cublas {
     auto const operation = [](detail::gemm_layout const& m) {
       return m.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     };
-    float const narrow[2] = {static_cast<float>(call.alpha), static_cast<float>(call.beta)};
-    double const wide_factors[2] = {call.alpha, call.beta};
-    void const* const factors = wide ? static_cast<void const*>(wide_factors) : narrow;
-    void const* const beta = wide ? static_cast<void const*>(wide_factors + 1) : narrow + 1;
-    auto const count = [](index_t n) { return static_cast<int>(n); };
+    float const float_factors[2] = {static_cast<float>(call.alpha), static_cast<float>(call.beta)};
+    double const double_factors[2] = {call.alpha, call.beta};
+    void const* const alpha = wide ? static_cast<void const*>(double_factors) : float_factors;
+    void const* const beta =
+        wide ? static_cast<void const*>(double_factors + 1) : float_factors + 1;
+    auto const to_int = [](index_t n) { return static_cast<int>(n); };
     use_stream(stream);
     cublasPointerMode_t const mode = pointer_mode();
     set_pointer_mode(mode, CUBLAS_POINTER_MODE_HOST);  // alpha and beta are in host memory
     cublasStatus_t const status = cublasGemmStridedBatchedEx(
-        handle, operation(b), operation(a), count(call.columns), count(call.rows),
-        count(call.depth), factors, call.b.data, type_of(call.b.kind), b.leading,
-        call.b.matrix_stride, call.a.data, type_of(call.a.kind), a.leading, call.a.matrix_stride,
-        beta, const_cast<void*>(call.c.data), type_of(call.c.kind), c.leading, call.c.matrix_stride,
-        count(call.matrices), wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        handle, operation(b), operation(a), to_int(call.columns), to_int(call.rows),
+        to_int(call.depth), alpha, call.b.data, cuda_type_of(call.b.kind), b.leading,
+        call.b.matrix_stride, call.a.data, cuda_type_of(call.a.kind), a.leading,
+        call.a.matrix_stride, beta, const_cast<void*>(call.c.data), cuda_type_of(call.c.kind),
+        c.leading, call.c.matrix_stride, to_int(call.matrices),
+        wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     set_pointer_mode(CUBLAS_POINTER_MODE_HOST, mode);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
     enforce(status, "cublasGemmStridedBatchedEx");
@@ -97,7 +99,7 @@ struct cublas {
     if (from != to) enforce(cublasSetPointerMode(handle, to), "cublasSetPointerMode");
   }
 
-  static cudaDataType_t type_of(element_kind kind) {
+  static cudaDataType_t cuda_type_of(element_kind kind) {
     switch (kind) {
       case element_kind::f32:
         return CUDA_R_32F;

@@ -75,9 +75,9 @@ struct host_gemm {
   void run(gemm_call const& call, workspace memory) const {
     using A = detail::accumulator_t<T>;
     detail::gemm_kernels<T> const kernels(instructions);
-    detail::arena a(memory);
-    detail::matrix_product<T> const product(a, call.depth);
-    detail::row_access<T> const rows_of_c(kernels);
+    detail::arena allocator(memory);
+    detail::matrix_product<T> const product(allocator, call.depth);
+    detail::row_access<T> const c_rows(kernels);
     auto const matrix = [](gemm_operand const& m, index_t matrix_index) {
       return detail::matrix_operand<T>::from_elements(
           static_cast<T const*>(m.data) + matrix_index * m.matrix_stride, m.row_stride,
@@ -91,7 +91,7 @@ struct host_gemm {
                          T* const c = static_cast<T*>(const_cast<void*>(call.c.data)) +
                                       i * call.c.matrix_stride + row * call.c.row_stride +
                                       column * call.c.column_stride;
-                         rows_of_c.store(
+                         c_rows.store(
                              tile, pitch, rows, columns, c, call.c.row_stride, call.c.column_stride,
                              call.beta == 1 ? grad_mode::accumulate : grad_mode::overwrite);
                        });

@@ -17,7 +17,7 @@ SLICESORT_TYPES_BEGIN
 
 namespace mask {
 
-/// Every query looks at every key.
+/// Every query attends to every key.
 struct full {
   SLICESORT_HD_ABI_TAG constexpr key_range range(index_t, index_t keys) const { return {0, keys}; }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t, index_t, index_t, index_t) const {
@@ -31,8 +31,8 @@ struct full {
   }
 };
 
-/// Query `i` looks at keys `0 .. i + offset`. If the queries are the last rows of a longer sequence
-/// of keys, set `offset = keys - queries`.
+/// Query `i` attends to keys `0 .. i + offset`. If the queries are the last rows of a longer
+/// sequence of keys, set `offset = keys - queries`.
 struct causal {
   index_t offset = 0;
 
@@ -41,24 +41,23 @@ struct causal {
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
-    return detail::pair_distances({first_query, last_query, first_key, last_key}).least <= offset;
+    return detail::pair_distances({first_query, last_query, first_key, last_key}).min <= offset;
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
-    return detail::pair_distances({first_query, last_query, first_key, last_key}).greatest <=
-           offset;
+    return detail::pair_distances({first_query, last_query, first_key, last_key}).max <= offset;
   }
   SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
     return detail::bits_from(key - offset - first_query);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
-    return detail::is_mask_number(offset, -detail::max_mask_number)
+    return detail::is_mask_parameter(offset, -detail::max_mask_parameter)
                ? nullptr
                : "causal: offset must be in -2^40..2^40";
   }
 };
 
-/// Query `i` looks at keys `i - left .. i + right`: a sliding window (Longformer).
+/// Query `i` attends to keys `i - left .. i + right`: a sliding window (Longformer).
 struct window {
   index_t left = 0, right = 0;
 
@@ -67,26 +66,26 @@ struct window {
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
-    detail::pair_distances const d({first_query, last_query, first_key, last_key});
-    return d.least <= right && -left <= d.greatest;
+    detail::pair_distances const distances({first_query, last_query, first_key, last_key});
+    return distances.min <= right && -left <= distances.max;
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
-    detail::pair_distances const d({first_query, last_query, first_key, last_key});
-    return -left <= d.least && d.greatest <= right;
+    detail::pair_distances const distances({first_query, last_query, first_key, last_key});
+    return -left <= distances.min && distances.max <= right;
   }
   SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
     index_t const distance = key - first_query;
     return detail::bits_from(distance - right) & ~detail::bits_from(distance + left + 1);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
-    return detail::is_mask_number(left, 0) && detail::is_mask_number(right, 0)
+    return detail::is_mask_parameter(left, 0) && detail::is_mask_parameter(right, 0)
                ? nullptr
                : "window: left and right must be in 0..2^40";
   }
 };
 
-/// Queries and keys are cut into blocks of `size` rows; a query looks at its own block (local
+/// Queries and keys are cut into blocks of `size` rows; a query attends to its own block (local
 /// attention; the chunks of MEGA-chunk).
 struct block_local {
   index_t size = 1;
@@ -109,11 +108,11 @@ struct block_local {
            blocks.first_query == blocks.first_key;
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
-    return detail::is_mask_number(size, 1) ? nullptr : "block_local: size must be in 1..2^40";
+    return detail::is_mask_parameter(size, 1) ? nullptr : "block_local: size must be in 1..2^40";
   }
 };
 
-/// Query `i` looks at the keys whose distance from `i` is a multiple of `stride`, or less than
+/// Query `i` attends to the keys whose distance from `i` is a multiple of `stride`, or less than
 /// `near_by` (Sparse Transformer's strided pattern). With `near_by` 0 it is the local attention of
 /// the Long Range Arena's code, with `stride` blocks.
 struct strided {
@@ -125,20 +124,23 @@ struct strided {
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
-    detail::pair_distances const d({first_query, last_query, first_key, last_key});
-    return (near_by > 0 && d.least < near_by && -near_by < d.greatest) ||
-           detail::has_multiple(d.least, d.greatest, stride);
+    detail::pair_distances const distances({first_query, last_query, first_key, last_key});
+    return (near_by > 0 && distances.min < near_by && -near_by < distances.max) ||
+           detail::has_multiple(distances.min, distances.max, stride);
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
-    detail::pair_distances const d({first_query, last_query, first_key, last_key});
-    return detail::are_multiples(d.least, d.greatest < -near_by ? d.greatest : -near_by, stride) &&
-           detail::are_multiples(d.least > near_by ? d.least : near_by, d.greatest, stride);
+    detail::pair_distances const distances({first_query, last_query, first_key, last_key});
+    return detail::are_multiples(distances.min, distances.max < -near_by ? distances.max : -near_by,
+                                 stride) &&
+           detail::are_multiples(distances.min > near_by ? distances.min : near_by, distances.max,
+                                 stride);
   }
   SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
     index_t const distance = key - first_query, remainder = distance % stride,
                   first = remainder < 0 ? remainder + stride : remainder,
-                  radius = near_by < detail::max_mask_number ? near_by : detail::max_mask_number;
+                  radius =
+                      near_by < detail::max_mask_parameter ? near_by : detail::max_mask_parameter;
     std::uint64_t multiples = first < 64 ? std::uint64_t{1} << first : 0;
     for (index_t step = stride; step < 64; step *= 2) multiples |= multiples << step;
     return multiples |
@@ -239,27 +241,27 @@ struct either {
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (char const* const error = detail::mask_error(a, call)) return error;
     if (char const* const error = detail::mask_error(b, call)) return error;
-    return cuts_at(a, call.keys) && cuts_at(b, call.keys)
+    return are_ranges_clamped_at(a, call.keys) && are_ranges_clamped_at(b, call.keys)
                ? nullptr
                : "either: ranges of its masks must not depend on the number of keys";
   }
 
  private:
-  // True if ranges stay the same with fewer keys, except for clamping. Tests only some queries.
+  // True if fewer keys only clamp the ranges. Tests only some queries.
   template <class M>
-  SLICESORT_ABI_TAG static constexpr bool cuts_at(M const& m, index_t keys) {
+  SLICESORT_ABI_TAG static constexpr bool are_ranges_clamped_at(M const& m, index_t keys) {
     for (index_t const fewer : {keys / 2, keys - 1})
       for (index_t const query : {index_t{0}, keys / 2, keys - 1})
-        if (keys > 0 && !same(detail::range_of_keys(m, query, fewer),
-                              cut(detail::range_of_keys(m, query, keys), fewer)))
+        if (keys > 0 && !are_equal(detail::range_of_keys(m, query, fewer),
+                                   clamp_range(detail::range_of_keys(m, query, keys), fewer)))
           return false;
     return true;
   }
-  SLICESORT_ABI_TAG static constexpr key_range cut(key_range r, index_t keys) {
+  SLICESORT_ABI_TAG static constexpr key_range clamp_range(key_range r, index_t keys) {
     index_t const last = r.last < keys ? r.last : keys;
     return r.first < last ? key_range{r.first, last} : key_range{0, 0};
   }
-  SLICESORT_ABI_TAG static constexpr bool same(key_range r, key_range s) {
+  SLICESORT_ABI_TAG static constexpr bool are_equal(key_range r, key_range s) {
     return r.first == s.first && r.last == s.last;
   }
 };

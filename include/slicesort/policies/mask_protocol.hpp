@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The protocol of masks. A mask is a semantic policy that selects the keys of a query; the
 /// library's are in `mask.hpp`. A user-defined mask is any copyable type with one or both of
-/// - `key_range range(index_t query, index_t keys) const`: the query looks at no key outside the
+/// - `key_range range(index_t query, index_t keys) const`: the query attends to no key outside the
 ///   range. Tiles of keys outside are skipped. The range is clamped to `[0, keys)`.
-/// - `bool allows(index_t query, index_t key) const`: true if the query looks at this key of its
+/// - `bool allows(index_t query, index_t key) const`: true if the query attends to this key of its
 ///   range. Called for keys in `[0, keys)` only.
 ///
 /// It may add
 /// - `bool meets(index_t first_query, index_t last_query, index_t first_key, index_t last_key)
-///   const`: false if none of the queries `first_query` to `last_query - 1` looks at any of the
+///   const`: false if none of the queries `first_query` to `last_query - 1` attends to any of the
 ///   keys `first_key` to `last_key - 1`. True is always safe. Together with `allows` it makes a
 ///   mask sparse: attention skips tiles for which it is false, without a list of blocks.
-/// - `bool covers(...)` with the same arguments: true if each of these queries looks at each of
+/// - `bool covers(...)` with the same arguments: true if each of these queries attends to each of
 ///   these keys. False is always safe. Where it is true, `allows` is not called.
 /// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is set if query
-///   `first_query + i` looks at the key, which is in `[0, keys)`. The host calls it instead of the
+/// `first_query + i` attends to the key, which is in `[0, keys)`. The host calls it instead of the
 ///   functions above for the pairs of a tile, which is faster for patterns that do not consist of
 ///   blocks.
 /// - `auto for_head(index_t head) const`: the mask of a head, if masks differ between heads. It has
@@ -163,7 +163,7 @@ SLICESORT_HD constexpr bool allows_key(Mask const& mask, index_t query, index_t 
   else
     return (void)mask, (void)query, (void)key, true;
 }
-// True if a query looks at a key, for a mask whose range does not depend on the number of keys.
+// True if a query attends to a key, for a mask whose range does not depend on the number of keys.
 template <class Mask>
 SLICESORT_HD constexpr bool looks_at(Mask const& mask, index_t query, index_t key) {
   if constexpr (has_range<Mask>) {
@@ -192,12 +192,12 @@ constexpr char const* mask_error(Mask const& mask, mask_call call) {
 
 // Helpers of the library's masks.
 
-// Range of distances (key minus query) of the pairs: `least` to `greatest`, inclusive.
+// Range of distances (key minus query) of the pairs: `min` to `max`, inclusive.
 struct pair_distances {
-  index_t least, greatest;
+  index_t min, max;
 
   SLICESORT_HD constexpr explicit pair_distances(pair_range r)
-      : least(r.first_key - (r.last_query - 1)), greatest(r.last_key - 1 - r.first_query) {}
+      : min(r.first_key - (r.last_query - 1)), max(r.last_key - 1 - r.first_query) {}
 };
 // True if any, or all, of the integers `first .. last` are multiples of `step`.
 SLICESORT_HD constexpr bool has_multiple(index_t first, index_t last, index_t step) {
@@ -227,9 +227,9 @@ SLICESORT_HD constexpr pair_range blocks_of(pair_range r, index_t size) {
           block_of(r.first_key, size), block_of(r.last_key - 1, size) + 1};
 }
 
-inline constexpr index_t max_mask_number = index_t{1} << 40;
-constexpr bool is_mask_number(index_t value, index_t minimum) {
-  return minimum <= value && value <= max_mask_number;
+inline constexpr index_t max_mask_parameter = index_t{1} << 40;
+constexpr bool is_mask_parameter(index_t value, index_t minimum) {
+  return minimum <= value && value <= max_mask_parameter;
 }
 
 SLICESORT_DETAIL_END

@@ -87,13 +87,13 @@ struct haar_interleave {
 
   SLICESORT_HD_ABI_TAG constexpr bool ascending(index_t channel, index_t channels) const {
     index_t const per_head = channels / heads;
-    index_t const d = channel % per_head;
+    index_t const head_channel = channel % per_head;
     index_t const shifted = level < 63 ? per_head >> level : 0;
     index_t const width = shifted > 1 ? shifted : 1;
     index_t const pairs = per_head / (2 * width);  // whole (ascending, descending) pairs of blocks
-    if (d < pairs * 2 * width) return (d / width) % 2 == 0;
+    if (head_channel < pairs * 2 * width) return (head_channel / width) % 2 == 0;
     // The last descending channel is pairs * 2 * width - 1; the tail descends from one width later.
-    return !(level > 0 && pairs > 0 && d >= pairs * 2 * width - 1 + width);
+    return !(level > 0 && pairs > 0 && head_channel >= pairs * 2 * width - 1 + width);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     if (level < 0) return "haar_interleave: level must not be negative";

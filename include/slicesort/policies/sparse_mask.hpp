@@ -14,17 +14,17 @@ SLICESORT_TYPES_BEGIN
 
 namespace mask {
 
-/// Queries and keys are cut into blocks of `block` rows. A query looks at its own block and at the
-/// last `tail` keys of every block (Sparse Transformer's fixed pattern); with `first_column` also
-/// at the first key of every block, as the Long Range Arena's code does. Published models are
+/// Queries and keys are cut into blocks of `block` rows. A query attends to its own block and to
+/// the last `tail` keys of every block (Sparse Transformer's fixed pattern); with `first_column`
+/// also to the first key of every block, as the Long Range Arena's code does. Published models are
 /// causal: `both{causal{}, fixed{128, 8}}`.
 struct fixed {
   index_t block = 1, tail = 0;
   bool first_column = false;
 
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
-    index_t const key_block = detail::block_of(key, block), within = key - key_block * block;
-    return within >= block - tail || (first_column && within == 0) ||
+    index_t const key_block = detail::block_of(key, block), offset = key - key_block * block;
+    return offset >= block - tail || (first_column && offset == 0) ||
            detail::block_of(query, block) == key_block;
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
@@ -32,8 +32,8 @@ struct fixed {
     detail::pair_range const blocks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
     if (blocks.first_query < blocks.last_key && blocks.first_key < blocks.last_query) return true;
-    index_t const past = column_offset(first_key);
-    return past < columns() || (columns() > 0 && first_key + (block - past) < last_key);
+    index_t const offset = column_offset(first_key);
+    return offset < columns() || (columns() > 0 && first_key + (block - offset) < last_key);
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
@@ -46,7 +46,7 @@ struct fixed {
            are_columns(first_key > last ? first_key : last, last_key);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
-    if (!detail::is_mask_number(block, 1)) return "fixed: block must be in 1..2^40";
+    if (!detail::is_mask_parameter(block, 1)) return "fixed: block must be in 1..2^40";
     return 0 <= tail && tail <= block ? nullptr : "fixed: tail must be in 0..block";
   }
 
@@ -65,7 +65,7 @@ struct fixed {
   }
 };
 
-/// Query `i` looks at keys `i - left * step, ..., i - step, i, i + step, ..., i + right * step`
+/// Query `i` attends to keys `i - left * step, ..., i - step, i, i + step, ..., i + right * step`
 /// (Longformer's dilated window).
 struct dilated_window {
   index_t left = 0, right = 0, step = 1;
@@ -79,27 +79,27 @@ struct dilated_window {
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
-    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    detail::pair_distances const distances({first_query, last_query, first_key, last_key});
     index_t const min_distance = -left * step, max_distance = right * step;
-    return detail::has_multiple(d.least > min_distance ? d.least : min_distance,
-                                d.greatest < max_distance ? d.greatest : max_distance, step);
+    return detail::has_multiple(distances.min > min_distance ? distances.min : min_distance,
+                                distances.max < max_distance ? distances.max : max_distance, step);
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
                                              index_t first_key, index_t last_key) const {
-    detail::pair_distances const d({first_query, last_query, first_key, last_key});
-    return -left * step <= d.least && d.greatest <= right * step &&
-           detail::are_multiples(d.least, d.greatest, step);
+    detail::pair_distances const distances({first_query, last_query, first_key, last_key});
+    return -left * step <= distances.min && distances.max <= right * step &&
+           detail::are_multiples(distances.min, distances.max, step);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
-    if (!detail::is_mask_number(step, 1)) return "dilated_window: step must be in 1..2^40";
-    index_t const limit = detail::max_mask_number / step;
+    if (!detail::is_mask_parameter(step, 1)) return "dilated_window: step must be in 1..2^40";
+    index_t const limit = detail::max_mask_parameter / step;
     return 0 <= left && left <= limit && 0 <= right && right <= limit
                ? nullptr
                : "dilated_window: left and right must be at least 0, times step at most 2^40";
   }
 };
 
-/// The first `count` queries look at every key, and every query looks at the first `count` keys
+/// The first `count` queries attend to every key, and every query attends to the first `count` keys
 /// (Longformer's global tokens, a class token): for `either{window{255, 256}, globals{1}}`.
 struct globals {
   index_t count = 1;
@@ -116,21 +116,22 @@ struct globals {
     return last_query <= count || last_key <= count;
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
-    return detail::is_mask_number(count, 0) ? nullptr : "globals: count must be in 0..2^40";
+    return detail::is_mask_parameter(count, 0) ? nullptr : "globals: count must be in 0..2^40";
   }
 };
 
 /// Queries and keys are cut into blocks of `block` rows, and a user-supplied table selects the key
 /// blocks of every query block. Bit `c % 8` (lowest first) of byte `r * pitch() + c / 8` is set if
-/// query block `r` looks at key block `c`. This is the format of
+/// query block `r` attends to key block `c`. This is the format of
 /// `numpy.packbits(pairs, axis=1, bitorder="little")`. The table must be in device memory for
-/// `exec::cuda` and must not change until backward is done. Queries past the table look at no key.
+/// `exec::cuda` and must not change until backward is done. Queries past the table attend to no
+/// key.
 struct block_pairs {
   tensor1<std::uint8_t const> table;
   index_t block = 1;
   index_t keys = 0;     ///< the number of keys of the call
-  index_t queries = 0;  ///< of queries, if the call has more or fewer: the table has a row for each
-                        ///< block of them. 0: as many as keys.
+  index_t queries = 0;  ///< the number of queries of the call, one table row per block of queries;
+                        ///< 0 if it equals `keys`
 
   /// Bytes per row of the table: one bit per key block.
   SLICESORT_HD_ABI_TAG constexpr index_t pitch() const {
@@ -156,11 +157,11 @@ struct block_pairs {
     return detail::block_of(last_query - 1, block) * pitch() < bytes() && !has_bit(r, 0xff);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
-    if (!detail::is_mask_number(block, 1)) return "block_pairs: block must be in 1..2^40";
+    if (!detail::is_mask_parameter(block, 1)) return "block_pairs: block must be in 1..2^40";
     if (keys != call.keys) return "block_pairs: keys must be the number of keys";
     if (call.queries > 0 && (queries == 0 ? keys : queries) != call.queries)
       return "block_pairs: queries must be the number of queries, if they are not as many as keys";
-    if (!detail::is_mask_number(keys, 0) || !detail::is_mask_number(queries, 0))
+    if (!detail::is_mask_parameter(keys, 0) || !detail::is_mask_parameter(queries, 0))
       return "block_pairs: keys and queries must be in 0..2^40";
     // Uses a division, because the product may overflow.
     index_t const rows = queries == 0 ? keys : queries;
@@ -171,14 +172,14 @@ struct block_pairs {
   }
 
  private:
-  // True if any bit of these pairs of blocks is set (or clear, if `flip` is 0xff).
-  SLICESORT_HD_ABI_TAG constexpr bool has_bit(detail::pair_range r, int flip) const {
+  // True if any bit of these pairs of blocks is set (or clear, if `xor_mask` is 0xff).
+  SLICESORT_HD_ABI_TAG constexpr bool has_bit(detail::pair_range r, int xor_mask) const {
     detail::pair_range const blocks = detail::blocks_of(r, block);
     index_t const first_byte = blocks.first_key / 8, last_byte = (blocks.last_key - 1) / 8;
     for (index_t row = blocks.first_query; row < blocks.last_query; ++row) {
       if (row * pitch() >= bytes()) return false;
       for (index_t byte = first_byte; byte <= last_byte; ++byte) {
-        int bits = table(row * pitch() + byte) ^ flip;
+        int bits = table(row * pitch() + byte) ^ xor_mask;
         if (byte == first_byte) bits &= 0xff << blocks.first_key % 8;
         if (byte == last_byte) bits &= 0xff >> (7 - (blocks.last_key - 1) % 8);
         if ((bits & 0xff) != 0) return true;
@@ -188,8 +189,8 @@ struct block_pairs {
   }
 };
 
-/// Queries and keys are cut into chunks of `size` rows; a query looks at its own chunk and the
-/// previous chunk (Reformer). If `circular`, the first chunk looks at the last one, which may be
+/// Queries and keys are cut into chunks of `size` rows; a query attends to its own chunk and the
+/// previous chunk (Reformer). If `circular`, the first chunk attends to the last one, which may be
 /// shorter. Then `keys` must be the number of keys, and samples must not have lengths, which would
 /// change the last chunk. Without look-back this is `block_local`.
 struct chunk_back {
@@ -226,7 +227,7 @@ struct chunk_back {
     return true;
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
-    if (!detail::is_mask_number(size, 1)) return "chunk_back: size must be in 1..2^40";
+    if (!detail::is_mask_parameter(size, 1)) return "chunk_back: size must be in 1..2^40";
     if (circular && keys != call.keys)
       return "chunk_back: keys must be the number of keys if it is circular";
     return circular && call.has_lengths

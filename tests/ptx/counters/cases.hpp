@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmark cases with a target on the GPU (bench/report/targets.py), and some others, for any
-// execution policy. count.cpp runs them; kernels.cu only compiles their kernels.
+// Benchmark cases for any execution policy: those with a GPU target (bench/report/targets.py), and
+// some more. count.cpp runs them; kernels.cu only compiles their kernels.
 #pragma once
 
 #include "support/inputs.hpp"
@@ -26,16 +26,16 @@ namespace counting {
 namespace ss = slicesort;
 
 // Maps zeroed memory; `map` is null if the policy only compiles.
-struct memory_source {
+struct memory_mapper {
   void* (*map)(std::size_t bytes, void*& address) = nullptr;
 };
 
 template <class T>
 class array {
  public:
-  array(memory_source source, ss::index_t size)
+  array(memory_mapper mapper, ss::index_t size)
       : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
-    if (source.map != nullptr) memory_ = static_cast<T*>(source.map(bytes_, address_));
+    if (mapper.map != nullptr) memory_ = static_cast<T*>(mapper.map(bytes_, address_));
   }
 
   T* address() const { return static_cast<T*>(address_); }  // the address in views
@@ -48,8 +48,8 @@ class array {
   std::size_t bytes_;
 };
 
-// Calls f with the first element of each column that the first blocks may read: the first channels
-// of the first sample, and channel 0 of the others, which is csp's reference.
+// Calls f with the index of the first element of each column that the first blocks may read: the
+// first channels of the first sample, and channel 0, the reference of csp, of the other samples.
 template <class F>
 void for_each_column_read(ss::extents3 e, ss::index_t samples, F const& f) {
   constexpr ss::index_t channels = 128;
@@ -61,7 +61,7 @@ void for_each_column_read(ss::extents3 e, ss::index_t samples, F const& f) {
 template <class Exec>
 class cases {
  public:
-  cases(Exec exec, memory_source memory) : exec_(exec), memory_(memory) {
+  cases(Exec exec, memory_mapper memory) : exec_(exec), memory_(memory) {
     // Shapes as in bench/cases/cuda/settings.hpp.
     auto const shape = [](ss::index_t n) {
       return ss::extents3{n <= 64 ? 2048 : n <= 1024 ? 128 : n <= 4096 ? 32 : 16, n, 512};
@@ -73,7 +73,7 @@ class cases {
           [=](ss::extents3 e) { return sort<ss::bfloat16>(e); });
       if (n == 64) continue;
       add("slicing_sort", "backward", "f32", "ascending", shape(n),
-          [=](ss::extents3 e) { return unsort<float>(e); });
+          [=](ss::extents3 e) { return sort_backward<float>(e); });
     }
     for (ss::index_t const group : {2, 16, 64}) {
       std::string const size = std::to_string(group);
@@ -133,14 +133,14 @@ class cases {
       for_each_column_read(e, samples, [&](ss::index_t first) {
         for (ss::index_t n = 0; n < e.length; ++n) {
           ss::index_t const i = first + n * e.channels;
-          auto const number = static_cast<std::uint64_t>(i);
-          x.memory()[i] = support::from_double<T>(support::random_normals(2024, number).even);
+          auto const counter = static_cast<std::uint64_t>(i);
+          x.memory()[i] = support::from_double<T>(support::random_normals(2024, counter).even);
         }
       });
     return x;
   }
-  // Linear attention processes groups of heads, so the first block of each launch reads the first
-  // rows of a different head, possibly of another sample.
+  // Returns normal values in the first rows of every sample. Linear attention processes groups of
+  // heads, so the first block of each launch reads another head, possibly of another sample.
   template <class T>
   array<T> first_rows(ss::extents3 e) const {
     constexpr ss::index_t rows = 256;
@@ -149,9 +149,9 @@ class cases {
     if (x.memory() != nullptr)
       for (ss::index_t b = 0; b < e.batch; ++b)
         for (ss::index_t i = 0; i < std::min(e.length, rows) * e.channels; ++i) {
-          auto const number = static_cast<std::uint64_t>(b * sample + i);
+          auto const counter = static_cast<std::uint64_t>(b * sample + i);
           x.memory()[b * sample + i] =
-              support::from_double<T>(support::random_normals(2024, number).even);
+              support::from_double<T>(support::random_normals(2024, counter).even);
         }
     return x;
   }
@@ -190,7 +190,7 @@ class cases {
     return e.size();
   }
   template <class T>
-  ss::index_t unsort(ss::extents3 e) const {
+  ss::index_t sort_backward(ss::extents3 e) const {
     ss::slicing_sort<> const op;
     auto const dy = normal<T>(e, 1);
     auto const dx = zeros<T>(e.length * e.channels);
@@ -253,9 +253,9 @@ class cases {
     auto const q = normal<T>(e, 1), k = normal<T>(e, 1), v = normal<T>(e, 1);
     auto const y = zeros<T>(sample), dy = zeros<T>(sample);
     auto const dq = zeros<T>(sample), dk = zeros<T>(sample), dv = zeros<T>(sample);
-    auto const numbers = zeros<float>(heads * e.length * 2);
+    auto const state_values = zeros<float>(heads * e.length * 2);
     auto const split = [&](array<T> const& a) { return ss::split_heads(view(a, e), heads); };
-    ss::tensor4<float> const state(numbers.address(), {e.batch, heads, e.length, 2});
+    ss::tensor4<float> const state(state_values.address(), {e.batch, heads, e.length, 2});
     ss::attention_inputs<T> const in{split(q), split(k), split(v)};
     ss::extents4 const head_extents = split(q).extents();
     auto const work = scratch(op.workspace_bytes<T>(exec_, head_extents, head_extents));
@@ -285,7 +285,7 @@ class cases {
   }
 
   Exec exec_;
-  memory_source memory_;
+  memory_mapper memory_;
   std::map<std::string, std::function<ss::index_t()>> cases_;
 };
 

@@ -12,7 +12,7 @@ namespace counting {
 
 namespace {
 
-std::string demangled(char const* name) {
+std::string demangle(char const* name) {
   int status = 0;
   char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   if (status != 0) return name;
@@ -20,7 +20,7 @@ std::string demangled(char const* name) {
   std::free(text);
   return copy;
 }
-std::string without_namespaces(std::string const& text) {
+std::string remove_namespaces(std::string const& text) {
   static std::regex const namespaces("\\bslicesort::(\\w+::)*");
   return std::regex_replace(text, namespaces, "");
 }
@@ -33,7 +33,7 @@ constexpr int allocation_bits = 40;
 
 }  // namespace
 
-std::string short_name(char const* mangled) { return without_namespaces(demangled(mangled)); }
+std::string short_name(char const* mangled) { return remove_namespaces(demangle(mangled)); }
 
 void* new_fake_address(void* memory) {
   allocations().push_back(memory);
@@ -43,18 +43,19 @@ void* memory_at(void const* fake_address) {
   return allocations().at((reinterpret_cast<std::uintptr_t>(fake_address) >> allocation_bits) - 1);
 }
 
-recorder::recorder(ptx::module& module) : module_(module) {
+launch_recorder::launch_recorder(ptx::module& module) : module_(module) {
   // Demangled names are like `void run_kernel<some_kernel<..> >(some_kernel<..>, long)`.
   for (std::string const& mangled : module.kernels()) {
-    std::string const text = short_name(mangled.c_str()), before = "void run_kernel<";
-    if (text.compare(0, before.size(), before) != 0) continue;
-    std::string kernel = text.substr(before.size(), text.rfind(">(") - before.size());
+    std::string const text = short_name(mangled.c_str()), prefix = "void run_kernel<";
+    if (text.compare(0, prefix.size(), prefix) != 0) continue;
+    std::string kernel = text.substr(prefix.size(), text.rfind(">(") - prefix.size());
     if (kernel.back() == ' ') kernel.pop_back();
     names_.emplace_back(kernel, mangled);
   }
 }
 
-void recorder::run(char const* type, void const* kernel, std::size_t bytes, counted_launch launch) {
+void launch_recorder::run(char const* type, void const* kernel, std::size_t bytes,
+                          counted_launch launch) {
   launch.kernel = short_name(type);
   for (auto const& [name, mangled] : names_)
     if (name == launch.kernel) launch.mangled = mangled;
@@ -62,18 +63,18 @@ void recorder::run(char const* type, void const* kernel, std::size_t bytes, coun
   ptx::kernel const& code = module_.get(launch.mangled);
 
   ptx::launch config;
-  config.grid.x = static_cast<unsigned>(launch.counted);
+  config.grid.x = static_cast<unsigned>(launch.counted_blocks);
   config.block.x = static_cast<unsigned>(launch.threads);
   config.cluster = static_cast<unsigned>(launch.cluster);
-  config.shared_bytes = launch.shared;
-  config.watched.count_memory = true;
+  config.shared_bytes = launch.shared_bytes;
+  config.options.count_memory = true;
   config.parameters.resize(code.parameter_bytes);
-  // The parameters are the kernel struct and the number of the first block, 0.
+  // The parameters are the kernel struct and the index of the first block, 0.
   if (code.parameters.size() != 2 || code.parameters[0].bytes != bytes)
-    throw std::runtime_error(launch.kernel + " is of other sources than the PTX");
+    throw std::runtime_error(launch.kernel + " was not compiled from the same sources as the PTX");
   std::memcpy(config.parameters.data() + code.parameters[0].offset, kernel, bytes);
-  std::string const refused = error_message(code, config, ptx::sm_90, ptx::sm_90.shared_opt_in);
-  if (!refused.empty()) throw std::runtime_error(launch.kernel + ": " + refused);
+  std::string const error = error_message(code, config, ptx::sm_90, ptx::sm_90.shared_opt_in);
+  if (!error.empty()) throw std::runtime_error(launch.kernel + ": " + error);
   launch.counts = ptx::run(code, config);
   launches_.push_back(std::move(launch));
 }

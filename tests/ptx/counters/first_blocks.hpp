@@ -36,16 +36,16 @@ namespace ss = slicesort;
 struct counted_launch {
   std::string kernel;   // demangled, without namespaces
   std::string mangled;  // name of the CUDA kernel
-  ss::index_t blocks, counted;
+  ss::index_t blocks, counted_blocks;
   int threads, cluster;
-  std::size_t shared;
+  std::size_t shared_bytes;
   ptx::counters counts;
 };
 
-// Runs kernels of one module and records their launches.
-class recorder {
+// Runs the first blocks of kernels of one module, and records the launches.
+class launch_recorder {
  public:
-  explicit recorder(ptx::module& module);
+  explicit launch_recorder(ptx::module& module);
 
   // Runs run_kernel<Kernel>. `type` is the mangled name of Kernel, which has `bytes` bytes.
   void run(char const* type, void const* kernel, std::size_t bytes, counted_launch launch);
@@ -62,7 +62,7 @@ class recorder {
 // Demangles a name and removes the namespaces, which depend on the compiler.
 std::string short_name(char const* mangled);
 
-// A fake address identifies an allocation.
+// Each fake address identifies one allocation.
 void* new_fake_address(void* memory);
 void* memory_at(void const* fake_address);
 
@@ -70,15 +70,15 @@ struct backend {
   static constexpr bool host_memory = false;
 };
 
-struct first_blocks {
+struct first_blocks_policy {
   using backend = counting::backend;
 
-  counting::recorder* recorder;
+  launch_recorder* recorder;
 };
 
 class counting_grid {
  public:
-  explicit counting_grid(first_blocks exec) : recorder_(exec.recorder) {}
+  explicit counting_grid(first_blocks_policy exec) : recorder_(exec.recorder) {}
 
   static constexpr ss::device_info info() {
     auto const h200 = ptx::sm_90;
@@ -97,24 +97,24 @@ class counting_grid {
   void run(Kernel const& kernel, ss::index_t blocks, int threads, int cluster = 1) const {
     counted_launch launch{};
     launch.blocks = blocks;
-    launch.counted = std::min<ss::index_t>(blocks, cluster);
+    launch.counted_blocks = std::min<ss::index_t>(blocks, cluster);
     launch.threads = threads;
     launch.cluster = cluster;
-    launch.shared = ss::detail::shared_bytes(kernel);
+    launch.shared_bytes = ss::detail::shared_bytes(kernel);
     recorder_->run(typeid(Kernel).name(), &kernel, sizeof(Kernel), launch);
   }
 
  private:
-  recorder* recorder_;
+  launch_recorder* recorder_;
 };
 
 template <class Params>
-Params with_memory(Params params) {
+Params resolve_addresses(Params params) {
   support::for_each_view(
       params, [](auto& view, support::access) { support::move_to(view, memory_at(view.data())); });
   return params;
 }
-inline ss::workspace with_memory(ss::workspace work) {
+inline ss::workspace resolve_addresses(ss::workspace work) {
   return {work.data == nullptr ? nullptr : memory_at(work.data), work.bytes};
 }
 
@@ -126,22 +126,24 @@ namespace detail {
 
 template <class Op>
 struct implementation<Op, counting::backend> {
-  static void check(counting::first_blocks, detail::checker&) {}
+  static void check(counting::first_blocks_policy, detail::checker&) {}
   template <class T>
-  static auto plan(counting::first_blocks exec, typename Op::shape const& shape,
+  static auto plan(counting::first_blocks_policy exec, typename Op::shape const& shape,
                    detail::arena& memory) {
     return device_implementation<Op>::template plan<T>(counting::counting_grid(exec), shape,
                                                        memory);
   }
   template <class Params>
-  static void forward(counting::first_blocks exec, Params const& params, workspace work) {
-    device_implementation<Op>::forward(counting::counting_grid(exec), counting::with_memory(params),
-                                       counting::with_memory(work));
+  static void forward(counting::first_blocks_policy exec, Params const& params, workspace work) {
+    device_implementation<Op>::forward(counting::counting_grid(exec),
+                                       counting::resolve_addresses(params),
+                                       counting::resolve_addresses(work));
   }
   template <class Params>
-  static void backward(counting::first_blocks exec, Params const& params, workspace work) {
+  static void backward(counting::first_blocks_policy exec, Params const& params, workspace work) {
     device_implementation<Op>::backward(counting::counting_grid(exec),
-                                        counting::with_memory(params), counting::with_memory(work));
+                                        counting::resolve_addresses(params),
+                                        counting::resolve_addresses(work));
   }
 };
 

@@ -3,85 +3,95 @@
 #include "../run_kernel.hpp"
 
 using run_kernel::contains;
-using run_kernel::faults_of;
+using run_kernel::fault_messages;
+using run_kernel::launch_config;
 using run_kernel::passes;
 using run_kernel::run;
-using run_kernel::setup;
 
 namespace {
 
-setup const pair = {64, 2, 2};
+launch_config const two_blocks = {64, 2, 2};
 std::string const cluster_sync = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
-// %g1: this thread's word in the next block's shared memory.
-std::string const next_word =
+// Sets %g1 to the address of this thread's word in the shared memory of the next block.
+std::string const address_next_word =
     "cvt.u64.u32 %g0, %sh;\ncvta.shared.u64 %g0, %g0;\n"
     "mov.u32 %a0, %cluster_ctarank;\nmov.u32 %a1, %cluster_nctarank;\n"
     "add.s32 %a0, %a0, 1;\nrem.u32 %a0, %a0, %a1;\n"
     "mapa.u64 %g1, %g0, %a0;\n";
-std::string const write = "mad.lo.s32 %a2, %c, 1000, %t;\nst.shared.u32 [%sh], %a2;\n";
-std::string const read = "ld.u32 %a3, [%g1];\n";
+std::string const write_own_word = "mad.lo.s32 %a2, %c, 1000, %t;\nst.shared.u32 [%sh], %a2;\n";
+std::string const read_next_word = "ld.u32 %a3, [%g1];\n";
 std::string const store_result = "st.global.u32 [%out_t], %a3;\n";
 
 }  // namespace
 
 TEST_CASE("blocks of a cluster read each other's shared memory") {
-  for (unsigned const size : {1u, 2u, 4u, 8u}) {
-    setup const s = {64, 8, size};
-    auto const o = run(next_word + write + cluster_sync + read + cluster_sync + store_result, s);
-    CHECK(o.fault == "");
+  for (unsigned const cluster_size : {1u, 2u, 4u, 8u}) {
+    launch_config const config = {64, 8, cluster_size};
+    auto const result = run(address_next_word + write_own_word + cluster_sync + read_next_word +
+                                cluster_sync + store_result,
+                            config);
+    CHECK(result.fault == "");
     for (unsigned b = 0; b < 8; ++b)
       for (unsigned t = 0; t < 64; ++t)
-        CHECK(o.out[64 * b + t] == 1000 * (b / size * size + (b + 1) % size) + t);
-    CHECK(o.counted.cluster_barriers == 2 * 8 / size);
+        CHECK(result.out[64 * b + t] ==
+              1000 * (b / cluster_size * cluster_size + (b + 1) % cluster_size) + t);
+    CHECK(result.counts.cluster_barriers == 2 * 8 / cluster_size);
   }
-  CHECK(passes(next_word + write + cluster_sync + read + cluster_sync, pair));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync,
+               two_blocks));
 }
 
 TEST_CASE("a block barrier does not order two blocks") {
-  CHECK(contains(
-      faults_of(next_word + write + "bar.sync 0;\n" + cluster_sync + read + cluster_sync, pair),
-      ""));
-  for (std::string const& fault :
-       faults_of(next_word + write + "bar.sync 0;\n" + read + cluster_sync, pair)) {
+  CHECK(contains(fault_messages(address_next_word + write_own_word + "bar.sync 0;\n" +
+                                    cluster_sync + read_next_word + cluster_sync,
+                                two_blocks),
+                 ""));
+  for (std::string const& fault : fault_messages(
+           address_next_word + write_own_word + "bar.sync 0;\n" + read_next_word + cluster_sync,
+           two_blocks)) {
     bool const reported = fault.find("race") != std::string::npos ||
                           fault.find("which was never written") != std::string::npos;
     CHECK(reported);
   }
   // A write to another block's memory, which that block has read.
-  std::string const late =
-      next_word + write + cluster_sync + "ld.shared.u32 %a3, [%sh];\nbar.sync 0;\n";
+  std::string const read_before_remote_write = address_next_word + write_own_word + cluster_sync +
+                                               "ld.shared.u32 %a3, [%sh];\nbar.sync 0;\n";
   std::string const remote_write = "st.u32 [%g1], %t;\n";
-  CHECK(contains(faults_of(late + remote_write + cluster_sync, pair), "race at byte"));
-  CHECK(passes(late + cluster_sync + remote_write + cluster_sync, pair));
-  // A write to a block's own memory, which another block has read.
-  CHECK(contains(faults_of(next_word + write + cluster_sync + read +
-                               "bar.sync 0;\nst.shared.u32 [%sh], %t;\n" + cluster_sync,
-                           pair),
+  CHECK(contains(fault_messages(read_before_remote_write + remote_write + cluster_sync, two_blocks),
                  "race at byte"));
-  CHECK(passes(
-      next_word + write + cluster_sync + read + cluster_sync + "st.shared.u32 [%sh], %t;\n", pair));
+  CHECK(passes(read_before_remote_write + cluster_sync + remote_write + cluster_sync, two_blocks));
+  // A write to a block's own memory, which another block has read.
+  CHECK(contains(fault_messages(address_next_word + write_own_word + cluster_sync + read_next_word +
+                                    "bar.sync 0;\nst.shared.u32 [%sh], %t;\n" + cluster_sync,
+                                two_blocks),
+                 "race at byte"));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync +
+                   "st.shared.u32 [%sh], %t;\n",
+               two_blocks));
 }
 
 TEST_CASE("nothing is ordered between arriving and waiting") {
   // The write precedes the wait, but follows the arrival.
-  CHECK(contains(faults_of(next_word + "barrier.cluster.arrive;\n" + write +
-                               "barrier.cluster.wait;\n" + read + cluster_sync,
-                           pair),
+  CHECK(contains(fault_messages(address_next_word + "barrier.cluster.arrive;\n" + write_own_word +
+                                    "barrier.cluster.wait;\n" + read_next_word + cluster_sync,
+                                two_blocks),
                  "race at byte"));
   // Accesses that no other block depends on are allowed there.
-  CHECK(passes(next_word + write +
+  CHECK(passes(address_next_word + write_own_word +
                    "barrier.cluster.arrive;\nld.shared.u32 %a4, [%sh];\n"
                    "barrier.cluster.wait;\n" +
-                   read + cluster_sync + "st.shared.u32 [%sh], %t;\n",
-               pair));
-  CHECK(contains(faults_of("barrier.cluster.arrive;\nbarrier.cluster.arrive;", pair),
+                   read_next_word + cluster_sync + "st.shared.u32 [%sh], %t;\n",
+               two_blocks));
+  CHECK(contains(fault_messages("barrier.cluster.arrive;\nbarrier.cluster.arrive;", two_blocks),
                  "arrives twice, without waiting between"));
-  CHECK(contains(faults_of("barrier.cluster.wait;", pair), "waits without having arrived"));
+  CHECK(contains(fault_messages("barrier.cluster.wait;", two_blocks),
+                 "waits without having arrived"));
 }
 
 TEST_CASE("a block that leaves the cluster while other blocks use its shared memory") {
   // The message depends on which block runs first.
-  for (std::string const& fault : faults_of(next_word + write + cluster_sync + read, pair)) {
+  for (std::string const& fault : fault_messages(
+           address_next_word + write_own_word + cluster_sync + read_next_word, two_blocks)) {
     bool const reported =
         fault.find(
             "the block leaves the cluster, and no barrier is between this and an access of "
@@ -89,41 +99,46 @@ TEST_CASE("a block that leaves the cluster while other blocks use its shared mem
         fault.find("of the cluster, which has ended") != std::string::npos;
     CHECK_MESSAGE(reported, fault);
   }
-  CHECK(passes(next_word + write + cluster_sync + read + cluster_sync, pair));
-  CHECK(passes(
-      next_word + write + cluster_sync + read + "barrier.cluster.arrive;\nbarrier.cluster.wait;",
-      pair));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync,
+               two_blocks));
+  CHECK(passes(address_next_word + write_own_word + cluster_sync + read_next_word +
+                   "barrier.cluster.arrive;\nbarrier.cluster.wait;",
+               two_blocks));
 }
 
 TEST_CASE("a cluster barrier that part of a warp, or a block, misses") {
-  CHECK(contains(faults_of("setp.eq.s32 %q0, %t, 3;\n@%q0 barrier.cluster.arrive;", pair),
-                 "a cluster's barrier that part of a warp does not reach"));
+  CHECK(
+      contains(fault_messages("setp.eq.s32 %q0, %t, 3;\n@%q0 barrier.cluster.arrive;", two_blocks),
+               "a cluster's barrier that part of a warp does not reach"));
   // The barrier does not wait for blocks that have ended.
-  CHECK(passes("setp.eq.s32 %q0, %c, 0;\n@%q0 ret;\n" + cluster_sync, pair));
+  CHECK(passes("setp.eq.s32 %q0, %c, 0;\n@%q0 ret;\n" + cluster_sync, two_blocks));
 }
 
 TEST_CASE("removing a barrier of the cluster removes its wait") {
-  setup without = pair;
-  without.removed = 0;
-  std::string const text = next_word + write + cluster_sync + read + cluster_sync;
-  for (std::string const& fault : faults_of(text, without)) {
+  launch_config without_barrier = two_blocks;
+  without_barrier.removed = 0;
+  std::string const text =
+      address_next_word + write_own_word + cluster_sync + read_next_word + cluster_sync;
+  for (std::string const& fault : fault_messages(text, without_barrier)) {
     bool const reported = fault.find("race") != std::string::npos ||
                           fault.find("which was never written") != std::string::npos;
     CHECK_MESSAGE(reported, fault);
   }
-  without.removed = 1;
-  for (std::string const& fault : faults_of(text, without)) CHECK(fault != "");
+  without_barrier.removed = 1;
+  for (std::string const& fault : fault_messages(text, without_barrier)) CHECK(fault != "");
 }
 
 TEST_CASE("invalid addresses of shared memory") {
-  CHECK(contains(faults_of("cvta.shared.u64 %g0, 0;\nmapa.u64 %g1, %g0, 2;", pair),
+  CHECK(contains(fault_messages("cvta.shared.u64 %g0, 0;\nmapa.u64 %g1, %g0, 2;", two_blocks),
                  "block 2 of a cluster of 2"));
-  CHECK(contains(faults_of("mapa.u64 %g1, %out, 1;", pair), "not an address of shared memory"));
-  CHECK(contains(faults_of(next_word + "cvta.to.shared.u64 %g2, %g1;", pair), "another block's"));
-  CHECK(passes(next_word + "cvta.to.shared.u64 %g2, %g0;\ncvt.u32.u64 %a4, %g2;\n"
-                           "st.shared.u32 [%a4], %t;\nld.shared.u32 %a5, [%sh];",
-               pair));
-  CHECK(contains(faults_of("cvta.to.shared.u64 %g2, %out;", pair),
+  CHECK(contains(fault_messages("mapa.u64 %g1, %out, 1;", two_blocks),
                  "not an address of shared memory"));
-  CHECK(passes("cvta.to.global.u64 %g2, %out_t;\nst.global.u32 [%g2], %t;", pair));
+  CHECK(contains(fault_messages(address_next_word + "cvta.to.shared.u64 %g2, %g1;", two_blocks),
+                 "another block's"));
+  CHECK(passes(address_next_word + "cvta.to.shared.u64 %g2, %g0;\ncvt.u32.u64 %a4, %g2;\n"
+                                   "st.shared.u32 [%a4], %t;\nld.shared.u32 %a5, [%sh];",
+               two_blocks));
+  CHECK(contains(fault_messages("cvta.to.shared.u64 %g2, %out;", two_blocks),
+                 "not an address of shared memory"));
+  CHECK(passes("cvta.to.global.u64 %g2, %out_t;\nst.global.u32 [%g2], %t;", two_blocks));
 }

@@ -3,16 +3,16 @@
 #include "../run_kernel.hpp"
 
 using run_kernel::contains;
-using run_kernel::numbers;
+using run_kernel::launch_config;
 using run_kernel::run;
-using run_kernel::setup;
+using run_kernel::words;
 
 namespace {
 
 // Returns the reason for rejecting a launch of a kernel with 1000 bytes of static shared memory and
 // at most 512 threads.
-std::string refused(ptx::launch const& config, ptx::device_limits const& device,
-                    std::size_t opted_in = 0) {
+std::string rejection(ptx::launch const& config, ptx::device_limits const& device,
+                      std::size_t opted_in = 0) {
   ptx::kernel k;
   k.static_shared = 1000;
   k.max_threads = 512;
@@ -29,29 +29,35 @@ ptx::launch valid_launch() {
 
 TEST_CASE("grids and blocks beyond the limits") {
   for (ptx::device_limits const& device : {ptx::sm_80, ptx::sm_90}) {
-    CHECK(refused(valid_launch(), device) == "");
-    auto const refused_with = [&](auto const& change) {
+    CHECK(rejection(valid_launch(), device) == "");
+    auto const rejection_with = [&](auto const& change) {
       ptx::launch config = valid_launch();
       change(config);
-      return refused(config, device);
+      return rejection(config, device);
     };
-    CHECK(contains(refused_with([](auto& h) { h.grid.y = 0; }), "a grid without blocks"));
-    CHECK(contains(refused_with([](auto& h) { h.block.y = 0; }), "a block without threads"));
-    CHECK(refused_with([](auto& h) { h.block = {512}; }) == "");
-    CHECK(contains(refused_with([](auto& h) { h.block = {513}; }),
+    CHECK(
+        contains(rejection_with([](auto& config) { config.grid.y = 0; }), "a grid without blocks"));
+    CHECK(contains(rejection_with([](auto& config) { config.block.y = 0; }),
+                   "a block without threads"));
+    CHECK(rejection_with([](auto& config) { config.block = {512}; }) == "");
+    CHECK(contains(rejection_with([](auto& config) { config.block = {513}; }),
                    "launch bounds: 513, at most 512"));
-    CHECK(contains(refused_with([](auto& h) { h.block = {1025}; }), "block: 1025, at most 1024"));
-    CHECK(contains(refused_with([](auto& h) { h.block = {1, 1, 65}; }), "block.z: 65, at most 64"));
-    CHECK(refused_with([](auto& h) { h.grid = {0x7fffffff}; }) == "");
-    CHECK(contains(refused_with([](auto& h) { h.grid = {0x80000000}; }),
+    CHECK(contains(rejection_with([](auto& config) { config.block = {1025}; }),
+                   "block: 1025, at most 1024"));
+    CHECK(contains(rejection_with([](auto& config) {
+                     config.block = {1, 1, 65};
+                   }),
+                   "block.z: 65, at most 64"));
+    CHECK(rejection_with([](auto& config) { config.grid = {0x7fffffff}; }) == "");
+    CHECK(contains(rejection_with([](auto& config) { config.grid = {0x80000000}; }),
                    "grid.x: 2147483648, at most"));
-    CHECK(refused_with([](auto& h) { h.grid = {1, 65535, 65535}; }) == "");
-    CHECK(contains(refused_with([](auto& h) {
-                     h.grid = {1, 65536};
+    CHECK(rejection_with([](auto& config) { config.grid = {1, 65535, 65535}; }) == "");
+    CHECK(contains(rejection_with([](auto& config) {
+                     config.grid = {1, 65536};
                    }),
                    "grid.y: 65536, at most 65535"));
-    CHECK(contains(refused_with([](auto& h) {
-                     h.grid = {1, 1, 65536};
+    CHECK(contains(rejection_with([](auto& config) {
+                     config.grid = {1, 1, 65536};
                    }),
                    "grid.z: 65536, at most 65535"));
   }
@@ -60,42 +66,43 @@ TEST_CASE("grids and blocks beyond the limits") {
 TEST_CASE("clusters beyond the limits") {
   ptx::launch config = valid_launch();
   config.cluster = 8;
-  CHECK(refused(config, ptx::sm_90) == "");
-  CHECK(contains(refused(config, ptx::sm_80), "blocks of a cluster: 8, at most 1"));
+  CHECK(rejection(config, ptx::sm_90) == "");
+  CHECK(contains(rejection(config, ptx::sm_80), "blocks of a cluster: 8, at most 1"));
   config.cluster = 16;
   config.grid.x = 16;
-  CHECK(contains(refused(config, ptx::sm_90), "blocks of a cluster: 16, at most 8"));
+  CHECK(contains(rejection(config, ptx::sm_90), "blocks of a cluster: 16, at most 8"));
   config.cluster = 8;
   config.grid.x = 12;
-  CHECK(contains(refused(config, ptx::sm_90), "grid.x: 12, no multiple of the cluster's 8 blocks"));
+  CHECK(
+      contains(rejection(config, ptx::sm_90), "grid.x: 12, no multiple of the cluster's 8 blocks"));
   config.cluster = 0;
-  CHECK(contains(refused(config, ptx::sm_90), "a cluster without blocks"));
+  CHECK(contains(rejection(config, ptx::sm_90), "a cluster without blocks"));
 }
 
 TEST_CASE("shared memory beyond the limits") {
   ptx::launch config = valid_launch();
   config.shared_bytes = (48 << 10) - 1000;
-  CHECK(refused(config, ptx::sm_80) == "");
+  CHECK(rejection(config, ptx::sm_80) == "");
   ++config.shared_bytes;
-  CHECK(contains(refused(config, ptx::sm_80), "bytes of dynamic shared memory"));
-  CHECK(refused(config, ptx::sm_80, config.shared_bytes) == "");
+  CHECK(contains(rejection(config, ptx::sm_80), "bytes of dynamic shared memory"));
+  CHECK(rejection(config, ptx::sm_80, config.shared_bytes) == "");
   config.shared_bytes = (163 << 10) - 1000;
-  CHECK(refused(config, ptx::sm_80, config.shared_bytes) == "");
+  CHECK(rejection(config, ptx::sm_80, config.shared_bytes) == "");
   ++config.shared_bytes;
-  CHECK(contains(refused(config, ptx::sm_80, config.shared_bytes),
+  CHECK(contains(rejection(config, ptx::sm_80, config.shared_bytes),
                  "bytes of shared memory: 166913, at most 166912"));
-  CHECK(refused(config, ptx::sm_90, config.shared_bytes) == "");
+  CHECK(rejection(config, ptx::sm_90, config.shared_bytes) == "");
   config.shared_bytes = (227 << 10) - 1000;
-  CHECK(refused(config, ptx::sm_90, config.shared_bytes) == "");
+  CHECK(rejection(config, ptx::sm_90, config.shared_bytes) == "");
   ++config.shared_bytes;
-  CHECK(contains(refused(config, ptx::sm_90, config.shared_bytes), "232449, at most 232448"));
+  CHECK(contains(rejection(config, ptx::sm_90, config.shared_bytes), "232449, at most 232448"));
 }
 
 TEST_CASE("all parameters must be passed") {
-  ptx::module m(run_kernel::text(""));
+  ptx::module module(run_kernel::text(""));
   std::string message;
   try {
-    ptx::run(m.get("k"), ptx::launch());
+    ptx::run(module.get("k"), ptx::launch());
   } catch (ptx::fault const& f) {
     message = f.what();
   }
@@ -108,70 +115,71 @@ TEST_CASE("the result does not depend on the number of host threads") {
       "mad.lo.s32 %a1, %c, 100, %t;\nst.shared.u32 [%sh], %a1;\nbar.sync 0;\n"
       "ld.shared.u32 %a2, [%a0];\nsetp.lt.u32 %q0, %a2, 1000;\n"
       "@%q0 add.s32 %a2, %a2, 7;\nst.global.u32 [%out_t], %a2;";
-  setup s = {64, 100};
-  auto const one_thread = run(text, s);
-  s.watched.threads = 4;
-  auto const four_threads = run(text, s);
+  launch_config config = {64, 100};
+  auto const one_thread = run(text, config);
+  config.options.threads = 4;
+  auto const four_threads = run(text, config);
   CHECK(one_thread.fault == "");
   CHECK(four_threads.fault == "");
   CHECK(four_threads.out == one_thread.out);
-  CHECK(four_threads.counted.warp_instructions == one_thread.counted.warp_instructions);
-  CHECK(four_threads.counted.thread_instructions == one_thread.counted.thread_instructions);
-  CHECK(four_threads.counted.blocks == 100);
-  CHECK(four_threads.counted.threads == 6400);
-  CHECK(four_threads.counted.barriers == 100);
-  CHECK(four_threads.counted.launches == 1);
+  CHECK(four_threads.counts.warp_instructions == one_thread.counts.warp_instructions);
+  CHECK(four_threads.counts.thread_instructions == one_thread.counts.thread_instructions);
+  CHECK(four_threads.counts.blocks == 100);
+  CHECK(four_threads.counts.threads == 6400);
+  CHECK(four_threads.counts.barriers == 100);
+  CHECK(four_threads.counts.launches == 1);
 }
 
 TEST_CASE("a launch reports the fault of its first cluster, for any number of host threads") {
-  setup s = {32, 50};
-  s.watched.threads = 4;
+  launch_config config = {32, 50};
+  config.options.threads = 4;
   for (int i = 0; i < 20; ++i) {
-    auto const o = run("setp.ge.u32 %q0, %c, 17;\n@%q0 trap;", s);
-    CHECK(o.fault == "trap");
-    CHECK(contains(o.where, "block 17, "));
+    auto const result = run("setp.ge.u32 %q0, %c, 17;\n@%q0 trap;", config);
+    CHECK(result.fault == "trap");
+    CHECK(contains(result.location, "block 17, "));
   }
 }
 
 TEST_CASE("a block that waits for an earlier one continues, or ends with its fault") {
-  // Each block waits until the one before it has stored its number.
+  // Each block waits until the previous block has stored its index.
   std::string const chain =
       "setp.eq.s32 %q0, %c, 0;\n@%q0 bra STORE;\nadd.s64 %g0, %out_t, -4;\n"
       "SPIN:\nld.relaxed.gpu.global.u32 %a0, [%g0];\nsetp.eq.s32 %q1, %a0, 0;\n@%q1 bra SPIN;\n"
       "STORE:\n@@\nadd.s32 %a1, %c, 1;\nst.relaxed.gpu.global.u32 [%out_t], %a1;";
-  setup s = {1, 200};
+  launch_config config = {1, 200};
   for (unsigned const thread_count : {1u, 4u}) {
-    s.watched.threads = thread_count;
-    auto const o = run(std::string(chain).replace(chain.find("@@"), 2, ""), s);
-    CHECK(o.fault == "");
-    CHECK(o.out[199] == 200);
+    config.options.threads = thread_count;
+    auto const result = run(std::string(chain).replace(chain.find("@@"), 2, ""), config);
+    CHECK(result.fault == "");
+    CHECK(result.out[199] == 200);
     CHECK(
         run(std::string(chain).replace(chain.find("@@"), 2, "setp.eq.s32 %q2, %c, 20;\n@%q2 trap;"),
-            s)
+            config)
             .fault == "trap");
   }
 }
 
 TEST_CASE("instructions are counted per warp and per active lane") {
-  auto const empty = run("", {64}).counted;
-  auto const o =
+  auto const empty = run("", {64}).counts;
+  auto const result =
       run("setp.lt.s32 %q0, %t, 8;\nadd.s32 %a0, %t, 1;\n@%q0 add.s32 %a0, %t, 2;", {64});
-  CHECK(o.counted.warp_instructions - empty.warp_instructions == 6);
-  CHECK(o.counted.thread_instructions - empty.thread_instructions == 64 + 64 + 8);
-  CHECK(o.counted.divergent_branches == 0);
-  auto const sides = run("setp.lt.s32 %q0, %t, 8;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", {64});
-  CHECK(sides.counted.divergent_branches == 1);  // the second warp does not diverge
-  CHECK(sides.counted.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
+  CHECK(result.counts.warp_instructions - empty.warp_instructions == 6);
+  CHECK(result.counts.thread_instructions - empty.thread_instructions == 64 + 64 + 8);
+  CHECK(result.counts.divergent_branches == 0);
+  auto const diverging = run("setp.lt.s32 %q0, %t, 8;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", {64});
+  CHECK(diverging.counts.divergent_branches == 1);  // the second warp does not diverge
+  CHECK(diverging.counts.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
 }
 
 TEST_CASE("memory traffic is counted if count_memory is set") {
-  setup s;
-  s.shared = 8192;
-  s.watched.count_memory = true;
-  s.watched.unwritten_shared = s.watched.shared_races = false;
+  launch_config config;
+  config.shared = 8192;
+  config.options.count_memory = true;
+  config.options.unwritten_shared = config.options.shared_races = false;
   auto const shared = [&](std::string const& address, std::string const& load) {
-    auto const c = run(address + "\nld.shared." + load + ", [%a0];", s).counted;
-    return std::vector<std::uint64_t>{c.shared_requests, c.shared_wavefronts, c.shared_ideal};
+    auto const c = run(address + "\nld.shared." + load + ", [%a0];", config).counts;
+    return std::vector<std::uint64_t>{c.shared_requests, c.shared_wavefronts,
+                                      c.shared_ideal_wavefronts};
   };
   using counts = std::vector<std::uint64_t>;
   CHECK(shared("shl.b32 %a0, %t, 2;", "u32 %a1") == counts{1, 1, 1});
@@ -182,29 +190,31 @@ TEST_CASE("memory traffic is counted if count_memory is set") {
   CHECK(shared("shl.b32 %a0, %t, 3;", "v2.u32 {%a1, %a2}") == counts{1, 2, 2});
   CHECK(shared("shl.b32 %a0, %t, 4;", "v4.u32 {%a1, %a2, %a3, %a4}") == counts{1, 4, 4});
 
-  numbers const input(1024);
+  words const input(1024);
   auto const global = [&](std::string const& address, std::string const& load) {
     auto const c =
-        run(address + "\nadd.s64 %g0, %g0, %in;\nld.global." + load + ", [%g0];", s, input).counted;
+        run(address + "\nadd.s64 %g0, %g0, %in;\nld.global." + load + ", [%g0];", config, input)
+            .counts;
     return std::vector<std::uint64_t>{c.global_requests, c.global_sectors, c.global_bytes};
   };
   // The array begins at a multiple of 16, not always of 32.
-  auto const close_to = [](counts const& c, std::uint64_t sectors) {
+  auto const has_sectors = [](counts const& c, std::uint64_t sectors) {
     return c[1] == sectors || c[1] == sectors + 1;
   };
   counts const contiguous = global("mul.wide.u32 %g0, %t, 4;", "u32 %a1");
   CHECK(contiguous[0] == 1);
   CHECK(contiguous[2] == 128);
-  CHECK(close_to(contiguous, 4));
+  CHECK(has_sectors(contiguous, 4));
   CHECK(global("mul.wide.u32 %g0, %t, 64;", "u32 %a1") == counts{1, 32, 128});
   CHECK(global("mov.u64 %g0, 64;", "u32 %a1") == counts{1, 1, 128});
-  CHECK(close_to(global("mul.wide.u32 %g0, %t, 16;", "v4.u32 {%a1, %a2, %a3, %a4}"), 16));
+  CHECK(has_sectors(global("mul.wide.u32 %g0, %t, 16;", "v4.u32 {%a1, %a2, %a3, %a4}"), 16));
 }
 
 TEST_CASE("executions of each instruction are counted if count_memory is set") {
-  setup s = {64, 3};
-  s.watched.count_memory = true;
-  auto const c = run("setp.lt.s32 %q0, %t, 32;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", s).counted;
+  launch_config config = {64, 3};
+  config.options.count_memory = true;
+  auto const c =
+      run("setp.lt.s32 %q0, %t, 32;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", config).counts;
   std::uint64_t sum = 0;
   for (std::uint64_t const n : c.executed) sum += n;
   CHECK(sum == c.warp_instructions);

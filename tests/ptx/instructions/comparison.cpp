@@ -34,9 +34,9 @@ template <class T>
 struct ge {
   static bool apply(T a, T b) { return a >= b; }
 };
-// Unordered comparisons are true for a NaN: each negates an ordered one.
+// Unordered comparisons are true for a NaN: each negates an ordered comparison.
 template <template <class> class Ordered>
-struct negation {
+struct unordered {
   template <class T>
   struct comparison {
     static bool apply(T a, T b) { return !Ordered<T>::apply(a, b); }
@@ -54,84 +54,79 @@ template <auto compare>
 struct combined_comparison;
 template <class T, bool (*compare)(T, T)>
 struct combined_comparison<compare> {
-  static void act(warp& w, instruction const& n, lane_mask active) {
-    std::uint64_t const* const a = w.source(n.sources[0]);
-    std::uint64_t const* const b = w.source(n.sources[1]);
-    std::uint64_t const* const c = n.source_count > 2 ? w.source(n.sources[2]) : nullptr;
-    std::uint64_t* const p = w.result(n.results[0]);
-    std::uint64_t* const q = n.result_count > 1 ? w.result(n.results[1]) : nullptr;
-    unsigned const table = n.mode;
-    for_each_lane(active, [&](unsigned l) {
-      unsigned const holds = compare(narrow<T>(a[l]), narrow<T>(b[l]));
-      auto const c_bit = c != nullptr ? static_cast<unsigned>(c[l]) : 0;
-      p[l] = (table >> (2 * holds + c_bit)) & 1;
-      if (q != nullptr) q[l] = (table >> (2 * (1 - holds) + c_bit)) & 1;
+  static void act(warp& w, instruction const& instr, lane_mask active) {
+    std::uint64_t const* const a = w.source(instr.sources[0]);
+    std::uint64_t const* const b = w.source(instr.sources[1]);
+    std::uint64_t const* const c = instr.source_count > 2 ? w.source(instr.sources[2]) : nullptr;
+    std::uint64_t* const p = w.result(instr.results[0]);
+    std::uint64_t* const q = instr.result_count > 1 ? w.result(instr.results[1]) : nullptr;
+    unsigned const table = instr.mode;
+    for_each_lane(active, [&](unsigned lane) {
+      unsigned const is_true = compare(narrow<T>(a[lane]), narrow<T>(b[lane]));
+      auto const c_bit = c != nullptr ? static_cast<unsigned>(c[lane]) : 0;
+      p[lane] = (table >> (2 * is_true + c_bit)) & 1;
+      if (q != nullptr) q[lane] = (table >> (2 * (1 - is_true) + c_bit)) & 1;
     });
   }
 };
 
 constexpr std::uint8_t and_table = 0b1000, or_table = 0b1110, xor_table = 0b0110,
-                       first_table = 0b1100;
+                       compare_only_table = 0b1100;
 // The table with !c in place of c.
 constexpr std::uint8_t negate_c(std::uint8_t table) {
   return static_cast<std::uint8_t>((table & 0b0101) << 1 | (table & 0b1010) >> 1);
 }
 
-struct comparison {
+struct comparison_actions {
   action plain, combined;
 };
 
 template <template <class> class Compare, bool has_integers>
-comparison compare_of(type t, bool flush) {
+comparison_actions actions_of(type t, bool flush) {
   if (t == type::f32 && flush) {
-    constexpr auto f = flushing<Compare<float>::apply>::apply;
+    constexpr auto f = with_flush<Compare<float>::apply>::apply;
     return {lanewise<f>, combined_comparison<f>::act};
   }
   if (t == type::f32)
     return {lanewise<Compare<float>::apply>, combined_comparison<Compare<float>::apply>::act};
   if (t == type::f64)
     return {lanewise<Compare<double>::apply>, combined_comparison<Compare<double>::apply>::act};
-  comparison found{nullptr, nullptr};
+  comparison_actions found{nullptr, nullptr};
   if constexpr (has_integers)
-    with_integer(t, [&](auto z) -> action {
-      using T = decltype(z);
+    with_integer(t, [&](auto tag) -> action {
+      using T = decltype(tag);
       found = {lanewise<Compare<T>::apply>, combined_comparison<Compare<T>::apply>::act};
       return nullptr;
     });
   return found;
 }
 
-using chooser = comparison (*)(type, bool);
+using select_function = comparison_actions (*)(type, bool);
 struct named_comparison {
   std::string_view name;
-  chooser choose;
-  enum {
-    bits,
-    integers,
-    unsigned_integers,
-    floats
-  } operands;  // smallest set of types that it supports
+  select_function select_actions;
+  enum { bits, integers, unsigned_integers, floats } operands;  // supported types
 };
 
 constexpr named_comparison comparisons[] = {
-    {"eq", compare_of<eq, true>, named_comparison::bits},
-    {"ne", compare_of<ne, true>, named_comparison::bits},
-    {"lt", compare_of<lt, true>, named_comparison::integers},
-    {"le", compare_of<le, true>, named_comparison::integers},
-    {"gt", compare_of<gt, true>, named_comparison::integers},
-    {"ge", compare_of<ge, true>, named_comparison::integers},
-    {"lo", compare_of<lt, true>, named_comparison::unsigned_integers},
-    {"ls", compare_of<le, true>, named_comparison::unsigned_integers},
-    {"hi", compare_of<gt, true>, named_comparison::unsigned_integers},
-    {"hs", compare_of<ge, true>, named_comparison::unsigned_integers},
-    {"equ", compare_of<negation<ne>::comparison, false>, named_comparison::floats},
-    {"neu", compare_of<negation<eq>::comparison, false>, named_comparison::floats},
-    {"ltu", compare_of<negation<ge>::comparison, false>, named_comparison::floats},
-    {"leu", compare_of<negation<gt>::comparison, false>, named_comparison::floats},
-    {"gtu", compare_of<negation<le>::comparison, false>, named_comparison::floats},
-    {"geu", compare_of<negation<lt>::comparison, false>, named_comparison::floats},
-    {"num", compare_of<num, false>, named_comparison::floats},
-    {"nan", compare_of<negation<num>::comparison, false>, named_comparison::floats},
+    {"eq", actions_of<eq, true>, named_comparison::bits},
+    {"ne", actions_of<ne, true>, named_comparison::bits},
+    {"lt", actions_of<lt, true>, named_comparison::integers},
+    {"le", actions_of<le, true>, named_comparison::integers},
+    {"gt", actions_of<gt, true>, named_comparison::integers},
+    {"ge", actions_of<ge, true>, named_comparison::integers},
+    {"lo", actions_of<lt, true>, named_comparison::unsigned_integers},
+    {"ls", actions_of<le, true>, named_comparison::unsigned_integers},
+    {"hi", actions_of<gt, true>, named_comparison::unsigned_integers},
+    {"hs", actions_of<ge, true>, named_comparison::unsigned_integers},
+    {"equ", actions_of<unordered<ne>::comparison, false>, named_comparison::floats},
+    {"neu", actions_of<unordered<eq>::comparison, false>, named_comparison::floats},
+    {"ltu", actions_of<unordered<ge>::comparison, false>, named_comparison::floats},
+    {"leu", actions_of<unordered<gt>::comparison, false>, named_comparison::floats},
+    {"gtu", actions_of<unordered<le>::comparison, false>, named_comparison::floats},
+    {"geu", actions_of<unordered<lt>::comparison, false>, named_comparison::floats},
+    {"num", actions_of<num, false>, named_comparison::floats},
+    {"nan", actions_of<unordered<num>::comparison, false>, named_comparison::floats},
 };
 
 named_comparison const& take_comparison(statement& s) {
@@ -152,42 +147,42 @@ type take_compared_type(statement& s, named_comparison const& c, bool flush) {
                       type::s32, type::s64, type::f32, type::f64});
 }
 
-void decode_setp(statement& s, instruction& n) {
+void decode_setp(statement& s, instruction& instr) {
   named_comparison const& c = take_comparison(s);
   bool const is_and = s.take("and"), is_or = !is_and && s.take("or");
-  bool const with_c = is_and || is_or || s.take("xor");
+  bool const has_c = is_and || is_or || s.take("xor");
   bool const flush = s.take("ftz");
-  n.source_type = take_compared_type(s, c, flush);
-  n.t = type::pred;
-  s.result(n, type::pred);
-  bool const two = s.take_bar();
-  if (two) s.result(n, type::pred);
-  s.source(n, n.source_type);
-  s.source(n, n.source_type);
-  comparison const chosen = c.choose(n.source_type, flush);
-  n.act = with_c || two ? chosen.combined : chosen.plain;
-  n.mode = is_and ? and_table : is_or ? or_table : with_c ? xor_table : first_table;
-  if (with_c) {
-    if (s.take_not()) n.mode = negate_c(n.mode);
-    s.source(n, type::pred);
+  instr.source_type = take_compared_type(s, c, flush);
+  instr.result_type = type::pred;
+  s.take_result(instr, type::pred);
+  bool const has_second_result = s.take_bar();
+  if (has_second_result) s.take_result(instr, type::pred);
+  s.take_source(instr, instr.source_type);
+  s.take_source(instr, instr.source_type);
+  comparison_actions const actions = c.select_actions(instr.source_type, flush);
+  instr.act = has_c || has_second_result ? actions.combined : actions.plain;
+  instr.mode = is_and ? and_table : is_or ? or_table : has_c ? xor_table : compare_only_table;
+  if (has_c) {
+    if (s.take_not()) instr.mode = negate_c(instr.mode);
+    s.take_source(instr, type::pred);
   }
 }
 
 std::uint64_t select(std::uint64_t a, std::uint64_t b, bool c) { return c ? a : b; }
 
-void decode_selp(statement& s, instruction& n) {
-  n.t = s.take_type({type::b16, type::b32, type::b64, type::u16, type::u32, type::u64, type::s16,
-                     type::s32, type::s64, type::f32, type::f64});
-  n.act = lanewise<select>;
-  s.result(n, n.t);
-  s.source(n, n.t);
-  s.source(n, n.t);
-  s.source(n, type::pred);
+void decode_selp(statement& s, instruction& instr) {
+  instr.result_type = s.take_type({type::b16, type::b32, type::b64, type::u16, type::u32, type::u64,
+                                   type::s16, type::s32, type::s64, type::f32, type::f64});
+  instr.act = lanewise<select>;
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, type::pred);
 }
 
 }  // namespace
 
-std::vector<form> comparison() {
+std::vector<opcode_info> comparison() {
   return {{"setp", "9.7.6.2", decode_setp}, {"selp", "9.7.6.3", decode_selp}};
 }
 

@@ -8,21 +8,21 @@ namespace ptx {
 
 namespace {
 
-void decode_bra(statement& s, instruction& n) {
+void decode_bra(statement& s, instruction& instr) {
   s.take("uni");  // uniformity is only a hint
-  s.branch_target(n);
+  s.take_branch_target(instr);
 }
 
 // A kernel has no caller, so ret and exit are the same.
-void decode_exit(statement&, instruction& n) { n.then = flow::exit; }
+void decode_exit(statement&, instruction& instr) { instr.control_flow = flow::exit; }
 
-void decode_trap(statement&, instruction& n) {
-  n.act = [](warp& w, instruction const&, lane_mask) { w.fail("trap"); };
+void decode_trap(statement&, instruction& instr) {
+  instr.act = [](warp& w, instruction const&, lane_mask) { w.fail("trap"); };
 }
 
 }  // namespace
 
-std::vector<form> control_flow() {
+std::vector<opcode_info> control_flow() {
   return {{"bra", "9.7.12.3", decode_bra},
           {"ret", "9.7.12.6", decode_exit},
           {"exit", "9.7.12.7", decode_exit},

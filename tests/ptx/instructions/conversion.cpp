@@ -13,24 +13,24 @@ constexpr std::initializer_list<type> integers = {type::u8, type::u16, type::u32
                                                   type::s8, type::s16, type::s32, type::s64};
 bool is_integer(type t) { return t >= type::u8 && t <= type::s64; }
 
-// Sign-extends a signed result to a wider register.
+// Sign-extends a signed result to the width of the register.
 template <auto f>
-struct sign_extending;
+struct sign_extend_result;
 template <class R, class A, R (*f)(A)>
-struct sign_extending<f> {
-  static void act(warp& w, instruction const& n, lane_mask active) {
-    std::uint64_t* const to = w.result(n.results[0]);
-    std::uint64_t const* const from = w.source(n.sources[0]);
-    std::uint64_t const result_mask = ~std::uint64_t{0} >> (64 - 8 * n.results[0].bytes);
-    for_each_lane(active, [&](unsigned l) {
-      to[l] = static_cast<std::uint64_t>(std::int64_t{f(narrow<A>(from[l]))}) & result_mask;
+struct sign_extend_result<f> {
+  static void act(warp& w, instruction const& instr, lane_mask active) {
+    std::uint64_t* const to = w.result(instr.results[0]);
+    std::uint64_t const* const from = w.source(instr.sources[0]);
+    std::uint64_t const result_mask = ~std::uint64_t{0} >> (64 - 8 * instr.results[0].bytes);
+    for_each_lane(active, [&](unsigned lane) {
+      to[lane] = static_cast<std::uint64_t>(std::int64_t{f(narrow<A>(from[lane]))}) & result_mask;
     });
   }
 };
 template <auto f, class R>
 constexpr action to_integer = [] {
   if constexpr (std::is_signed_v<R>)
-    return sign_extending<f>::act;
+    return sign_extend_result<f>::act;
   else
     return lanewise<f>;
 }();
@@ -68,29 +68,30 @@ To saturate(From a) {
   return static_cast<To>(r);
 }
 template <class To, rounding mode>
-To saturate_flushed(float a) {
-  return saturate<To, float, mode>(flushed(a));
+To saturate_ftz(float a) {
+  return saturate<To, float, mode>(flush(a));
 }
 
 template <class To, rounding mode>
 action integer_action(type from, bool flush) {
   if (from == type::f64) return to_integer<saturate<To, double, mode>, To>;
-  if (flush) return to_integer<saturate_flushed<To, mode>, To>;
+  if (flush) return to_integer<saturate_ftz<To, mode>, To>;
   return to_integer<saturate<To, float, mode>, To>;
 }
 template <rounding mode>
 action integer_action(type to, type from, bool flush) {
-  return with_integer(to, [&](auto z) { return integer_action<decltype(z), mode>(from, flush); });
+  return with_integer(to,
+                      [&](auto tag) { return integer_action<decltype(tag), mode>(from, flush); });
 }
 
 template <class To, class From>
 To convert(From a) {
   return static_cast<To>(a);
 }
-double widen_to_double(float a) { return canonical(static_cast<double>(a)); }
-double widen_flushed(float a) { return widen_to_double(flushed(a)); }
-float narrow_to_float(double a) { return canonical(static_cast<float>(a)); }
-float narrow_flushed(double a) { return flushed(narrow_to_float(a)); }
+double widen_to_double(float a) { return canonicalize(static_cast<double>(a)); }
+double widen_ftz(float a) { return widen_to_double(flush(a)); }
+float narrow_to_float(double a) { return canonicalize(static_cast<float>(a)); }
+float narrow_ftz(double a) { return flush(narrow_to_float(a)); }
 
 template <std::uint16_t (*f)(float)>
 std::uint32_t pack_pair(float high, float low) {
@@ -99,114 +100,121 @@ std::uint32_t pack_pair(float high, float low) {
 
 template <rounding mode, class T>
 T round_to_integral(T a) {
-  return canonical(round<mode>(a));
+  return canonicalize(round<mode>(a));
 }
 template <rounding mode>
 action integral_action(type t, bool flush) {
   if (t == type::f64) return lanewise<round_to_integral<mode, double>>;
-  return flush ? lanewise<flushing<round_to_integral<mode, float>>::apply>
+  return flush ? lanewise<with_flush<round_to_integral<mode, float>>::apply>
                : lanewise<round_to_integral<mode, float>>;
 }
 
 // `cvt.rzi.s32.f32`, and `cvt.rzi.f32.f32`, which rounds to an integral value.
-void decode_to_integral(statement& s, instruction& n, rounding mode) {
+void decode_to_integral(statement& s, instruction& instr, rounding mode) {
   bool const flush = s.take("ftz");
-  n.t = s.take_type({type::u8, type::u16, type::u32, type::u64, type::s8, type::s16, type::s32,
-                     type::s64, type::f32, type::f64});
-  n.source_type = is_integer(n.t) ? s.take_type({type::f32, type::f64}) : s.take_type({n.t});
-  if (flush && n.source_type != type::f32) s.fail("unknown modifier .ftz");
-  auto const choose = [&](auto constant) {
-    constexpr rounding mode_constant = decltype(constant)::value;
-    return is_integer(n.t) ? integer_action<mode_constant>(n.t, n.source_type, flush)
-                           : integral_action<mode_constant>(n.t, flush);
+  instr.result_type = s.take_type({type::u8, type::u16, type::u32, type::u64, type::s8, type::s16,
+                                   type::s32, type::s64, type::f32, type::f64});
+  instr.source_type = is_integer(instr.result_type) ? s.take_type({type::f32, type::f64})
+                                                    : s.take_type({instr.result_type});
+  if (flush && instr.source_type != type::f32) s.fail("unknown modifier .ftz");
+  auto const select_action = [&](auto constant) {
+    constexpr rounding constant_mode = decltype(constant)::value;
+    return is_integer(instr.result_type)
+               ? integer_action<constant_mode>(instr.result_type, instr.source_type, flush)
+               : integral_action<constant_mode>(instr.result_type, flush);
   };
   using std::integral_constant;
-  n.act = mode == rounding::nearest ? choose(integral_constant<rounding, rounding::nearest>{})
-          : mode == rounding::zero  ? choose(integral_constant<rounding, rounding::zero>{})
-          : mode == rounding::down  ? choose(integral_constant<rounding, rounding::down>{})
-                                    : choose(integral_constant<rounding, rounding::up>{});
-  s.result(n, n.t, is_integer(n.t));
-  s.source(n, n.source_type);
+  instr.act =
+      mode == rounding::nearest ? select_action(integral_constant<rounding, rounding::nearest>{})
+      : mode == rounding::zero  ? select_action(integral_constant<rounding, rounding::zero>{})
+      : mode == rounding::down  ? select_action(integral_constant<rounding, rounding::down>{})
+                                : select_action(integral_constant<rounding, rounding::up>{});
+  s.take_result(instr, instr.result_type, is_integer(instr.result_type));
+  s.take_source(instr, instr.source_type);
 }
 
 // `cvt.rn.f32.f64`: to nearest, ties to even.
-void decode_rounded(statement& s, instruction& n) {
+void decode_rounding(statement& s, instruction& instr) {
   bool const flush = s.take("ftz");
-  n.t = s.take_type({type::f16x2, type::bf16x2, type::f16, type::bf16, type::f32, type::f64});
-  if (n.t == type::f16x2 || n.t == type::bf16x2) {  // the first source becomes the upper half
-    n.source_type = s.take_type({type::f32});
-    n.act = n.t == type::f16x2 ? lanewise<pack_pair<half_of_float>>
-                               : lanewise<pack_pair<bfloat_of_float>>;
-    s.result(n, type::b32);
-    s.source(n, type::f32);
-    s.source(n, type::f32);
-  } else if (n.t == type::f16 || n.t == type::bf16) {
-    n.source_type = s.take_type({type::f32});
-    n.act = n.t == type::f16 ? lanewise<half_of_float> : lanewise<bfloat_of_float>;
-    s.result(n, n.t);
-    s.source(n, n.source_type);
-  } else if (n.t == type::f32 && s.take("f64")) {
-    n.source_type = type::f64;
-    n.act = flush ? lanewise<narrow_flushed> : lanewise<narrow_to_float>;
-    s.result(n, n.t);
-    s.source(n, n.source_type);
+  instr.result_type =
+      s.take_type({type::f16x2, type::bf16x2, type::f16, type::bf16, type::f32, type::f64});
+  if (instr.result_type == type::f16x2 ||
+      instr.result_type == type::bf16x2) {  // the first source becomes the upper half
+    instr.source_type = s.take_type({type::f32});
+    instr.act = instr.result_type == type::f16x2 ? lanewise<pack_pair<float_to_half>>
+                                                 : lanewise<pack_pair<float_to_bfloat16>>;
+    s.take_result(instr, type::b32);
+    s.take_source(instr, type::f32);
+    s.take_source(instr, type::f32);
+  } else if (instr.result_type == type::f16 || instr.result_type == type::bf16) {
+    instr.source_type = s.take_type({type::f32});
+    instr.act =
+        instr.result_type == type::f16 ? lanewise<float_to_half> : lanewise<float_to_bfloat16>;
+    s.take_result(instr, instr.result_type);
+    s.take_source(instr, instr.source_type);
+  } else if (instr.result_type == type::f32 && s.take("f64")) {
+    instr.source_type = type::f64;
+    instr.act = flush ? lanewise<narrow_ftz> : lanewise<narrow_to_float>;
+    s.take_result(instr, instr.result_type);
+    s.take_source(instr, instr.source_type);
     return;
   } else {
-    n.source_type = s.take_type(integers);
-    n.act = with_integer(n.source_type, [&](auto z) {
-      using From = decltype(z);
-      return n.t == type::f32 ? lanewise<convert<float, From>> : lanewise<convert<double, From>>;
+    instr.source_type = s.take_type(integers);
+    instr.act = with_integer(instr.source_type, [&](auto tag) {
+      using From = decltype(tag);
+      return instr.result_type == type::f32 ? lanewise<convert<float, From>>
+                                            : lanewise<convert<double, From>>;
     });
-    s.result(n, n.t);
-    s.source(n, n.source_type, true);
+    s.take_result(instr, instr.result_type);
+    s.take_source(instr, instr.source_type, true);
   }
   if (flush) s.fail("unknown modifier .ftz");
 }
 
-void decode_resized(statement& s, instruction& n) {
-  n.source_type = s.take_type(integers);
-  n.act = with_integer(n.t, [&](auto to) {
+void decode_resizing(statement& s, instruction& instr) {
+  instr.source_type = s.take_type(integers);
+  instr.act = with_integer(instr.result_type, [&](auto to) {
     using To = decltype(to);
-    return with_integer(n.source_type, [](auto from) {
+    return with_integer(instr.source_type, [](auto from) {
       using From = decltype(from);
       return to_integer<resize<To, From>, To>;
     });
   });
-  s.result(n, n.t, true);
-  s.source(n, n.source_type, true);
+  s.take_result(instr, instr.result_type, true);
+  s.take_source(instr, instr.source_type, true);
 }
 
 // Conversions to a wider floating-point type, which are exact.
-void decode_widened(statement& s, instruction& n, bool flush) {
-  n.source_type =
-      n.t == type::f64 ? s.take_type({type::f32}) : s.take_type({type::f16, type::bf16});
-  n.act = n.source_type == type::f16    ? lanewise<float_of_half>
-          : n.source_type == type::bf16 ? lanewise<float_of_bfloat>
-          : flush                       ? lanewise<widen_flushed>
-                                        : lanewise<widen_to_double>;
-  if (flush && n.source_type != type::f32) s.fail("unknown modifier .ftz");
-  s.result(n, n.t);
-  s.source(n, n.source_type);
+void decode_widening(statement& s, instruction& instr, bool flush) {
+  instr.source_type = instr.result_type == type::f64 ? s.take_type({type::f32})
+                                                     : s.take_type({type::f16, type::bf16});
+  instr.act = instr.source_type == type::f16    ? lanewise<half_to_float>
+              : instr.source_type == type::bf16 ? lanewise<bfloat16_to_float>
+              : flush                           ? lanewise<widen_ftz>
+                                                : lanewise<widen_to_double>;
+  if (flush && instr.source_type != type::f32) s.fail("unknown modifier .ftz");
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.source_type);
 }
 
-void decode_cvt(statement& s, instruction& n) {
-  if (s.take("rni")) return decode_to_integral(s, n, rounding::nearest);
-  if (s.take("rzi")) return decode_to_integral(s, n, rounding::zero);
-  if (s.take("rmi")) return decode_to_integral(s, n, rounding::down);
-  if (s.take("rpi")) return decode_to_integral(s, n, rounding::up);
-  if (s.take("rn")) return decode_rounded(s, n);
+void decode_cvt(statement& s, instruction& instr) {
+  if (s.take("rni")) return decode_to_integral(s, instr, rounding::nearest);
+  if (s.take("rzi")) return decode_to_integral(s, instr, rounding::zero);
+  if (s.take("rmi")) return decode_to_integral(s, instr, rounding::down);
+  if (s.take("rpi")) return decode_to_integral(s, instr, rounding::up);
+  if (s.take("rn")) return decode_rounding(s, instr);
   bool const flush = s.take("ftz");
-  n.t = flush ? s.take_type({type::f64})
-              : s.take_type({type::u8, type::u16, type::u32, type::u64, type::s8, type::s16,
-                             type::s32, type::s64, type::f32, type::f64});
-  if (is_integer(n.t))
-    decode_resized(s, n);
+  instr.result_type = flush ? s.take_type({type::f64})
+                            : s.take_type({type::u8, type::u16, type::u32, type::u64, type::s8,
+                                           type::s16, type::s32, type::s64, type::f32, type::f64});
+  if (is_integer(instr.result_type))
+    decode_resizing(s, instr);
   else
-    decode_widened(s, n, flush);
+    decode_widening(s, instr, flush);
 }
 
 }  // namespace
 
-std::vector<form> conversion() { return {{"cvt", "9.7.9.21", decode_cvt}}; }
+std::vector<opcode_info> conversion() { return {{"cvt", "9.7.9.21", decode_cvt}}; }
 
 }  // namespace ptx

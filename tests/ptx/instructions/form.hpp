@@ -13,34 +13,34 @@ namespace ptx {
 class statement;
 
 // Integers include untyped bits and predicates.
-enum class number_kind : std::uint8_t { any, integer, floating_point };
+enum class type_class : std::uint8_t { any, integer, floating_point };
 
-struct form {
-  char const* opcode;   // first word: "add", "ld", "bar", "cp"
+struct opcode_info {
+  char const* name;     // first word: "add", "ld", "bar", "cp"
   char const* section;  // "9.7.1.1"
   // Decodes all modifiers and operands of the statement, and selects the action.
   void (*decode)(statement&, instruction&);
   // Distinguishes rows with the same opcode by the type in the last modifier.
-  number_kind kind = number_kind::any;
+  type_class kind = type_class::any;
 };
 
 // Each function returns the rows of one chapter of the manual.
-std::vector<form> integer_arithmetic();
-std::vector<form> floating_point();
-std::vector<form> comparison();
-std::vector<form> logic_and_shift();
-std::vector<form> movement();
-std::vector<form> conversion();
-std::vector<form> control_flow();
-std::vector<form> loads_and_stores();
-std::vector<form> addresses();
-std::vector<form> asynchronous_copies();
-std::vector<form> shuffles();
-std::vector<form> barriers();
-std::vector<form> matrices();
+std::vector<opcode_info> integer_arithmetic();
+std::vector<opcode_info> floating_point();
+std::vector<opcode_info> comparison();
+std::vector<opcode_info> logic_and_shift();
+std::vector<opcode_info> movement();
+std::vector<opcode_info> conversion();
+std::vector<opcode_info> control_flow();
+std::vector<opcode_info> loads_and_stores();
+std::vector<opcode_info> addresses();
+std::vector<opcode_info> asynchronous_copies();
+std::vector<opcode_info> shuffles();
+std::vector<opcode_info> barriers();
+std::vector<opcode_info> matrices();
 
-std::vector<form> const& instruction_table();
-// Finds the row of an opcode; null if there is none. `last` is the type in the last modifier.
-form const* find_form(std::string_view opcode, type last);
+std::vector<opcode_info> const& instruction_table();
+// Returns the row of an opcode; null if there is none. `last_type`: statement::last_type().
+opcode_info const* find_opcode(std::string_view opcode, type last_type);
 
 }  // namespace ptx

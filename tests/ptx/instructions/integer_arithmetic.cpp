@@ -85,11 +85,11 @@ struct remainder {
   }
 };
 template <class T>
-struct absolute {
+struct absolute_value {
   static T apply(T a) { return a < 0 ? difference<T>::apply(0, a) : a; }
 };
 template <class T>
-struct negative {
+struct negate {
   static T apply(T a) { return difference<T>::apply(0, a); }
 };
 template <class T>
@@ -112,7 +112,7 @@ struct leading_zeros {
   }
 };
 template <class T>
-struct bit_reversed {
+struct reverse_bits {
   static T apply(T a) {
     T r = 0;
     for (int i = 0; i < std::numeric_limits<T>::digits; ++i)
@@ -121,7 +121,7 @@ struct bit_reversed {
   }
 };
 template <class T>
-struct extracted_field {
+struct extract_field {
   static T apply(T a, std::uint32_t position, std::uint32_t length) {
     constexpr std::uint32_t width = 8 * sizeof(T);
     position &= 0xff;
@@ -136,7 +136,7 @@ struct extracted_field {
   }
 };
 template <class T>
-struct inserted_field {
+struct insert_field {
   static T apply(T a, T b, std::uint32_t position, std::uint32_t length) {
     constexpr std::uint32_t width = 8 * sizeof(T);
     position &= 0xff;
@@ -150,7 +150,7 @@ struct inserted_field {
 
 // `length` ones from `position` upwards.
 template <bool clamp>
-std::uint32_t mask(std::uint32_t position, std::uint32_t length) {
+std::uint32_t bit_mask(std::uint32_t position, std::uint32_t length) {
   if (!clamp) {
     position %= 32;
     length %= 32;
@@ -161,12 +161,13 @@ std::uint32_t mask(std::uint32_t position, std::uint32_t length) {
 
 // Decodes `opcode.type d, a, ..;`: all operands have the same type.
 template <template <class> class Operation>
-void decode_same_type(statement& s, instruction& n, std::initializer_list<type> types) {
-  n.t = s.take_type(types);
-  n.act = with_integer(n.t, [](auto z) { return lanewise<Operation<decltype(z)>::apply>; });
-  s.result(n, n.t);
-  for (std::size_t i = 0; i < lanewise_of<Operation<std::int32_t>::apply>::sources; ++i)
-    s.source(n, n.t);
+void decode_same_type(statement& s, instruction& instr, std::initializer_list<type> types) {
+  instr.result_type = s.take_type(types);
+  instr.act = with_integer(instr.result_type,
+                           [](auto tag) { return lanewise<Operation<decltype(tag)>::apply>; });
+  s.take_result(instr, instr.result_type);
+  for (std::size_t i = 0; i < lanewise_of<Operation<std::int32_t>::apply>::source_count; ++i)
+    s.take_source(instr, instr.result_type);
 }
 
 type double_width_type(type t) {
@@ -178,119 +179,125 @@ type double_width_type(type t) {
 
 // Decodes mul and mad, which has a third source.
 template <template <class> class Low, template <class> class High, template <class> class Wide>
-void decode_product(statement& s, instruction& n, bool has_c) {
-  std::size_t const half = s.take_one_of({"lo", "hi", "wide"});
-  type const t = half < 2 ? s.take_type(all_integers)
-                          : s.take_type({type::u16, type::u32, type::s16, type::s32});
-  n.source_type = t;
-  n.t = half < 2 ? t : double_width_type(t);
-  n.act = with_integer(t, [&](auto z) -> action {
-    using T = decltype(z);
+void decode_product(statement& s, instruction& instr, bool has_c) {
+  enum product_part : std::size_t { low, high, wide };
+  std::size_t const part = s.take_one_of({"lo", "hi", "wide"});
+  type const t = part != wide ? s.take_type(all_integers)
+                              : s.take_type({type::u16, type::u32, type::s16, type::s32});
+  instr.source_type = t;
+  instr.result_type = part != wide ? t : double_width_type(t);
+  instr.act = with_integer(t, [&](auto tag) -> action {
+    using T = decltype(tag);
     if constexpr (sizeof(T) == 2 || sizeof(T) == 4)
-      if (half == 2) return lanewise<Wide<T>::apply>;
-    return half == 0 ? lanewise<Low<T>::apply> : lanewise<High<T>::apply>;
+      if (part == wide) return lanewise<Wide<T>::apply>;
+    return part == low ? lanewise<Low<T>::apply> : lanewise<High<T>::apply>;
   });
-  s.result(n, n.t);
-  s.source(n, t);
-  s.source(n, t);
-  if (has_c) s.source(n, n.t);
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, t);
+  s.take_source(instr, t);
+  if (has_c) s.take_source(instr, instr.result_type);
 }
-void decode_mul(statement& s, instruction& n) {
-  decode_product<low_product, high_product, wide_product>(s, n, false);
+void decode_mul(statement& s, instruction& instr) {
+  decode_product<low_product, high_product, wide_product>(s, instr, false);
 }
-void decode_mad(statement& s, instruction& n) {
+void decode_mad(statement& s, instruction& instr) {
   decode_product<plus_c<low_product>::mad, plus_c<high_product>::mad, plus_c<wide_product>::mad>(
-      s, n, true);
+      s, instr, true);
 }
 
 // The result of a division by zero is unspecified.
 template <auto f>
-struct dividing;
+struct checked_division;
 template <class T, T (*f)(T, T)>
-struct dividing<f> {
-  static void act(warp& w, instruction const& n, lane_mask active) {
-    std::uint64_t* const result_lanes = w.result(n.results[0]);
-    std::uint64_t const* const a = w.source(n.sources[0]);
-    std::uint64_t const* const b = w.source(n.sources[1]);
-    for_each_lane(active, [&](unsigned l) {
-      if (b[l] == 0) w.fail("division by zero in lane " + std::to_string(l));
-      result_lanes[l] = widen(f(narrow<T>(a[l]), narrow<T>(b[l])));
+struct checked_division<f> {
+  static void act(warp& w, instruction const& instr, lane_mask active) {
+    std::uint64_t* const result_lanes = w.result(instr.results[0]);
+    std::uint64_t const* const a = w.source(instr.sources[0]);
+    std::uint64_t const* const b = w.source(instr.sources[1]);
+    for_each_lane(active, [&](unsigned lane) {
+      if (b[lane] == 0) w.fail("division by zero in lane " + std::to_string(lane));
+      result_lanes[lane] = widen(f(narrow<T>(a[lane]), narrow<T>(b[lane])));
     });
   }
 };
 template <template <class> class Operation>
-void decode_division(statement& s, instruction& n) {
-  decode_same_type<Operation>(s, n, all_integers);
-  n.act = with_integer(
-      n.t, [](auto z) -> action { return dividing<Operation<decltype(z)>::apply>::act; });
+void decode_division(statement& s, instruction& instr) {
+  decode_same_type<Operation>(s, instr, all_integers);
+  instr.act = with_integer(instr.result_type, [](auto tag) -> action {
+    return checked_division<Operation<decltype(tag)>::apply>::act;
+  });
 }
 
 // Decodes `opcode.b32 d, a;`: d is a count.
 template <template <class> class Count>
-void decode_count(statement& s, instruction& n) {
-  n.source_type = s.take_type({type::b32, type::b64});
-  n.t = type::u32;
-  n.act = n.source_type == type::b32 ? lanewise<Count<std::uint32_t>::apply>
-                                     : lanewise<Count<std::uint64_t>::apply>;
-  s.result(n, n.t);
-  s.source(n, n.source_type);
+void decode_count(statement& s, instruction& instr) {
+  instr.source_type = s.take_type({type::b32, type::b64});
+  instr.result_type = type::u32;
+  instr.act = instr.source_type == type::b32 ? lanewise<Count<std::uint32_t>::apply>
+                                             : lanewise<Count<std::uint64_t>::apply>;
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.source_type);
 }
 
-void decode_bfe(statement& s, instruction& n) {
-  n.t = s.take_type({type::u32, type::u64, type::s32, type::s64});
-  n.act = with_integer(n.t, [](auto z) { return lanewise<extracted_field<decltype(z)>::apply>; });
-  s.result(n, n.t);
-  s.source(n, n.t);
-  s.source(n, type::u32);
-  s.source(n, type::u32);
+void decode_bfe(statement& s, instruction& instr) {
+  instr.result_type = s.take_type({type::u32, type::u64, type::s32, type::s64});
+  instr.act = with_integer(instr.result_type,
+                           [](auto tag) { return lanewise<extract_field<decltype(tag)>::apply>; });
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, type::u32);
+  s.take_source(instr, type::u32);
 }
 
-void decode_bfi(statement& s, instruction& n) {
-  n.t = s.take_type({type::b32, type::b64});
-  n.act = n.t == type::b32 ? lanewise<inserted_field<std::uint32_t>::apply>
-                           : lanewise<inserted_field<std::uint64_t>::apply>;
-  s.result(n, n.t);
-  s.source(n, n.t);
-  s.source(n, n.t);
-  s.source(n, type::u32);
-  s.source(n, type::u32);
+void decode_bfi(statement& s, instruction& instr) {
+  instr.result_type = s.take_type({type::b32, type::b64});
+  instr.act = instr.result_type == type::b32 ? lanewise<insert_field<std::uint32_t>::apply>
+                                             : lanewise<insert_field<std::uint64_t>::apply>;
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, type::u32);
+  s.take_source(instr, type::u32);
 }
 
-void decode_bmsk(statement& s, instruction& n) {
-  n.act = s.take_one_of({"clamp", "wrap"}) == 0 ? lanewise<mask<true>> : lanewise<mask<false>>;
-  n.t = s.take_type({type::b32});
-  s.result(n, n.t);
-  s.source(n, n.t);
-  s.source(n, n.t);
+void decode_bmsk(statement& s, instruction& instr) {
+  instr.act =
+      s.take_one_of({"clamp", "wrap"}) == 0 ? lanewise<bit_mask<true>> : lanewise<bit_mask<false>>;
+  instr.result_type = s.take_type({type::b32});
+  s.take_result(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
+  s.take_source(instr, instr.result_type);
 }
 
 }  // namespace
 
-std::vector<form> integer_arithmetic() {
+std::vector<opcode_info> integer_arithmetic() {
   using S = statement;
   using I = instruction;
-  constexpr number_kind integer = number_kind::integer;
+  constexpr type_class integer = type_class::integer;
   return {
-      {"add", "9.7.1.1", [](S& s, I& n) { decode_same_type<sum>(s, n, all_integers); }, integer},
-      {"sub", "9.7.1.2", [](S& s, I& n) { decode_same_type<difference>(s, n, all_integers); },
+      {"add", "9.7.1.1", [](S& s, I& instr) { decode_same_type<sum>(s, instr, all_integers); },
        integer},
+      {"sub", "9.7.1.2",
+       [](S& s, I& instr) { decode_same_type<difference>(s, instr, all_integers); }, integer},
       {"mul", "9.7.1.3", decode_mul, integer},
       {"mad", "9.7.1.4", decode_mad, integer},
       {"div", "9.7.1.8", decode_division<quotient>, integer},
       {"rem", "9.7.1.9", decode_division<remainder>},
-      {"abs", "9.7.1.10", [](S& s, I& n) { decode_same_type<absolute>(s, n, signed_integers); },
+      {"abs", "9.7.1.10",
+       [](S& s, I& instr) { decode_same_type<absolute_value>(s, instr, signed_integers); },
        integer},
-      {"neg", "9.7.1.11", [](S& s, I& n) { decode_same_type<negative>(s, n, signed_integers); },
+      {"neg", "9.7.1.11",
+       [](S& s, I& instr) { decode_same_type<negate>(s, instr, signed_integers); }, integer},
+      {"min", "9.7.1.12", [](S& s, I& instr) { decode_same_type<minimum>(s, instr, all_integers); },
        integer},
-      {"min", "9.7.1.12", [](S& s, I& n) { decode_same_type<minimum>(s, n, all_integers); },
-       integer},
-      {"max", "9.7.1.13", [](S& s, I& n) { decode_same_type<maximum>(s, n, all_integers); },
+      {"max", "9.7.1.13", [](S& s, I& instr) { decode_same_type<maximum>(s, instr, all_integers); },
        integer},
       {"popc", "9.7.1.14", decode_count<population_count>},
       {"clz", "9.7.1.15", decode_count<leading_zeros>},
       {"brev", "9.7.1.18",
-       [](S& s, I& n) {
-         decode_same_type<bit_reversed>(s, n, {type::b32, type::b64});
+       [](S& s, I& instr) {
+         decode_same_type<reverse_bits>(s, instr, {type::b32, type::b64});
        }},
       {"bfe", "9.7.1.19", decode_bfe},
       {"bfi", "9.7.1.20", decode_bfi},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds actions from functions of one lane. Function and type are selected when a statement is
-// decoded; executing it is a loop over 32 lanes that a compiler can vectorize.
+// decoded, so that an action is a loop over 32 lanes that a compiler can vectorize.
 #pragma once
 
 #include "../machine/warp.hpp"
@@ -22,7 +22,7 @@ To bits_as(From from) {
   return to;
 }
 
-// Converts the low bits of a register's word to a value. bool is a predicate.
+// Converts the low bits of a register's word to a value. bool represents a predicate.
 template <class T>
 T narrow(std::uint64_t word) {
   if constexpr (std::is_same_v<T, bool>)
@@ -48,13 +48,13 @@ std::uint64_t widen(T value) {
     return static_cast<std::make_unsigned_t<T>>(value);
 }
 
-// Calls f(lane) for all 32 lanes in any order. No lane may write data that another reads.
+// Calls f(lane) for all 32 lanes in any order. No lane may write what another lane reads.
 template <class F>
 void all_lanes_at_once(F f) {
 #if !defined(__clang__)  // clang checks for dependencies at run time
 #  pragma GCC ivdep
 #endif
-  for (unsigned l = 0; l < warp_lanes; ++l) f(l);
+  for (unsigned lane = 0; lane < warp_lanes; ++lane) f(lane);
 }
 
 // Calls f(lane) for each active lane.
@@ -71,25 +71,27 @@ template <auto f>
 struct lanewise_of;
 template <class R, class... A, R (*f)(A...)>
 struct lanewise_of<f> {
-  static constexpr std::size_t sources = sizeof...(A);
+  static constexpr std::size_t source_count = sizeof...(A);
 
-  static void act(warp& w, instruction const& n, lane_mask active) {
-    run(w, n, active, std::index_sequence_for<A...>{});
+  static void act(warp& w, instruction const& instr, lane_mask active) {
+    run(w, instr, active, std::index_sequence_for<A...>{});
   }
 
  private:
   template <std::size_t... I>
-  static void run(warp& w, instruction const& n, lane_mask active, std::index_sequence<I...>) {
-    std::uint64_t* const to = w.result(n.results[0]);
-    std::uint64_t const* const from[] = {w.source(n.sources[I])...};
+  static void run(warp& w, instruction const& instr, lane_mask active, std::index_sequence<I...>) {
+    std::uint64_t* const to = w.result(instr.results[0]);
+    std::uint64_t const* const from[] = {w.source(instr.sources[I])...};
     if (active == all_lanes)
-      return all_lanes_at_once([&](unsigned l) { to[l] = widen(f(narrow<A>(from[I][l])...)); });
+      return all_lanes_at_once(
+          [&](unsigned lane) { to[lane] = widen(f(narrow<A>(from[I][lane])...)); });
     // Computing inactive lanes too is cheaper than a loop over the active ones.
     std::uint64_t results[warp_lanes];
-    all_lanes_at_once([&](unsigned l) { results[l] = widen(f(narrow<A>(from[I][l])...)); });
-    all_lanes_at_once([&](unsigned l) {
-      std::uint64_t const active_mask = 0 - std::uint64_t{(active >> l) & 1};
-      to[l] = (results[l] & active_mask) | (to[l] & ~active_mask);
+    all_lanes_at_once(
+        [&](unsigned lane) { results[lane] = widen(f(narrow<A>(from[I][lane])...)); });
+    all_lanes_at_once([&](unsigned lane) {
+      std::uint64_t const active_mask = 0 - std::uint64_t{(active >> lane) & 1};
+      to[lane] = (results[lane] & active_mask) | (to[lane] & ~active_mask);
     });
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generic addresses. An address of global memory is a host pointer; shared memory has addresses
-// that the host does not use. PTX ISA 5.1 "State Spaces", 9.7.9.25 "cvta".
+// Generic addresses. Addresses of global memory are host pointers; shared memory is mapped to
+// addresses that the host does not use. PTX ISA 5.1 "State Spaces", 9.7.9.25 "cvta".
 #pragma once
 
 #include <cstdint>

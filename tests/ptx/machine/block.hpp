@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread block: its shared memory and its warps.
 #pragma once
 
 #include "address.hpp"
@@ -19,7 +20,7 @@ struct block {
   extent index;       // %ctaid
   shared_memory shared;
   std::vector<warp> warps;
-  unsigned running = 0;  // number of warps that have not ended
+  unsigned running_warps = 0;  // warps that have not ended
 };
 
 }  // namespace ptx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of a kernel's execution, independent of the host's speed.
+// Performance counters of a kernel. They do not depend on the speed of the host.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct counters {
   std::uint64_t barriers = 0;             // block barriers
   std::uint64_t cluster_barriers = 0;
   std::uint64_t shuffles = 0, matrix_products = 0, matrix_loads = 0, async_copies = 0;
-  // With watch::count_memory. A wavefront is one cycle of the 32 banks; shared_ideal counts the
-  // wavefronts without bank conflicts. A sector is 32 bytes.
-  std::uint64_t shared_requests = 0, shared_wavefronts = 0, shared_ideal = 0;
+  // Only with machine_options::count_memory. A wavefront is one cycle of the 32 banks; the ideal
+  // number of wavefronts has no bank conflicts. A sector is 32 bytes.
+  std::uint64_t shared_requests = 0, shared_wavefronts = 0, shared_ideal_wavefronts = 0;
   std::uint64_t global_requests = 0, global_sectors = 0, global_bytes = 0;
   std::uint64_t remote_sectors = 0;  // in the shared memory of other blocks
-  // With watch::count_memory: warp_instructions of each instruction of kernel::code; else empty.
+  // Warp instructions per instruction of kernel::code; empty without machine_options::count_memory.
   std::vector<std::uint64_t> executed;
 
   counters& operator+=(counters const& other);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers host allocations as device memory. A kernel's global memory consists of these only.
+// Registers host allocations as device memory. Kernels can access no other global memory.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace ptx {
 
 void register_memory(void const* data, std::size_t bytes);
 // Returns false if `data` is not the beginning of a registered allocation.
-bool forget_memory(void const* data);
+bool unregister_memory(void const* data);
 // True if the bytes lie in one registered allocation. Thread-safe.
 bool is_device_memory(std::uint64_t address, std::size_t bytes);
 
 struct allocation {
   std::uint64_t begin = 0, bytes = 0;
 
-  bool holds(std::uint64_t address, std::size_t size) const {
+  bool contains(std::uint64_t address, std::size_t size) const {
     return address - begin <= bytes && size <= bytes - (address - begin);
   }
 };
@@ -27,7 +27,7 @@ struct allocation {
 class memory_map {
  public:
   memory_map();
-  // The allocation that contains the address; empty if there is none.
+  // Returns the allocation that contains the address; empty if there is none.
   allocation find(std::uint64_t address) const;
 
  private:

@@ -31,16 +31,18 @@ class device_rounding {
   std::fenv_t before_;
 };
 
-// Host threads run the clusters of a grid in ascending order, so a block can wait for data of an
-// earlier one. Of several faults, the one in the earliest cluster is reported.
+// Runs the clusters of a grid on host threads, in ascending order, so a block can wait for data of
+// an earlier block. Of several faults, reports the one in the first cluster.
 class grid {
  public:
   grid(kernel const& k, launch const& config)
-      : kernel_(k), config_(config), count_(config.grid.count() / config.cluster) {}
+      : kernel_(k), config_(config), cluster_count_(config.grid.count() / config.cluster) {}
 
   void run() {
     std::uint64_t const thread_count =
-        config_.watched.global_races ? 1 : std::min<std::uint64_t>(config_.watched.threads, count_);
+        config_.options.global_races
+            ? 1
+            : std::min<std::uint64_t>(config_.options.threads, cluster_count_);
     std::vector<std::thread> threads;
     for (std::uint64_t i = 1; i < thread_count; ++i)
       threads.emplace_back([this] { run_clusters(); });
@@ -48,34 +50,34 @@ class grid {
     for (std::thread& t : threads) t.join();
     if (fault_) std::rethrow_exception(fault_);
   }
-  counters counted;
+  counters counts;
 
  private:
   void run_clusters() {
     device_rounding const rounding;
-    std::uint64_t number = 0;
+    std::uint64_t cluster_index = 0;
     try {
-      cluster machine(kernel_, config_, faulty_);
-      while ((number = next_++) < count_) machine.run(number);
+      cluster machine(kernel_, config_, first_faulty_);
+      while ((cluster_index = next_cluster_++) < cluster_count_) machine.run(cluster_index);
       std::lock_guard<std::mutex> const lock(mutex_);
-      counted += machine.counted;
+      counts += machine.counts;
     } catch (...) {
       std::lock_guard<std::mutex> const lock(mutex_);
-      if (!fault_ || number < faulty_) {
+      if (!fault_ || cluster_index < first_faulty_) {
         fault_ = std::current_exception();
-        faulty_ = number;
+        first_faulty_ = cluster_index;
       }
-      next_ = count_;
+      next_cluster_ = cluster_count_;
     }
   }
 
   kernel const& kernel_;
   launch const& config_;
-  std::uint64_t const count_;
-  std::atomic<std::uint64_t> next_{0};
+  std::uint64_t const cluster_count_;
+  std::atomic<std::uint64_t> next_cluster_{0};
   std::mutex mutex_;
   std::exception_ptr fault_;
-  std::atomic<std::uint64_t> faulty_{~std::uint64_t{0}};  // the first cluster with a fault
+  std::atomic<std::uint64_t> first_faulty_{~std::uint64_t{0}};  // the first cluster with a fault
 };
 
 }  // namespace
@@ -86,8 +88,8 @@ counters run(kernel const& k, launch const& config) {
                 " bytes of parameters, the kernel takes " + std::to_string(k.parameter_bytes));
   grid g(k, config);
   g.run();
-  g.counted.launches = 1;
-  return g.counted;
+  g.counts.launches = 1;
+  return g.counts;
 }
 
 }  // namespace ptx

@@ -10,7 +10,7 @@ namespace ptx {
 
 struct device_limits {
   int compute_capability;  // 80 or 90
-  int multiprocessors;     // those of an A100, or of an H100 and H200
+  int multiprocessors;     // of an A100 or an H100
   unsigned max_threads;
   std::uint64_t grid_x;
   unsigned grid_y, grid_z, block_z;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SplitMix64: the same numbers on every host. The library has this generator too, but the machine
-// includes nothing of the library whose kernels it runs.
+// SplitMix64, a random generator with the same sequence on every host. The library has one too, but
+// the machine does not depend on the library that it tests.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace ptx {
 
-class random_numbers {
+class random_generator {
  public:
-  explicit random_numbers(std::uint64_t seed) : state_(seed) {}
+  explicit random_generator(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t operator()() {
     std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
@@ -20,7 +20,7 @@ class random_numbers {
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return z ^ z >> 31;
   }
-  bool coin() { return ((*this)() & 1) != 0; }
+  bool next_bool() { return ((*this)() & 1) != 0; }
   std::size_t below(std::size_t n) { return static_cast<std::size_t>((*this)() % n); }
   template <class T>
   void shuffle(std::vector<T>& values) {

@@ -14,137 +14,139 @@
 namespace ptx {
 
 struct block;
-struct watch;
+struct machine_options;
 
 enum class access_kind : std::uint8_t { read, write };
 
 class shared_memory {
  public:
-  // Allocates memory for a launch of a kernel with these access widths.
-  void prepare(block& owner, std::size_t bytes, access_widths const& widths, watch const& watched);
-  // Begins a block: fills memory with `garbage`.
-  void start(unsigned char garbage);
-  // Clears the history when the clock restarts.
-  void reset();
-  // Ends the block; `last` is its last warp.
-  void end(warp const& last);
+  // Allocates memory for launches of a kernel with these access widths.
+  void prepare(block& owner, std::size_t bytes, access_widths const& widths,
+               machine_options const& options);
+  // Fills memory with `garbage`.
+  void begin_block(unsigned char garbage);
+  // Called when the clock restarts.
+  void clear_history();
+  // Throws fault if another block of the cluster may still access this memory. `last` is the last
+  // warp of the block.
+  void end_block(warp const& last);
 
   std::size_t size() const { return bytes_.size(); }
   unsigned char* data() { return bytes_.data(); }
 
-  // Record an aligned access within bounds. Throw fault if it is a race or a read of unwritten
-  // memory.
+  // Record an aligned access within bounds. Throw fault for a race or a read of unwritten memory.
   void read(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
   void write(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
   // Records the accesses of the active lanes of a warp of this block, in order.
   template <std::size_t Bytes, access_kind Kind>
   void record(warp& w, std::array<std::uint32_t, warp_lanes> const& offsets, lane_mask active);
-  // Records a read whose result is distributed to `lanes`, of which there are at least two. An
-  // unordered write by one of these lanes is therefore a race, too.
+  // Records a read whose result is distributed to at least two `lanes`. An unordered write by one
+  // of them is therefore a race, too.
   void read_together(warp& w, lane_mask lanes, std::size_t offset, std::size_t bytes);
-  // Between the two calls, any other access to the bytes is a race.
+  // Any other access to the bytes between the start and the completion of a copy is a race.
   void start_copy(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
-  void land_copy(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
+  void complete_copy(warp& w, unsigned lane, std::size_t offset, std::size_t bytes);
 
  private:
   void record_remote(warp const& w, unsigned lane);
   // Copies of a warp's members for the fast path of record().
   struct warp_state {
-    moment cluster_begin, cluster_ordered, block_ordered, last_sync;
+    timestamp cluster_begin, cluster_ordered, block_ordered, last_sync;
     unsigned first_thread;
-    std::uint16_t warp_number, several_of_block;
+    std::uint16_t warp, several_warps_of_block;
   };
-  // Fast path: returns false, without a change, if the full check is needed.
+  // Fast path. Returns false and changes nothing if the full check is needed.
   static bool record_read(warp_state const& state, cell& c, unsigned lane);
   static bool record_write(warp_state const& state, cell& c, unsigned lane);
   void read_cell(warp& w, unsigned lane, cell& c);
   void write_cell(warp& w, unsigned lane, cell& c);
-  struct cells {
+  struct cell_range {
     cell *first, *last;
     cell* begin() const { return first; }
     cell* end() const { return last; }
   };
-  cells cells_of(std::size_t offset, std::size_t bytes);
+  cell_range cells_of(std::size_t offset, std::size_t bytes);
   void split_line(std::size_t line);
   void merge_line(std::size_t offset, std::size_t bytes);
-  std::size_t number(cell const& c) const { return static_cast<std::size_t>(&c - cells_.data()); }
+  std::size_t index_of(cell const& c) const { return static_cast<std::size_t>(&c - cells_.data()); }
+  // True if the last write is ordered before the warp's next access.
   static bool is_settled(warp const& w, cell const& c);
   void add_readers(warp& w, cell& c, lane_mask lanes);
   void check_read(warp& w, unsigned lane, cell const& c) const;
   void check_write(warp& w, unsigned lane, cell const& c) const;
-  [[noreturn]] void race(warp const& w, unsigned lane, cell const& c, char const* verb,
-                         std::string const& other_thread, char const* other_verb) const;
+  [[noreturn]] void fail_race(warp const& w, unsigned lane, cell const& c, char const* verb,
+                              std::string const& other_thread, char const* other_verb) const;
 
   block* owner_ = nullptr;
-  std::uint16_t several_of_block_ = 0;  // reader code: several warps of this block
+  std::uint16_t several_warps_of_block_ = 0;  // reader code: several warps of this block
   std::vector<unsigned char> bytes_;
-  std::vector<cell> cells_;  // one per grain; empty: nothing is watched
-  // For each 16-byte line: 1 if its first cell stands for all, since the line was last written as a
-  // whole and only read as a whole since. Empty: every grain has its own cell.
+  std::vector<cell> cells_;  // one per grain; empty: nothing is checked
+  // Per 16-byte line: 1 if its first cell holds the history of all, because the last write and all
+  // reads since covered the whole line. Empty: every grain has its own cell.
   std::vector<unsigned char> uniform_lines_;
-  std::vector<reading> remote_readings_;  // by other blocks of the cluster, per cell
-  std::vector<writing> remote_accesses_;  // last access by each block of the cluster
-  unsigned shift_ = 0;                    // log2 of the grain
-  bool races_ = true, unwritten_ = true;
+  std::vector<read_record> remote_reads_;      // by other blocks of the cluster, per cell
+  std::vector<write_record> remote_accesses_;  // last access by each block of the cluster
+  unsigned grain_shift_ = 0;                   // log2 of the grain
+  bool check_races_ = true, check_unwritten_ = true;
 };
 
 inline bool shared_memory::is_settled(warp const& w, cell const& c) {
-  order const& past = w.past;
+  sync_state const& sync = w.sync;
   // Modulo 2^32, a write before `cluster_begin` has a large age.
-  moment const age = c.written - past.cluster_begin;
-  return age < past.cluster_ordered - past.cluster_begin ||
-         (age < past.block_ordered - past.cluster_begin &&
+  timestamp const age = c.write_time - sync.cluster_begin;
+  return age < sync.cluster_ordered - sync.cluster_begin ||
+         (age < sync.block_ordered - sync.cluster_begin &&
           block_of_thread(c.writer) == block_of_thread(w.first_thread));
 }
 
 inline void shared_memory::add_readers(warp& w, cell& c, lane_mask lanes) {
-  order const& past = w.past;
-  auto const warp = static_cast<std::uint16_t>(w.first_thread >> 5);
-  if (c.read < past.block_ordered) {
-    c.read = past.last_sync;
-    c.reader = warp;
-    c.lanes = lanes;
-  } else if (c.reader != warp) {
-    c.read = std::max(c.read, past.last_sync);
-    c.reader = several_of_block_;
-  } else if (c.read == past.last_sync) {
-    c.lanes |= lanes;
+  sync_state const& sync = w.sync;
+  auto const reader = static_cast<std::uint16_t>(w.first_thread >> 5);
+  if (c.read_time < sync.block_ordered) {
+    c.read_time = sync.last_sync;
+    c.reader = reader;
+    c.reader_lanes = lanes;
+  } else if (c.reader != reader) {
+    c.read_time = std::max(c.read_time, sync.last_sync);
+    c.reader = several_warps_of_block_;
+  } else if (c.read_time == sync.last_sync) {
+    c.reader_lanes |= lanes;
   } else {
     for (lane_mask rest = lanes; rest != 0; rest &= rest - 1)
-      c.set(with_reader(w, static_cast<unsigned>(__builtin_ctz(rest)), c.last_reading()));
+      c.set(with_reader(w, static_cast<unsigned>(__builtin_ctz(rest)), c.last_read()));
   }
 }
 
-inline shared_memory::cells shared_memory::cells_of(std::size_t offset, std::size_t bytes) {
-  cell* const first = &cells_[offset >> shift_];
+inline shared_memory::cell_range shared_memory::cells_of(std::size_t offset, std::size_t bytes) {
+  cell* const first = &cells_[offset >> grain_shift_];
   if (!uniform_lines_.empty() && uniform_lines_[offset / 16] != 0) {
     if (bytes == 16) return {first, first + 1};
     split_line(offset / 16);
   }
-  return {first, first + (bytes >> shift_)};
+  return {first, first + (bytes >> grain_shift_)};
 }
 
 // Marks a line as uniform after a write of 16 bytes. Earlier reads are ordered before that write.
 inline void shared_memory::merge_line(std::size_t offset, std::size_t bytes) {
   if (bytes != 16 || uniform_lines_.empty()) return;
-  cells_[offset >> shift_].read = 0;
+  cells_[offset >> grain_shift_].read_time = 0;
   uniform_lines_[offset / 16] = 1;
 }
 
 // Common case: since the last barrier no thread, or only this one, has written the bytes.
 inline bool shared_memory::record_read(warp_state const& state, cell& c, unsigned lane) {
   bool const settled =
-      c.written - state.cluster_begin < state.cluster_ordered - state.cluster_begin ||
-      (c.writer == (state.first_thread | lane) && c.written >= state.cluster_begin);
+      c.write_time - state.cluster_begin < state.cluster_ordered - state.cluster_begin ||
+      (c.writer == (state.first_thread | lane) && c.write_time >= state.cluster_begin);
   if (!settled) return false;
-  if (c.read < state.block_ordered) {
-    c.read = state.last_sync;
-    c.lanes = lane_mask{1} << lane;
-    c.reader = state.warp_number;
-  } else if (c.reader == state.several_of_block) {
-    c.read = std::max(c.read, state.last_sync);
-  } else if (c.read == state.last_sync && c.reader == state.warp_number) {
-    c.lanes |= lane_mask{1} << lane;
+  if (c.read_time < state.block_ordered) {
+    c.read_time = state.last_sync;
+    c.reader_lanes = lane_mask{1} << lane;
+    c.reader = state.warp;
+  } else if (c.reader == state.several_warps_of_block) {
+    c.read_time = std::max(c.read_time, state.last_sync);
+  } else if (c.read_time == state.last_sync && c.reader == state.warp) {
+    c.reader_lanes |= lane_mask{1} << lane;
   } else {
     return false;
   }
@@ -152,11 +154,12 @@ inline bool shared_memory::record_read(warp_state const& state, cell& c, unsigne
 }
 
 inline bool shared_memory::record_write(warp_state const& state, cell& c, unsigned lane) {
-  bool const settled = c.written < state.cluster_ordered || c.writer == (state.first_thread | lane);
-  bool const unread = c.read < state.cluster_ordered ||
-                      (c.reader == state.warp_number && c.lanes == lane_mask{1} << lane);
+  bool const settled =
+      c.write_time < state.cluster_ordered || c.writer == (state.first_thread | lane);
+  bool const unread = c.read_time < state.cluster_ordered ||
+                      (c.reader == state.warp && c.reader_lanes == lane_mask{1} << lane);
   if (!settled || !unread) return false;
-  c.written = state.last_sync;
+  c.write_time = state.last_sync;
   c.writer = static_cast<std::uint16_t>(state.first_thread | lane);
   return true;
 }
@@ -165,17 +168,18 @@ template <std::size_t Bytes, access_kind Kind>
 void shared_memory::record(warp& w, std::array<std::uint32_t, warp_lanes> const& offsets,
                            lane_mask active) {
   if (cells_.empty()) return;
-  warp_state const state{w.past.cluster_begin, w.past.cluster_ordered,
-                         w.past.block_ordered, w.past.last_sync,
-                         w.first_thread,       static_cast<std::uint16_t>(warp_of(w.first_thread)),
-                         several_of_block_};
-  bool const has_remote_readings = Kind == access_kind::write && !remote_readings_.empty();
+  warp_state const state{
+      w.sync.cluster_begin,   w.sync.cluster_ordered,
+      w.sync.block_ordered,   w.sync.last_sync,
+      w.first_thread,         static_cast<std::uint16_t>(warp_of(w.first_thread)),
+      several_warps_of_block_};
+  bool const has_remote_reads = Kind == access_kind::write && !remote_reads_.empty();
   auto const record_lane = [&](unsigned lane) {
     for (cell& c : cells_of(offsets[lane], Bytes)) {
       if (Kind == access_kind::read) {
         if (!record_read(state, c, lane)) read_cell(w, lane, c);
       } else {
-        if (has_remote_readings || !record_write(state, c, lane)) write_cell(w, lane, c);
+        if (has_remote_reads || !record_write(state, c, lane)) write_cell(w, lane, c);
       }
     }
     if (Kind == access_kind::write) merge_line(offsets[lane], Bytes);

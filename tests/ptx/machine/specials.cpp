@@ -11,31 +11,32 @@ namespace {
 
 extent const& block_extent(warp const& w) { return w.block->cluster->launch.block; }
 extent const& grid_extent(warp const& w) { return w.block->cluster->launch.grid; }
-unsigned thread_in_block(warp const& w, unsigned lane) { return w.number * warp_lanes + lane; }
+unsigned thread_in_block(warp const& w, unsigned lane) { return w.rank * warp_lanes + lane; }
 
-struct row {
+struct named_special {
   char const* name;
   special value;
 };
-constexpr row rows[] = {
-    {"%tid.x", [](warp const& w, unsigned l) { return thread_in_block(w, l) % block_extent(w).x; }},
+constexpr named_special named_specials[] = {
+    {"%tid.x",
+     [](warp const& w, unsigned lane) { return thread_in_block(w, lane) % block_extent(w).x; }},
     {"%tid.y",
-     [](warp const& w, unsigned l) {
-       return thread_in_block(w, l) / block_extent(w).x % block_extent(w).y;
+     [](warp const& w, unsigned lane) {
+       return thread_in_block(w, lane) / block_extent(w).x % block_extent(w).y;
      }},
     {"%tid.z",
-     [](warp const& w, unsigned l) {
-       return thread_in_block(w, l) / block_extent(w).x / block_extent(w).y;
+     [](warp const& w, unsigned lane) {
+       return thread_in_block(w, lane) / block_extent(w).x / block_extent(w).y;
      }},
     {"%ntid.x", [](warp const& w, unsigned) { return block_extent(w).x; }},
     {"%ntid.y", [](warp const& w, unsigned) { return block_extent(w).y; }},
     {"%ntid.z", [](warp const& w, unsigned) { return block_extent(w).z; }},
-    {"%laneid", [](warp const&, unsigned l) { return l; }},
-    {"%lanemask_eq", [](warp const&, unsigned l) { return 1u << l; }},
-    {"%lanemask_lt", [](warp const&, unsigned l) { return (1u << l) - 1; }},
-    {"%lanemask_le", [](warp const&, unsigned l) { return (2u << l) - 1; }},
-    {"%lanemask_gt", [](warp const&, unsigned l) { return ~((2u << l) - 1); }},
-    {"%lanemask_ge", [](warp const&, unsigned l) { return ~((1u << l) - 1); }},
+    {"%laneid", [](warp const&, unsigned lane) { return lane; }},
+    {"%lanemask_eq", [](warp const&, unsigned lane) { return 1u << lane; }},
+    {"%lanemask_lt", [](warp const&, unsigned lane) { return (1u << lane) - 1; }},
+    {"%lanemask_le", [](warp const&, unsigned lane) { return (2u << lane) - 1; }},
+    {"%lanemask_gt", [](warp const&, unsigned lane) { return ~((2u << lane) - 1); }},
+    {"%lanemask_ge", [](warp const&, unsigned lane) { return ~((1u << lane) - 1); }},
     {"%ctaid.x", [](warp const& w, unsigned) { return w.block->index.x; }},
     {"%ctaid.y", [](warp const& w, unsigned) { return w.block->index.y; }},
     {"%ctaid.z", [](warp const& w, unsigned) { return w.block->index.z; }},
@@ -49,8 +50,8 @@ constexpr row rows[] = {
 }  // namespace
 
 special special_register(std::string_view name) {
-  for (row const& r : rows)
-    if (name == r.name) return r.value;
+  for (named_special const& s : named_specials)
+    if (name == s.name) return s.value;
   return nullptr;
 }
 

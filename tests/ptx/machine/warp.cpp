@@ -11,7 +11,7 @@ namespace ptx {
 
 namespace {
 
-// A warp that spins on a value must let the warp run that stores it.
+// A warp that spins on a value must yield to the warp that stores it.
 constexpr int branches_per_slice = 1 << 14;
 
 std::string coordinates(extent const& e) {
@@ -20,14 +20,14 @@ std::string coordinates(extent const& e) {
   return s;
 }
 
-unsigned lanes_in(lane_mask m) { return static_cast<unsigned>(__builtin_popcount(m)); }
+unsigned lane_count(lane_mask m) { return static_cast<unsigned>(__builtin_popcount(m)); }
 
 }  // namespace
 
 void warp::fail(std::string const& message) const {
   kernel const& k = block->cluster->kernel;
   std::string location =
-      k.name + ", block " + coordinates(block->index) + ", warp " + std::to_string(number);
+      k.name + ", block " + coordinates(block->index) + ", warp " + std::to_string(rank);
   if (current != nullptr) {
     location += ", line " + std::to_string(current->line);
     auto const line = static_cast<std::size_t>(current->line) - 1;
@@ -38,7 +38,7 @@ void warp::fail(std::string const& message) const {
 
 void warp::fail(std::string const& message, unsigned lane, std::uint64_t address) const {
   char details[64];
-  std::snprintf(details, sizeof details, " (thread %u, address %#llx)", number * 32 + lane,
+  std::snprintf(details, sizeof details, " (thread %u, address %#llx)", rank * 32 + lane,
                 static_cast<unsigned long long>(address));
   fail(message + details);
 }
@@ -50,15 +50,15 @@ void warp::require_converged(lane_mask active, char const* operation) const {
   fail(std::string(operation) + " that part of a warp does not reach" + lanes);
 }
 
-void warp::start(unsigned threads, moment begin) {
+void warp::start(unsigned threads, timestamp begin) {
   alive = threads >= warp_lanes ? all_lanes : (lane_mask{1} << threads) - 1;
   paths.assign(1, {0, static_cast<std::int32_t>(block->cluster->code().size()), alive});
   state = progress::running;
   current = nullptr;
   cluster_arrivals = cluster_waits = 0;
   copies.clear();
-  copy_groups.fill(0);
-  past.start(begin);
+  committed_groups.fill(0);
+  sync.start(begin);
 }
 
 void warp::run() {
@@ -71,75 +71,77 @@ void warp::run() {
       paths.pop_back();
       continue;
     }
-    follow(p);
+    run_path(p);
   }
 }
 
-lane_mask warp::guarded_lanes(instruction const& n) const {
-  std::uint64_t const* const p = &registers[static_cast<std::size_t>(n.guard) * warp_lanes];
-  std::uint64_t disjunction = 0, conjunction = 1;
-  for (int l = 0; l < warp_lanes; ++l) disjunction |= p[l], conjunction &= p[l];
-  lane_mask set = 0;
-  if (conjunction != 0)
-    set = all_lanes;
-  else if (disjunction != 0)
-    for (int l = 0; l < warp_lanes; ++l) set |= static_cast<lane_mask>(p[l] & 1) << l;
-  return n.guard_negated ? ~set : set;
+lane_mask warp::guarded_lanes(instruction const& instr) const {
+  std::uint64_t const* const p = &registers[static_cast<std::size_t>(instr.guard) * warp_lanes];
+  std::uint64_t any_true = 0, all_true = 1;
+  for (int lane = 0; lane < warp_lanes; ++lane) any_true |= p[lane], all_true &= p[lane];
+  lane_mask true_lanes = 0;
+  if (all_true != 0)
+    true_lanes = all_lanes;
+  else if (any_true != 0)
+    for (int lane = 0; lane < warp_lanes; ++lane)
+      true_lanes |= static_cast<lane_mask>(p[lane] & 1) << lane;
+  return instr.guard_negated ? ~true_lanes : true_lanes;
 }
 
-void warp::follow(path& p) {
+void warp::run_path(path& p) {
   instruction const* const code = block->cluster->code().data();
   instruction const* const join = code + p.join;
-  instruction const* n = code + p.next;
-  counters& counted = block->cluster->counted;
-  std::uint64_t steps = 0, idle = 0;  // idle: lanes that a guard disables
+  instruction const* instr = code + p.next;
+  counters& counts = block->cluster->counts;
+  std::uint64_t instructions = 0, skipped = 0;  // skipped: by lanes that a guard disables
   auto const stop = [&] {
-    p.next = static_cast<std::int32_t>(n - code);
-    counted.warp_instructions += steps;
-    counted.thread_instructions += steps * lanes_in(converged) - idle;
+    p.next = static_cast<std::int32_t>(instr - code);
+    counts.warp_instructions += instructions;
+    counts.thread_instructions += instructions * lane_count(converged) - skipped;
   };
-  std::uint64_t* const executed = counted.executed.empty() ? nullptr : counted.executed.data();
+  std::uint64_t* const executed = counts.executed.empty() ? nullptr : counts.executed.data();
   do {
     lane_mask active = converged;
-    ++steps;
-    if (executed != nullptr) ++executed[n - code];
-    if (n->guard >= 0) {
-      active &= guarded_lanes(*n);
-      if (active != converged) idle += lanes_in(converged & ~active);
+    ++instructions;
+    if (executed != nullptr) ++executed[instr - code];
+    if (instr->guard >= 0) {
+      active &= guarded_lanes(*instr);
+      if (active != converged) skipped += lane_count(converged & ~active);
     }
-    current = n;
-    if (n->then == flow::next) {
-      if (active != 0) n->act(*this, *n, active);
-      ++n;
+    current = instr;
+    if (instr->control_flow == flow::next) {
+      if (active != 0) instr->act(*this, *instr, active);
+      ++instr;
       if (state != progress::running) break;
     } else if (active == 0) {
-      ++n;
-    } else if (n->then == flow::exit) {
-      ++n;
+      ++instr;
+    } else if (instr->control_flow == flow::exit) {
+      ++instr;
       stop();
       exit_lanes(active);
       return;
     } else if (active == converged) {
-      n = code + n->target;
+      instr = code + instr->target;
       if (--branches_until_yield == 0) break;
     } else {
       stop();
-      diverge(p, *n, active);
+      diverge(p, *instr, active);
       return;
     }
-  } while (n != join);
+  } while (instr != join);
   stop();
 }
 
-// The side that runs first is random, since PTX does not specify it.
-void warp::diverge(path& p, instruction const& n, lane_mask taken) {
-  ++block->cluster->counted.divergent_branches;
-  std::int32_t const other = p.next + 1;
-  path sides[] = {{n.target, n.join, taken}, {other, n.join, converged & ~taken}};
-  if (block->cluster->random.coin()) std::swap(sides[0], sides[1]);
-  p.next = n.join;
-  paths.push_back(sides[0]);
-  paths.push_back(sides[1]);
+// The path that runs first is random, since PTX does not specify it.
+void warp::diverge(path& p, instruction const& instr, lane_mask taken) {
+  ++block->cluster->counts.divergent_branches;
+  std::int32_t const fall_through = p.next + 1;
+  path branch_paths[] = {{instr.target, instr.join, taken},
+                         {fall_through, instr.join, converged & ~taken}};
+  if (block->cluster->random.next_bool()) std::swap(branch_paths[0], branch_paths[1]);
+  p.next = instr.join;
+  paths.push_back(branch_paths[0]);
+  paths.push_back(branch_paths[1]);
 }
 
 void warp::exit_lanes(lane_mask lanes) {
@@ -149,9 +151,9 @@ void warp::exit_lanes(lane_mask lanes) {
   alive &= ~lanes;
   if (alive != 0) return;
   state = progress::ended;
-  past.arrivals.fill(block->cluster->tick());  // barriers no longer wait for this warp
-  --block->running;
-  if (block->running == 0) block->shared.end(*this);
+  sync.arrivals.fill(block->cluster->tick());  // barriers no longer wait for this warp
+  --block->running_warps;
+  if (block->running_warps == 0) block->shared.end_block(*this);
 }
 
 }  // namespace ptx

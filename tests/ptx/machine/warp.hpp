@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 32 lanes in lockstep: registers, control flow, and synchronization state.
+// A warp, 32 lanes in lockstep: registers, control flow, and synchronization state.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -25,10 +25,10 @@ struct path {
 
 // A cp.async that has not been waited for.
 struct pending_copy {
-  std::uint32_t to;     // offset in shared memory
-  std::uint64_t from;   // address in global memory
-  std::uint8_t bytes;   // bytes to write
-  std::uint8_t source;  // bytes to read; the rest is written as zeros
+  std::uint32_t to;           // offset in shared memory
+  std::uint64_t from;         // address in global memory
+  std::uint8_t bytes;         // bytes to write
+  std::uint8_t source_bytes;  // bytes to read; the rest is written as zeros
   std::uint8_t lane;
   std::uint32_t group;
 };
@@ -39,41 +39,41 @@ class warp {
     return &registers[static_cast<std::size_t>(o.row) * warp_lanes];
   }
   std::uint64_t const* source(operand const& o) const {
-    return (o.constant ? constants : registers.data()) +
+    return (o.is_constant ? constants : registers.data()) +
            static_cast<std::size_t>(o.row) * warp_lanes;
   }
-  // Throws fault with the kernel, block, warp, line of the text, and `message`.
+  // Throws fault with the location (kernel, block, warp, line) and `message`.
   [[noreturn]] void fail(std::string const& message) const;
   // Adds the thread and an address to the message.
   [[noreturn]] void fail(std::string const& message, unsigned lane, std::uint64_t address) const;
 
-  // Begins the kernel with `threads` threads, of which the warp has at most 32.
-  void start(unsigned threads, moment begin);
+  // Begins a kernel. `threads` is the number of threads of the block from this warp on.
+  void start(unsigned threads, timestamp begin);
   // Runs until the warp waits, ends, or has used up its time slice.
   void run();
   // Throws fault unless all running lanes are active.
   void require_converged(lane_mask active, char const* operation) const;
 
   ptx::block* block = nullptr;
-  unsigned number = 0;        // rank in the block
-  unsigned first_thread = 0;  // rank in the cluster: thread_of(block, number, 0)
+  unsigned rank = 0;          // rank in the block
+  unsigned first_thread = 0;  // rank of lane 0 in the cluster
   lane_mask alive = 0;        // lanes that have not left the kernel
   lane_mask converged = 0;    // lanes on the current path, regardless of the guard
   std::vector<std::uint64_t> registers;
   std::uint64_t const* constants = nullptr;
-  std::vector<path> paths;  // stack: the innermost is last
+  std::vector<path> paths;  // stack; the innermost path is last
   progress state = progress::running;
   instruction const* current = nullptr;  // the instruction being executed, or the last one
   lane_mask vote = 0;                    // votes at a reducing barrier
   std::uint32_t cluster_arrivals = 0, cluster_waits = 0;
   std::vector<pending_copy> copies;
-  std::array<std::uint32_t, warp_lanes> copy_groups{};  // committed groups of each lane
-  order past;
+  std::array<std::uint32_t, warp_lanes> committed_groups{};  // per lane
+  sync_state sync;
 
  private:
-  void follow(path& p);
-  lane_mask guarded_lanes(instruction const& n) const;
-  void diverge(path& p, instruction const& n, lane_mask taken);
+  void run_path(path& p);
+  lane_mask guarded_lanes(instruction const& instr) const;
+  void diverge(path& p, instruction const& instr, lane_mask taken);
   void exit_lanes(lane_mask lanes);
 
   int branches_until_yield = 0;  // remaining time slice

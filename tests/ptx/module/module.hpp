@@ -17,9 +17,8 @@ class module {
   // Throws fault if the text is not PTX of a supported version.
   explicit module(std::string text);
 
-  bool has(std::string const& kernel) const { return offsets_.count(kernel) != 0; }
-  // Throws fault if there is no such kernel, or if it has an unsupported instruction, modifier or
-  // directive. Not thread-safe.
+  bool contains(std::string const& kernel) const { return offsets_.count(kernel) != 0; }
+  // Throws fault if the kernel does not exist or contains unsupported PTX. Not thread-safe.
   kernel const& get(std::string const& kernel);
   // Mangled names, in text order.
   std::vector<std::string> const& kernels() const { return names_; }

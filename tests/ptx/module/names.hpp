@@ -14,20 +14,20 @@
 
 namespace ptx {
 
-// Gives each register and special register a unique number, which serves as an operand's row until
-// rows are assigned (registers.hpp). All views are into the kernel's text.
+// Gives each register and special register a unique index, used as an operand's row until rows are
+// assigned (registers.hpp). All views are into the kernel's text.
 class names {
  public:
   struct variable {
-    space where;
+    state_space space;
     std::uint64_t address;
   };
 
-  names() { open(); }
+  names() { enter_scope(); }
 
-  // Enter and leave a scope of registers and labels: `{` and `}`.
-  void open();
-  void close();
+  // A scope holds the registers and labels between `{` and `}`.
+  void enter_scope();
+  void leave_scope();
 
   // Declares the registers of `.b32 %a, %r<10>`, the text after the directive .reg.
   void declare_registers(std::string_view declaration);
@@ -38,14 +38,16 @@ class names {
   // Finds a register of an enclosing scope, or a special register.
   std::optional<operand> find_register(std::string_view name);
   variable const* find_variable(std::string_view name) const;
-  // An unnamed register for an unused result.
-  operand unread(std::size_t bytes);
-  operand constant(std::uint64_t value, std::size_t bytes);
+  // Adds an unnamed register for an unused result.
+  operand discarded_register(std::size_t bytes);
+  operand intern_constant(std::uint64_t value, std::size_t bytes);
 
   // Records that instruction `index` branches to a label, which may be declared later.
-  void branch(int index, std::string_view label) { branches_.push_back({index, label, scope_}); }
+  void record_branch(int index, std::string_view label) {
+    branches_.push_back({index, label, current_scope_});
+  }
   // Sets the targets of all branches. Throws fault if a label is missing.
-  void resolve(std::vector<instruction>& code) const;
+  void resolve_branches(std::vector<instruction>& code) const;
 
   int next_synchronization() { return synchronizations_++; }
 
@@ -55,13 +57,13 @@ class names {
   std::vector<std::uint64_t> const& constants() const { return constants_; }
 
  private:
-  struct declared {  // one register, or a range of numbered ones
+  struct register_range {  // one register, or an indexed range such as %r<10>
     int first, count;
     std::uint8_t bytes;
   };
   struct scope {
     int parent;
-    std::unordered_map<std::string_view, declared> registers, ranges;
+    std::unordered_map<std::string_view, register_range> registers, ranges;
     std::unordered_map<std::string_view, int> labels;
   };
   struct pending_branch {
@@ -71,16 +73,16 @@ class names {
   };
 
   std::vector<scope> scopes_;
-  int scope_ = -1;
+  int current_scope_ = -1;
   std::unordered_map<std::string_view, variable> variables_;
   std::vector<pending_branch> branches_;
-  std::unordered_map<std::uint64_t, int> rows_;  // rows of the constants
+  std::unordered_map<std::uint64_t, int> constant_rows_;
   std::vector<std::uint64_t> constants_;
   std::vector<std::pair<std::string, int>> specials_;
   int registers_ = 0, synchronizations_ = 0;
 };
 
 // Parses an unsigned number such as "16" or "0x10"; nullopt if `s` is anything else.
-std::optional<std::uint64_t> number(std::string_view s);
+std::optional<std::uint64_t> parse_number(std::string_view s);
 
 }  // namespace ptx

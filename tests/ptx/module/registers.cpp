@@ -16,7 +16,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 class register_set {
  public:
   explicit register_set(int size) : words_((at(size) + 63) / 64) {}
-  bool has(int reg) const { return (words_[at(reg) / 64] >> (reg % 64) & 1) != 0; }
+  bool contains(int reg) const { return (words_[at(reg) / 64] >> (reg % 64) & 1) != 0; }
   void add(int reg) { words_[at(reg) / 64] |= std::uint64_t{1} << (reg % 64); }
   void operator|=(register_set const& other) {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
@@ -44,11 +44,11 @@ class register_set {
 
 // Calls f(register, is_written) for each register of an instruction; guard and sources come first.
 template <class Instruction, class F>
-void for_each_register(Instruction& n, F f) {
-  if (n.guard >= 0) f(n.guard, false);
-  for (int i = 0; i < n.source_count; ++i)
-    if (!n.sources[i].constant) f(n.sources[i].row, false);
-  for (int i = 0; i < n.result_count; ++i) f(n.results[i].row, true);
+void for_each_register(Instruction& instr, F f) {
+  if (instr.guard >= 0) f(instr.guard, false);
+  for (int i = 0; i < instr.source_count; ++i)
+    if (!instr.sources[i].is_constant) f(instr.sources[i].row, false);
+  for (int i = 0; i < instr.result_count; ++i) f(instr.results[i].row, true);
 }
 
 struct register_use {
@@ -56,11 +56,12 @@ struct register_use {
   register_set written;  // registers written by all lanes
 };
 
-register_use use_of(std::vector<instruction> const& code, int first, int end, int registers) {
+register_use find_register_use(std::vector<instruction> const& code, int first, int end,
+                               int registers) {
   register_use use{register_set(registers), register_set(registers)};
   for (int i = first; i < end; ++i)
     for_each_register(code[at(i)], [&](int reg, bool write) {
-      if (use.written.has(reg)) return;
+      if (use.written.contains(reg)) return;
       // A guarded write does not end the lifetime of the previous value.
       if (write && code[at(i)].guard < 0)
         use.written.add(reg);
@@ -72,60 +73,61 @@ register_use use_of(std::vector<instruction> const& code, int first, int end, in
 
 }  // namespace
 
-std::vector<lifetime> lifetimes(std::vector<instruction> const& code, block_graph const& graph,
-                                int virtual_registers) {
-  // Live registers at the beginning and at the end of each block.
-  std::vector<register_set> before, after(at(graph.blocks()), register_set(virtual_registers));
+std::vector<lifetime> find_lifetimes(std::vector<instruction> const& code, block_graph const& graph,
+                                     int virtual_registers) {
+  // Registers that are live at the beginning and at the end of each block.
+  std::vector<register_set> live_in, live_out(at(graph.blocks()), register_set(virtual_registers));
   std::vector<register_set> written;
   for (int b = 0; b < graph.blocks(); ++b) {
-    register_use use = use_of(code, graph.first[at(b)], graph.first[at(b) + 1], virtual_registers);
-    before.push_back(std::move(use.read));
+    register_use use = find_register_use(code, graph.first_instruction[at(b)],
+                                         graph.first_instruction[at(b) + 1], virtual_registers);
+    live_in.push_back(std::move(use.read));
     written.push_back(std::move(use.written));
   }
   for (bool changed = true; changed;) {
     changed = false;
     for (int b = graph.blocks() - 1; b >= 0; --b) {
-      for (int const n : graph.next[at(b)])
-        if (n != graph.end()) after[at(b)] |= before[at(n)];
-      changed = before[at(b)].add_difference(after[at(b)], written[at(b)]) || changed;
+      for (int const n : graph.successors[at(b)])
+        if (n != graph.end()) live_out[at(b)] |= live_in[at(n)];
+      changed = live_in[at(b)].add_difference(live_out[at(b)], written[at(b)]) || changed;
     }
   }
 
-  std::vector<lifetime> lifetimes_found(at(virtual_registers));
+  std::vector<lifetime> lifetimes(at(virtual_registers));
   auto const extend = [&](int reg, int index) {
-    lifetime& l = lifetimes_found[at(reg)];
+    lifetime& l = lifetimes[at(reg)];
     l.first = l.first < 0 ? index : std::min(l.first, index);
     l.last = std::max(l.last, index);
   };
   for (int b = 0; b < graph.blocks(); ++b) {
-    int const first = graph.first[at(b)], last = graph.first[at(b) + 1] - 1;
-    before[at(b)].for_each([&](int reg) { extend(reg, first); });
-    after[at(b)].for_each([&](int reg) { extend(reg, last); });
+    int const first = graph.first_instruction[at(b)], last = graph.first_instruction[at(b) + 1] - 1;
+    live_in[at(b)].for_each([&](int reg) { extend(reg, first); });
+    live_out[at(b)].for_each([&](int reg) { extend(reg, last); });
     for (int i = first; i <= last; ++i)
       for_each_register(code[at(i)], [&](int reg, bool) { extend(reg, i); });
   }
-  return lifetimes_found;
+  return lifetimes;
 }
 
 // Poletto and Sarkar, "Linear Scan Register Allocation", without spilling.
 void assign_rows(kernel& k, block_graph const& graph, int virtual_registers) {
-  std::vector<lifetime> const ranges = lifetimes(k.code, graph, virtual_registers);
+  std::vector<lifetime> const ranges = find_lifetimes(k.code, graph, virtual_registers);
   std::vector<int> row(at(virtual_registers), -1);
   int rows = 0;
   for (auto& [name, special] : k.specials) {
     row[at(special)] = rows;
     special = rows++;
   }
-  std::vector<int> by_first;
+  std::vector<int> by_start;
   for (int reg = 0; reg < virtual_registers; ++reg)
-    if (ranges[at(reg)].first >= 0 && row[at(reg)] < 0) by_first.push_back(reg);
-  std::stable_sort(by_first.begin(), by_first.end(),
+    if (ranges[at(reg)].first >= 0 && row[at(reg)] < 0) by_start.push_back(reg);
+  std::stable_sort(by_start.begin(), by_start.end(),
                    [&](int a, int b) { return ranges[at(a)].first < ranges[at(b)].first; });
 
   std::vector<int> free;
   auto const ends_later = [&](int a, int b) { return ranges[at(a)].last > ranges[at(b)].last; };
   std::priority_queue<int, std::vector<int>, decltype(ends_later)> busy(ends_later);
-  for (int const reg : by_first) {
+  for (int const reg : by_start) {
     while (!busy.empty() && ranges[at(busy.top())].last < ranges[at(reg)].first) {
       free.push_back(row[at(busy.top())]);
       busy.pop();
@@ -135,8 +137,8 @@ void assign_rows(kernel& k, block_graph const& graph, int virtual_registers) {
     free.pop_back();
     busy.push(reg);
   }
-  for (instruction& n : k.code)
-    for_each_register(n, [&](std::int32_t& reg, bool) { reg = row[at(reg)]; });
+  for (instruction& instr : k.code)
+    for_each_register(instr, [&](std::int32_t& reg, bool) { reg = row[at(reg)]; });
   k.registers = rows;
 }
 

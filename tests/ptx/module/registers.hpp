@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates rows of a warp's register file to virtual registers, of which a kernel has thousands.
+// Register allocation: assigns rows of a warp's register file to a kernel's virtual registers.
 #pragma once
 
 #include "control_flow.hpp"
@@ -9,14 +9,13 @@
 
 namespace ptx {
 
-// The range of instructions, first to last, in which a virtual register is live; -1 if it is
-// unused.
+// The instructions, first to last, in which a virtual register is live; -1 if it is unused.
 struct lifetime {
   int first = -1, last = -1;
 };
 
-std::vector<lifetime> lifetimes(std::vector<instruction> const& code, block_graph const& graph,
-                                int virtual_registers);
+std::vector<lifetime> find_lifetimes(std::vector<instruction> const& code, block_graph const& graph,
+                                     int virtual_registers);
 
 // Replaces virtual registers by rows throughout the kernel. Registers with overlapping lifetimes do
 // not share a row, nor do a result and a source of one instruction. The rows of special registers

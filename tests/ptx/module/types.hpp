@@ -31,8 +31,8 @@ enum class type : std::uint8_t {
   f64
 };
 
-// Finds a type by its name, such as "u32"; `none` if there is no such type.
-type type_named(std::string_view name);
+// Returns the type of a name such as "u32"; `none` if there is no such type.
+type parse_type(std::string_view name);
 std::string_view name_of(type t);
 // Size in memory; a predicate counts as one byte.
 std::size_t bytes_of(type t);
@@ -40,6 +40,6 @@ std::size_t bytes_of(type t);
 bool is_floating_point(type t);
 
 // generic: the address determines the space.
-enum class space : std::uint8_t { generic, global, shared, param, local, constant };
+enum class state_space : std::uint8_t { generic, global, shared, param, local, constant };
 
 }  // namespace ptx

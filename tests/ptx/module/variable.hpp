@@ -16,7 +16,7 @@ struct variable {
 // Throws fault if it is anything else.
 variable parse_variable(std::string_view declaration);
 
-constexpr std::size_t aligned(std::size_t offset, std::size_t alignment) {
+constexpr std::size_t align_up(std::size_t offset, std::size_t alignment) {
   return (offset + alignment - 1) / alignment * alignment;
 }
 

@@ -9,8 +9,8 @@ namespace ptx::runtime {
 
 namespace {
 
-thread_local cudaError_t last = cudaSuccess;
-thread_local int host_functions = 0;
+thread_local cudaError_t last_code = cudaSuccess;
+thread_local int host_function_depth = 0;
 std::atomic<cudaError_t> sticky_error{cudaSuccess};
 
 }  // namespace
@@ -22,20 +22,20 @@ void abort_unsupported(std::string const& reason) {
 }
 
 cudaError_t record_error(cudaError_t code) {
-  if (code != cudaSuccess) last = code;
+  if (code != cudaSuccess) last_code = code;
   return code;
 }
-cudaError_t last_error() { return last; }
-void clear_last_error() { last = cudaSuccess; }
+cudaError_t last_error() { return last_code; }
+void clear_last_error() { last_code = cudaSuccess; }
 
 void set_device_error(cudaError_t code) {
-  cudaError_t no_error = cudaSuccess;
-  sticky_error.compare_exchange_strong(no_error, code);
+  cudaError_t expected_code = cudaSuccess;
+  sticky_error.compare_exchange_strong(expected_code, code);
 }
 cudaError_t device_error() { return sticky_error; }
 
-host_function_scope::host_function_scope() { ++host_functions; }
-host_function_scope::~host_function_scope() { --host_functions; }
-bool in_host_function() { return host_functions > 0; }
+host_function_scope::host_function_scope() { ++host_function_depth; }
+host_function_scope::~host_function_scope() { --host_function_depth; }
+bool in_host_function() { return host_function_depth > 0; }
 
 }  // namespace ptx::runtime

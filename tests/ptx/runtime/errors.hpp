@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the runtime. A call returns a code, and the thread stores the last one other than
-// success. After a kernel has crashed, every call returns the same code. An unsupported call ends
-// the process, so that the program cannot assume that it succeeded.
+// Errors of the runtime. A call returns a code; the thread stores the last code other than success.
+// After a kernel has crashed, every call returns the same code. An unsupported call ends the
+// process, so that it cannot be mistaken for a success.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,7 +23,7 @@ void clear_last_error();
 
 // Makes every later call return `code`. Only the first error is stored.
 void set_device_error(cudaError_t code);
-// The stored code; success while the device works.
+// Returns the stored code; success while the device works.
 cudaError_t device_error();
 
 // Marks the execution of a host function, in which calls of the runtime are not permitted.
@@ -36,7 +36,7 @@ class host_function_scope {
 };
 bool in_host_function();
 
-// An entry point of the runtime: `function()` returns its code.
+// Runs an entry point of the runtime; `function()` returns its code.
 template <class F>
 cudaError_t call(F const& function) {
   if (in_host_function()) return record_error(cudaErrorNotPermitted);

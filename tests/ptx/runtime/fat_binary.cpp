@@ -33,7 +33,7 @@ T read(unsigned char const* data) {
 }
 
 // Returns 90 for `.target sm_90`; 0 if the data has no target because it is not text.
-int target_of(std::string_view text) {
+int parse_target(std::string_view text) {
   constexpr std::string_view target = "\n.target sm_";
   auto const position = text.find(target);
   return position == std::string_view::npos ? 0 : std::atoi(text.data() + position + target.size());
@@ -41,14 +41,14 @@ int target_of(std::string_view text) {
 
 }  // namespace
 
-found_text text_for(int compute_capability, void const* data) {
+ptx_search find_ptx(int compute_capability, void const* data) {
   auto const* position = static_cast<unsigned char const*>(data);
   auto const file = read<header>(position);
   if (file.magic != header_magic) return {"", "a fat binary of an unsupported format"};
   position += file.header_bytes;
-  bool compressed = false;
-  int best = 0;
-  found_text result;
+  bool has_compressed = false;
+  int best_target = 0;
+  ptx_search result;
   for (auto const* const end = position + file.bytes; position < end;) {
     auto const entry_header = read<entry>(position);
     if (entry_header.kind == kind_ptx) {
@@ -56,21 +56,21 @@ found_text text_for(int compute_capability, void const* data) {
       std::string_view text(reinterpret_cast<char const*>(position + entry_header.header_bytes),
                             static_cast<std::size_t>(entry_header.bytes));
       text = text.substr(0, text.find('\0'));
-      int const target = target_of(text);
-      compressed |= target == 0;
-      if (target > best && target <= compute_capability) {
-        best = target;
+      int const target = parse_target(text);
+      has_compressed |= target == 0;
+      if (target > best_target && target <= compute_capability) {
+        best_target = target;
         result.ptx = text;
       }
     }
     position += entry_header.header_bytes + entry_header.bytes;
   }
   std::string const device = "sm_" + std::to_string(compute_capability);
-  if (best == 0 && compressed)
+  if (best_target == 0 && has_compressed)
     result.error_message = "the PTX is compressed; compile with nvcc --no-compress";
-  else if (best == 0)
+  else if (best_target == 0)
     result.error_message = "there is no PTX that " + device +
-                           " takes; compile with -gencode arch=compute_" +
+                           " supports; compile with -gencode arch=compute_" +
                            std::to_string(compute_capability) + ",code=compute_" +
                            std::to_string(compute_capability) + " --no-compress";
   return result;

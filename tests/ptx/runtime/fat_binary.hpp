@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a fat binary: the machine code and PTX of a translation unit, which nvcc embeds in the
-// program for one or more architectures.
+// Reads a fat binary: the machine code and PTX that nvcc embeds per translation unit, for one or
+// more architectures.
 #pragma once
 
 #include <string>
 
 namespace ptx::runtime {
 
-struct found_text {
+struct ptx_search {
   std::string ptx;            // empty if there is none
-  std::string error_message;  // the reason why there is no PTX
+  std::string error_message;  // reason if there is none
 };
 
-// Returns the PTX for a device of this compute capability (80 or 90): the newest that it supports.
-// `data` is the member `data` of the wrapper in fatbinary_section.h.
-found_text text_for(int compute_capability, void const* data);
+// Returns the newest PTX that a device of this compute capability (80 or 90) supports. `data` is
+// __fatBinC_Wrapper_t::data of fatbinary_section.h.
+ptx_search find_ptx(int compute_capability, void const* data);
 
 }  // namespace ptx::runtime

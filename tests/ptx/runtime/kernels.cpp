@@ -15,7 +15,7 @@ namespace {
 
 // Never destroyed, since a stream may run a kernel when the program ends.
 struct kernel_registry {
-  std::mutex lock;
+  std::mutex mutex;
   std::list<translation_unit> units;
   std::unordered_map<void const*, registered_kernel> by_function;
 };
@@ -27,40 +27,40 @@ using guard = std::lock_guard<std::mutex>;
 
 }  // namespace
 
-module* translation_unit::code() {
-  if (searched_) return code_.get();
+module* translation_unit::load_module() {
+  if (searched_) return module_.get();
   searched_ = true;
-  found_text text = text_for(current_settings().device.compute_capability, fat_binary_);
+  ptx_search text = find_ptx(current_settings().device.compute_capability, fat_binary_);
   if (text.error_message.empty())
-    code_ = std::make_unique<module>(std::move(text.ptx));
+    module_ = std::make_unique<module>(std::move(text.ptx));
   else
     report(text.error_message);
-  return code_.get();
+  return module_.get();
 }
 
 translation_unit* add_unit(void const* fat_binary) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   return &registry().units.emplace_back(fat_binary);
 }
 void add_kernel(void const* host_function, translation_unit* unit, char const* name) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   registry().by_function[host_function] = {unit, name};
 }
 void set_dynamic_shared_bytes(void const* host_function, std::size_t bytes) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   auto const entry = registry().by_function.find(host_function);
   if (entry != registry().by_function.end()) entry->second.dynamic_shared_bytes = bytes;
 }
 
 found_kernel find_kernel(void const* host_function) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   auto const entry = registry().by_function.find(host_function);
   if (entry == registry().by_function.end()) return {cudaErrorInvalidDeviceFunction};
   auto const& [unit, name, dynamic_shared_bytes] = entry->second;
   try {
-    module* const code = unit->code();
-    if (code == nullptr || !code->has(name)) return {cudaErrorNoKernelImageForDevice};
-    return {cudaSuccess, &code->get(name), code->target(), dynamic_shared_bytes};
+    module* const loaded = unit->load_module();
+    if (loaded == nullptr || !loaded->contains(name)) return {cudaErrorNoKernelImageForDevice};
+    return {cudaSuccess, &loaded->get(name), loaded->target(), dynamic_shared_bytes};
   } catch (fault const& f) {
     report(f.what());
     if (current_settings().abort_at_fault) std::abort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that the program registered at its start, by their host functions.
+// Registry of the program's kernels, by their host functions. The program fills it at its start.
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -14,18 +14,18 @@
 
 namespace ptx::runtime {
 
-// The kernels of a translation unit. Their PTX is read at the first use.
+// The kernels of a translation unit. Their PTX is loaded at the first use.
 class translation_unit {
  public:
   explicit translation_unit(void const* fat_binary) : fat_binary_(fat_binary) {}
-  // Null if there is no PTX for the machine; reports the reason once. Throws fault if the PTX is
-  // not supported.
-  module* code();
+  // Returns null if there is no PTX for the device, and reports the reason once. Throws fault for
+  // unsupported PTX.
+  module* load_module();
 
  private:
   void const* fat_binary_;
   bool searched_ = false;
-  std::unique_ptr<module> code_;
+  std::unique_ptr<module> module_;
 };
 
 struct registered_kernel {
@@ -38,7 +38,7 @@ translation_unit* add_unit(void const* fat_binary);
 void add_kernel(void const* host_function, translation_unit* unit, char const* name);
 void set_dynamic_shared_bytes(void const* host_function, std::size_t bytes);
 
-// A kernel with its attributes.
+// A registered kernel with its attributes.
 struct found_kernel {
   cudaError_t code = cudaSuccess;  // the error if there is none
   ptx::kernel const* kernel = nullptr;

@@ -35,19 +35,19 @@ constexpr column columns[] = {{"launches", &counters::launches},
                               {"async_copies", &counters::async_copies},
                               {"shared_requests", &counters::shared_requests},
                               {"shared_wavefronts", &counters::shared_wavefronts},
-                              {"shared_ideal", &counters::shared_ideal},
+                              {"shared_ideal", &counters::shared_ideal_wavefronts},
                               {"global_requests", &counters::global_requests},
                               {"global_sectors", &counters::global_sectors},
                               {"global_bytes", &counters::global_bytes}};
 
 struct totals {
   ptx::kernel const* kernel;
-  counters counted;
+  counters counts;
   double seconds = 0;
 };
 // Never destroyed, since streams may run when the process ends.
 struct kernel_totals {
-  std::mutex lock;
+  std::mutex mutex;
   std::map<std::string, totals> by_name;
 };
 kernel_totals& all_totals() {
@@ -61,52 +61,52 @@ void write_kernels(std::ostream& file) {
   file << "\tseconds\n";
   for (auto const& [name, total] : all_totals().by_name) {
     file << name;
-    for (column const& c : columns) file << '\t' << total.counted.*c.value;
+    for (column const& c : columns) file << '\t' << total.counts.*c.value;
     file << '\t' << total.seconds << '\n';
   }
 }
 void write_instructions(std::ostream& file) {
   file << "kernel\tline\tinstruction\twarps\n";
   for (auto const& [name, total] : all_totals().by_name)
-    for (std::size_t i = 0; i < total.counted.executed.size(); ++i) {
+    for (std::size_t i = 0; i < total.counts.executed.size(); ++i) {
       auto const line = static_cast<std::size_t>(total.kernel->code[i].line);
-      if (total.counted.executed[i] != 0)
+      if (total.counts.executed[i] != 0)
         file << name << '\t' << line << '\t' << total.kernel->lines[line - 1] << '\t'
-             << total.counted.executed[i] << '\n';
+             << total.counts.executed[i] << '\n';
     }
 }
 void write_synchronizations(std::ostream& file) {
   file << "kernel\tnumber\tline\tinstruction\n";
   for (auto const& [name, total] : all_totals().by_name)
-    for (instruction const& n : total.kernel->code)
-      if (n.synchronization >= 0)
-        file << name << '\t' << n.synchronization << '\t' << n.line << '\t'
-             << total.kernel->lines[static_cast<std::size_t>(n.line) - 1] << '\n';
+    for (instruction const& instr : total.kernel->code)
+      if (instr.synchronization >= 0)
+        file << name << '\t' << instr.synchronization << '\t' << instr.line << '\t'
+             << total.kernel->lines[static_cast<std::size_t>(instr.line) - 1] << '\n';
 }
-void write(std::string const& ending, void (*table)(std::ostream&)) {
+void write_file(std::string const& suffix, void (*write_table)(std::ostream&)) {
   std::string const path = current_settings().log + "/" + program_invocation_short_name + "-" +
-                           std::to_string(getpid()) + ending;
+                           std::to_string(getpid()) + suffix;
   std::ofstream file(path);
-  table(file);
+  write_table(file);
   file.close();
   if (!file) report("cannot write " + path);
 }
 
 __attribute__((destructor)) void write_log() {
-  std::lock_guard<std::mutex> const hold(all_totals().lock);
+  std::lock_guard<std::mutex> const lock(all_totals().mutex);
   if (current_settings().log.empty() || all_totals().by_name.empty()) return;
-  write(".tsv", write_kernels);
-  write(".synchronizations.tsv", write_synchronizations);
-  if (current_settings().watched.count_memory) write(".instructions.tsv", write_instructions);
+  write_file(".tsv", write_kernels);
+  write_file(".synchronizations.tsv", write_synchronizations);
+  if (current_settings().options.count_memory) write_file(".instructions.tsv", write_instructions);
 }
 
 }  // namespace
 
-void log_launch(kernel const& k, counters const& counted, double seconds) {
-  std::lock_guard<std::mutex> const hold(all_totals().lock);
+void log_launch(kernel const& k, counters const& counts, double seconds) {
+  std::lock_guard<std::mutex> const lock(all_totals().mutex);
   totals& total = all_totals().by_name[k.name];
   total.kernel = &k;
-  total.counted += counted;
+  total.counts += counts;
   total.seconds += seconds;
 }
 

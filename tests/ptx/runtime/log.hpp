@@ -7,11 +7,11 @@
 
 namespace ptx::runtime {
 
-// Adds a launch to the tables, which are written at the end of the process:
+// Adds a launch to the tables that are written at the end of the process:
 // <log>/<program>-<process>.tsv has a line "# device sm_90", a line of column names, and a line for
 // each kernel. <program>-<process>.synchronizations.tsv lists the synchronizations that
 // SLICESORT_PTX_REMOVE can remove. With SLICESORT_PTX_COUNT_MEMORY,
 // <program>-<process>.instructions.tsv has the number of warps that executed each instruction.
-void log_launch(kernel const& k, counters const& counted, double seconds);
+void log_launch(kernel const& k, counters const& counts, double seconds);
 
 }  // namespace ptx::runtime

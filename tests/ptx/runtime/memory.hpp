@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates host memory and registers it with the machine as device memory. The reuse of freed
-// blocks is delayed, which reveals a use after free.
+// Allocates host memory and registers it with the machine as device memory. Freed blocks are reused
+// late, which reveals a use after free.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@ namespace ptx::runtime {
 
 enum class memory_kind {
   device,
-  pinned,    // host memory that kernels can access
-  freed,     // a recently freed block
-  broken,    // overlaps the end or the beginning of an allocation
-  pageable,  // other host memory
+  pinned,      // host memory that kernels can access
+  freed,       // recently freed
+  straddling,  // overlaps the end or the beginning of an allocation
+  pageable,    // other host memory
 };
 
 // Size of the device memory.
@@ -24,7 +24,7 @@ void* allocate(std::size_t bytes, memory_kind kind);
 // Returns false if `data` is not the beginning of an allocation of that kind.
 bool release(void* data, memory_kind kind);
 
-// The kind of `bytes` bytes, at least one, at `data`.
+// Returns the kind of `bytes` bytes, at least one, at `data`.
 memory_kind kind_of(void const* data, std::size_t bytes);
 
 }  // namespace ptx::runtime

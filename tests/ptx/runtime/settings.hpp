@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the PTX machine, from environment variables, which docs/ptx_machine lists.
+// Settings of the PTX machine from environment variables, which docs/ptx_machine describes.
 #pragma once
 
 #include "../machine/launch.hpp"
@@ -12,7 +12,7 @@ struct settings {
   device_limits device = sm_90;     // SLICESORT_PTX_DEVICE, SLICESORT_PTX_SHARED
   std::string log;                  // SLICESORT_PTX_LOG: a folder; empty: no log
   removed_synchronization removed;  // SLICESORT_PTX_REMOVE
-  watch watched;                    // SLICESORT_PTX_THREADS, _COUNT_MEMORY, _GLOBAL_RACES
+  machine_options options;          // SLICESORT_PTX_THREADS, _COUNT_MEMORY, _GLOBAL_RACES
   bool abort_at_fault = false;      // SLICESORT_PTX_ABORT
 };
 

@@ -11,17 +11,17 @@ namespace ptx::runtime {
 
 namespace {
 
-struct ordered_queue {
+struct registered_queue {
   std::shared_ptr<task_queue> queue;
   ordering kind;
 };
 
 // Never destroyed, since a stream's thread may outlive main.
 struct stream_registry {
-  std::recursive_mutex lock;
+  std::recursive_mutex mutex;
   std::map<cudaStream_t, stream_ptr> by_handle;
   // Includes queues of destroyed streams until their work is done.
-  std::vector<ordered_queue> queues;
+  std::vector<registered_queue> queues;
   stream_ptr legacy;
 };
 stream_registry& registry() {
@@ -31,28 +31,28 @@ stream_registry& registry() {
 using guard = std::lock_guard<std::recursive_mutex>;
 
 stream_ptr legacy_stream() {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   if (registry().legacy == nullptr) registry().legacy = std::make_shared<stream>(ordering::legacy);
   return registry().legacy;
 }
 
-// The last tasks of the streams whose kind matches.
+// Returns the last tasks of the streams whose kind matches.
 template <class Predicate>
 std::vector<task_ptr> last_tasks(Predicate const& matches) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   auto& queues = registry().queues;
   // Drops queues that no stream and no thread refers to.
   queues.erase(std::remove_if(queues.begin(), queues.end(),
-                              [](ordered_queue const& q) { return q.queue.use_count() == 1; }),
+                              [](registered_queue const& q) { return q.queue.use_count() == 1; }),
                queues.end());
   std::vector<task_ptr> tasks;
-  for (ordered_queue const& q : queues)
+  for (registered_queue const& q : queues)
     if (matches(q.kind)) tasks.push_back(q.queue->last());
   return tasks;
 }
 
-// Tasks of other streams that CUDA orders before new work in `s`.
-std::vector<task_ptr> implicit_order(stream const& s) {
+// Returns the tasks of other streams that CUDA orders before new work in `s`.
+std::vector<task_ptr> implicit_dependencies(stream const& s) {
   switch (s.kind()) {
     case ordering::legacy:
       return last_tasks([](ordering kind) { return kind == ordering::blocking; });
@@ -63,9 +63,8 @@ std::vector<task_ptr> implicit_order(stream const& s) {
   }
 }
 
-// Returns true if the legacy stream would have to wait for a captured stream; invalidates the
-// capture.
-bool invalidate_by_implicit_order(stream const& s) {
+// Invalidates captures that the legacy stream would have to wait for. Returns true if any exist.
+bool invalidate_implicit_capture(stream const& s) {
   if (s.kind() != ordering::legacy) return false;
   bool invalidated = false;
   for (auto const& [handle, other] : registry().by_handle)
@@ -77,7 +76,7 @@ bool invalidate_by_implicit_order(stream const& s) {
 }  // namespace
 
 stream::stream(ordering kind) : kind_(kind), queue_(std::make_shared<task_queue>()) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   registry().queues.push_back({queue_, kind});
 }
 stream::~stream() { queue_->close(); }
@@ -85,12 +84,12 @@ stream::~stream() { queue_->close(); }
 cudaStream_t add_stream(ordering kind) {
   auto const added = std::make_shared<stream>(kind);
   auto const handle = reinterpret_cast<cudaStream_t>(added.get());
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   registry().by_handle[handle] = added;
   return handle;
 }
 bool remove_stream(cudaStream_t handle) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   return registry().by_handle.erase(handle) != 0;
 }
 stream_ptr find_stream(cudaStream_t handle) {
@@ -99,44 +98,45 @@ stream_ptr find_stream(cudaStream_t handle) {
     thread_local stream_ptr const per_thread = std::make_shared<stream>(ordering::blocking);
     return per_thread;
   }
-  guard const hold(registry().lock);
-  auto const tasks = registry().by_handle.find(handle);
-  return tasks == registry().by_handle.end() ? nullptr : tasks->second;
+  guard const lock(registry().mutex);
+  auto const entry = registry().by_handle.find(handle);
+  return entry == registry().by_handle.end() ? nullptr : entry->second;
 }
 
-cudaError_t submit(stream const& target, node work_node, task_ptr* done) {
-  guard const hold(registry().lock);
+cudaError_t submit(stream const& target, node operation, task_ptr* done) {
+  guard const lock(registry().mutex);
   if (target.capturing != nullptr) {
     if (target.capturing->invalidated) return cudaErrorStreamCaptureInvalidated;
-    target.capturing->nodes.push_back(std::move(work_node));
+    target.capturing->nodes.push_back(std::move(operation));
     return cudaSuccess;
   }
-  if (invalidate_by_implicit_order(target)) return cudaErrorStreamCaptureImplicit;
-  auto work = [function = std::move(work_node.work)] {
+  if (invalidate_implicit_capture(target)) return cudaErrorStreamCaptureImplicit;
+  auto work = [function = std::move(operation.work)] {
     if (device_error() == cudaSuccess) function();
   };
-  task_ptr const added = target.queue().put(std::move(work), implicit_order(target));
+  task_ptr const added = target.queue().push(std::move(work), implicit_dependencies(target));
   if (done != nullptr) *done = added;
   return cudaSuccess;
 }
-cudaError_t submit(cudaStream_t target, node work_node, task_ptr* done) {
+cudaError_t submit(cudaStream_t target, node operation, task_ptr* done) {
   stream_ptr const s = find_stream(target);
-  return s == nullptr ? cudaErrorInvalidResourceHandle : submit(*s, std::move(work_node), done);
+  return s == nullptr ? cudaErrorInvalidResourceHandle : submit(*s, std::move(operation), done);
 }
-cudaError_t submit_wait(stream const& target, task_ptr before) {
-  guard const hold(registry().lock);
-  std::vector<task_ptr> after = implicit_order(target);
-  after.push_back(std::move(before));
-  target.queue().put([] {}, std::move(after));
+cudaError_t submit_wait(stream const& target, task_ptr dependency) {
+  guard const lock(registry().mutex);
+  std::vector<task_ptr> dependencies = implicit_dependencies(target);
+  dependencies.push_back(std::move(dependency));
+  target.queue().push([] {}, std::move(dependencies));
   return cudaSuccess;
 }
 
 bool is_idle(stream const& s) {
-  std::vector<task_ptr> const order = implicit_order(s);
-  return is_done(s.queue().last()) && std::all_of(order.begin(), order.end(), is_done);
+  std::vector<task_ptr> const dependencies = implicit_dependencies(s);
+  return is_done(s.queue().last()) &&
+         std::all_of(dependencies.begin(), dependencies.end(), is_done);
 }
 void wait_for_stream(stream const& s) {
-  for (task_ptr const& before : implicit_order(s)) wait_for(before);
+  for (task_ptr const& dependency : implicit_dependencies(s)) wait_for(dependency);
   wait_for(s.queue().last());
 }
 void wait_for_device() {
@@ -144,14 +144,14 @@ void wait_for_device() {
 }
 
 cudaError_t begin_capture(stream& s, cudaStreamCaptureMode mode) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   if (s.kind() == ordering::legacy) return cudaErrorStreamCaptureUnsupported;
   if (s.capturing != nullptr) return cudaErrorIllegalState;
   s.capturing = std::make_unique<capture>(capture{mode, std::this_thread::get_id()});
   return cudaSuccess;
 }
 cudaError_t end_capture(stream& s, graph_nodes& nodes) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   if (s.capturing == nullptr) return cudaErrorIllegalState;
   if (s.capturing->mode != cudaStreamCaptureModeRelaxed &&
       s.capturing->thread != std::this_thread::get_id())
@@ -162,7 +162,7 @@ cudaError_t end_capture(stream& s, graph_nodes& nodes) {
   return cudaSuccess;
 }
 cudaStreamCaptureStatus capture_status(stream const& s) {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   if (s.capturing == nullptr) return cudaStreamCaptureStatusNone;
   return s.capturing->invalidated ? cudaStreamCaptureStatusInvalidated
                                   : cudaStreamCaptureStatusActive;
@@ -173,7 +173,7 @@ void require_no_capture(stream const& s, char const* action) {
 }
 
 bool invalidate_captures() {
-  guard const hold(registry().lock);
+  guard const lock(registry().mutex);
   bool invalidated = false;
   for (auto const& [handle, s] : registry().by_handle) {
     if (s->capturing == nullptr || s->capturing->mode == cudaStreamCaptureModeRelaxed) continue;

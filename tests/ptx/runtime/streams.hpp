@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams and their implicit order: work in the legacy default stream runs after all earlier work
-// of blocking streams, and before all later work of theirs.
+// in blocking streams, and before all later work in them.
 #pragma once
 
 #include "errors.hpp"
@@ -52,14 +52,14 @@ using stream_ptr = std::shared_ptr<stream>;
 
 cudaStream_t add_stream(ordering kind);
 bool remove_stream(cudaStream_t handle);
-// Returns null if there is no such stream.
+// Returns null for an invalid handle.
 stream_ptr find_stream(cudaStream_t handle);
 
 // Submits work to the stream, or to its capture. Sets `done` to the task.
 cudaError_t submit(stream const& target, node work, task_ptr* done = nullptr);
 cudaError_t submit(cudaStream_t target, node work, task_ptr* done = nullptr);
-// Makes the stream wait for `before`.
-cudaError_t submit_wait(stream const& target, task_ptr before);
+// Makes the stream wait for `dependency`.
+cudaError_t submit_wait(stream const& target, task_ptr dependency);
 
 bool is_idle(stream const& s);
 void wait_for_stream(stream const& s);
@@ -71,11 +71,11 @@ cudaStreamCaptureStatus capture_status(stream const& s);
 // Ends the process if the stream is being captured, since graphs do not support `action`.
 void require_no_capture(stream const& s, char const* action);
 
-// Returns true if an active capture forbids this thread to wait, to query, or to allocate; the
-// attempt invalidates it. CUDA C++ Programming Guide, "Prohibited and Unhandled Operations".
+// Invalidates the active captures that forbid this thread to wait, query or allocate. Returns true
+// if any exist. CUDA C++ Programming Guide, "Prohibited and Unhandled Operations".
 bool invalidate_captures();
 
-// An entry point that is not allowed during a capture.
+// Runs an entry point that is not allowed during a capture.
 template <class F>
 cudaError_t call_outside_capture(F const& function) {
   return call(

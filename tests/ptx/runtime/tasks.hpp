@@ -11,8 +11,8 @@ namespace ptx::runtime {
 
 struct task {
   std::function<void()> work;
-  std::vector<std::shared_ptr<task const>> after;  // tasks of other queues to wait for
-  bool done = false;                               // read by is_done, under a lock
+  std::vector<std::shared_ptr<task const>> dependencies;  // tasks of other queues to wait for
+  bool done = false;                                      // read by is_done, under a lock
 };
 using task_ptr = std::shared_ptr<task const>;
 
@@ -24,9 +24,9 @@ void wait_for(task_ptr const& t);
 // which ends when the queue is closed and empty.
 class task_queue : public std::enable_shared_from_this<task_queue> {
  public:
-  task_ptr put(std::function<void()> work, std::vector<task_ptr> after = {});
+  task_ptr push(std::function<void()> work, std::vector<task_ptr> dependencies = {});
   void close();
-  // The last task that was put; null if there was none.
+  // Returns the last pushed task; null if there was none.
   task_ptr last() const;
 
  private:

@@ -10,22 +10,23 @@ namespace ptx {
 
 access_widths access_widths_of(std::vector<instruction> const& code) {
   access_widths found;
-  for (instruction const& n : code) {
-    if (n.form == nullptr) continue;
-    char const first = n.form->opcode[0];
+  for (instruction const& instr : code) {
+    if (instr.opcode == nullptr) continue;
+    char const first = instr.opcode->name[0];
     if (first != 'l' && first != 's' && first != 'c') continue;
-    std::string_view const opcode = n.form->opcode;
+    std::string_view const opcode = instr.opcode->name;
     if (opcode == "ld" || opcode == "st") {
-      if (n.where == space::param) continue;
-      std::size_t const width = bytes_of(n.t);
-      if (n.where != space::global) found.shared = std::min(found.shared, width);
-      if (n.where != space::shared) found.global = std::min(found.global, width);
-      if (n.where == space::shared && width * n.count == 16) found.shared_lines = true;
+      if (instr.space == state_space::param) continue;
+      std::size_t const width = bytes_of(instr.result_type);
+      if (instr.space != state_space::global) found.shared = std::min(found.shared, width);
+      if (instr.space != state_space::shared) found.global = std::min(found.global, width);
+      if (instr.space == state_space::shared && width * instr.count == 16)
+        found.shared_lines = true;
     } else if (opcode == "cp") {
-      if (n.source_count == 0) continue;
-      found.shared = std::min<std::size_t>(found.shared, n.count);
+      if (instr.source_count == 0) continue;
+      found.shared = std::min<std::size_t>(found.shared, instr.count);
       found.global = 1;  // a register determines how many bytes are read
-      if (n.count == 16) found.shared_lines = true;
+      if (instr.count == 16) found.shared_lines = true;
     } else if (opcode == "ldmatrix") {
       found.shared_lines = true;
     }

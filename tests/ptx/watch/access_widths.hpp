@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the narrowest memory accesses of a kernel, which set the granularity of race detection.
 #pragma once
 
 #include "../module/kernel.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects races in global memory between the threads of a launch. Barriers order accesses within a
-// cluster; nothing orders accesses of different clusters.
+// cluster; accesses by different clusters are never ordered.
 #pragma once
 
 #include "cell.hpp"
@@ -22,17 +22,17 @@ class global_races {
   void read(warp const& w, unsigned lane, std::uint64_t address, std::size_t bytes);
   void write(warp const& w, unsigned lane, std::uint64_t address, std::size_t bytes);
   // Clears the history when the clock restarts.
-  void reset();
+  void clear_history();
 
  private:
   cell& at(std::uint64_t address);
-  [[noreturn]] void race(warp const& w, unsigned lane, std::uint64_t address, char const* verb,
-                         std::string const& other_thread, char const* other_verb) const;
+  [[noreturn]] void fail_race(warp const& w, unsigned lane, std::uint64_t address, char const* verb,
+                              std::string const& other_thread, char const* other_verb) const;
 
-  unsigned shift_ = 0;  // log2 of the grain
+  unsigned grain_shift_ = 0;  // log2 of the grain
   std::unordered_map<std::uint64_t, std::vector<cell>> pages_;
-  std::uint64_t last_page_ = ~std::uint64_t{0};
-  std::vector<cell>* last_ = nullptr;
+  std::uint64_t last_page_index_ = ~std::uint64_t{0};
+  std::vector<cell>* last_page_ = nullptr;
 };
 
 }  // namespace ptx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of accesses by a cluster's threads. Only barriers order the accesses of different
-// warps, in whatever order the machine runs the warps; only bar.warp.sync orders those of a warp's
-// lanes. PTX ISA 8 "Memory Consistency Model".
+// The happens-before order of a cluster's memory accesses. Only barriers order the accesses of
+// different warps, regardless of the order in which the machine runs them. Only bar.warp.sync
+// orders the accesses of lanes of one warp. PTX ISA 8 "Memory Consistency Model".
 #pragma once
 
 #include "../module/kernel.hpp"
@@ -13,44 +13,44 @@
 
 namespace ptx {
 
-// A time: the number of synchronizations so far, by all warps of all clusters of a machine. An
-// access has the time of its warp's last synchronization. 0: never.
-using moment = std::uint32_t;
+// Number of synchronizations so far, by all warps of all clusters of a machine. An access has the
+// timestamp of its warp's last synchronization. 0: never.
+using timestamp = std::uint32_t;
 
-// A thread's number among those of its cluster: 1024 for each block.
+// Rank of a thread in its cluster; each block has room for 1024 threads.
 inline constexpr unsigned thread_of(unsigned block, unsigned warp, unsigned lane) {
   return block << 10 | warp << 5 | lane;
 }
 inline constexpr unsigned warp_of(unsigned thread) { return thread >> 5; }
 inline constexpr unsigned block_of_thread(unsigned thread) { return thread >> 10; }
 
-// The accesses that are ordered before a warp's next one.
-class order {
+// Describes the accesses that are ordered before a warp's next access.
+class sync_state {
  public:
-  void start(moment begin) {
-    *this = order();
+  void start(timestamp begin) {
+    *this = sync_state();
     cluster_begin = last_sync = cluster_ordered = block_ordered = block_barrier = lane_sync = begin;
   }
 
-  moment cluster_begin = 0;  // start of the cluster
-  moment last_sync = 0;      // last synchronization of this warp
-  // Every access by the cluster before this time is ordered before the warp's next access.
-  moment cluster_ordered = 0;
-  moment block_ordered = 0;  // the same for accesses by its block
-  moment block_barrier = 0;
-  std::uint32_t cluster_barriers = 0;  // completed, as far as the warp has waited
-  // Time of the warp's arrival at cluster barrier n, at index n % 4. Other warps of the cluster are
-  // at most two barriers behind.
-  std::array<moment, 4> arrivals{};
-  moment lane_sync = 0;  // last bar.warp.sync of all lanes
+  timestamp cluster_begin = 0;  // start of the cluster
+  timestamp last_sync = 0;      // last synchronization of this warp
+  // Accesses by the cluster before this time are ordered before the warp's next access.
+  timestamp cluster_ordered = 0;
+  timestamp block_ordered = 0;  // the same for accesses by the warp's block
+  timestamp block_barrier = 0;
+  std::uint32_t cluster_barriers = 0;  // completed cluster barriers that the warp has waited for
+  // The warp's arrival time at cluster barrier n, at index n % 4. Other warps of the cluster are at
+  // most two barriers behind.
+  std::array<timestamp, 4> arrivals{};
+  timestamp lane_sync = 0;  // last bar.warp.sync of all lanes
   // For bar.warp.sync of some lanes: accesses of lane j before pair_syncs[32 * i + j] are ordered
-  // before the next one of lane i. Empty: there was none.
-  std::vector<moment> pair_syncs;
+  // before the next access of lane i. Empty if there was none.
+  std::vector<timestamp> pair_syncs;
 
-  void synchronize_lanes(lane_mask converged, moment time);
-  moment last_sync_of(unsigned i, unsigned j) const {
-    moment const warp_wide = std::max(block_barrier, lane_sync);
-    return pair_syncs.empty() ? warp_wide : std::max(warp_wide, pair_syncs[32 * i + j]);
+  void synchronize_lanes(lane_mask participants, timestamp time);
+  timestamp last_sync_of(unsigned lane, unsigned other_lane) const {
+    timestamp const warp_wide = std::max(block_barrier, lane_sync);
+    return pair_syncs.empty() ? warp_wide : std::max(warp_wide, pair_syncs[32 * lane + other_lane]);
   }
 };
 

@@ -8,53 +8,54 @@ namespace ptx {
 
 namespace {
 
-// The distinct units of `unit` bytes that lanes first..last-1 access, ascending.
+// Indices of the units of `unit` bytes that lanes first..last-1 access; distinct and ascending.
 struct touched_units {
-  std::array<std::uint64_t, 4 * warp_lanes> numbers;
+  std::array<std::uint64_t, 4 * warp_lanes> indices;
   std::size_t count = 0;
 
   touched_units(std::uint64_t const* addresses, std::size_t bytes, lane_mask active, int first,
                 int last, std::size_t unit) {
-    for (int l = first; l < last; ++l)
-      if ((active >> l & 1) != 0)
-        for (std::uint64_t i = addresses[l] / unit; i <= (addresses[l] + bytes - 1) / unit; ++i)
-          numbers[count++] = i;
-    std::sort(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count));
+    for (int lane = first; lane < last; ++lane)
+      if ((active >> lane & 1) != 0)
+        for (std::uint64_t i = addresses[lane] / unit; i <= (addresses[lane] + bytes - 1) / unit;
+             ++i)
+          indices[count++] = i;
+    std::sort(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count));
     count = static_cast<std::size_t>(
-        std::unique(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count)) -
-        numbers.begin());
+        std::unique(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count)) -
+        indices.begin());
   }
 };
 
 }  // namespace
 
-// 8-byte accesses are processed by half-warps, 16-byte accesses by quarter-warps. Accesses to the
-// same word are merged.
-void count_shared(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+// A wavefront serves a half-warp for 8-byte accesses, a quarter-warp for 16-byte accesses. Accesses
+// to the same word are merged.
+void count_shared(counters& counts, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  int const converged = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
-  ++counted.shared_requests;
-  for (int first = 0; first < warp_lanes; first += converged) {
-    touched_units const words(addresses, bytes, active, first, first + converged, 4);
-    std::array<unsigned, 32> bank{};
+  int const lanes_per_wavefront = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
+  ++counts.shared_requests;
+  for (int first = 0; first < warp_lanes; first += lanes_per_wavefront) {
+    touched_units const words(addresses, bytes, active, first, first + lanes_per_wavefront, 4);
+    std::array<unsigned, 32> words_per_bank{};
     unsigned wavefronts = 0;
     for (std::size_t i = 0; i < words.count; ++i)
-      wavefronts = std::max(wavefronts, ++bank[words.numbers[i] % 32]);
-    counted.shared_wavefronts += wavefronts;
-    counted.shared_ideal += (words.count + 31) / 32;
+      wavefronts = std::max(wavefronts, ++words_per_bank[words.indices[i] % 32]);
+    counts.shared_wavefronts += wavefronts;
+    counts.shared_ideal_wavefronts += (words.count + 31) / 32;
   }
 }
 
-void count_global(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+void count_global(counters& counts, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  ++counted.global_requests;
-  counted.global_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
-  counted.global_bytes += bytes * static_cast<unsigned>(__builtin_popcount(active));
+  ++counts.global_requests;
+  counts.global_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
+  counts.global_bytes += bytes * static_cast<unsigned>(__builtin_popcount(active));
 }
 
-void count_remote(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+void count_remote(counters& counts, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active) {
-  counted.remote_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
+  counts.remote_sectors += touched_units(addresses, bytes, active, 0, warp_lanes, 32).count;
 }
 
 }  // namespace ptx

@@ -16,7 +16,7 @@ inline constexpr axis_names head_axes{"batch", "heads", "length", "channels"},
     pair_axes{"batch", "heads", "queries", "keys"},
     number_axes{"batch", "heads", "queries", "numbers"};
 
-// Description of a tensor whose axes have the names of the attention axes.
+// Description of a tensor with attention axes: batch, heads, length, channels.
 struct attention_view : view_info {
   extents4 shape;
 };
@@ -41,10 +41,10 @@ bool is_omitted(tensor4<T> v) {
 
 // Checks that two axes, whose names may differ, have the same extent.
 inline void check_axis(checker& c, view_info const& view, char const* axis, index_t extent,
-                       view_info const& like, char const* other_axis, index_t expected) {
+                       view_info const& like, char const* like_axis, index_t expected) {
   if (extent != expected)
     c.fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", view.name, axis,
-           static_cast<long long>(extent), static_cast<long long>(expected), like.name, other_axis);
+           static_cast<long long>(extent), static_cast<long long>(expected), like.name, like_axis);
 }
 
 // Checks that `view` has the same batch and heads as `like`.
@@ -52,7 +52,8 @@ inline void check_heads(checker& c, attention_view const& view, attention_view c
   c.extent(view, "batch", view.shape.batch, like.name, like.shape.batch);
   c.extent(view, "heads", view.shape.heads, like.name, like.shape.heads);
 }
-// Checks that `view` has as many rows as `rows`, the width of `width`, and the heads of `like`.
+// Checks that `view` has the batch and heads of `like`, the length of `rows` and the width of
+// `width`.
 inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
                        attention_view const& rows, attention_view const& width,
                        char const* width_axis) {
@@ -67,30 +68,30 @@ inline void check_rows(checker& c, attention_view const& view, attention_view co
   check_rows(c, view, like, rows, width, width.axes.channels);
 }
 
-// Checks a factor or addend of sums of type A. The limit leaves room for the constants that it is
-// multiplied by.
+// Checks a policy value that multiplies or is added to values of type A. The limit leaves room for
+// the constants it is multiplied by.
 template <class A>
-void check_number(checker& c, char const* name, double number) {
+void check_number(checker& c, char const* name, double value) {
   constexpr double limit = sizeof(A) == sizeof(double) ? 1e300 : 1e38;
-  if (!(std::fabs(number) <= limit))
-    c.fail(error_kind::argument, "%s is %g, must be in -%g..%g", name, number, limit, limit);
+  if (!(std::fabs(value) <= limit))
+    c.fail(error_kind::argument, "%s is %g, must be in -%g..%g", name, value, limit, limit);
 }
 
 // Descriptions of the inputs of a call, or of their gradients.
 struct attention_info {
   attention_view q, k, v;
   attention_view extra;  // bias, or matrix of random features
-  bool has[4];
+  bool has[4];           // true if the caller passed q, k, v, extra
 
   template <class T>
   attention_info(tensor4<T> queries, tensor4<T> keys, tensor4<T> values,
-                 attention_view const& other, bool has_other)
-      : q(describe(other.written ? "dq" : "q", queries, other.written)),
-        k(describe(other.written ? "dk" : "k", keys, other.written)),
-        v(describe(other.written ? "dv" : "v", values, other.written)),
-        extra(other),
-        has{!other.written || !is_omitted(queries), !other.written || !is_omitted(keys),
-            !other.written || !is_omitted(values), has_other} {}
+                 attention_view const& extra_view, bool has_extra)
+      : q(describe(extra_view.written ? "dq" : "q", queries, extra_view.written)),
+        k(describe(extra_view.written ? "dk" : "k", keys, extra_view.written)),
+        v(describe(extra_view.written ? "dv" : "v", values, extra_view.written)),
+        extra(extra_view),
+        has{!extra_view.written || !is_omitted(queries), !extra_view.written || !is_omitted(keys),
+            !extra_view.written || !is_omitted(values), has_extra} {}
 
   // Calls f(view) for each tensor that the caller passed.
   template <class F>
@@ -113,7 +114,7 @@ inline void check_inputs(checker& c, attention_info const& inputs,
   c.lengths("query_lengths", lengths.queries, inputs.q.shape.batch, inputs.q.shape.length);
 }
 
-// Shapes implied by those of q and v. The caller checks y after its other arguments.
+// Shapes of all tensors, from the shapes of q and v. The caller checks y after its other arguments.
 struct attention_shapes {
   attention_view q, k, v, y;
 
@@ -135,7 +136,7 @@ struct attention_shapes {
   }
 };
 
-// Checks y or dy, which has one row per query, as wide as the rows of v.
+// Checks y or dy: one row per query, as wide as v.
 inline void check_output(checker& c, attention_view const& y, attention_info const& inputs) {
   c.view(y);
   check_rows(c, y, inputs.q, inputs.q, inputs.v);
@@ -153,7 +154,7 @@ inline void check_gradients(checker& c, attention_info const& grads, attention_i
   check_like(grads.has[2], grads.v, inputs.v);
 }
 
-// Checks that gradients do not overlap each other, the inputs or `others`.
+// Checks that gradients do not overlap each other, the inputs or the `others`.
 template <class... View>
 void check_overlaps(checker& c, attention_info const& grads, attention_info const& inputs,
                     View const&... others) {

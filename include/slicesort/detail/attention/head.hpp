@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One head of a sample, as host tasks use it.
+// One head of a sample in a host task: its indices and valid rows.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -12,14 +12,14 @@
 SLICESORT_DETAIL_BEGIN
 
 struct attention_head {
-  index_t pair, sample, head;
-  index_t queries, keys;  // valid queries and keys
-  index_t all_keys;
+  index_t pair, sample, head;  // pair = sample * heads + head
+  index_t queries, keys;       // valid queries and keys
+  index_t all_keys;            // including padding
 
-  attention_head(attention_lengths const& lengths, attention_sizes const& s, index_t index)
-      : pair(index),
-        sample(index / s.heads),
-        head(index % s.heads),
+  attention_head(attention_lengths const& lengths, attention_sizes const& s, index_t pair_index)
+      : pair(pair_index),
+        sample(pair_index / s.heads),
+        head(pair_index % s.heads),
         queries(valid_rows(lengths.queries, sample, s.queries)),
         keys(valid_rows(lengths.keys, sample, s.keys)),
         all_keys(s.keys) {}

@@ -22,7 +22,7 @@ struct attention_sizes {
         channels(q.channels),
         values(v.channels) {}
 
-  // Number of heads in all samples.
+  // Number of (sample, head) pairs.
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }
   // True if the tensors are empty for any number of channels.
   constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }

@@ -8,9 +8,9 @@
 //   template <class T>
 //   struct layout {
 //     T *rows, *sums, *copy;
-//     layout(detail::arena& a, extents3 e) : rows(a.take<T>(e.length)) {
-//       a.overlap([&](detail::arena& first) { sums = first.take<T>(e.channels); },    // a layout
-//                 [&](detail::arena& second) { copy = second.take<T>(e.length); });   // for each
+//     layout(detail::arena& memory, extents3 e) : rows(memory.take<T>(e.length)) {
+//       memory.overlap([&](detail::arena& first) { sums = first.take<T>(e.channels); },
+//                      [&](detail::arena& second) { copy = second.take<T>(e.length); });
 //     }
 //   };
 //
@@ -34,31 +34,32 @@ class amount {
  public:
   static constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
 
-  constexpr amount(std::size_t n) : number_(n) {}
-  constexpr amount(index_t n) : number_(static_cast<std::size_t>(n)) {}
-  constexpr amount(int n) : number_(static_cast<std::size_t>(n)) {}
+  constexpr amount(std::size_t n) : value_(n) {}
+  constexpr amount(index_t n) : value_(static_cast<std::size_t>(n)) {}
+  constexpr amount(int n) : value_(static_cast<std::size_t>(n)) {}
 
-  constexpr std::size_t number() const { return number_; }
+  constexpr std::size_t number() const { return value_; }
   friend constexpr amount operator+(amount a, amount b) {
-    return a.number_ > max - b.number_ ? amount(max) : amount(a.number_ + b.number_);
+    return a.value_ > max - b.value_ ? amount(max) : amount(a.value_ + b.value_);
   }
   friend constexpr amount operator*(amount a, amount b) {
-    return a.number_ != 0 && b.number_ > max / a.number_ ? amount(max)
-                                                         : amount(a.number_ * b.number_);
+    return a.value_ != 0 && b.value_ > max / a.value_ ? amount(max) : amount(a.value_ * b.value_);
   }
 
  private:
-  std::size_t number_;
+  std::size_t value_;
 };
 
+// Allocates from a workspace, or only counts bytes.
 class arena {
  public:
   static constexpr std::size_t alignment = 64;  // a cache line
 
-  arena() = default;  // only counts
-  explicit arena(workspace w) {
-    auto const address = reinterpret_cast<std::uintptr_t>(w.data);
-    base_ = static_cast<unsigned char*>(w.data) + (alignment - address % alignment) % alignment;
+  arena() = default;  // has no memory, only counts
+  explicit arena(workspace memory) {
+    auto const address = reinterpret_cast<std::uintptr_t>(memory.data);
+    base_ =
+        static_cast<unsigned char*>(memory.data) + (alignment - address % alignment) % alignment;
     has_memory_ = true;
   }
 

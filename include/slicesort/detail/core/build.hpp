@@ -41,8 +41,8 @@
 #define SLICESORT_PP_CAT_(a, b) a##b
 #define SLICESORT_PP_CAT(a, b) SLICESORT_PP_CAT_(a, b)
 
-// v0_host, or for nvcc the list of at most 24 architectures: v0_sm_8001200 for 800 and 1200. The
-// encoding is unambiguous: four-digit numbers start with 1, three-digit numbers do not.
+// Target: v0_host or, with nvcc, up to 24 GPU architectures: v0_sm_8001200 for 800 and 1200. This
+// is unambiguous, because four-digit architectures start with 1 and three-digit ones do not.
 #if defined(__CUDACC__) && defined(__CUDA_ARCH_LIST__)
 #  define SLICESORT_PP_SM_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, \
                            ...)                                                                    \
@@ -59,15 +59,15 @@
 #endif
 
 #if defined(__clang__)
-#  define SLICESORT_PP_COMPILER _clang
+#  define SLICESORT_PP_COMPILER_SUFFIX _clang
 #else
-#  define SLICESORT_PP_COMPILER
+#  define SLICESORT_PP_COMPILER_SUFFIX
 #endif
 
 #if SLICESORT_EXCEPTIONS
-#  define SLICESORT_PP_EXCEPTIONS
+#  define SLICESORT_PP_EXCEPTIONS_SUFFIX
 #else
-#  define SLICESORT_PP_EXCEPTIONS _noexcept
+#  define SLICESORT_PP_EXCEPTIONS_SUFFIX _noexcept
 #endif
 
 // Expands to 1 if a macro is defined as 1, else to 0. Only PLACEHOLDER_1 expands, which shifts the
@@ -103,9 +103,9 @@
 #define SLICESORT_PP_CAT4_(a, b, c, d) a##b##c##d
 #define SLICESORT_PP_CAT4(a, b, c, d) SLICESORT_PP_CAT4_(a, b, c, d)
 
-// Instruction set extensions enabled for the whole translation unit.
+// Instruction set extensions enabled for the whole translation unit, one bit each.
 #if defined(__x86_64__) || defined(__i386__)
-#  define SLICESORT_PP_ISA                                                                 \
+#  define SLICESORT_PP_ISA_BITS                                                            \
     SLICESORT_PP_CAT4(                                                                     \
         SLICESORT_PP_CAT4(SLICESORT_PP_HEX(__SSE3__, __SSSE3__, __SSE4_1__, __SSE4_2__),   \
                           SLICESORT_PP_HEX(__SSE4A__, __POPCNT__, __LZCNT__, __BMI__),     \
@@ -122,7 +122,7 @@
                              __AVX512BF16__),                                              \
             SLICESORT_PP_HEX(__AVX512FP16__, __AVX512ER__, __AVX512PF__, __AVX5124FMAPS__), , ))
 #elif defined(__aarch64__)
-#  define SLICESORT_PP_ISA                                                             \
+#  define SLICESORT_PP_ISA_BITS                                                        \
     SLICESORT_PP_CAT4(SLICESORT_PP_HEX(__ARM_FEATURE_ATOMICS, __ARM_FEATURE_DOTPROD,   \
                                        __ARM_FEATURE_QRDMX, __ARM_FEATURE_COMPLEX),    \
                       SLICESORT_PP_HEX(__ARM_FEATURE_FP16_SCALAR_ARITHMETIC,           \
@@ -133,35 +133,35 @@
                       SLICESORT_PP_HEX(__ARM_FEATURE_MATMUL_INT8, __ARM_FEATURE_FRINT, \
                                        __ARM_FEATURE_MOPS, __ARM_FEATURE_CSSC))
 #else
-#  define SLICESORT_PP_ISA                                                               \
+#  define SLICESORT_PP_ISA_BITS                                                          \
     SLICESORT_PP_CAT(                                                                    \
         SLICESORT_PP_HEX(__FP_FAST_FMAF, __VSX__, __POWER8_VECTOR__, __POWER9_VECTOR__), \
         SLICESORT_PP_HEX(__riscv_vector, __VX__, __loongarch_sx, __loongarch_asx))
 #endif
-#if SLICESORT_PP_CAT(0x, SLICESORT_PP_ISA) != 0
-#  define SLICESORT_PP_INSTRUCTIONS SLICESORT_PP_CAT(_isa_, SLICESORT_PP_ISA)
+#if SLICESORT_PP_CAT(0x, SLICESORT_PP_ISA_BITS) != 0
+#  define SLICESORT_PP_ISA_SUFFIX SLICESORT_PP_CAT(_isa_, SLICESORT_PP_ISA_BITS)
 #else
-#  define SLICESORT_PP_INSTRUCTIONS
+#  define SLICESORT_PP_ISA_SUFFIX
 #endif
 
 // Floating-point optimizations enabled by -ffast-math or one of its sub-flags.
-#define SLICESORT_PP_MATH_FLAGS                                                                   \
+#define SLICESORT_PP_MATH_BITS                                                                    \
   SLICESORT_PP_CAT(SLICESORT_PP_HEX(__FAST_MATH__, __FINITE_MATH_ONLY__, __ASSOCIATIVE_MATH__,    \
                                     __RECIPROCAL_MATH__),                                         \
                    SLICESORT_PP_HEX(__NO_SIGNED_ZEROS__, __NO_TRAPPING_MATH__, __NO_MATH_ERRNO__, \
                                     __ROUNDING_MATH__))
-#if SLICESORT_PP_CAT(0x, SLICESORT_PP_MATH_FLAGS) != 0
-#  define SLICESORT_PP_FAST_MATH SLICESORT_PP_CAT(_math_, SLICESORT_PP_MATH_FLAGS)
+#if SLICESORT_PP_CAT(0x, SLICESORT_PP_MATH_BITS) != 0
+#  define SLICESORT_PP_MATH_SUFFIX SLICESORT_PP_CAT(_math_, SLICESORT_PP_MATH_BITS)
 #else
-#  define SLICESORT_PP_FAST_MATH
+#  define SLICESORT_PP_MATH_SUFFIX
 #endif
 
-#define SLICESORT_BUILD                                                                \
-  SLICESORT_PP_CAT(SLICESORT_PP_ARCHITECTURE,                                          \
-                   SLICESORT_PP_CAT4(SLICESORT_PP_COMPILER, SLICESORT_PP_INSTRUCTIONS, \
-                                     SLICESORT_PP_FAST_MATH, SLICESORT_PP_EXCEPTIONS))
+#define SLICESORT_BUILD                                                                     \
+  SLICESORT_PP_CAT(SLICESORT_PP_ARCHITECTURE,                                               \
+                   SLICESORT_PP_CAT4(SLICESORT_PP_COMPILER_SUFFIX, SLICESORT_PP_ISA_SUFFIX, \
+                                     SLICESORT_PP_MATH_SUFFIX, SLICESORT_PP_EXCEPTIONS_SUFFIX))
 
-// Required on every function of `slicesort::v0`.
+// ABI tag, required on every function of `slicesort::v0`.
 #if defined(__GNUC__)
 #  define SLICESORT_PP_TEXT_(name) #  name
 #  define SLICESORT_PP_TEXT(name) SLICESORT_PP_TEXT_(name)
@@ -170,7 +170,7 @@
 #  define SLICESORT_ABI_TAG
 #endif
 
-// Namespaces of types that translation units exchange, of the operators, and of internal code.
+// Open and close the namespaces of exchanged types, of operators, and of internal code.
 #define SLICESORT_TYPES_BEGIN \
   namespace slicesort {       \
   inline namespace v0 {

@@ -123,7 +123,7 @@ inline void check_permutation(checker& c, view_info const& perm, view_info const
                               view_info const& target) {
   c.view(perm);
   c.same_extents(perm, source.name, source.extents.tensor());
-  c.index_holds(perm, source.extents.length);
+  c.index_fits(perm, source.extents.length);
   c.no_overlap(perm, source);
   c.no_overlap(perm, target);
 }
@@ -176,7 +176,7 @@ transfer_info check_transfer(checker& c, Params const& params) {
 
 // Checks a call that moves rows by a saved permutation.
 template <class Params>
-void check_permuting(checker& c, Params const& params) {
+void check_permuting_call(checker& c, Params const& params) {
   auto const [source, target] = check_transfer(c, params);
   check_permutation(c, describe("perm", params.state, false), source, target);
 }
@@ -204,7 +204,7 @@ template <class Op, class T, class Exec, class Rules>
 outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
                                    typename Op::shape const& shape, Rules const& rules) {
   require_dtype<T>();
-  checker c(name, reads_memory<Exec>);
+  checker c(name, can_read_memory<Exec>);
   rules(c);
   implementation_for<Op, Exec>::check(policy_of(exec), c);
   if constexpr (is_dry_run<Exec>) {
@@ -242,20 +242,20 @@ template <class Op, class Exec, class Params, class Rules>
 outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rules const& rules) {
   using T = typename Params::element;
   using backend = implementation_for<Op, Exec>;
-  checker c(params.name, reads_memory<Exec>);
+  checker c(params.name, can_read_memory<Exec>);
   rules(c);
   backend::check(policy_of(exec), c);
-  c.lengths_apart();
+  c.no_overlap_with_lengths();
   std::size_t const required = c.ok() ? planned_bytes<Op, T>(policy_of(exec), params.shape()) : 0;
   if constexpr (is_dry_run<Exec>) {
     if (memory.grow == nullptr) c.memory(memory, required);
     return c.result();
   } else {
-    if (memory.grow != nullptr && c.ok() && c.writes() && memory.bytes < required)
+    if (memory.grow != nullptr && c.ok() && c.has_outputs() && memory.bytes < required)
       memory = memory.grow(memory.owner, required);
-    if (memory.grow == nullptr || c.writes()) c.memory(memory, required);
+    if (memory.grow == nullptr || c.has_outputs()) c.memory(memory, required);
     enforce(c.result());
-    if (!c.writes()) return;
+    if (!c.has_outputs()) return;
     if constexpr (std::is_same_v<Params, typename Op::template forward<T>>)
       backend::forward(exec, params, memory);
     else

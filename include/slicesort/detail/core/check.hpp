@@ -23,17 +23,17 @@
 SLICESORT_DETAIL_BEGIN
 
 // Number of lengths in memory: 1 if all samples share one by a stride of 0.
-inline index_t distinct_lengths(tensor1<index_t const> lengths) {
+inline index_t distinct_length_count(tensor1<index_t const> lengths) {
   return lengths.stride() == 0 && lengths.size() > 1 ? 1 : lengths.size();
 }
 
 class checker {
  public:
-  // `reads_memory`: true if this thread can read the lengths.
-  explicit checker(char const* op, bool reads_memory = true)
-      : op_(op), reads_memory_(reads_memory) {}
+  // `can_read_memory`: true if this thread can read the lengths.
+  explicit checker(char const* operator_name, bool can_read_memory = true)
+      : operator_name_(operator_name), can_read_memory_(can_read_memory) {}
 
-  bool reads_memory() const { return reads_memory_; }
+  bool can_read_memory() const { return can_read_memory_; }
 
   status const& result() const { return status_; }
   bool ok() const { return static_cast<bool>(status_); }
@@ -46,7 +46,7 @@ class checker {
   fail(error_kind kind, char const* format, ...) {
     if (!ok()) return;
     status_.kind = kind;
-    int const used = std::snprintf(status_.message, sizeof status_.message, "%s: ", op_);
+    int const used = std::snprintf(status_.message, sizeof status_.message, "%s: ", operator_name_);
     if (used < 0 || static_cast<std::size_t>(used) >= sizeof status_.message) return;
     std::va_list args;
     va_start(args, format);
@@ -55,8 +55,8 @@ class checker {
     va_end(args);
   }
 
-  void fail(status const& v) {
-    if (ok()) status_ = v;
+  void fail(status const& failure) {
+    if (ok()) status_ = failure;
   }
 
   // Checks a single view: extents are not negative; their product and all offsets stay below 2^63
@@ -68,7 +68,7 @@ class checker {
     for (axis_info const& axis : axes_of(v)) check_stride(v, axis);
     if (!ok()) return;
     if (v.data == nullptr)
-      fail(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
+      fail(error_kind::argument, "%s.data is null, must point to %s", v.name, format_shape(v).text);
     check_alignment(v);
     index_t span = 0;
     bool fits = true;
@@ -89,7 +89,7 @@ class checker {
     if (!v.extents.empty()) return fail_too_large(v);
     fail(error_kind::argument,
          "%s %s has extents whose product without those of 0 is above 2^57, must have smaller ones",
-         v.name, shape_of(v).text);
+         v.name, format_shape(v).text);
   }
 
   void same_extents(view_info const& v, char const* other, extents3 expected) {
@@ -97,7 +97,7 @@ class checker {
     extent(v, v.axes.length, v.extents.length, other, expected.length);
     extent(v, v.axes.channels, v.extents.channels, other, expected.channels);
   }
-  // Checks the extent of one axis. `other` names the argument or number that it must equal.
+  // Checks the extent of one axis. `other` names the argument that it must match.
   void extent(view_info const& v, char const* axis, index_t actual, char const* other,
               index_t expected) {
     if (actual != expected)
@@ -105,8 +105,8 @@ class checker {
            static_cast<long long>(actual), static_cast<long long>(expected), other, axis);
   }
 
-  // Checks that the row numbers of a column fit in 16 or 32 bits.
-  void index_holds(view_info const& perm, index_t length) {
+  // Checks that the index type can hold every row index of a column.
+  void index_fits(view_info const& perm, index_t length) {
     if (perm.element_bytes == 1)
       fail(error_kind::argument, "%s has 8-bit indices, must have 16-bit or 32-bit ones",
            perm.name);
@@ -118,7 +118,7 @@ class checker {
            static_cast<long long>(length));
   }
 
-  // Checks that row numbers fit in 32 bits, which backends use.
+  // Checks that row indices fit in the 32 bits that backends use.
   void rows_countable(view_info const& v) {
     index_t const largest = index_t{1} << 31;
     if (v.extents.length > largest)
@@ -150,8 +150,8 @@ class checker {
     view(memory);
     if (!ok() || batch == 0) return;
     lengths_.add(memory);
-    if (!reads_memory_) return;
-    for (index_t b = 0; b < distinct_lengths(lengths); ++b) {
+    if (!can_read_memory_) return;
+    for (index_t b = 0; b < distinct_length_count(lengths); ++b) {
       index_t const n = lengths(b);
       if (n < 0 || n > limit)
         return fail(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,
@@ -160,31 +160,31 @@ class checker {
     }
   }
 
-  // Lets the policy validate a number. `quantity` names the counted objects.
+  // Lets the policy validate the number of channels, or of what `quantity` names.
   template <class Policy>
-  void policy(char const* name, Policy const& policy, index_t number,
+  void policy(char const* name, Policy const& policy, index_t count,
               char const* quantity = "channels") {
     if constexpr (has_validate<Policy>)
-      if (char const* violation = policy.validate(number))
+      if (char const* violation = policy.validate(count))
         fail(error_kind::argument, "%s %s (%s is %lld)", name, violation, quantity,
-             static_cast<long long>(number));
+             static_cast<long long>(count));
   }
 
   // Checks that no output overlaps the lengths, which are read while outputs are written.
-  void lengths_apart() {
+  void no_overlap_with_lengths() {
     for (view_info const& tensor : tensors_)
       for (view_info const& lengths : lengths_)
         if (tensor.written) no_overlap(lengths, tensor);
   }
   // Checks that the workspace is large enough, and that its used part overlaps no tensor.
-  void memory(workspace w, std::size_t need) {
-    check_workspace_size(w, need);
-    if (need == 0 || !ok()) return;
-    view_info const scratch = describe_bytes("workspace", w.data, need);
+  void memory(workspace memory, std::size_t required_bytes) {
+    check_workspace_size(memory, required_bytes);
+    if (required_bytes == 0 || !ok()) return;
+    view_info const scratch = describe_bytes("workspace", memory.data, required_bytes);
     for (view_info const& tensor : tensors_)
       no_overlap(scratch, tensor, false, error_kind::workspace);
   }
-  bool writes() const {
+  bool has_outputs() const {
     for (view_info const& tensor : tensors_)
       if (tensor.written) return true;
     return false;
@@ -194,13 +194,14 @@ class checker {
   // Maximum number of tensors: 16 splits of merge_attention, two tensors each, and the result.
   static constexpr int max_views = 2 * 16 + 4, max_lists = 2;
 
-  void check_workspace_size(workspace w, std::size_t need) {
-    if (w.bytes < need)
+  void check_workspace_size(workspace memory, std::size_t required_bytes) {
+    if (memory.bytes < required_bytes)
       fail(error_kind::workspace, "workspace.bytes is %llu, must be at least %llu",
-           static_cast<unsigned long long>(w.bytes), static_cast<unsigned long long>(need));
-    else if (need != 0 && w.data == nullptr)
+           static_cast<unsigned long long>(memory.bytes),
+           static_cast<unsigned long long>(required_bytes));
+    else if (required_bytes != 0 && memory.data == nullptr)
       fail(error_kind::workspace, "workspace.data is null, must point to %llu bytes",
-           static_cast<unsigned long long>(need));
+           static_cast<unsigned long long>(required_bytes));
   }
 
   static constexpr index_t max_index = std::numeric_limits<index_t>::max();
@@ -226,7 +227,7 @@ class checker {
   }
   void fail_too_large(view_info const& v) {
     fail(error_kind::argument, "%s %s spans more than 2^63 bytes or 2^57 elements, must span less",
-         v.name, shape_of(v).text);
+         v.name, format_shape(v).text);
   }
 
   void check_sign(view_info const& v, axis_info const& a) {
@@ -252,24 +253,24 @@ class checker {
   }
   void check_distinct(view_info const& v);
 
-  char const* op_;
-  bool reads_memory_;
+  char const* operator_name_;
+  bool can_read_memory_;
   status status_;
   view_list<max_views> tensors_;
   view_list<max_lists> lengths_;
 };
 
 inline void checker::check_distinct(view_info const& v) {
-  if (!stepped_axes(v).nested())
+  if (!nontrivial_axes(v).have_nested_strides())
     fail(error_kind::argument,
          "%s.strides are %s for extents %s, must give every element its own place", v.name,
-         strides_of(v).text, shape_of(v).text);
+         format_strides(v).text, format_shape(v).text);
 }
 
 inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_place,
                                 error_kind kind) {
   if (!ok() || a.extents.empty() || b.extents.empty() || !byte_overlap::between(a, b)) return;
-  if (in_place && same_elements(a, b)) return;
+  if (in_place && have_same_elements(a, b)) return;
   fail(kind, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data, b.data,
        in_place ? "be the very same view or share no element" : "share no element");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products by a BLAS: the callback of a call, and the layout of a matrix.
+// Matrix products through a user-supplied BLAS: its callback, and matrix layouts that it supports.
 #pragma once
 
 #include <slicesort/policies/gemm.hpp>
@@ -10,13 +10,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Calls the user's BLAS. Null selects the library's own loops.
+// Calls the user's BLAS. `evaluate` returns false if the BLAS declines the call; null selects the
+// library's own loops.
 struct gemm_callback {
-  void const* self = nullptr;
-  bool (*evaluate)(void const* self, CUstream_st* stream, gemm_call const& call) = nullptr;
+  void const* context = nullptr;
+  bool (*evaluate)(void const* context, CUstream_st* stream, gemm_call const& call) = nullptr;
 
   bool multiply(CUstream_st* stream, gemm_call const& call) const {
-    return evaluate != nullptr && evaluate(self, stream, call);
+    return evaluate != nullptr && evaluate(context, stream, call);
   }
 };
 
@@ -27,22 +28,23 @@ struct gemm_layout {
   int leading;      // leading dimension
 };
 
-inline bool fits_blas(index_t number) { return number <= std::numeric_limits<int>::max(); }
+// True if the BLAS's 32-bit integers can hold the value.
+inline bool fits_blas(index_t value) { return value <= std::numeric_limits<int>::max(); }
 
 inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t columns) {
   auto const contiguous = [](index_t count, index_t stride) { return count <= 1 || stride == 1; };
   // Returns 0 for strides that a BLAS rejects. A BLAS checks the stride even if the extent is 1.
-  auto const leading_of = [](index_t count, index_t stride, index_t min) {
+  auto const leading_dimension_of = [](index_t count, index_t stride, index_t min) {
     min = std::max<index_t>(min, 1);
     return count <= 1 ? min : stride >= min && fits_blas(stride) ? stride : 0;
   };
   if (!fits_blas(rows) || !fits_blas(columns)) return {false, false, 0};
   if (contiguous(columns, m.column_stride))
-    if (index_t const leading = leading_of(rows, m.row_stride, columns))
-      return {true, false, static_cast<int>(leading)};
+    if (index_t const leading_dimension = leading_dimension_of(rows, m.row_stride, columns))
+      return {true, false, static_cast<int>(leading_dimension)};
   if (contiguous(rows, m.row_stride))
-    if (index_t const leading = leading_of(columns, m.column_stride, rows))
-      return {true, true, static_cast<int>(leading)};
+    if (index_t const leading_dimension = leading_dimension_of(columns, m.column_stride, rows))
+      return {true, true, static_cast<int>(leading_dimension)};
   return {false, false, 0};
 }
 

@@ -58,7 +58,7 @@ Exec const& policy_of(exec::dry_run<Exec> const& dry) {
 
 // True if the calling thread may read the memory of a call's views.
 template <class Exec>
-inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
+inline constexpr bool can_read_memory = backend_of<Exec>::type::host_memory;
 
 template <class Op, class Exec>
 using implementation_for = implementation<Op, typename backend_of<Exec>::type>;

@@ -11,7 +11,7 @@
 SLICESORT_DETAIL_BEGIN
 
 // Axes of a view with an extent above 1, by descending stride.
-struct stepped_axes {
+struct nontrivial_axes {
   static constexpr int max_axes = 4;
   struct axis {
     index_t extent, stride;
@@ -19,7 +19,7 @@ struct stepped_axes {
   axis axes[max_axes];
   int count = 0;
 
-  explicit stepped_axes(view_info const& v) {
+  explicit nontrivial_axes(view_info const& v) {
     for (axis_info const& a : axes_of(v)) {
       if (a.extent == 1) continue;
       int i = count++;
@@ -29,7 +29,7 @@ struct stepped_axes {
   }
 
   // True if each stride exceeds the span of all smaller ones, so elements are distinct.
-  bool nested() const {
+  bool have_nested_strides() const {
     index_t reach = 0;
     for (int i = count - 1; i >= 0; --i) {
       if (axes[i].stride <= reach) return false;
@@ -39,18 +39,18 @@ struct stepped_axes {
   }
 };
 
-// Bytes of a view without negative strides: contiguous pieces, repeated along axes whose byte
-// stride exceeds the size of a piece.
+// Bytes of a view without negative strides: contiguous chunks, repeated along axes whose byte
+// stride exceeds the size of a chunk.
 struct byte_pattern {
-  stepped_axes repeats;
-  index_t piece;
+  nontrivial_axes repeats;
+  index_t chunk_bytes;
 
-  explicit byte_pattern(view_info const& v) : repeats(v), piece(v.element_bytes) {
+  explicit byte_pattern(view_info const& v) : repeats(v), chunk_bytes(v.element_bytes) {
     for (int i = 0; i < repeats.count; ++i) repeats.axes[i].stride *= v.element_bytes;
     for (; repeats.count > 0; --repeats.count) {
-      stepped_axes::axis const a = repeats.axes[repeats.count - 1];
-      if (a.stride > piece) break;
-      piece += (a.extent - 1) * a.stride;
+      nontrivial_axes::axis const a = repeats.axes[repeats.count - 1];
+      if (a.stride > chunk_bytes) break;
+      chunk_bytes += (a.extent - 1) * a.stride;
     }
   }
 };
@@ -85,7 +85,8 @@ class byte_overlap {
     index_t stride, min, max;
   };
 
-  byte_overlap(byte_pattern const& a, byte_pattern const& b) : above_(a.piece), below_(b.piece) {
+  byte_overlap(byte_pattern const& a, byte_pattern const& b)
+      : reach_above_(a.chunk_bytes), reach_below_(b.chunk_bytes) {
     int i = 0, j = 0;
     while (i < a.repeats.count || j < b.repeats.count) {
       index_t const stride_a = i < a.repeats.count ? a.repeats.axes[i].stride : 0,
@@ -95,27 +96,27 @@ class byte_overlap {
       if (stride_b == next.stride) next.max = b.repeats.axes[j++].extent - 1;
     }
     for (int k = 0; k < count_; ++k) {
-      above_ -= axes_[k].min * axes_[k].stride;
-      below_ += axes_[k].max * axes_[k].stride;
+      reach_above_ -= axes_[k].min * axes_[k].stride;
+      reach_below_ += axes_[k].max * axes_[k].stride;
     }
   }
 
-  // True if steps along axes `i` and later, starting at `distance`, make two pieces overlap.
-  // Requires a distance from -below_ to above_, the range that these axes can bridge.
+  // True if steps along axes `i` and later, starting at `distance`, make two chunks overlap.
+  // Requires that these axes can bridge the distance.
   bool search(int i, index_t distance) {
-    if (i == count_) return -below_ < distance && distance < above_;
+    if (i == count_) return -reach_below_ < distance && distance < reach_above_;
     if (--remaining_steps_ < 0) return true;
     axis const a = axes_[i];
-    index_t const up = -a.min * a.stride, down = a.max * a.stride;
-    above_ -= up, below_ -= down;
-    index_t first = first_above((-below_ - distance), a.stride),
-            last = -first_above((distance - above_), a.stride);
+    index_t const axis_above = -a.min * a.stride, axis_below = a.max * a.stride;
+    reach_above_ -= axis_above, reach_below_ -= axis_below;
+    index_t first = first_above((-reach_below_ - distance), a.stride),
+            last = -first_above((distance - reach_above_), a.stride);
     if (first < a.min) first = a.min;
     if (last > a.max) last = a.max;
     bool found = false;
     for (index_t k = first; !found && k <= last; ++k)
       found = search(i + 1, distance + k * a.stride);
-    above_ += up, below_ += down;
+    reach_above_ += axis_above, reach_below_ += axis_below;
     return found;
   }
   // Returns the smallest k with k * stride > n.
@@ -123,10 +124,10 @@ class byte_overlap {
     return n >= 0 ? n / stride + 1 : -((-n - 1) / stride);
   }
 
-  axis axes_[2 * stepped_axes::max_axes];
+  axis axes_[2 * nontrivial_axes::max_axes];
   int count_ = 0;
   int remaining_steps_ = 1000;
-  index_t above_, below_;
+  index_t reach_above_, reach_below_;  // the remaining axes bridge distances -below .. above
 };
 
 SLICESORT_DETAIL_END

@@ -34,7 +34,7 @@ SLICESORT_DETAIL_END
 #define SLICESORT_NEEDS_POLICY                                                               \
   "slicesort: the first argument must be an execution policy: exec::host, exec::host_on or " \
   "exec::cuda."
-#define SLICESORT_UP_TO_NINE_MORE                                         \
+#define SLICESORT_UP_TO_NINE_ARGUMENTS                                    \
   ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
   ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
   ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
@@ -44,20 +44,20 @@ SLICESORT_DETAIL_END
   template <class First = ::slicesort::detail::anything,                                             \
             ::slicesort::detail::unless_policy<First> = 0>                                           \
   SLICESORT_REFUSED(First, SLICESORT_NEEDS_POLICY)                                                   \
-  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL;                             \
+  name(First const&, SLICESORT_UP_TO_NINE_ARGUMENTS) const SLICESORT_REFUSAL;                        \
   template <class First, ::slicesort::detail::if_policy<First> = 0>                                  \
   SLICESORT_REFUSED(                                                                                 \
       First,                                                                                         \
       "slicesort: these arguments do not fit " call                                                  \
       ": an argument is missing, out of place or of another type (lengths are of index_t, that is, " \
       "std::int64_t).")                                                                              \
-  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
+  name(First const&, SLICESORT_UP_TO_NINE_ARGUMENTS) const SLICESORT_REFUSAL
 
 // Unsupported member function; `sentence` names its replacement.
 #define SLICESORT_REFUSE_ALL(name, sentence)             \
   template <class First = ::slicesort::detail::anything> \
   SLICESORT_REFUSED(First, sentence)                     \
-  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
+  name(First const&, SLICESORT_UP_TO_NINE_ARGUMENTS) const SLICESORT_REFUSAL
 
 // A valid query passes a policy and views, or an element type, so these overloads never match it.
 #define SLICESORT_REFUSE_OTHER_SIZES                                                        \

@@ -19,6 +19,7 @@ struct axis_names {
 };
 inline constexpr axis_names three_axes{nullptr, "batch", "length", "channels"};
 
+// View as the checks see it. `written` is true for outputs.
 struct view_info {
   char const* name = nullptr;
   void const* data = nullptr;
@@ -116,33 +117,35 @@ inline std::array<axis_info, 4> axes_of(view_info const& v) {
 }
 
 // True if both views have the same elements in the same order. Ignores strides of axes of extent 1.
-inline bool same_elements(view_info const& a, view_info const& b) {
+inline bool have_same_elements(view_info const& a, view_info const& b) {
   bool same = a.data == b.data && a.element_bytes == b.element_bytes && a.extents == b.extents;
   for (std::size_t i = 0; i < 4; ++i)
     same &= axes_of(a)[i].extent == 1 || axes_of(a)[i].stride == axes_of(b)[i].stride;
   return same;
 }
 
+// Shape or strides of a view, formatted for an error message.
 struct shape_text {
   char text[96];
 };
-inline shape_text shape_of(axis_names const& axes, index_t outer, index_t batch, index_t length,
-                           index_t channels) {
+inline shape_text format_shape(axis_names const& axes, index_t outer, index_t batch, index_t length,
+                               index_t channels) {
   shape_text t;
-  char first[24] = "";
+  char outer_text[24] = "";
   if (axes.outer != nullptr)
-    std::snprintf(first, sizeof first, "%lld, ", static_cast<long long>(outer));
-  std::snprintf(t.text, sizeof t.text, "[%s%lld, %lld, %lld]", first, static_cast<long long>(batch),
-                static_cast<long long>(length), static_cast<long long>(channels));
+    std::snprintf(outer_text, sizeof outer_text, "%lld, ", static_cast<long long>(outer));
+  std::snprintf(t.text, sizeof t.text, "[%s%lld, %lld, %lld]", outer_text,
+                static_cast<long long>(batch), static_cast<long long>(length),
+                static_cast<long long>(channels));
   return t;
 }
-inline shape_text shape_of(view_info const& v) {
+inline shape_text format_shape(view_info const& v) {
   stack_extents const e = v.extents;
-  return shape_of(v.axes, e.outer, e.batch, e.length, e.channels);
+  return format_shape(v.axes, e.outer, e.batch, e.length, e.channels);
 }
-inline shape_text strides_of(view_info const& v) {
+inline shape_text format_strides(view_info const& v) {
   stack_strides const s = v.strides;
-  return shape_of(v.axes, s.outer, s.batch, s.length, s.channels);
+  return format_shape(v.axes, s.outer, s.batch, s.length, s.channels);
 }
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp on the device. Forward shifts, sorts and aligns in one pass. Backward, and forward of one-row
-// groups, permute rows by the saved order and the shift.
+// csp (channel-wise sample permutation) on the device. Forward shifts, sorts and aligns in one
+// pass. Backward, and forward of one-row groups, permute rows by the saved order and the shift.
 //
 //   rows of a group                          algorithm
 //   1                                        the permute kernels
@@ -50,44 +50,45 @@ struct device_implementation<csp_op<Aligned>> {
     layout<T> const buffers(memory, grid, params.shape());
     csp_shifts const shifts = upload_shifts(grid, params.config, extents, buffers.shifts);
     if (params.config.group == 1) {
-      move_rows(grid, column_transfer<T>{params.x, params.y, true, grad_mode::overwrite},
-                make_groups(params.config, extents, shifts, params.lengths), {}, buffers.permute);
+      permute_rows(grid, column_transfer<T>{params.x, params.y, true, grad_mode::overwrite},
+                   make_groups(params.config, extents, shifts, params.lengths), {},
+                   buffers.permute);
       return;
     }
-    groups_view<T> groups{
+    groups_view<T> view{
         make_groups(params.config, extents, shifts, params.lengths), params.x, params.y, {}, {}};
-    if (params.saving) groups.order = group_rows(params.order);
+    if (params.saving) view.order = order_tensor(params.order);
     if constexpr (Aligned) {
-      groups.destinations = destinations_in(buffers.destinations, extents, params.config.group);
-      groups_view<T> reference = groups;
+      view.destinations = destinations_in(buffers.destinations, extents, params.config.group);
+      groups_view<T> reference = view;
       reference.groups =
           make_groups(params.config, {extents.batch, extents.length, 1}, {}, params.lengths);
       reference.x = {params.x.data() + params.x.offset(0, 0, params.config.reference),
                      reference.groups.extents, params.x.strides()};
       reference.y = {};
-      reference.order = groups.destinations;
+      reference.order = view.destinations;
       reference.destinations = {};
       sort_groups(grid, reference, {}, buffers.reference);
     }
-    bool const overwriting = shifts.shifting && params.x.data() == params.y.data();
-    csp_shifting const shifting{shifts.shifting, params.config};
-    if (!overwriting || buffers.copy == nullptr)
-      return sort_groups(grid, groups, shifting, buffers.sort);
+    bool const overwrites_sources = shifts.has_shifts && params.x.data() == params.y.data();
+    csp_shift_info const shift_info{shifts.has_shifts, params.config};
+    if (!overwrites_sources || buffers.copy == nullptr)
+      return sort_groups(grid, view, shift_info, buffers.sort);
 
     bool const adjacent = rows_are_adjacent(params.x.strides());
-    for (index_t first = 0; first < extents.batch; first += buffers.samples) {
-      extents3 const chunk_extents{std::min(buffers.samples, extents.batch - first), extents.length,
-                                   extents.channels};
-      copy_merged(grid, slice_batch(params.x, first, chunk_extents), buffers.copy, adjacent);
-      groups_view<T> part = groups;
-      part.groups.extents = chunk_extents;
-      part.groups.lengths = slice_batch(params.lengths, first, chunk_extents);
-      part.x =
+    for (index_t first_sample = 0; first_sample < extents.batch; first_sample += buffers.samples) {
+      extents3 const chunk_extents{std::min(buffers.samples, extents.batch - first_sample),
+                                   extents.length, extents.channels};
+      copy_merged(grid, slice_batch(params.x, first_sample, chunk_extents), buffers.copy, adjacent);
+      groups_view<T> chunk = view;
+      chunk.groups.extents = chunk_extents;
+      chunk.groups.lengths = slice_batch(params.lengths, first_sample, chunk_extents);
+      chunk.x =
           tensor3<T const>(buffers.copy, chunk_extents, merged_strides(chunk_extents, adjacent));
-      part.y = slice_batch(params.y, first, chunk_extents);
-      part.order = slice_batch(groups.order, first);
-      part.destinations = slice_batch(groups.destinations, first);
-      sort_groups(grid, part, shifting, buffers.sort);
+      chunk.y = slice_batch(params.y, first_sample, chunk_extents);
+      chunk.order = slice_batch(view.order, first_sample);
+      chunk.destinations = slice_batch(view.destinations, first_sample);
+      sort_groups(grid, chunk, shift_info, buffers.sort);
     }
   }
 
@@ -99,16 +100,16 @@ struct device_implementation<csp_op<Aligned>> {
     layout<T> const buffers(memory, grid, params.shape());
     csp_shifts const shifts = upload_shifts(grid, params.config, extents, buffers.shifts);
     csp_groups const groups = make_groups(params.config, extents, shifts, params.lengths);
-    if (params.config.group != 2 || shifts.shifting)
-      return move_rows(grid, column_transfer<T>{params.dy, params.dx, false, params.mode}, groups,
-                       group_rows(params.order), buffers.permute);
-    return_pairs_kernel<T> pairs{};
-    pairs.groups = groups;
-    pairs.dy = params.dy;
-    pairs.dx = params.dx;
-    pairs.order = group_rows(params.order);
-    pairs.mode = params.mode;
-    run_on_groups(grid, pairs, groups, params.dy, params.dy.data() == params.dx.data(), {},
+    if (!is_pair(params.config.group) || shifts.has_shifts)
+      return permute_rows(grid, column_transfer<T>{params.dy, params.dx, false, params.mode},
+                          groups, order_tensor(params.order), buffers.permute);
+    return_pairs_kernel<T> kernel{};
+    kernel.groups = groups;
+    kernel.dy = params.dy;
+    kernel.dx = params.dx;
+    kernel.order = order_tensor(params.order);
+    kernel.mode = params.mode;
+    run_on_groups(grid, kernel, groups, params.dy, params.dy.data() == params.dx.data(), {},
                   rows_per_byte);
   }
 
@@ -116,9 +117,9 @@ struct device_implementation<csp_op<Aligned>> {
   template <class T>
   struct layout {
     index_t* shifts = nullptr;              // shifts of all channels, then their directions
-    unsigned char* destinations = nullptr;  // saved order of the reference of every sample
+    unsigned char* destinations = nullptr;  // saved order of each sample's reference channel
     sort_layout<T> reference, sort;
-    index_t samples = 0;  // samples of `copy`
+    index_t samples = 0;  // samples per chunk, the size of `copy`
     T* copy = nullptr;    // copy of x, if groups would overwrite rows that others still read
     permute_layout<T> permute;
 
@@ -127,28 +128,31 @@ struct device_implementation<csp_op<Aligned>> {
       if (shape.extents.empty()) return;
       shifts = memory.take<index_t>(csp_shift_count(shape.extents.channels));
       memory.overlap(
-          [&](arena& sorting) { take_sort(sorting, grid, shape.extents, shape.group); },
-          [&](arena& moving) { permute = permute_layout<T>(moving, grid, shape.extents); });
+          [&](arena& sort_memory) { allocate_sort(sort_memory, grid, shape.extents, shape.group); },
+          [&](arena& permute_memory) {
+            permute = permute_layout<T>(permute_memory, grid, shape.extents);
+          });
     }
 
    private:
     template <class Grid>
-    void take_sort(arena& memory, Grid const& grid, extents3 extents, index_t group) {
+    void allocate_sort(arena& memory, Grid const& grid, extents3 extents, index_t group) {
       if (group == 1) return;
-      if (Aligned) destinations = memory.take<unsigned char>(destinations_bytes(extents, group));
-      if (!groups_in_registers<T>(grid, group))
+      if (Aligned) destinations = memory.take<unsigned char>(destination_bytes(extents, group));
+      if (!fits_registers<T>(grid, group))
         memory.overlap(
-            [&](arena& channels) {
-              sort = sort_layout<T>(channels, grid, group_extents(extents, group));
+            [&](arena& sort_memory) {
+              sort = sort_layout<T>(sort_memory, grid, group_extents(extents, group));
             },
-            [&](arena& first) {
+            [&](arena& reference_memory) {
               extents3 const channel{extents.batch, extents.length, 1};
-              if (Aligned) reference = sort_layout<T>(first, grid, group_extents(channel, group));
+              if (Aligned)
+                reference = sort_layout<T>(reference_memory, grid, group_extents(channel, group));
             });
-      if (group < extents.length && !groups_staged<T>(grid, extents, group)) {
-        index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
-        samples =
-            std::clamp<index_t>(chunk / (extents.length * extents.channels), 1, extents.batch);
+      if (group < extents.length && !can_stage_columns<T>(grid, extents, group)) {
+        index_t const chunk_elements = grid_tuning_of<T>(grid).chunk_elements;
+        samples = std::clamp<index_t>(chunk_elements / (extents.length * extents.channels), 1,
+                                      extents.batch);
         copy =
             memory.take<T>(static_cast<std::size_t>(samples * extents.length * extents.channels));
       }
@@ -170,29 +174,29 @@ struct device_implementation<csp_op<Aligned>> {
   }
 
   // Destinations have the format of the saved order of one channel.
-  static std::size_t destinations_bytes(extents3 extents, index_t group) {
+  static std::size_t destination_bytes(extents3 extents, index_t group) {
     extents3 const saved = saved_order_extents({extents.batch, extents.length, 1}, group);
     return static_cast<std::size_t>(saved.size()) *
            static_cast<std::size_t>(saved_order_width(group));
   }
-  static group_rows destinations_in(void* memory, extents3 extents, index_t group) {
+  static order_tensor destinations_in(void* memory, extents3 extents, index_t group) {
     extents3 const saved = saved_order_extents({extents.batch, extents.length, 1}, group);
     return {memory, row_major(saved), static_cast<int>(saved_order_width(group))};
   }
 
   template <class Grid, class T>
-  static void move_rows(Grid const& grid, column_transfer<T> const& transfer,
-                        csp_groups const& groups, group_rows order,
-                        permute_layout<T> const& layout) {
-    auto const run = [&](auto rows) { permute_columns(grid, transfer, rows, layout); };
+  static void permute_rows(Grid const& grid, column_transfer<T> const& transfer,
+                           csp_groups const& groups, order_tensor order,
+                           permute_layout<T> const& layout) {
+    auto const permute = [&](auto rows) { permute_columns(grid, transfer, rows, layout); };
     if (groups.group == 1)
-      run(csp_rows<no_order>{groups, order});
-    else if (groups.group == 2)
-      run(csp_rows<order_of_pairs>{groups, order});
-    else if (order.bytes == 1)
-      run(csp_rows<order_of_bytes>{groups, order});
+      permute(csp_rows<no_order>{groups, order});
+    else if (is_pair(groups.group))
+      permute(csp_rows<order_of_pairs>{groups, order});
+    else if (order.element_bytes == 1)
+      permute(csp_rows<order_of_bytes>{groups, order});
     else
-      run(csp_rows<order_of_any_size>{groups, order});
+      permute(csp_rows<order_of_any_size>{groups, order});
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of csp. Shifts each channel, w[n] = x[(n - shift) mod valid rows], and cuts it into
-// groups of `group` consecutive rows. Row n of the output is row order[n] of its group in w.
+// Parameters of csp (channel-wise sample permutation). csp shifts each channel,
+// w[n] = x[(n - shift) mod valid rows], and cuts it into groups of `group` consecutive rows. Row n
+// of the output is row order[n] of its group in w.
 #pragma once
 
 #include <slicesort/options.hpp>
@@ -26,11 +27,16 @@ struct csp_config {
   }
 };
 
+// True if groups have two rows, which are exchanged or not; their order is one bit.
+constexpr bool is_pair(index_t group) { return group == 2; }
+// True if groups have more than two rows, which a sort puts in order.
+constexpr bool needs_sort(index_t group) { return group > 2; }
+
 // Layout of the saved `order`. Groups of one row need none. Groups of two save one bit per pair,
 // set if the rows are exchanged: bit p % 8 of row p / 8 belongs to pair p.
 constexpr extents3 saved_order_extents(extents3 extents, index_t group) {
   if (group == 1) return {extents.batch, 0, extents.channels};
-  if (group == 2)
+  if (is_pair(group))
     return {extents.batch, extents.length / 16 + (extents.length % 16 != 0), extents.channels};
   return extents;
 }

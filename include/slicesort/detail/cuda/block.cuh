@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementation of the Block interface (detail/device/grid.hpp) on the device.
+// Implementation of the Block interface (detail/device/grid.hpp) for CUDA threads.
 #pragma once
 
 #include <slicesort/detail/cuda/tensor_core.cuh>
@@ -25,18 +25,19 @@ class device_block {
   static constexpr bool fast_double = false, big_register_file = false;
 #endif
 
-  __device__ device_block(unsigned char* shared, index_t first) : shared_(shared), first_(first) {}
+  __device__ device_block(unsigned char* shared_memory, index_t first_block)
+      : next_shared_(shared_memory), first_block_(first_block) {}
 
   __device__ int rank() const { return static_cast<int>(threadIdx.x); }
   __device__ int size() const { return static_cast<int>(blockDim.x); }
-  __device__ index_t index() const { return first_ + static_cast<index_t>(blockIdx.x); }
+  __device__ index_t index() const { return first_block_ + static_cast<index_t>(blockIdx.x); }
   __device__ void sync() { __syncthreads(); }
   __device__ bool sync_or(bool predicate) { return __syncthreads_or(predicate) != 0; }
 
   template <class T>
   __device__ T* allocate(std::size_t count) {
-    T* const slice = reinterpret_cast<T*>(shared_);
-    shared_ += shared_slice(count * sizeof(T));
+    T* const slice = reinterpret_cast<T*>(next_shared_);
+    next_shared_ += shared_slice(count * sizeof(T));
     return slice;
   }
 
@@ -122,7 +123,7 @@ class device_block {
       plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
-  // Uses intrinsics, because the compiler would fuse a plain expression and round once.
+  // Uses intrinsics, because the compiler would fuse a plain expression, which rounds once.
   __device__ float multiply_add(float a, float b, float c) { return __fadd_rn(c, __fmul_rn(a, b)); }
   __device__ double multiply_add(double a, double b, double c) {
     return __dadd_rn(c, __dmul_rn(a, b));
@@ -143,9 +144,9 @@ class device_block {
   }
   // Adds 0, because a NaN sum is always 0x7fffffff. Uses assembly, because -use_fast_math would
   // flush denormals in a plain sum.
-  static __device__ float canonicalize(float number) {
+  static __device__ float canonicalize(float value) {
     float sum;
-    asm("add.rn.f32 %0, %1, 0f00000000;" : "=f"(sum) : "f"(number));
+    asm("add.rn.f32 %0, %1, 0f00000000;" : "=f"(sum) : "f"(value));
     return sum;
   }
   // Uses assembly, because -use_fast_math would flush denormals.
@@ -161,23 +162,23 @@ class device_block {
         : "f"(a), "f"(b));
     return result != 0;
   }
-  static __device__ float opaque(float number) {
-    asm volatile("" : "+f"(number));
-    return number;
+  static __device__ float opaque(float value) {
+    asm volatile("" : "+f"(value));
+    return value;
   }
-  static __device__ double opaque(double number) {
-    asm volatile("" : "+d"(number));
-    return number;
+  static __device__ double opaque(double value) {
+    asm volatile("" : "+d"(value));
+    return value;
   }
-  // Keeps the compiler from holding products of `number` in registers across a whole pass.
-  static __device__ int opaque(int number) {
-    asm volatile("" : "+r"(number));
-    return number;
+  // Keeps the compiler from holding products of `value` in registers across a whole pass.
+  static __device__ int opaque(int value) {
+    asm volatile("" : "+r"(value));
+    return value;
   }
 
  private:
-  unsigned char* shared_;
-  index_t first_;  // first block of the launch
+  unsigned char* next_shared_;
+  index_t first_block_;  // number of the launch's first block in the grid
 };
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implementation of the Grid interface (detail/device/grid.hpp) for CUDA streams, and the only
-// __global__ function, which runs all kernels.
+// __global__ function, run_kernel, which runs all kernels.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -26,7 +26,8 @@
 SLICESORT_DETAIL_BEGIN
 
 // Hides symbols. Otherwise two shared libraries in a process could swap kernels that were built for
-// different architectures. (An attribute on the function would warn about file-local kernels.)
+// different architectures. (An attribute on the function would cause warnings about file-local
+// kernels.)
 #pragma GCC visibility push(hidden)
 template <class Kernel>
 __global__ void __launch_bounds__(Kernel::max_threads, min_blocks_of<Kernel>)
@@ -44,7 +45,7 @@ struct empty_kernel {
   SLICESORT_HD void operator()(Block&) const {}
 };
 
-// Maximum shared memory of a kernel that does not opt in to more.
+// Most shared memory that a kernel can have without opting in to more.
 inline constexpr std::size_t default_shared_bytes = 48 * 1024;
 
 template <class... Selectors>
@@ -67,11 +68,11 @@ class cuda_grid {
   bool clusters() const {
     if (info_.architecture < 90) return false;
     device_guard const guard(device_);
-    cudaFuncAttributes code{};
-    enforce_cuda(
-        cudaFuncGetAttributes(&code, reinterpret_cast<void const*>(&run_kernel<empty_kernel>)),
-        "cudaFuncGetAttributes");
-    return code.ptxVersion >= 90;
+    cudaFuncAttributes attributes{};
+    enforce_cuda(cudaFuncGetAttributes(&attributes,
+                                       reinterpret_cast<void const*>(&run_kernel<empty_kernel>)),
+                 "cudaFuncGetAttributes");
+    return attributes.ptxVersion >= 90;
   }
 
   bool multiply(gemm_callback const& config, gemm_call const& call) const {
@@ -121,18 +122,18 @@ cuda_grid(exec::basic_cuda<Selectors...>) -> cuda_grid<Selectors...>;
 template <class Op>
 struct implementation<Op, cuda_backend> {
   template <class Exec>
-  static void check(Exec const& exec, checker& c) {
+  static void check(Exec const& exec, checker& checks) {
     int device = 0;
     device_info info;
     cudaError_t status = device_of(exec.stream, device);
     if (status == cudaSuccess) status = device_info_of(device, info);
     if (status == cudaSuccess) return;
     (void)cudaGetLastError();
-    c.fail(cuda_failure(status, "the stream's device"));
+    checks.fail(cuda_failure(status, "the stream's device"));
   }
   template <class T, class Exec>
-  static auto plan(Exec const& exec, typename Op::shape const& shape, arena& a) {
-    return device_implementation<Op>::template plan<T>(cuda_grid(exec), shape, a);
+  static auto plan(Exec const& exec, typename Op::shape const& shape, arena& memory) {
+    return device_implementation<Op>::template plan<T>(cuda_grid(exec), shape, memory);
   }
   template <class Exec, class Params>
   static void forward(Exec const& exec, Params const& params, workspace w) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of the CUDA runtime: errors, the device of a stream, a guard for the current device, and
-// profiler ranges. They neither allocate nor wait, so they work during stream capture.
+// Wrappers around the CUDA runtime: errors, the device of a stream, a guard for the current device,
+// and profiler ranges. They neither allocate nor synchronize, so they work during stream capture.
 #pragma once
 
 #include <slicesort/detail/core/implementation.hpp>
@@ -28,7 +28,7 @@ inline status cuda_failure(cudaError_t code, char const* call) {
   return failure;
 }
 
-// Reports a cuda_error. Clears the runtime's last error, so it is reported only once.
+// Reports an error of the runtime, and clears it there, so that it is reported only once.
 inline void enforce_cuda(cudaError_t status, char const* call) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
@@ -46,36 +46,37 @@ inline cudaError_t device_of(cudaStream_t stream, int& device) {
 }
 
 inline cudaError_t device_info_of(int device, device_info& info) {
-  int cc_major = 0, cc_minor = 0, processors = 0, shared = 0;
+  int cc_major = 0, cc_minor = 0, sm_count = 0, shared_bytes = 0;
   cudaError_t status = cudaDeviceGetAttribute(&cc_major, cudaDevAttrComputeCapabilityMajor, device);
   if (status == cudaSuccess)
     status = cudaDeviceGetAttribute(&cc_minor, cudaDevAttrComputeCapabilityMinor, device);
   if (status == cudaSuccess)
-    status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    status = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
   if (status == cudaSuccess)
-    status = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    status = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (status == cudaSuccess)
-    info = {10 * cc_major + cc_minor, processors, static_cast<std::size_t>(shared)};
+    info = {10 * cc_major + cc_minor, sm_count, static_cast<std::size_t>(shared_bytes)};
   return status;
 }
 
+// Makes a device current until the end of the scope.
 class device_guard {
  public:
   explicit device_guard(int device) {
     enforce_cuda(cudaGetDevice(&previous_), "cudaGetDevice");
     if (device == previous_) return;
     enforce_cuda(cudaSetDevice(device), "cudaSetDevice");
-    changed_ = true;
+    restores_ = true;
   }
   ~device_guard() {
-    if (changed_) (void)cudaSetDevice(previous_);
+    if (restores_) (void)cudaSetDevice(previous_);
   }
   device_guard(device_guard const&) = delete;
   device_guard& operator=(device_guard const&) = delete;
 
  private:
   int previous_ = 0;
-  bool changed_ = false;
+  bool restores_ = false;
 };
 
 // Named range in the profiler's timeline (NVTX, header-only, no cost without a profiler). Disabled

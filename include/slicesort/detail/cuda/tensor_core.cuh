@@ -26,14 +26,15 @@ __device__ inline unsigned shared_address(void const* pointer) {
 
 // Loads four matrices of 8 x 8 16-bit elements or 8 x 4 32-bit elements (ldmatrix.x4). Lane 8 * i +
 // r passes the address of row r of matrix i.
-__device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], unsigned address) {
+__device__ __forceinline__ void load_matrices(std::uint32_t (&registers)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
                : "r"(address));
 }
-__device__ __forceinline__ void load_transposed_matrices(std::uint32_t (&to)[4], unsigned address) {
+__device__ __forceinline__ void load_transposed_matrices(std::uint32_t (&registers)[4],
+                                                         unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
                : "r"(address));
 }
 
@@ -78,24 +79,25 @@ __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Column
                                                tile_piece<T> const* a, tile_piece<T> const* b) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
   using tile = piece_tile<T, Width>;
-  constexpr unsigned bytes = sizeof(tile_piece<T>);
+  constexpr unsigned piece_bytes = sizeof(tile_piece<T>);
   unsigned const lane = hidden_lane();
-  unsigned const start_a = shared_address(a) + bytes * tile::row_start(lane % 16),
-                 start_b = shared_address(b) + bytes * tile::row_start(lane % 8 + lane / 16 * 8);
-  unsigned const piece_a = lane / 16 ^ tile::swizzle(lane),
-                 piece_b = lane / 8 % 2 ^ tile::swizzle(lane);
+  unsigned const a_start = shared_address(a) + piece_bytes * tile::row_start(lane % 16),
+                 b_start =
+                     shared_address(b) + piece_bytes * tile::row_start(lane % 8 + lane / 16 * 8);
+  unsigned const a_piece = lane / 16 ^ tile::swizzle(lane),
+                 b_piece = lane / 8 % 2 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
   for (int k = 0; k < Width / (2 * elements_per_piece<T>); ++k) {
-    unsigned const address_a = start_a + bytes * (piece_a ^ 2 * k),
-                   address_b = start_b + bytes * (piece_b ^ 2 * k);
+    unsigned const a_address = a_start + piece_bytes * (a_piece ^ 2 * k),
+                   b_address = b_start + piece_bytes * (b_piece ^ 2 * k);
     std::uint32_t a_fragments[static_cast<std::size_t>(Rows)][4];
     SLICESORT_UNROLL
     for (int i = 0; i < Rows; ++i)
-      load_matrices(a_fragments[i], address_a + bytes * tile::row_start(16 * i));
+      load_matrices(a_fragments[i], a_address + piece_bytes * tile::row_start(16 * i));
     SLICESORT_UNROLL
     for (int j = 0; j < Columns; j += 2) {
       std::uint32_t b_fragments[4];
-      load_matrices(b_fragments, address_b + bytes * tile::row_start(8 * j));
+      load_matrices(b_fragments, b_address + piece_bytes * tile::row_start(8 * j));
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) {
         multiply_fragments<T>(&sums(i, j, 0), a_fragments[i], b_fragments[0], b_fragments[1]);
@@ -108,13 +110,13 @@ __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Column
 // Rounded sums of a product as the left operand of the next product, in the same registers.
 template <int Rows, int Columns>
 struct tensor_operand {
-  std::uint32_t number[static_cast<std::size_t>(Rows * Columns * 2)];
+  std::uint32_t registers[static_cast<std::size_t>(Rows * Columns * 2)];
   // Returns the four registers of tiles (i, 2 k) and (i, 2 k + 1).
   __device__ __forceinline__ std::uint32_t* fragment(int i, int k) {
-    return number + (i * (Columns / 2) + k) * 4;
+    return registers + (i * (Columns / 2) + k) * 4;
   }
   __device__ __forceinline__ std::uint32_t const* fragment(int i, int k) const {
-    return number + (i * (Columns / 2) + k) * 4;
+    return registers + (i * (Columns / 2) + k) * 4;
   }
 };
 template <class T, int Rows, int Columns>
@@ -137,17 +139,17 @@ __device__ __forceinline__ void tensor_mma_ab(register_tile<float, Rows, Width /
                                               tile_piece<T> const* x) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
   using tile = piece_tile<T, Width>;
-  constexpr unsigned bytes = sizeof(tile_piece<T>);
+  constexpr unsigned piece_bytes = sizeof(tile_piece<T>);
   unsigned const lane = hidden_lane();
-  unsigned const from = shared_address(x) + bytes * tile::row_start(lane % 16),
+  unsigned const start = shared_address(x) + piece_bytes * tile::row_start(lane % 16),
                  piece = lane / 16 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
   for (int k = 0; k < Columns; k += 2) {
     SLICESORT_UNROLL
     for (int c = 0; c < Width / 8; c += 2) {
       std::uint32_t b_fragments[4];
-      load_transposed_matrices(b_fragments,
-                               from + bytes * tile::row_start(8 * k) + bytes * (piece ^ c));
+      load_transposed_matrices(
+          b_fragments, start + piece_bytes * tile::row_start(8 * k) + piece_bytes * (piece ^ c));
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) {
         multiply_fragments<T>(&sums(i, c, 0), weights.fragment(i, k / 2), b_fragments[0],
@@ -159,7 +161,7 @@ __device__ __forceinline__ void tensor_mma_ab(register_tile<float, Rows, Width /
   }
 }
 
-// Copies the first `bytes` of 16 bytes from global to shared memory and zeroes the others.
+// Copies the first `bytes` of 16 bytes from global to shared memory and zeroes the rest.
 __device__ __forceinline__ void copy_piece_async(void* to, void const* from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
                "l"(__cvta_generic_to_global(from)), "r"(bytes)

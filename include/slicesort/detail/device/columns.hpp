@@ -21,9 +21,9 @@ SLICESORT_HD constexpr column_index column_index_of(index_t column, index_t chan
   return {batch, column - batch * channels};
 }
 
-// Pointer increment between a thread's rows. Returns 0 if there is no next row, because the stride
-// of an axis of extent 1 is arbitrary.
-SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {
+// Returns the pointer increment between a thread's rows, or 0 if there is no next row, because the
+// stride of an axis of extent 1 is arbitrary.
+SLICESORT_HD constexpr index_t row_increment(index_t step, index_t rows, index_t stride) {
   return step < rows ? step * stride : 0;
 }
 
@@ -31,15 +31,16 @@ SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t strid
 struct row_range {
   int first, step, end;
 };
-// Iterates over elements that are `jump` apart. Cheaper than computing the address of each row.
+// Iterates over elements that are `increment` apart. Cheaper than computing the address of each
+// row.
 template <class T>
 struct row_walk {
   T* pointer;
-  index_t jump;
+  index_t increment;
 
   SLICESORT_HD_INLINE T& next() {
     T& element = *pointer;
-    pointer += jump;
+    pointer += increment;
     return element;
   }
 };
@@ -47,7 +48,7 @@ struct row_walk {
 template <class T>
 SLICESORT_HD_INLINE row_walk<T> walk_rows(T* column, index_t stride, index_t start,
                                           row_range rows) {
-  return {column + (start + rows.first) * stride, jump_of(rows.step, rows.end, stride)};
+  return {column + (start + rows.first) * stride, row_increment(rows.step, rows.end, stride)};
 }
 // Iterates over a column that is accessed by row number.
 template <class Rows>
@@ -61,8 +62,8 @@ struct indexed_walk {
     return rows[row];
   }
 };
-// `Count` consecutive rows of a range. With `InBounds`, all of them exist and no bounds check is
-// needed.
+// `Count` consecutive rows of a range. With `InBounds`, all of them exist, and bounds checks are
+// skipped.
 template <int Count, bool InBounds>
 struct row_batch {
   row_range rows;
@@ -100,48 +101,50 @@ struct column_of {
   T* data;
   index_t stride;
 
-  SLICESORT_HD column_of(tensor3<T> t, column_index column)
-      : data(t.data() + t.offset(column.batch, 0, column.channel)), stride(t.strides().length) {}
+  SLICESORT_HD column_of(tensor3<T> tensor, column_index column)
+      : data(tensor.data() + tensor.offset(column.batch, 0, column.channel)),
+        stride(tensor.strides().length) {}
   SLICESORT_HD T& operator[](index_t row) const { return data[row * stride]; }
   SLICESORT_HD row_walk<T> walk(index_t start, row_range rows) const {
     return walk_rows(data, stride, start, rows);
   }
 };
 
-// Optional tensor of row numbers. The width, 16 or 32 bits, is chosen at run time.
+// Optional tensor of row numbers, whose width of 16 or 32 bits is known at run time only.
 struct index_rows {
   void* data = nullptr;
   strides3 strides{};
-  bool narrow = false;
+  bool is_16_bit = false;
 
   index_rows() = default;
   template <bool Const>
-  index_rows(basic_index_tensor3<Const> t)
-      : data(const_cast<void*>(t.data())),
-        strides(t.strides()),
-        narrow(t.width() == index_width::bits16) {}
+  index_rows(basic_index_tensor3<Const> tensor)
+      : data(const_cast<void*>(tensor.data())),
+        strides(tensor.strides()),
+        is_16_bit(tensor.width() == index_width::bits16) {}
 
   SLICESORT_HD bool present() const { return data != nullptr; }
 };
 struct index_column {
   void* data;
   index_t stride;
-  bool narrow;
+  bool is_16_bit;
 
-  SLICESORT_HD index_column(index_rows t, column_index column)
-      : data(nullptr), stride(t.strides.length), narrow(t.narrow) {
-    index_t const first = column.batch * t.strides.batch + column.channel * t.strides.channels;
-    if (narrow)
-      data = static_cast<std::uint16_t*>(t.data) + first;
+  SLICESORT_HD index_column(index_rows rows, column_index column)
+      : data(nullptr), stride(rows.strides.length), is_16_bit(rows.is_16_bit) {
+    index_t const first =
+        column.batch * rows.strides.batch + column.channel * rows.strides.channels;
+    if (is_16_bit)
+      data = static_cast<std::uint16_t*>(rows.data) + first;
     else
-      data = static_cast<std::uint32_t*>(t.data) + first;
+      data = static_cast<std::uint32_t*>(rows.data) + first;
   }
   SLICESORT_HD std::uint32_t operator[](index_t row) const {
-    return narrow ? static_cast<std::uint16_t const*>(data)[row * stride]
-                  : static_cast<std::uint32_t const*>(data)[row * stride];
+    return is_16_bit ? static_cast<std::uint16_t const*>(data)[row * stride]
+                     : static_cast<std::uint32_t const*>(data)[row * stride];
   }
   SLICESORT_HD void set(index_t row, std::uint32_t value) const {
-    if (narrow)
+    if (is_16_bit)
       static_cast<std::uint16_t*>(data)[row * stride] = static_cast<std::uint16_t>(value);
     else
       static_cast<std::uint32_t*>(data)[row * stride] = value;
@@ -149,7 +152,7 @@ struct index_column {
   // Sets row `start` + n to value_of(n) for all n in `rows`.
   template <int Count, class ValueOf>
   SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, ValueOf const& value_of) const {
-    if (narrow)
+    if (is_16_bit)
       set_typed<Count>(static_cast<std::uint16_t*>(data), start, rows, value_of);
     else
       set_typed<Count>(static_cast<std::uint32_t*>(data), start, rows, value_of);
@@ -179,14 +182,14 @@ struct tile_walk {
   int column;           // column in the tile
   int first_row, step;  // first row and row step of the thread
 
-  SLICESORT_HD tile_walk(int rank, int size, int width, bool rows_adjacent) {
+  SLICESORT_HD tile_walk(int thread, int threads, int width, bool rows_adjacent) {
     int const log2_width = log2_of(width);  // avoids an integer division
-    step = size >> log2_width;
-    column = rank & (width - 1);
-    first_row = rank >> log2_width;
+    step = threads >> log2_width;
+    column = thread & (width - 1);
+    first_row = thread >> log2_width;
     if (rows_adjacent) {
-      column = rank / step;
-      first_row = rank - column * step;
+      column = thread / step;
+      first_row = thread - column * step;
     }
   }
   // Returns the thread's rows in a column of `end` rows.
@@ -194,19 +197,20 @@ struct tile_walk {
 };
 
 // Column of a thread in a tile of a tensor's columns. The last tile may extend past the tensor.
-// Threads that are not `inside` get column 0 and must not process it.
+// Threads without a column get column 0 and must not process it.
 struct column_work {
   tile_walk walk;
-  index_t number;  // flat index of the column
-  bool inside;
+  index_t column_number;  // flat index of the column
+  bool has_column;        // true if the thread's column is in the tensor
   column_index column;
 
   template <class Block>
-  SLICESORT_HD column_work(Block& block, extents3 e, int width, bool rows_adjacent)
+  SLICESORT_HD column_work(Block& block, extents3 extents, int width, bool rows_adjacent)
       : walk(block.rank(), block.size(), width, rows_adjacent),
-        number(block.index() * width + walk.column),
-        inside(number < e.batch * e.channels),
-        column(inside ? column_index_of(number, e.channels) : column_index{0, 0}) {}
+        column_number(block.index() * width + walk.column),
+        has_column(column_number < extents.batch * extents.channels),
+        column(has_column ? column_index_of(column_number, extents.channels) : column_index{0, 0}) {
+  }
 };
 
 SLICESORT_DETAIL_END

@@ -25,20 +25,20 @@
 //   static void compare_exchange(std::uint32_t& low, std::uint32_t& high)
 //                                            // swaps the two if high < low
 //   static float canonicalize(float)         // +0 for -0, 0x7fffffff for any NaN
-//   static bool at_most(float a, float b)    // true if a is not after b in the total order
+//   static bool at_most(float a, float b)    // true if a <= b in the total order
 //   static N opaque(N)                       // returns the int, float or double, hidden from the
 //                                            // optimizer
-// For tiles with rows of 16-byte pieces (detail/device/warp_mma.hpp); all threads must call these:
+// For tiles with rows of 16-byte pieces (detail/device/warp_mma.hpp). All threads must call these:
 //   V reduce<Lanes>(V, F combine)            // reduces over groups of Lanes = 2^k lanes of a warp;
 //                                            // all lanes get the result; no barrier
 //   auto shfl_quad(Array const&)             // returns f(lane, i): element i of a lane of the quad
 //   float exp2(float)                        // approximation, to a few units in the last place
 //   void copy_async(void* to, void const* from, int bytes)
 //                                            // fills 16 aligned bytes of shared memory: copies
-//                                            // `bytes` of them and zeroes the others
+//                                            // `bytes` bytes and zeroes the rest
 //   void await_copies()                      // waits for the thread's copies
 //   void mma_abt<Width>(sums, a, b, depth)   // sums += a b^T, on tensor cores if possible
-//   void mma_ab<Width>(sums, weights, x, width)  // sums += weights x, likewise
+//   void mma_ab<Width>(sums, weights, x, width)  // sums += weights x, on tensor cores if possible
 //   auto mma_operand<T>(sums)                // sums as weights, rounded to T if it has 16 bits
 // In launches with clusters, for the blocks of a cluster:
 //   int cluster_rank() const                 // index() modulo the size of the cluster

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile of sums in the registers of a warp, and operations on its rows.
+// Tile of sums in the registers of a warp, and operations on its rows. Rows are counted among the
+// rows of a lane.
 //
 // Elements are distributed over the lanes like the accumulators of mma.m16n8: in a tile of 16 rows
 // and 8 columns, lane 4 * g + t has the elements e = 0 .. 3 at
@@ -18,26 +19,25 @@
 SLICESORT_DETAIL_BEGIN
 
 struct tile_lane {
-  int g, t;
+  int g, t;  // group and thread in the group: "groupID" and "threadID_in_group" of the PTX manual
   SLICESORT_HD explicit tile_lane(int rank) : g(rank % 32 / 4), t(rank % 4) {}
 };
 
-// Elements that one lane holds of Rows x Columns tiles of 16 x 8: 2 * Rows rows of 2 * Columns
-// elements.
+// One lane's elements of Rows x Columns tiles of 16 x 8: 2 * Rows rows of 2 * Columns elements.
 template <class A, int Rows, int Columns>
 struct register_tile {
   static constexpr int count = Rows * Columns * 4;
   static constexpr int lane_rows = 2 * Rows, lane_columns = 2 * Columns;
-  A number[static_cast<std::size_t>(count)];
+  A elements[static_cast<std::size_t>(count)];
 
-  SLICESORT_HD_INLINE A& operator[](int i) { return number[i]; }
-  SLICESORT_HD_INLINE A const& operator[](int i) const { return number[i]; }
+  SLICESORT_HD_INLINE A& operator[](int i) { return elements[i]; }
+  SLICESORT_HD_INLINE A const& operator[](int i) const { return elements[i]; }
   // Returns element e of tile (i, j).
   SLICESORT_HD_INLINE A& operator()(int i, int j, int e) {
-    return number[(i * Columns + j) * 4 + e];
+    return elements[(i * Columns + j) * 4 + e];
   }
   SLICESORT_HD_INLINE A const& operator()(int i, int j, int e) const {
-    return number[(i * Columns + j) * 4 + e];
+    return elements[(i * Columns + j) * 4 + e];
   }
   // Returns an element by its row and column among the lane's elements.
   SLICESORT_HD_INLINE A& at(int row, int column) {
@@ -48,9 +48,9 @@ struct register_tile {
   }
   SLICESORT_HD_INLINE void clear() {
     SLICESORT_UNROLL
-    for (int i = 0; i < count; ++i) number[i] = A(0);
+    for (int i = 0; i < count; ++i) elements[i] = A(0);
   }
-  // Row of element i among the lane's rows, and its row and column in the warp's tiles.
+  // Row of element i among the lane's rows; then its row and column in the warp's tiles.
   static SLICESORT_HD_INLINE constexpr int lane_row(int i) {
     return i / (4 * Columns) * 2 + i / 2 % 2;
   }
@@ -63,13 +63,13 @@ struct register_tile {
 // One value per row of a lane.
 template <class A, int Rows>
 struct row_numbers {
-  A number[static_cast<std::size_t>(2 * Rows)];
+  A values[static_cast<std::size_t>(2 * Rows)];
 
-  SLICESORT_HD_INLINE A& operator[](int row) { return number[row]; }
-  SLICESORT_HD_INLINE A const& operator[](int row) const { return number[row]; }
+  SLICESORT_HD_INLINE A& operator[](int row) { return values[row]; }
+  SLICESORT_HD_INLINE A const& operator[](int row) const { return values[row]; }
   SLICESORT_HD_INLINE void fill(A value) {
     SLICESORT_UNROLL
-    for (int row = 0; row < 2 * Rows; ++row) number[row] = value;
+    for (int row = 0; row < 2 * Rows; ++row) values[row] = value;
   }
 };
 

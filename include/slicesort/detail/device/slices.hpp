@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of views along the batch, for workspaces that hold a few samples at a time. Row numbers in
-// the workspace use 16 bits if the length allows.
+// Slices of views along the batch axis, for workspaces that hold a few samples at a time, and views
+// of row numbers in the workspace, which have 16 bits if the length allows.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -14,8 +14,8 @@ SLICESORT_DETAIL_BEGIN
 
 // Samples [first, first + extents.batch) of a view.
 template <class T>
-tensor3<T> slice_batch(tensor3<T> v, index_t first, extents3 extents) {
-  return {v.data() + first * v.strides().batch, extents, v.strides()};
+tensor3<T> slice_batch(tensor3<T> view, index_t first, extents3 extents) {
+  return {view.data() + first * view.strides().batch, extents, view.strides()};
 }
 inline tensor1<index_t const> slice_batch(tensor1<index_t const> lengths, index_t first,
                                           extents3 extents) {
@@ -24,7 +24,7 @@ inline tensor1<index_t const> slice_batch(tensor1<index_t const> lengths, index_
 }
 inline index_rows slice_batch(index_rows rows, index_t first) {
   index_t const offset = first * rows.strides.batch;
-  if (rows.narrow)
+  if (rows.is_16_bit)
     rows.data = static_cast<std::uint16_t*>(rows.data) + offset;
   else
     rows.data = static_cast<std::uint32_t*>(rows.data) + offset;
@@ -32,25 +32,27 @@ inline index_rows slice_batch(index_rows rows, index_t first) {
 }
 
 template <class T>
-tensor_stack<T> slice_batch(tensor_stack<T> v, index_t first, index_t count) {
-  if (v.data() == nullptr) return v;
-  stack_extents const e = v.extents();
-  return {
-      v.data() + first * v.strides().batch, {e.outer, count, e.length, e.channels}, v.strides()};
+tensor_stack<T> slice_batch(tensor_stack<T> view, index_t first, index_t count) {
+  if (view.data() == nullptr) return view;
+  stack_extents const extents = view.extents();
+  return {view.data() + first * view.strides().batch,
+          {extents.outer, count, extents.length, extents.channels},
+          view.strides()};
 }
 
 inline bool narrow_rows(index_t length) { return length <= 65536; }
 
-inline void* take_scratch_rows(arena& memory, extents3 e) {
-  auto const elements = static_cast<std::size_t>(e.size());
-  if (narrow_rows(e.length)) return memory.take<std::uint16_t>(elements);
+// Takes memory for a tensor of row numbers.
+inline void* take_scratch_rows(arena& memory, extents3 extents) {
+  auto const elements = static_cast<std::size_t>(extents.size());
+  if (narrow_rows(extents.length)) return memory.take<std::uint16_t>(elements);
   return memory.take<std::uint32_t>(elements);
 }
-inline index_rows scratch_rows(void* data, extents3 e, strides3 strides) {
+inline index_rows scratch_rows(void* data, extents3 extents, strides3 strides) {
   index_rows rows;
   rows.data = data;
   rows.strides = strides;
-  rows.narrow = narrow_rows(e.length);
+  rows.is_16_bit = narrow_rows(extents.length);
   return rows;
 }
 

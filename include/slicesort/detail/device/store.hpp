@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores or accumulates results.
+// Stores results, or adds them to the stored values.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -13,46 +13,48 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
+inline bool rows_are_adjacent(strides3 strides) { return strides.length < strides.channels; }
 
 // Returns the number of columns per tile, or 0 if no column fits. A column takes `column_bytes` of
 // shared memory.
 inline int tile_width(device_info device, permute_tuning const& tuning, std::size_t column_bytes,
                       index_t length, index_t columns) {
-  auto const fits = [&](int width, std::size_t bytes) {
-    return column_bytes * static_cast<std::size_t>(width) + 64 <= bytes;
+  auto const tile_fits = [&](int new_width, std::size_t bytes) {
+    return column_bytes * static_cast<std::size_t>(new_width) + 64 <= bytes;
   };
-  if (!fits(1, device.shared_bytes)) return 0;
+  if (!tile_fits(1, device.shared_bytes)) return 0;
   int width = 1;
   // Widens tiles while several fit on a multiprocessor and every multiprocessor has at least two.
   // Tiles of short columns become wider to give a block enough work.
-  while (width < tuning.least_columns && width < columns && fits(2 * width, device.shared_bytes))
+  while (width < tuning.least_columns && width < columns &&
+         tile_fits(2 * width, device.shared_bytes))
     width *= 2;
   while (width < tuning.tile_columns && width < columns &&
-         fits(2 * width, tuning.shared_tile_bytes) &&
+         tile_fits(2 * width, tuning.shared_tile_bytes) &&
          columns / (2 * width) >= 2 * device.processors)
     width *= 2;
   while (width < tuning.tile_threads && width < columns &&
-         fits(2 * width, tuning.shared_tile_bytes) &&
+         tile_fits(2 * width, tuning.shared_tile_bytes) &&
          2 * width * length <= tuning.tile_threads * tuning.tile_elements &&
          columns / (2 * width) >= 2 * device.processors)
     width *= 2;
   return width;
 }
 
-// Returns the number of threads per tile. Each thread gets at least `tile_elements` elements.
+// Returns the number of threads per tile, each of which gets at least `tile_elements` elements.
 inline int tile_threads(permute_tuning const& tuning, std::size_t column_bytes, index_t length,
                         int width) {
   // A tile that fills a multiprocessor gets twice as many threads.
-  bool const shares_processor =
+  bool const shares_multiprocessor =
       column_bytes * static_cast<std::size_t>(width) <= tuning.shared_tile_bytes;
   index_t const limit = std::max(
-      width, shares_processor ? std::max(tuning.tile_threads / 2, 32) : tuning.tile_threads);
+      width, shares_multiprocessor ? std::max(tuning.tile_threads / 2, 32) : tuning.tile_threads);
   return static_cast<int>(
       std::clamp<index_t>(ceil_power_of_two(divide_up(width * length, tuning.tile_elements)),
                           std::max(32, width), limit));
 }
 
+// Sets kernel.threads, if there is such a member.
 template <class Kernel>
 auto set_threads(Kernel& kernel, int threads) -> decltype(void(kernel.threads)) {
   kernel.threads = threads;
@@ -63,15 +65,15 @@ inline void set_threads(...) {}
 // and, if present, `threads`. Its shared memory must not depend on the length.
 template <class T, class Grid, class Kernel>
 void run_on_columns(Grid const& grid, Kernel kernel, tensor3<T> view) {
-  extents3 const e = view.extents();
-  if (e.empty()) return;
+  extents3 const extents = view.extents();
+  if (extents.empty()) return;
   permute_tuning const tuning = permute_tuning_of<std::remove_const_t<T>>(grid);
-  index_t const columns = e.batch * e.channels;
+  index_t const columns = extents.batch * extents.channels;
   kernel.width =
-      std::min(tile_width(grid.info(), tuning, 0, e.length, columns), Kernel::max_threads);
+      std::min(tile_width(grid.info(), tuning, 0, extents.length, columns), Kernel::max_threads);
   kernel.rows_adjacent = rows_are_adjacent(view.strides());
   int const threads =
-      std::min(tile_threads(tuning, 0, e.length, kernel.width), Kernel::max_threads);
+      std::min(tile_threads(tuning, 0, extents.length, kernel.width), Kernel::max_threads);
   set_threads(kernel, threads);
   grid.run(kernel, divide_up(columns, kernel.width), threads);
 }

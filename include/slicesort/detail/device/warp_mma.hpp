@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of tiles in shared memory by one warp without tensor cores. A tile has rows of `Width`
+// Products of tiles in shared memory by one warp, without tensor cores. A tile has rows of `Width`
 // elements, in pieces of 16 bytes with the layout `piece_tile`.
 #pragma once
 
@@ -16,15 +16,15 @@ SLICESORT_DETAIL_BEGIN
 // Float with the precision of TF32: its last 13 bits are 0. Rounds to nearest, ties away from 0,
 // like cvt.rna.tf32.
 struct tf32 {
-  float number;
+  float rounded_value;
 
   tf32() = default;
   SLICESORT_HD explicit tf32(float value) {
-    std::uint32_t const u = bit_cast<std::uint32_t>(value);
-    bool const nan = (u & 0x7fffffffu) > 0x7f800000u;
-    number = bit_cast<float>(nan ? 0x7fffe000u : (u + 0x1000u) & 0xffffe000u);
+    std::uint32_t const bits = bit_cast<std::uint32_t>(value);
+    bool const is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    rounded_value = bit_cast<float>(is_nan ? 0x7fffe000u : (bits + 0x1000u) & 0xffffe000u);
   }
-  SLICESORT_HD explicit operator float() const { return number; }
+  SLICESORT_HD explicit operator float() const { return rounded_value; }
 };
 
 template <class T>
@@ -50,29 +50,29 @@ SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Colu
   int const pieces = (depth + elements - 1) / elements;
   SLICESORT_NO_UNROLL
   for (int k = 0; k < pieces; ++k) {
-    A a_row[static_cast<std::size_t>(2 * Rows * elements)];
+    A a_rows[static_cast<std::size_t>(2 * Rows * elements)];
     SLICESORT_UNROLL
     for (int i = 0; i < 2 * Rows; ++i) {
-      tile_piece<T> const row = a[tile::offset(8 * i + lane.g, k, tile::swizzle(lane.g))];
+      tile_piece<T> const piece = a[tile::offset(8 * i + lane.g, k, tile::swizzle(lane.g))];
       SLICESORT_UNROLL
-      for (int u = 0; u < elements; ++u) a_row[i * elements + u] = static_cast<A>(row.value[u]);
+      for (int e = 0; e < elements; ++e) a_rows[i * elements + e] = static_cast<A>(piece.value[e]);
     }
     SLICESORT_UNROLL
     for (int j = 0; j < 2 * Columns; ++j) {
       int const column = 2 * lane.t + j % 2;
-      tile_piece<T> const b_row = b[tile::offset(8 * (j / 2) + column, k, tile::swizzle(column))];
+      tile_piece<T> const piece = b[tile::offset(8 * (j / 2) + column, k, tile::swizzle(column))];
       SLICESORT_UNROLL
-      for (int u = 0; u < elements; ++u) {
-        A const y = static_cast<A>(b_row.value[u]);
+      for (int e = 0; e < elements; ++e) {
+        A const b_element = static_cast<A>(piece.value[e]);
         SLICESORT_UNROLL
         for (int i = 0; i < 2 * Rows; ++i)
-          sums(i / 2, j / 2, i % 2 * 2 + j % 2) += a_row[i * elements + u] * y;
+          sums(i / 2, j / 2, i % 2 * 2 + j % 2) += a_rows[i * elements + e] * b_element;
       }
     }
   }
 }
 
-// Returns sums as the left operand of another product, rounded as for a tensor core.
+// Returns the sums as the left operand of another product, rounded as for a tensor core.
 template <class T, class A, int Rows, int Columns>
 SLICESORT_HD_INLINE register_tile<A, Rows, Columns> plain_mma_operand(
     register_tile<A, Rows, Columns> const& sums) {
@@ -99,26 +99,26 @@ SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width
   SLICESORT_UNROLL
   for (int j = 0; j < Columns; ++j) {
     SLICESORT_NO_UNROLL
-    for (int source = 0; source < 4; ++source) {
+    for (int source_lane = 0; source_lane < 4; ++source_lane) {
       SLICESORT_UNROLL
       for (int e = 0; e < 2; ++e) {
         A weight[static_cast<std::size_t>(2 * Rows)];
         SLICESORT_UNROLL
         for (int i = 0; i < 2 * Rows; ++i)
-          weight[i] = weight_of(source, (i / 2 * Columns + j) * 4 + i % 2 * 2 + e);
-        int const row = 2 * source + e;
+          weight[i] = weight_of(source_lane, (i / 2 * Columns + j) * 4 + i % 2 * 2 + e);
+        int const row = 2 * source_lane + e;
         SLICESORT_UNROLL
         for (int c = 0; c < Width / 8; ++c) {
           if (8 * c >= width) continue;
           int const first = 8 * c + 2 * lane.t;
-          T const* const pair =
+          T const* const x_pair =
               x[tile::offset(8 * j + row, first / elements, tile::swizzle(row))].value +
               first % elements;
-          A const y[2] = {static_cast<A>(pair[0]), static_cast<A>(pair[1])};
+          A const x_values[2] = {static_cast<A>(x_pair[0]), static_cast<A>(x_pair[1])};
           SLICESORT_UNROLL
           for (int i = 0; i < 2 * Rows; ++i) {
-            sums(i / 2, c, i % 2 * 2) += weight[i] * y[0];
-            sums(i / 2, c, i % 2 * 2 + 1) += weight[i] * y[1];
+            sums(i / 2, c, i % 2 * 2) += weight[i] * x_values[0];
+            sums(i / 2, c, i % 2 * 2 + 1) += weight[i] * x_values[1];
           }
         }
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copy of one attention head of the input of `equivalent_matrix`, in double on the host.
+// Copies one attention head to double on the host, for `equivalent_matrix`.
 #pragma once
 
 #include <slicesort/detail/attention/check.hpp>
@@ -20,10 +20,10 @@ class matrix_head {
               attention_options const& options)
       : batch_(batch),
         head_(head),
-        queries_(valid("q", q_tensor, options.query_lengths)),
-        keys_(valid("k", k_tensor, options.lengths)),
-        q(copied(q_tensor, q_)),
-        k(copied(k_tensor, k_)) {
+        queries_(count_valid_rows("q", q_tensor, options.query_lengths)),
+        keys_(count_valid_rows("k", k_tensor, options.lengths)),
+        q(copy_head(q_tensor, q_)),
+        k(copy_head(k_tensor, k_)) {
     if (options.lengths.data()) lengths.lengths = {&keys_, 1};
     if (options.query_lengths.data()) lengths.query_lengths = {&queries_, 1};
   }
@@ -31,7 +31,7 @@ class matrix_head {
   matrix_head& operator=(matrix_head const&) = delete;
 
   // Copies this head of a tensor to `copy`.
-  tensor4<double const> copied(tensor4<T const> view, std::vector<double>& copy) const {
+  tensor4<double const> copy_head(tensor4<T const> view, std::vector<double>& copy) const {
     extents4 const e{1, 1, view.extents().length, view.extents().channels};
     for (index_t n = 0; n < e.length; ++n)
       for (index_t c = 0; c < e.channels; ++c) copy.push_back(as_double(view(batch_, head_, n, c)));
@@ -39,10 +39,11 @@ class matrix_head {
   }
 
  private:
-  index_t valid(char const* name, tensor4<T const> view, tensor1<index_t const> lengths_of) const {
+  index_t count_valid_rows(char const* name, tensor4<T const> view,
+                           tensor1<index_t const> row_lengths) const {
     extents4 const e = view.extents();
-    return matrix_rows(describe(name, view, false), batch_, e.batch, {head_, "head"}, e.heads,
-                       lengths_of);
+    return check_matrix_arguments(describe(name, view, false), batch_, e.batch, {head_, "head"},
+                                  e.heads, row_lengths);
   }
 
   index_t batch_, head_;

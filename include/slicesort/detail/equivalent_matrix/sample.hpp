@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copy of one sample of the input of `equivalent_matrix`, in double on the host.
+// Copies one sample to double on the host, for `equivalent_matrix`.
 #pragma once
 
 #include <slicesort/dense_matrix.hpp>
@@ -26,14 +26,15 @@ double as_double(T value) {
   return static_cast<double>(static_cast<accumulator_t<T>>(value));
 }
 
+// Channel or head whose matrix is computed.
 struct matrix_position {
-  index_t number;
+  index_t index;
   char const* name;
 };
 // Checks the arguments: batch, channel or head, and lengths. Returns the number of valid rows.
-inline index_t matrix_rows(view_info const& info, index_t batch, index_t batches,
-                           matrix_position position, index_t limit,
-                           tensor1<index_t const> lengths) {
+inline index_t check_matrix_arguments(view_info const& info, index_t batch, index_t batches,
+                                      matrix_position position, index_t limit,
+                                      tensor1<index_t const> lengths) {
   checker checks("equivalent_matrix");
   auto const check_index = [&](char const* name, index_t value, index_t end) {
     if (value < 0 || value >= end)
@@ -42,13 +43,13 @@ inline index_t matrix_rows(view_info const& info, index_t batch, index_t batches
   };
   checks.view(info);
   check_index("batch", batch, batches);
-  check_index(position.name, position.number, limit);
+  check_index(position.name, position.index, limit);
   checks.lengths("lengths", lengths, batches, info.extents.length);
   enforce(checks.result());
   return lengths.size() == 0 ? info.extents.length : lengths(batch);
 }
 
-// Copy of a sample in double, and memory to run operators on it.
+// Copy of a sample in double, with memory to run an operator on it.
 class matrix_sample {
  public:
   template <class X>
@@ -56,8 +57,8 @@ class matrix_sample {
       : channel_(channel) {
     auto const view = input(x);
     extents3 const e = view.extents();
-    rows_ = matrix_rows(describe("x", view, false), batch, e.batch, {channel, "channel"},
-                        e.channels, options.lengths);
+    rows_ = check_matrix_arguments(describe("x", view, false), batch, e.batch, {channel, "channel"},
+                                   e.channels, options.lengths);
     extents_ = {1, e.length, e.channels};
     x_.resize(static_cast<std::size_t>(extents_.size()));
     y_.resize(x_.size());
@@ -73,8 +74,8 @@ class matrix_sample {
     return x_[static_cast<std::size_t>(n * extents_.channels + c)];
   }
 
-  // Allocates an operator's saved state. `repeated_` becomes a view that repeats the state for each
-  // sample of a batch.
+  // Allocates an operator's saved state. `repeated_state_` becomes a view that repeats the state
+  // for each sample of a batch.
   index_tensor3 state(extents3 e, index_width width) {
     state_.resize(static_cast<std::size_t>(e.size()));
     extents3 const batch{extents_.length, e.length, e.channels};
@@ -98,28 +99,27 @@ class matrix_sample {
   }
 
   // Computes the matrix of an operator that is linear in x for a given state. Row i is the gradient
-  // of y[i]. A single call(dy, state, dx, workspace, options) computes all rows as a batch of
-  // samples.
+  // of y[i]. One call(dy, state, dx, workspace, options) computes all rows as a batch of samples.
   template <class Call>
-  dense_matrix by_gradients(Call const& call) const {
+  dense_matrix compute_matrix(Call const& call) const {
     index_t const n = extents_.length;
     extents3 const e{n, n, extents_.channels};
     std::vector<double> dy(static_cast<std::size_t>(e.size())), dx(dy.size());
-    tensor3<double> const units(dy.data(), e), rows(dx.data(), e);
-    for (index_t i = 0; i < n; ++i) units(i, i, channel_) = 1;
+    tensor3<double> const unit_gradients(dy.data(), e), rows(dx.data(), e);
+    for (index_t i = 0; i < n; ++i) unit_gradients(i, i, channel_) = 1;
     scratch memory;
-    call(tensor3<double const>(units), repeated_, rows, memory,
+    call(tensor3<double const>(unit_gradients), repeated_state_, rows, memory,
          tensor1<index_t const>(&rows_, n, 0));
-    dense_matrix m(n);
+    dense_matrix matrix(n);
     for (index_t i = 0; i < n; ++i)
-      for (index_t j = 0; j < n; ++j) m(i, j) = rows(i, j, channel_);
-    return m;
+      for (index_t j = 0; j < n; ++j) matrix(i, j) = rows(i, j, channel_);
+    return matrix;
   }
 
  private:
   template <class Index>
   index_tensor3 make_state(Index* memory, extents3 e, extents3 batch, strides3 repeated) {
-    repeated_ = tensor3<Index const>(memory, batch, repeated);
+    repeated_state_ = tensor3<Index const>(memory, batch, repeated);
     return tensor3<Index>(memory, e);
   }
 
@@ -127,11 +127,11 @@ class matrix_sample {
   extents3 extents_;
   std::vector<double> x_, y_;
   std::vector<std::uint32_t> state_;
-  const_index_tensor3 repeated_;
+  const_index_tensor3 repeated_state_;
 };
 
 // Shape of an operator's saved state for one sample.
-struct matrix_state {
+struct matrix_state_shape {
   extents3 extents;
   index_width width = index_width::bits32;
 };

@@ -56,7 +56,8 @@ class column_chunks {
 
  private:
   extents3 extents_;
-  index_t channels_, samples_, chunks_per_row_;
+  index_t channels_, samples_;  // maximum per chunk
+  index_t chunks_per_row_;
 };
 
 // Calls f(thread, chunk) for every chunk of a tensor. A chunk has at most `width` columns.
@@ -71,8 +72,8 @@ void for_each_column_chunk(host_exec const& exec, extents3 e, F const& f,
 }
 
 // Calls f(chunk) for the widest chunks that still occupy all threads. Intended for copies of rows
-// with adjacent channels: if the pitch is a power of two, narrow pieces of rows share few cache
-// sets, and prefetched lines are evicted before use.
+// with adjacent channels: if the pitch is a power of two, narrow chunks share few cache sets, and
+// prefetched lines are evicted before use.
 template <class F>
 void for_each_wide_chunk(host_exec const& exec, extents3 e, F const& f) {
   auto const threads = static_cast<index_t>(exec.threads);
@@ -92,19 +93,20 @@ template <class T, class F>
 void for_each_element(tensor3<T> view, column_chunk chunk, index_t first, index_t last,
                       F const& f) {
   T* const base = view.data() + view.offset(chunk.batch, 0, chunk.channel);
-  index_t const row = view.strides().length, column = view.strides().channels;
-  if (row < column || chunk.channels == 1) {
+  index_t const row_stride = view.strides().length, column_stride = view.strides().channels;
+  if (row_stride < column_stride || chunk.channels == 1) {
     for (index_t c = 0; c < chunk.channels; ++c)
-      if (row == 1)
-        for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i]);
+      if (row_stride == 1)
+        for (index_t i = first; i < last; ++i) f(c, i, base[c * column_stride + i]);
       else
-        for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i * row]);
-  } else if (column == 1 && chunk.channels == tile_columns) {
+        for (index_t i = first; i < last; ++i) f(c, i, base[c * column_stride + i * row_stride]);
+  } else if (column_stride == 1 && chunk.channels == tile_columns) {
     for (index_t i = first; i < last; ++i)
-      for (index_t c = 0; c < tile_columns; ++c) f(c, i, base[i * row + c]);
+      for (index_t c = 0; c < tile_columns; ++c) f(c, i, base[i * row_stride + c]);
   } else {
     for (index_t i = first; i < last; ++i)
-      for (index_t c = 0; c < chunk.channels; ++c) f(c, i, base[i * row + c * column]);
+      for (index_t c = 0; c < chunk.channels; ++c)
+        f(c, i, base[i * row_stride + c * column_stride]);
   }
 }
 

@@ -58,9 +58,11 @@ struct tile_rows {
   }
 };
 
+// Returns the number of tiles of a tensor.
 inline index_t tiles_of(extents3 e, int width) {
   return (e.batch * e.channels + width - 1) / width;
 }
+// Returns the columns of a tile.
 inline column_range columns_per_tile(extents3 e, index_t tile, int width) {
   index_t const first = tile * width, remaining = e.batch * e.channels - first;
   return {e, first, remaining < width ? static_cast<int>(remaining) : width};

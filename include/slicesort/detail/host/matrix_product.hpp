@@ -21,17 +21,17 @@ struct matrix_operand {
   using A = accumulator_t<T>;
 
   T const* elements;
-  A const* sums;  // null if the matrix has elements T
-  index_t row, column;
+  A const* sums;        // null if the matrix has elements T
+  index_t row, column;  // strides
 
-  static matrix_operand from_elements(T const* data, index_t row, index_t column) {
+  static matrix_operand from_elements(T const* data, index_t row_stride, index_t column_stride) {
     if constexpr (std::is_same_v<T, A>)
-      return {nullptr, data, row, column};
+      return {nullptr, data, row_stride, column_stride};
     else
-      return {data, nullptr, row, column};
+      return {data, nullptr, row_stride, column_stride};
   }
-  static matrix_operand from_sums(A const* data, index_t row, index_t column) {
-    return {nullptr, data, row, column};
+  static matrix_operand from_sums(A const* data, index_t row_stride, index_t column_stride) {
+    return {nullptr, data, row_stride, column_stride};
   }
   matrix_operand transposed() const { return {elements, sums, column, row}; }
 };
@@ -59,21 +59,21 @@ class matrix_product {
       if (width < padded) std::fill_n(panel_, depth * panel_columns, A(0));
       pack(kernels, b, 0, column, depth, width, panel_, panel_columns);
       for (index_t row = 0; row < rows; row += block_rows) {
-        index_t const count = std::min<index_t>(block_rows, rows - row);
+        index_t const block_height = std::min<index_t>(block_rows, rows - row);
         product_params<A> params{};
         params.c = {tile_, panel_columns};
-        params.size = {static_cast<int>(padded_rows(count)), static_cast<int>(padded), 0};
+        params.size = {static_cast<int>(padded_rows(block_height)), static_cast<int>(padded), 0};
         index_t k = 0;
         do {  // accumulates over blocks of the depth in order
           params.size.depth = std::min<index_t>(block_depth, depth - k);
-          params.a = pack_block(kernels, a, row, count, k, params.size.depth);
+          params.a = pack_block(kernels, a, row, block_height, k, params.size.depth);
           params.b = {panel_ + k * panel_columns, panel_columns};
           params.epilogue.accumulate = k > 0;
           k += params.size.depth;
           params.epilogue.scale = k == depth ? scale : A(1);
           kernels.multiply(params);
         } while (k < depth);
-        store(tile_, panel_columns, row, count, column, width);
+        store(tile_, panel_columns, row, block_height, column, width);
       }
     }
   }

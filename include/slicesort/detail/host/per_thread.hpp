@@ -18,16 +18,18 @@ class per_thread {
  public:
   // Allocates memory for at most `tasks` threads. Ignores the shape if there are no tasks.
   per_thread(arena& memory, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
-    std::size_t const busy = std::min<std::size_t>(threads, tasks.number());
+    std::size_t const busy_threads = std::min<std::size_t>(threads, tasks.number());
     arena counting;
-    if (busy > 0) (void)Layout(counting, shape...);
+    if (busy_threads > 0) (void)Layout(counting, shape...);
     bytes_ = counting.aligned_bytes();
-    memory_ = memory.take<unsigned char>(amount(busy) * bytes_);
+    memory_ = memory.take<unsigned char>(amount(busy_threads) * bytes_);
   }
 
   Layout operator[](unsigned thread) const {
-    arena a = arena_of(thread);
-    return std::apply([&a](Shape const&... shape) { return Layout(a, shape...); }, shape_);
+    arena thread_memory = arena_of(thread);
+    return std::apply(
+        [&thread_memory](Shape const&... shape) { return Layout(thread_memory, shape...); },
+        shape_);
   }
   // Arena of a thread, for a different layout that needs no more memory.
   arena arena_of(unsigned thread) const {

@@ -39,10 +39,11 @@ struct row_kernels {
 // whole cache lines.
 template <class T>
 bool fits_streaming(T const* row, tensor4<T> tensor) {
-  constexpr index_t line = 64, size = sizeof(T);
+  constexpr index_t line_bytes = 64, element_bytes = sizeof(T);
   return worth_streaming<T>(tensor.extents()) && tensor.strides().channels == 1 &&
-         reinterpret_cast<std::uintptr_t>(row) % line == 0 &&
-         tensor.strides().length * size % line == 0 && tensor.extents().channels * size % line == 0;
+         reinterpret_cast<std::uintptr_t>(row) % line_bytes == 0 &&
+         tensor.strides().length * element_bytes % line_bytes == 0 &&
+         tensor.extents().channels * element_bytes % line_bytes == 0;
 }
 
 // A `Head` is one head of one sample; `at(tensor, row)` points to the first element of a row.
@@ -53,55 +54,55 @@ class row_access {
 
   explicit row_access(row_kernels<T> const& kernels) : kernels_(kernels) {}
 
-  // Loads rows [first, first + count), padded with zeros to `pitch` columns and `padded` rows.
+  // Loads rows [first, first + count), padded with zeros to [padded_count, pitch].
   template <class Head>
-  void load(Head const& h, tensor4<T const> from, index_t first, index_t count, A* to,
-            index_t pitch, index_t padded) const {
+  void load(Head const& head, tensor4<T const> from, index_t first, index_t count, A* to,
+            index_t pitch, index_t padded_count) const {
     index_t const width = from.extents().channels;
     if (width > 0)  // an empty view may have no memory
-      load(h.at(from, first), from.strides().length, from.strides().channels, count, width, to,
+      load(head.at(from, first), from.strides().length, from.strides().channels, count, width, to,
            pitch);
     for (index_t i = 0; i < count; ++i)
       std::fill(to + i * pitch + width, to + (i + 1) * pitch, A(0));
-    std::fill(to + count * pitch, to + padded * pitch, A(0));
+    std::fill(to + count * pitch, to + padded_count * pitch, A(0));
   }
-  void load(T const* from, index_t row, index_t column, index_t rows, index_t width, A* to,
-            index_t pitch) const {
-    if (column == 1) return kernels_.load(from, row, rows, width, to, pitch);
+  void load(T const* from, index_t row_stride, index_t column_stride, index_t rows, index_t width,
+            A* to, index_t pitch) const {
+    if (column_stride == 1) return kernels_.load(from, row_stride, rows, width, to, pitch);
     for (index_t i = 0; i < rows; ++i)
       for (index_t c = 0; c < width; ++c)
-        to[i * pitch + c] = static_cast<A>(from[i * row + c * column]);
+        to[i * pitch + c] = static_cast<A>(from[i * row_stride + c * column_stride]);
   }
   template <class Head>
-  void store(A const* from, index_t pitch, Head const& h, tensor4<T> to, index_t first,
+  void store(A const* from, index_t pitch, Head const& head, tensor4<T> to, index_t first,
              index_t count, grad_mode mode) const {
     if (to.extents().channels == 0) return;
     if (kernels_.store_around != nullptr && mode == grad_mode::overwrite &&
-        fits_streaming(h.at(to, first), to))
-      return kernels_.store_around(from, pitch, count, to.extents().channels, h.at(to, first),
+        fits_streaming(head.at(to, first), to))
+      return kernels_.store_around(from, pitch, count, to.extents().channels, head.at(to, first),
                                    to.strides().length);
-    store(from, pitch, count, to.extents().channels, h.at(to, first), to.strides().length,
+    store(from, pitch, count, to.extents().channels, head.at(to, first), to.strides().length,
           to.strides().channels, mode);
   }
-  void store(A const* from, index_t pitch, index_t rows, index_t width, T* to, index_t row,
-             index_t column, grad_mode mode) const {
+  void store(A const* from, index_t pitch, index_t rows, index_t width, T* to, index_t row_stride,
+             index_t column_stride, grad_mode mode) const {
     if (width == 0) return;
     auto const store_or_add = mode == grad_mode::accumulate ? kernels_.add : kernels_.store;
-    for (index_t i = 0; i < rows; ++i, from += pitch, to += row)
-      if (column == 1)
-        store_or_add(from, 1, width, to, row);
+    for (index_t i = 0; i < rows; ++i, from += pitch, to += row_stride)
+      if (column_stride == 1)
+        store_or_add(from, 1, width, to, row_stride);
       else
         with_store<T>(mode, [&](auto element) {
-          for (index_t c = 0; c < width; ++c) element.sum(to[c * column], from[c]);
+          for (index_t c = 0; c < width; ++c) element.sum(to[c * column_stride], from[c]);
         });
   }
   // Zeroes rows [first, last), unless gradients accumulate.
   template <class Head>
-  void clear(Head const& h, tensor4<T> to, index_t first, index_t last, grad_mode mode) const {
+  void clear(Head const& head, tensor4<T> to, index_t first, index_t last, grad_mode mode) const {
     if (to.data() == nullptr || mode == grad_mode::accumulate) return;
     for (index_t i = first; i < last; ++i)
       for (index_t c = 0; c < to.extents().channels; ++c)
-        h.at(to, i)[c * to.strides().channels] = T(0.0F);
+        head.at(to, i)[c * to.strides().channels] = T(0.0F);
   }
 
  private:
@@ -120,23 +121,24 @@ SLICESORT_INLINE void copy_row(From const* from, To* to) {
 
 inline constexpr int store_batch_rows = 16;
 
-// Stores or accumulates `count` rows to the tensor, starting at row `i`. With Stream, the caller
-// must call finish_streaming afterwards.
+// Stores or accumulates `count` rows to the tensor, starting at row `first`. With Stream, the
+// caller must call finish_streaming afterwards.
 template <bool Stream, class T>
-void store_rows(T const* from, index_t i, int count, tile_operand const& operand, int width,
+void store_rows(T const* from, index_t first, int count, tile_operand const& operand, int width,
                 grad_mode mode, T* to) {
   T sums[std::size_t{store_batch_rows} * tile_columns];
   if (mode == grad_mode::accumulate) {
-    gather_rows(to, operand, 0, width, i, count, sums, tile_columns);
+    gather_rows(to, operand, 0, width, first, count, sums, tile_columns);
     for (int k = 0; k < count; ++k)
       add_elements(sums + k * tile_columns, from + k * tile_columns, width);
     from = sums;
   }
   if (operand.dense)
     for (int k = 0; k < count; ++k)
-      copy_row<Stream>(from + k * tile_columns, to + operand.start[0] + (i + k) * operand.pitch);
+      copy_row<Stream>(from + k * tile_columns,
+                       to + operand.start[0] + (first + k) * operand.pitch);
   else
-    scatter_rows(from, tile_columns, width, i, count, operand, to);
+    scatter_rows(from, tile_columns, width, first, count, operand, to);
 }
 
 SLICESORT_DETAIL_END

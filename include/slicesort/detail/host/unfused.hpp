@@ -24,11 +24,11 @@ class unfused {
 #if SLICESORT_HIDDEN_ONE
   unfused() {
 #  if defined(__x86_64__)
-    __asm__("" : "+x"(one_));
+    __asm__("" : "+x"(hidden_one_));
 #  elif defined(__aarch64__)
-    __asm__("" : "+w"(one_));
+    __asm__("" : "+w"(hidden_one_));
 #  else
-    __asm__("" : "+m"(one_));
+    __asm__("" : "+m"(hidden_one_));
 #  endif
   }
 #endif
@@ -36,7 +36,7 @@ class unfused {
   // Returns a * b, rounded.
   SLICESORT_HD A product(A a, A b) const {
 #if SLICESORT_HIDDEN_ONE
-    return a * b * one_;
+    return a * b * hidden_one_;
 #else
     return a * b;
 #endif
@@ -46,7 +46,7 @@ class unfused {
 
 #if SLICESORT_HIDDEN_ONE
  private:
-  A one_ = 1;
+  A hidden_one_ = 1;
 #endif
 };
 

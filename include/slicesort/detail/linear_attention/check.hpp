@@ -42,7 +42,7 @@ attention_info info_of(linear_attention_gradients<T> const& grads) {
   return {grads.dq, grads.dk, grads.dv, describe_w("dw", grads.dw, true), !is_omitted(grads.dw)};
 }
 
-// Checks w or its gradient.
+// Checks the shape of w or its gradient.
 inline void check_w(checker& c, attention_view const& w, attention_view const& q) {
   if (w.shape.heads != 1 && w.shape.heads != q.shape.heads)
     c.fail(error_kind::argument, "%s.heads is %lld, must be 1 or %lld (%s.heads)", w.name,
@@ -51,10 +51,10 @@ inline void check_w(checker& c, attention_view const& w, attention_view const& q
   c.rows_countable(w);
 }
 
-inline void check_presence_of_w(checker& c, bool present, index_t heads, feature_kind kind) {
-  if (present && !is_random(kind))
+inline void check_presence_of_w(checker& c, bool has_w, index_t heads, feature_kind kind) {
+  if (has_w && !is_random(kind))
     c.fail(error_kind::argument, "w must be left out: the feature map has no matrix");
-  if (!present && heads != 0 && is_random(kind))
+  if (!has_w && heads != 0 && is_random(kind))
     c.fail(error_kind::argument,
            "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device backend of linear_attention, for any grid. Forward computes features, sums over tiles of
-// keys, and outputs. Backward repeats these steps and then computes the gradients. Processes as
-// many (sample, head) pairs at a time as the workspace holds.
+// keys, and outputs. Backward repeats the first two steps, then computes the gradients. Both
+// process as many (sample, head) pairs at a time as the workspace holds.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -39,13 +39,13 @@ struct device_implementation<linear_attention_op<Feature>> {
     auto const s = params.shape();
     arena allocator(memory);
     auto const layout = make_layout<T>(grid, allocator, s, false);
-    auto const launch = [&](auto kind) {
+    auto const launch = [&](auto multiply) {
       for (index_t first = 0; first < s.pairs(); first += layout.pairs) {
-        linear_launches<Grid, Params, decltype(kind)::value> const launches(
+        linear_launches<Grid, Params, decltype(multiply)::value> const launches(
             grid, params, s, layout, pairs_from(first, layout.pairs, s));
         launches.compute_features();
-        launches.sum_keys();
-        launches.run(launches.output_kernel(params.y));
+        launches.compute_key_sums();
+        launches.run(launches.make_output_kernel(params.y));
       }
     };
     if constexpr (may_use_tensor_cores<T>)
@@ -60,24 +60,23 @@ struct device_implementation<linear_attention_op<Feature>> {
     auto const s = params.shape();
     arena allocator(memory);
     auto const layout = make_layout<T>(grid, allocator, s, true);
-    bool const needs_key_gradients = params.grads.dk.data() != nullptr || s.with_dw;
-    auto const launch = [&](auto kind) {
+    bool const needs_key_grads = params.grads.dk.data() != nullptr || s.with_dw;
+    auto const launch = [&](auto multiply) {
       for (index_t first = 0; first < s.pairs(); first += layout.pairs) {
         linear_pairs const pairs = pairs_from(first, layout.pairs, s);
-        linear_backward_launches<Grid, Params, decltype(kind)::value> const launches(
+        linear_backward_launches<Grid, Params, decltype(multiply)::value> const launches(
             grid, params, s, layout, pairs);
         launches.compute_features();
-        launches.sum_keys();
-        launches.query_gradients(params.dy);
-        if (needs_key_gradients || params.grads.dv.data() != nullptr) launches.sum_queries();
-        if (params.grads.dv.data() != nullptr)
-          launches.value_gradients(params.grads.dv, params.mode);
-        if (needs_key_gradients) launches.key_gradients();
+        launches.compute_key_sums();
+        launches.compute_query_feature_grads(params.dy);
+        if (needs_key_grads || params.grads.dv.data() != nullptr) launches.compute_query_sums();
+        if (params.grads.dv.data() != nullptr) launches.compute_dv(params.grads.dv, params.mode);
+        if (needs_key_grads) launches.compute_key_feature_grads();
         if (params.grads.dq.data() != nullptr || s.with_dw)
-          launches.query_row_gradients(params.grads.dq, params.mode);
-        if (needs_key_gradients) launches.key_row_gradients(params.grads.dk, params.mode);
+          launches.compute_dq(params.grads.dq, params.mode);
+        if (needs_key_grads) launches.compute_dk(params.grads.dk, params.mode);
         if (!s.with_dw) continue;
-        launches.sum_w_gradients();
+        launches.compute_partial_dw();
         add_to_dw(grid, params, layout, pairs, s.pairs());
       }
       if (s.with_dw && s.pairs() == 0) add_to_dw(grid, params, layout, {0, 0, 1}, 0);
@@ -102,12 +101,12 @@ struct device_implementation<linear_attention_op<Feature>> {
   }
   template <class Grid, class T, class Layout>
   static void add_to_dw(Grid const& grid, linear_attention_backward<Feature, T> const& params,
-                        Layout const& layout, linear_pairs pairs, index_t call_pairs) {
+                        Layout const& layout, linear_pairs pairs, index_t total_pairs) {
     w_gradient_kernel<T> kernel{};
     kernel.pairs = pairs;
     kernel.partial = layout.partial_dw;
-    kernel.begins = pairs.first == 0;
-    kernel.ends = pairs.first + pairs.count == call_pairs;
+    kernel.has_first_pair = pairs.first == 0;
+    kernel.has_last_pair = pairs.first + pairs.count == total_pairs;
     kernel.sums = layout.dw_sums;
     kernel.dw = params.grads.dw;
     kernel.mode = params.mode;

@@ -38,23 +38,23 @@ SLICESORT_HD constexpr bool is_random(feature_kind kind) {
 struct feature_config {
   feature_kind kind = feature_kind::elu_plus_one;
   index_t channels = 0;
-  index_t w_rows = 0;  // r; 0 without w
+  index_t w_rows = 0;  // 0 without w
   index_t count = 0;   // number of features
   double eps = 0;      // random_fourier: floor of the norm; others: added to the features
-  double scale = 1;    // random_exp: r^(-1/2)
+  double scale = 1;    // random_exp: w_rows^(-1/2)
   double x_scale = 1;  // z = x_scale * x
 
   // True if each feature is a function of one element.
   SLICESORT_HD constexpr bool is_elementwise() const {
     return kind == feature_kind::elu_plus_one || kind == feature_kind::relu;
   }
-  // True if key features are relative to a maximum. Causal calls update it key by key.
+  // True if the exponents of keys are relative to a maximum, in causal calls a running maximum.
   SLICESORT_HD constexpr bool has_maximum() const {
     return kind == feature_kind::random_exp && w_rows > 0;
   }
 };
 
-// Placeholder type for all built-in feature maps, which feature_config describes.
+// Type that stands for all built-in feature maps; feature_config describes them.
 struct built_in_feature {};
 
 template <class Feature>
@@ -165,11 +165,11 @@ template <class A, class Arithmetic>
 SLICESORT_HD_INLINE divisor_terms<A> evaluate_divisor(Arithmetic& ops, divisor_config config, A d) {
   if (config.kind == divisor_kind::none) return {A(1), A(0)};
   A const eps = static_cast<A>(config.eps);
-  bool const sums = config.kind == divisor_kind::sum_plus, above_eps = d > eps;
-  A const divisor = sums ? d + eps : d < eps ? eps : d;
-  A const smallest = least_normal<A>();  // the reciprocal of a smaller value may overflow
+  bool const is_sum = config.kind == divisor_kind::sum_plus, is_above_eps = d > eps;
+  A const divisor = is_sum ? d + eps : d < eps ? eps : d;
+  A const smallest = min_normal<A>();  // reciprocals of smaller values may overflow
   A const inverse = divisor < smallest && divisor > -smallest ? A(0) : ops.divide(A(1), divisor);
-  return {inverse, sums || above_eps ? inverse : A(0)};
+  return {inverse, is_sum || is_above_eps ? inverse : A(0)};
 }
 
 template <class Direction>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of feature_math.inl for scalars, and the scalar values that feature maps compute
-// per row.
+// feature_math for scalars, and the scalars that feature maps compute per row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,7 +13,7 @@ SLICESORT_DETAIL_BEGIN
 template <class Arithmetic, class T>
 struct scalar_values {
   using A = T;
-  using number = T;
+  using value = T;
   using bits = typename binary_format<T>::integer;
 
   Arithmetic& arithmetic;
@@ -25,7 +24,7 @@ struct scalar_values {
   SLICESORT_HD_INLINE A splat(A a) const { return a; }
   SLICESORT_HD_INLINE bits splat_bits(bits b) const { return b; }
   SLICESORT_HD_INLINE bits bits_of(A a) const { return bit_cast<bits>(a); }
-  SLICESORT_HD_INLINE A number_of(bits b) const { return bit_cast<A>(b); }
+  SLICESORT_HD_INLINE A value_of(bits b) const { return bit_cast<A>(b); }
   SLICESORT_HD_INLINE A higher(A a, A b) const { return a < b ? b : a; }
   SLICESORT_HD_INLINE bits positive(A a) const { return ~(static_cast<bits>(a > A(0)) + ~bits{0}); }
 };
@@ -38,7 +37,7 @@ struct scalar_values {
 #undef SLICESORT_FEATURE_INLINE
 #undef SLICESORT_FEATURE_CONSTANT
 
-// Square root of a non-negative number, with an error of up to 1 ulp. Computed by divisions,
+// Square root of a non-negative value, with an error of up to 1 ulp. Computed by divisions,
 // because the hardware square root may round differently under -use_fast_math.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A square_root(Arithmetic& ops, A x) {
@@ -63,22 +62,22 @@ struct contiguous_row {
 // Norm |x| of a row, given the sum of its squares. If that sum is outside the range of A, x is
 // first divided by its largest magnitude. The result is at most the largest finite A.
 template <class A, class Arithmetic, class Element>
-SLICESORT_HD_INLINE A row_norm(Arithmetic& ops, A square, index_t channels, Element const& x) {
+SLICESORT_HD_INLINE A row_norm(Arithmetic& ops, A square_sum, index_t channels, Element const& x) {
   constexpr A min_square = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
-  A const max_number = greatest_number<A>();
-  if (!(square < min_square || square > max_number)) return square_root(ops, square);
+  A const max = max_finite<A>();
+  if (!(square_sum < min_square || square_sum > max)) return square_root(ops, square_sum);
   A largest(0), sum(0);
   for (index_t c = 0; c < channels; ++c) {
     A const element = x(c), magnitude = element < A(0) ? -element : element;
     if (magnitude > largest) largest = magnitude;
   }
-  if (largest == A(0) || largest > max_number) return largest;
+  if (largest == A(0) || largest > max) return largest;
   for (index_t c = 0; c < channels; ++c) {
     A const ratio = ops.divide(x(c), largest);
     sum = ops.fused_multiply_add(ratio, ratio, sum);
   }
   A const norm = ops.fused_multiply_add(largest, square_root(ops, sum), A(0));
-  return norm > max_number ? max_number : norm;
+  return norm > max ? max : norm;
 }
 
 // Divisor of a random_fourier row: its norm plus the floor.
@@ -90,7 +89,7 @@ SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& ops, A norm, A floor) {
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE A fourier_scale(Arithmetic& ops, A norm, A floor) {
   A const divisor = fourier_divisor(ops, norm, floor);
-  return divisor < least_normal<A>() ? A(0) : ops.divide(A(1), divisor);
+  return divisor < min_normal<A>() ? A(0) : ops.divide(A(1), divisor);
 }
 
 // Cosine and sine of pi (row + 1) / (2 length), for cosine_reweighted.
@@ -108,9 +107,9 @@ SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& ops, index_t row, inde
   return {static_cast<A>(angle.cosine), static_cast<A>(angle.sine)};
 }
 
-// Number of partial sums of a dot product or row sum. Partial sum l adds the elements l, l + 16, l
-// + 32, ... in order. The partial sums are then halved repeatedly by adding the upper half to the
-// lower half.
-inline constexpr int row_parts = 16;
+// Number of partial sums of a dot product or row sum. Partial sum l adds the elements l, l + 16,
+// l + 32, ... in order. Then the upper half of the partial sums is added to the lower half, until
+// one is left.
+inline constexpr int partials_per_row = 16;
 
 SLICESORT_DETAIL_END

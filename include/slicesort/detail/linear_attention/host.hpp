@@ -44,8 +44,8 @@ struct linear_layout {
   }
 };
 
-// Calls f(heads) for each group of heads. `heads` is an interleaved_heads of linear_noncausal or
-// linear_causal.
+// Calls f(heads) for each group of interleaved heads, an interleaved_heads<linear_noncausal> or
+// interleaved_heads<linear_causal>.
 template <class T, class Params, class F>
 void for_each_head_group(host_exec const& exec, Params const& params,
                          erased_feature<accumulator_t<T>> const& custom_feature,
@@ -63,7 +63,7 @@ void for_each_head_group(host_exec const& exec, Params const& params,
     auto const run_heads = [&](auto heads, index_t pair, int group_size) {
       for (int h = 0; h < group_size; ++h) {
         auto memory = thread_memory.task(h);
-        memory.w.gradient = layout.partial_dw.clear(pair + h);
+        memory.w.gradient = layout.partial_dw.clear_partial(pair + h);
         heads.add(context, memory, pair + h);
       }
       f(heads);

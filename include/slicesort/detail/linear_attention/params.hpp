@@ -3,7 +3,9 @@
 // j, causal over j <= i:
 //   Z_i = sum phi(k_j),  S_i = sum phi(k_j) v_j^T,  d_i = <phi(q_i), Z_i>,
 //   y_i = phi(q_i)^T S_i / D(d_i)
-// Backward, with g_i = dy_i / D_i and c_i = -D'(d_i) <dy_i, y_i> / D_i:
+// d_i is the sum of the query's weights, D_i = D(d_i) the divisor. Backward, with g_i = dy_i / D_i
+// (scaled_dy in the code) and the gradient of d_i, c_i = -D'(d_i) <dy_i, y_i> / D_i
+// (weight_sum_grads):
 //   dphi(q_i) = S_i g_i + c_i Z_i
 //   U_j = sum phi(q_i) g_i^T, u_j = sum c_i phi(q_i) over the queries i that see key j,
 //   dphi(k_j) = U_j v_j + u_j,  dv_j = U_j^T phi(k_j);  dq, dk and dw follow through phi.
@@ -17,7 +19,7 @@
 // - The output of a query sums phi(q) times S over the features in order. A causal call then adds
 //   the keys of the query's own tile in order, weighted by <phi(q_i), phi(k_j)>, a sum over the
 //   features. d is <phi(q_i), Z> plus the sum of those weights; each of the two is computed with
-//   row_parts partial sums.
+//   16 partial sums (partials_per_row).
 // - S_i g_i sums over the channels of g in order. A causal call then adds the keys of the tile,
 //   weighted by <g_i, v_j>, a sum over the channels. U_j v_j has the same order. U_j^T phi(k_j)
 //   sums over the features, then over the queries of the tile. Z_i is the sum before the tile plus

@@ -24,14 +24,14 @@ SLICESORT_HD constexpr std::uint64_t counter_hash64(std::uint64_t seed, std::uin
   return mix64(seed + counter_step * (counter + 1));
 }
 
-// Returns 32 random bits for (seed, stream, counter). Every stream is a sequence with its own seed.
-SLICESORT_HD constexpr std::uint32_t counter_hash32(std::uint64_t seed, std::uint64_t stream,
+// Returns 32 random bits for (seed, sequence, counter). Every sequence has its own seed.
+SLICESORT_HD constexpr std::uint32_t counter_hash32(std::uint64_t seed, std::uint64_t sequence,
                                                     std::uint64_t counter) {
-  return static_cast<std::uint32_t>(counter_hash64(counter_hash64(seed, stream), counter) >> 32);
+  return static_cast<std::uint32_t>(counter_hash64(counter_hash64(seed, sequence), counter) >> 32);
 }
 
-// Returns a random number in [0, n), for n <= 2^31: the upper half of 32 random bits times n. `key`
-// is the seed of the stream, counter_hash64(seed, stream).
+// Returns a random integer in [0, n), for n <= 2^31: the upper half of 32 random bits times n.
+// `key` is the seed of a sequence, counter_hash64(seed, sequence).
 SLICESORT_HD constexpr std::int64_t uniform_below(std::uint64_t key, std::uint64_t counter,
                                                   std::int64_t n) {
   return static_cast<std::int64_t>(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bit-reproducible exp and log on every processor and device. They consist of additions,
-// multiplications, one division and integer operations. `Arithmetic` has multiply_add(a, b, c),
-// which is c + a * b with two roundings, product(a, b), which is safe to pass as that c, and
-// divide(a, b), rounded once.
+// Bit-reproducible exp and log on every processor and device, from additions, multiplications, one
+// division and integer operations. `Arithmetic` has multiply_add(a, b, c) = c + a * b with two
+// roundings, product(a, b), whose result may be passed as c, and divide(a, b), rounded once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -35,21 +34,21 @@ struct binary_format<double> {
   static constexpr int exp_terms = 14, log_terms = 12;
 };
 
-// Smallest and largest normal numbers. Replaces std::numeric_limits, which has no device functions.
+// Smallest and largest normal values. Replace std::numeric_limits, which has no device functions.
 template <class A>
-SLICESORT_HD_INLINE A least_normal() {
+SLICESORT_HD_INLINE A min_normal() {
   return bit_cast<A>(typename binary_format<A>::integer{1} << binary_format<A>::fraction_bits);
 }
 template <class A>
-SLICESORT_HD_INLINE A greatest_number() {
+SLICESORT_HD_INLINE A max_finite() {
   return bit_cast<A>(dtype_traits<A>::infinity - 1);
 }
 
-// Returns `number` if `keep` is all ones, and 0 if `keep` is zero. A branch would prevent
+// Returns `value` if `mask` is all ones, and 0 if `mask` is zero. A branch would prevent
 // vectorization.
 template <class A>
-SLICESORT_HD_INLINE A masked(A number, typename binary_format<A>::integer keep) {
-  return bit_cast<A>(bit_cast<typename binary_format<A>::integer>(number) & keep);
+SLICESORT_HD_INLINE A masked(A value, typename binary_format<A>::integer mask) {
+  return bit_cast<A>(bit_cast<typename binary_format<A>::integer>(value) & mask);
 }
 
 template <class A>
@@ -76,8 +75,8 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
   using format = binary_format<A>;
   using integer = typename format::integer;
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
-  integer const keep = static_cast<integer>(x < format::min_argument) - integer{1};
-  A const y = masked(x, keep & (static_cast<integer>(x > A{0}) - integer{1}));
+  integer const mask = static_cast<integer>(x < format::min_argument) - integer{1};
+  A const y = masked(x, mask & (static_cast<integer>(x > A{0}) - integer{1}));
   // Adding `integer_shift` rounds to an integer n, which the last bits of the sum hold. The detour
   // through integers keeps -ffast-math from cancelling `integer_shift`.
   integer const rounded = bit_cast<integer>(ops.multiply_add(y, log2_e, format::integer_shift));
@@ -87,10 +86,10 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
       bit_cast<A>((rounded + static_cast<integer>(format::bias)) << format::fraction_bits);
   A const r =
       ops.multiply_add(power, -format::log2_low, ops.multiply_add(power, -format::log2_high, y));
-  constexpr A leading = reciprocal_factorial<A>(format::exp_terms - 1);
-  A const near_one = exp_terms_after<format::exp_terms - 2>(ops, r, leading);
+  constexpr A last_coefficient = reciprocal_factorial<A>(format::exp_terms - 1);
+  A const near_one = exp_terms_after<format::exp_terms - 2>(ops, r, last_coefficient);
   // The product is exact, so the result does not change if it is fused with a sum.
-  return masked(near_one * scale, keep);
+  return masked(near_one * scale, mask);
 }
 
 template <int K, class Arithmetic, class A>
@@ -112,13 +111,14 @@ SLICESORT_HD_INLINE A log_of_sum(Arithmetic& ops, A x) {
   integer const bits = bit_cast<integer>(x);
   integer const fraction = bits & ((integer{1} << format::fraction_bits) - 1);
   integer const bits_of_one = integer{format::bias} << format::fraction_bits;
-  A const m = bit_cast<A>(fraction | bits_of_one);  // in [1, 2)
-  bool const halved = m > static_cast<A>(1.4142135623730951);
-  int const exponent = static_cast<int>(bits >> format::fraction_bits) - format::bias + halved;
-  A const power = static_cast<A>(exponent), centered = halved ? m * static_cast<A>(0.5) : m;
+  A const mantissa = bit_cast<A>(fraction | bits_of_one);  // in [1, 2)
+  bool const is_halved = mantissa > static_cast<A>(1.4142135623730951);
+  int const exponent = static_cast<int>(bits >> format::fraction_bits) - format::bias + is_halved;
+  A const power = static_cast<A>(exponent),
+          centered = is_halved ? mantissa * static_cast<A>(0.5) : mantissa;
   A const s = ops.divide(centered - 1, centered + 1);
-  constexpr A last = static_cast<A>(2.0 / (2 * format::log_terms - 1));
-  A const series = log_terms_after<format::log_terms - 2>(ops, s * s, last);
+  constexpr A last_coefficient = static_cast<A>(2.0 / (2 * format::log_terms - 1));
+  A const series = log_terms_after<format::log_terms - 2>(ops, s * s, last_coefficient);
   A const low = ops.multiply_add(s, series, ops.product(power, format::log2_low));
   return ops.multiply_add(power, format::log2_high, low) + (x - x);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based normally distributed numbers in double. All compilers and flags produce the same
-// bits; system libraries differ in the last bit of logarithms and square roots.
+// Counter-based normally distributed doubles. All compilers and flags produce the same bits. Uses
+// no library functions, which differ in the last bit of logarithms and square roots.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -27,7 +27,7 @@ struct uncontracted_arithmetic {
   }
 };
 
-// Returns the square root of a normal number > 0, rounded to nearest. Computes it bit by bit in
+// Returns the square root of a normal value > 0, rounded to nearest. Computes it bit by bit in
 // integer arithmetic.
 SLICESORT_HD_INLINE double exact_square_root(double x) {
   constexpr int fraction_bits = 52, bias = 1023;
@@ -39,8 +39,8 @@ SLICESORT_HD_INLINE double exact_square_root(double x) {
   // x = mantissa * 2^(exponent - 52). The root of mantissa * 2^54 has 54 bits; the last bit decides
   // the rounding. Ties do not occur, because an odd number has an odd square.
   std::uint64_t root = 0, remainder = 0;
-  for (int pair = 53; pair >= 0; --pair) {
-    std::uint64_t const next = pair >= 27 ? mantissa >> (2 * (pair - 27)) & 3 : 0;
+  for (int bit_pair = 53; bit_pair >= 0; --bit_pair) {
+    std::uint64_t const next = bit_pair >= 27 ? mantissa >> (2 * (bit_pair - 27)) & 3 : 0;
     remainder = remainder << 2 | next;
     std::uint64_t const trial = root << 2 | 1;
     bool const fits = remainder >= trial;
@@ -58,15 +58,15 @@ SLICESORT_HD_INLINE double symmetric_unit(std::uint64_t key, std::uint64_t count
   return static_cast<double>(bits - (std::int64_t{1} << 52)) * 0x1p-52;
 }
 
-// Returns element `i` of a stream of normal numbers with mean 0 and variance 1. Uses Marsaglia's
-// polar method with at most 64 pairs of uniform numbers. (Returns 0 if it rejects all pairs, with a
+// Returns element `i` of a sequence of normal values with mean 0 and variance 1. Uses Marsaglia's
+// polar method with at most 64 pairs of uniform values. (Returns 0 if it rejects all pairs, with a
 // probability of 10^-42.)
-SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t stream,
+SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t sequence,
                                           std::uint64_t i) {
-  constexpr std::uint64_t pairs = 64;
+  constexpr std::uint64_t max_pairs = 64;
   uncontracted_arithmetic const ops;
-  std::uint64_t const key = counter_hash64(seed, stream);
-  for (std::uint64_t pair = pairs * i; pair < pairs * i + pairs; ++pair) {
+  std::uint64_t const key = counter_hash64(seed, sequence);
+  for (std::uint64_t pair = max_pairs * i; pair < max_pairs * i + max_pairs; ++pair) {
     double const a = symmetric_unit(key, 2 * pair), b = symmetric_unit(key, 2 * pair + 1);
     double const square = ops.multiply_add(b, b, ops.product(a, a));
     if (0 < square && square < 1)

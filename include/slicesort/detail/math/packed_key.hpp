@@ -69,9 +69,9 @@ SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
 // Packed keys of elements T, as static functions:
 //   type                          a key with its row
 //   make(bits, ascending, row)    packs a value and its row < 65536
-//   value(key, ascending)         the bits of the value; some zero for a zero, some NaN for a NaN
+//   value(key, ascending)         the bits of the value; zeros and NaNs may change sign and payload
 //   row(key)                      the row
-//   last()                        a key that is greater than all others
+//   last()                        a key that sorts after all others
 //   before(a, b)                  true if a sorts before b
 // In memory, a packed key consists of `high` and, if `high` is too narrow, 16 more bits in `low`.
 // With `InDouble`, a 32-bit key and its row are packed into a double and compared as a double.
@@ -129,7 +129,7 @@ struct packed_key<
 };
 
 // Double that packs a 32-bit key and its row, so one instruction compares them. The float is the
-// upper half and the row the lower half. The row is complemented for negative numbers, because
+// upper half and the row the lower half. The row is complemented for negative values, because
 // larger magnitudes sort first. The exponents avoid denormals, infinities and NaNs, which compiler
 // flags may change.
 template <class T, bool InDouble>
@@ -145,11 +145,12 @@ struct packed_key<
     // NaNs and zeros lose their sign.
     std::uint32_t const sign = key_loses<T>(value) ? 0u : value & 0x80000000u;
     std::uint32_t const ordered_sign = sign ^ (ascending ? 0u : 0x80000000u);
-    return join(ordered_sign | ((magnitude < nan ? magnitude : nan) + shift),
-                static_cast<std::uint16_t>(ordered_sign ? ~row : row));
+    return join(
+        ordered_sign | ((magnitude < nan_magnitude ? magnitude : nan_magnitude) + exponent_one),
+        static_cast<std::uint16_t>(ordered_sign ? ~row : row));
   }
   static SLICESORT_HD std::uint32_t value(type packed, bool ascending) {
-    return ((high(packed) & 0x7fffffffu) - shift) |
+    return ((high(packed) & 0x7fffffffu) - exponent_one) |
            ((high(packed) ^ (ascending ? 0u : 0x80000000u)) & 0x80000000u);
   }
   static SLICESORT_HD std::uint32_t row(type packed) {
@@ -169,8 +170,8 @@ struct packed_key<
   }
 
  private:
-  static constexpr std::uint32_t shift = 0x00100000u;  // 1 in the exponent of a double
-  static constexpr std::uint32_t nan = dtype_traits<T>::infinity + 1;  // magnitude of all NaNs
+  static constexpr std::uint32_t exponent_one = 0x00100000u;  // 1 in the exponent of a double
+  static constexpr std::uint32_t nan_magnitude = dtype_traits<T>::infinity + 1;  // of all NaNs
 
   static SLICESORT_HD std::uint32_t low_word(type packed) {
     return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(packed));

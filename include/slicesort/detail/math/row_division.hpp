@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by a divisor that is constant per kernel, by a multiplication and a shift (Granlund and
-// Montgomery, "Division by invariant integers using multiplication", PLDI 1994, fig. 4.1).
+// Division by a divisor that a kernel uses many times, as a multiplication and a shift (Granlund
+// and Montgomery, "Division by invariant integers using multiplication", PLDI 1994, fig. 4.1).
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -30,7 +30,7 @@ class row_division {
   int shift_ = 0;
 };
 
-// Division of any number by a constant >= 1. Fast if both are below 2^31.
+// Division of any index by a fixed divisor >= 1. Fast if both are below 2^31.
 class index_division {
  public:
   index_division() = default;
@@ -50,9 +50,9 @@ class index_division {
 };
 
 // Wraps a row number of either sign to 0..length-1. Returns 0 if there are no rows.
-SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
+SLICESORT_HD constexpr index_t wrapped(index_t row, index_t length) {
   if (length <= 0) return 0;
-  index_t const remainder = rows % length;
+  index_t const remainder = row % length;
   return remainder < 0 ? remainder + length : remainder;
 }
 

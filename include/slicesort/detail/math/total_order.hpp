@@ -24,9 +24,9 @@ template <class T>
 SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   using Bits = bits_t<T>;
   Bits const magnitude = static_cast<Bits>(bits & static_cast<Bits>(~sign_bit<Bits>));
-  auto const number = static_cast<Bits>(bits ^ (sign_mask(bits) | sign_bit<Bits>));
-  Bits const unsigned_zero = magnitude == 0 ? sign_bit<Bits> : number;
-  return magnitude > dtype_traits<T>::infinity ? static_cast<Bits>(~Bits{0}) : unsigned_zero;
+  auto const key = static_cast<Bits>(bits ^ (sign_mask(bits) | sign_bit<Bits>));
+  Bits const unsigned_zero_key = magnitude == 0 ? sign_bit<Bits> : key;
+  return magnitude > dtype_traits<T>::infinity ? static_cast<Bits>(~Bits{0}) : unsigned_zero_key;
 }
 
 // Decodes the bits of a value from its key. All zeros decode to the same zero, and all NaNs to the

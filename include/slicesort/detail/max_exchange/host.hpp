@@ -17,13 +17,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Loads rows `row` and `other[c]` of each column c of a chunk. `write` stores them exchanged.
+// Loads rows `row` and `other[c]` of each column c of a chunk. `store_exchanged` exchanges them.
 template <class T>
-class exchanged_rows {
+class row_exchange {
  public:
   template <class Row>
-  exchanged_rows(tensor3<T const> source, tensor3<T> target, column_chunk chunk, index_t row,
-                 Row const* other, grad_mode mode)
+  row_exchange(tensor3<T const> source, tensor3<T> target, column_chunk chunk, index_t row,
+               Row const* other, grad_mode mode)
       : target_(target), chunk_(chunk), row_(row) {
     with_store<T>(mode, [&](auto store) {
       for (index_t c = 0; c < chunk.channels; ++c) {
@@ -41,7 +41,7 @@ class exchanged_rows {
     });
   }
 
-  void write() const {
+  void store_exchanged() const {
     for (index_t c = 0; c < chunk_.channels; ++c) {
       target_(chunk_.batch, row_, chunk_.channel + c) = row_values_[c];
       target_(chunk_.batch, other_rows_[c], chunk_.channel + c) = other_values_[c];
@@ -61,20 +61,21 @@ struct host_implementation<max_exchange_op> : needs_no_workspace {
   template <class T>
   static void forward(host_exec const& exec, transfer_forward<max_exchange_op, T> const& params,
                       workspace) {
-    extents3 const e = params.x.extents();
+    extents3 const extents = params.x.extents();
     index_t const row = params.config.row;
     isa const set = chosen_isa(exec.instructions);
-    for_each_column_chunk(exec, e, [&](unsigned, column_chunk chunk) {
-      constexpr index_t cached_rows = 64;  // rows to copy while they are in the L1 cache
-      index_t const rows = valid_rows(params.lengths, chunk.batch, e.length);
+    for_each_column_chunk(exec, extents, [&](unsigned, column_chunk chunk) {
+      constexpr index_t cached_rows = 64;  // rows that stay in the L1 cache until they are copied
+      index_t const rows = valid_rows(params.lengths, chunk.batch, extents.length);
       running_maximum<T> maximum(row);
       for (index_t first = 0; first < rows; first += cached_rows) {
         index_t const last = std::min(first + cached_rows, rows);
         scan_chunk(set, params.x, chunk, first, last, maximum);
         transfer_rows(params.x, params.y, chunk, first, last, grad_mode::overwrite);
       }
-      transfer_rows(params.x, params.y, chunk, rows, e.length, grad_mode::overwrite);
-      exchanged_rows<T>(params.x, params.y, chunk, row, maximum.row, grad_mode::overwrite).write();
+      transfer_rows(params.x, params.y, chunk, rows, extents.length, grad_mode::overwrite);
+      row_exchange<T>(params.x, params.y, chunk, row, maximum.row, grad_mode::overwrite)
+          .store_exchanged();
       if (params.saving)
         with_index_type(params.state,
                         [&](auto state) { store_columns(maximum.row, 1, state, chunk, 0, 1); });
@@ -86,22 +87,22 @@ struct host_implementation<max_exchange_op> : needs_no_workspace {
                        workspace) {
     tensor3<T const> const dy = params.dy;
     tensor3<T> const dx = params.dx;
-    extents3 const e = dy.extents();
+    extents3 const extents = dy.extents();
     bool const whole_rows = params.mode == grad_mode::overwrite && dy.strides().channels == 1 &&
                             dx.strides().channels == 1;
     if (whole_rows)
-      for_each_wide_chunk(exec, e, [&](column_chunk chunk) {
-        transfer_rows(dy, dx, chunk, 0, e.length, params.mode);
+      for_each_wide_chunk(exec, extents, [&](column_chunk chunk) {
+        transfer_rows(dy, dx, chunk, 0, extents.length, params.mode);
       });
-    for_each_column_chunk(exec, e, [&](unsigned, column_chunk chunk) {
+    for_each_column_chunk(exec, extents, [&](unsigned, column_chunk chunk) {
       std::uint32_t maximum[tile_columns];
       with_index_type(params.state,
                       [&](auto state) { load_columns(state, chunk, 0, 1, maximum, 1); });
-      // Loads the exchanged rows first, because the copy below may overwrite them (in place or
+      // Loads the rows to exchange first, because the copy below may overwrite them (in place or
       // accumulating).
-      exchanged_rows<T> const exchanged(dy, dx, chunk, params.config.row, maximum, params.mode);
-      if (!whole_rows) transfer_rows(dy, dx, chunk, 0, e.length, params.mode);
-      exchanged.write();
+      row_exchange<T> const exchange(dy, dx, chunk, params.config.row, maximum, params.mode);
+      if (!whole_rows) transfer_rows(dy, dx, chunk, 0, extents.length, params.mode);
+      exchange.store_exchanged();
     });
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device backend of merge_attention: one kernel.
+// Device backend of merge_attention: launches a single kernel.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -21,14 +21,14 @@ struct device_implementation<merge_attention_op> {
 
   template <class Grid, class T>
   static void forward(Grid const& grid, merge_attention_forward<T> const& params, workspace) {
-    constexpr int wide = 16 / static_cast<int>(sizeof(T));
-    bool vectorized = can_vectorize<wide>(params.y);
+    constexpr int vector_width = 16 / static_cast<int>(sizeof(T));
+    bool vectorized = can_vectorize<vector_width>(params.y);
     for (auto const& part : params.parts)
-      vectorized = vectorized && (part.y.data() == nullptr || can_vectorize<wide>(part.y));
+      vectorized = vectorized && (part.y.data() == nullptr || can_vectorize<vector_width>(part.y));
     if (vectorized)
-      run<wide>(grid, params);
+      launch<vector_width>(grid, params);
     else
-      run<1>(grid, params);
+      launch<1>(grid, params);
   }
 
  private:
@@ -37,22 +37,23 @@ struct device_implementation<merge_attention_op> {
   static bool can_vectorize(tensor4<T> const& v) {
     extents4 const e = v.extents();
     strides4 const s = v.strides();
-    auto const fits = [](index_t extent, index_t stride) {
+    auto const is_aligned = [](index_t extent, index_t stride) {
       return extent <= 1 || stride % Wide == 0;
     };
     return reinterpret_cast<std::uintptr_t>(v.data()) % (sizeof(T) * Wide) == 0 &&
            e.channels % Wide == 0 && (e.channels <= 1 || s.channels == 1) &&
-           fits(e.batch, s.batch) && fits(e.heads, s.heads) && fits(e.length, s.length);
+           is_aligned(e.batch, s.batch) && is_aligned(e.heads, s.heads) &&
+           is_aligned(e.length, s.length);
   }
 
   template <int Wide, class Grid, class T>
-  static void run(Grid const& grid, merge_attention_forward<T> const& params) {
+  static void launch(Grid const& grid, merge_attention_forward<T> const& params) {
     extents4 const e = params.shape();
     if (e.batch == 0 || e.heads == 0 || e.length == 0) return;
     using Kernel = merge_attention_kernel<T, Wide>;
     Kernel kernel{};
     std::copy(params.parts.begin(), params.parts.end(), kernel.parts);
-    kernel.count = params.count;
+    kernel.part_count = params.count;
     kernel.y = params.y;
     if (params.saving) kernel.state = params.state;
     // Chooses enough threads for the vectors of a row or the rows of a head. Each thread handles

@@ -40,24 +40,22 @@ class merge_task {
   using A = accumulator_t<T>;
 
  public:
-  merge_task(merge_attention_forward<T> const& params, merge_row<T> sum, index_t sample)
-      : params_(params), sum_(sum), sample_(sample) {
+  merge_task(merge_attention_forward<T> const& params, merge_row_fn<T> merge_row, index_t sample)
+      : params_(params), merge_row_(merge_row), sample_(sample) {
     row_.channels = params.y.extents().channels;
-    row_.to_step = params.y.strides().channels;
-    row_.adjacent = row_.to_step == 1;
+    row_.output_stride = params.y.strides().channels;
+    row_.contiguous = row_.output_stride == 1;
     for (int i = 0; i < params.count; ++i)
-      row_.adjacent = row_.adjacent && part(i).y.strides().channels == 1;
+      row_.contiguous = row_.contiguous && part(i).y.strides().channels == 1;
   }
 
-  // Reads all states of a row before it writes the merged state, which may alias the state of part
-  // 0.
+  // Merges one row. Reads all states before it writes the merged one, which may alias part 0's.
   void run(index_t head, index_t query) {
     A weights[merged_row<T>::max_parts];
     row_statistics<A> statistics[merged_row<T>::max_parts];
     for (int i = 0; i < params_.count; ++i)
       statistics[i] = saved_statistics(part(i).state, {sample_, head}, query);
-    auto const merged =
-        merge_weights(arithmetic_, params_.count, statistics_list<A>{statistics}, weights);
+    auto const merged = merge_weights(ops_, params_.count, statistics_list<A>{statistics}, weights);
     if (params_.saving)
       save_statistics<A>(params_.state, {sample_, head}, query,
                          {rounded<A>(merged.max), rounded<A>(merged.sum)});
@@ -68,22 +66,22 @@ class merge_task {
   attention_part<T> const& part(int i) const { return params_.parts[static_cast<std::size_t>(i)]; }
 
   void sum_parts(index_t head, index_t query, A const* weights) {
-    row_.parts = 0;
+    row_.part_count = 0;
     for (int i = 0; i < params_.count; ++i) {
       if (is_zero(weights[i])) continue;
-      row_.from[row_.parts] = &part(i).y(sample_, head, query, 0);
-      row_.step[row_.parts] = part(i).y.strides().channels;
-      row_.weight[row_.parts++] = weights[i];
+      row_.inputs[row_.part_count] = &part(i).y(sample_, head, query, 0);
+      row_.input_strides[row_.part_count] = part(i).y.strides().channels;
+      row_.weights[row_.part_count++] = weights[i];
     }
-    row_.to = &params_.y(sample_, head, query, 0);
-    if (row_.parts > 0) return sum_(row_);
-    for (index_t c = 0; c < row_.channels; ++c) row_.to[c * row_.to_step] = T(0.0F);
+    row_.output = &params_.y(sample_, head, query, 0);
+    if (row_.part_count > 0) return merge_row_(row_);
+    for (index_t c = 0; c < row_.channels; ++c) row_.output[c * row_.output_stride] = T(0.0F);
   }
 
   merge_attention_forward<T> const& params_;
-  merge_row<T> const sum_;
+  merge_row_fn<T> const merge_row_;
   index_t const sample_;
-  merge_arithmetic<A> arithmetic_;
+  merge_arithmetic<A> ops_;
   merged_row<T> row_;
 };
 
@@ -103,16 +101,18 @@ void host_implementation<merge_attention_op>::forward(host_exec const& exec,
   constexpr index_t rows_per_task = 64;
   extents4 const e = params.shape();
   if (e.batch == 0 || e.heads == 0 || e.length == 0) return;  // other extents may be huge
-  index_t const rows = e.heads * e.length, tasks = (rows + rows_per_task - 1) / rows_per_task;
+  index_t const rows = e.heads * e.length,
+                tasks_per_sample = (rows + rows_per_task - 1) / rows_per_task;
   // Packed tensors store the heads of a row next to each other, so the inner loop runs over heads.
-  bool const packed = params.y.strides().heads < params.y.strides().length;
-  merge_row<T> const sum = merge_row_of<T>(exec.instructions);
-  for_each_task(exec, e.batch * tasks, [&](unsigned, index_t task) {
-    index_t const first = task % tasks * rows_per_task,
+  bool const heads_are_packed = params.y.strides().heads < params.y.strides().length;
+  merge_row_fn<T> const merge_row = select_merge_row<T>(exec.instructions);
+  for_each_task(exec, e.batch * tasks_per_sample, [&](unsigned, index_t task) {
+    index_t const first = task % tasks_per_sample * rows_per_task,
                   last = std::min(first + rows_per_task, rows);
-    merge_task<T> merge(params, sum, task / tasks);
+    merge_task<T> merge(params, merge_row, task / tasks_per_sample);
     for (index_t row = first; row < last; ++row)
-      packed ? merge.run(row % e.heads, row / e.heads) : merge.run(row / e.length, row % e.length);
+      heads_are_packed ? merge.run(row % e.heads, row / e.heads)
+                       : merge.run(row / e.length, row % e.length);
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of the parts of a row, with the same bits on host and device. Classifies numbers by their
-// bits, so that compiler flags cannot change the result.
+// Weights of a row's parts, with the same bits on host and device. Tests values by their bits, so
+// that compiler flags cannot change the result.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>

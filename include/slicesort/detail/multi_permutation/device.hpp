@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the device. Sorts, then sums the powers of the permutation.
+// Device backend of multi_permutation: sorts, then sums the powers of the permutation.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -36,24 +36,25 @@ struct device_implementation<multi_permutation_op<Order>> {
 
   template <class Grid, class T>
   static void forward(Grid const& grid, multi_permutation_forward<Order, T> const& params,
-                      workspace w) {
+                      workspace memory) {
     extents3 const e = params.x.extents();
     if (e.empty()) return;
-    arena memory(w);
-    forward_layout<T> const buffers(memory, grid, e);
-    bool const adjacent = rows_are_adjacent(params.y.strides());
-    for (index_t first = 0; first < e.batch; first += buffers.samples) {
-      extents3 const chunk{std::min(buffers.samples, e.batch - first), e.length, e.channels};
+    arena allocator(memory);
+    forward_layout<T> const buffers(allocator, grid, e);
+    bool const rows_adjacent = rows_are_adjacent(params.y.strides());
+    for (index_t first = 0; first < e.batch; first += buffers.samples_per_chunk) {
+      extents3 const chunk{std::min(buffers.samples_per_chunk, e.batch - first), e.length,
+                           e.channels};
       tensor3<T> const y = slice_batch(params.y, first, chunk);
       tensor1<index_t const> const lengths = slice_batch(params.lengths, first, chunk);
       tensor3<T> sorted = y;  // includes rows past a length
       if (buffers.sorted != nullptr)
-        sorted = {buffers.sorted, chunk, merged_strides(chunk, adjacent)};
+        sorted = {buffers.sorted, chunk, merged_strides(chunk, rows_adjacent)};
       index_rows perm;
       if (params.saving) {
         perm = slice_batch(index_rows(params.perm), first);
       } else {
-        perm = scratch_rows(buffers.perm, chunk, merged_strides(chunk, adjacent));
+        perm = scratch_rows(buffers.perm, chunk, merged_strides(chunk, rows_adjacent));
       }
       sort_columns(grid,
                    columns_view<T, Order>{params.order, slice_batch(params.x, first, chunk), sorted,
@@ -67,11 +68,12 @@ struct device_implementation<multi_permutation_op<Order>> {
   }
 
   template <class Grid, class T>
-  static void backward(Grid const& grid, multi_permutation_backward<T> const& params, workspace w) {
+  static void backward(Grid const& grid, multi_permutation_backward<T> const& params,
+                       workspace memory) {
     extents3 const e = params.dy.extents();
-    arena memory(w);
-    backward_layout<T> const buffers(memory, grid, params.shape());
-    if (params.needs_weight_gradient) sum_weight_gradients(grid, params, buffers.sums);
+    arena allocator(memory);
+    backward_layout<T> const buffers(allocator, grid, params.shape());
+    if (params.needs_weight_gradient) compute_weight_gradients(grid, params, buffers.sums);
     if (e.empty()) return;
     if (buffers.dy == nullptr)
       return transpose_powers<true>(grid, params, params.dy, params.dx, params.perm,
@@ -79,12 +81,13 @@ struct device_implementation<multi_permutation_op<Order>> {
     if (params.dy.data() != params.dx.data())
       return transpose_powers<false>(grid, params, params.dy, params.dx, params.perm,
                                      params.lengths);
-    bool const adjacent = rows_are_adjacent(params.dx.strides());
-    for (index_t first = 0; first < e.batch; first += buffers.samples) {
-      extents3 const chunk{std::min(buffers.samples, e.batch - first), e.length, e.channels};
-      copy_merged(grid, slice_batch(params.dy, first, chunk), buffers.dy, adjacent);
+    bool const rows_adjacent = rows_are_adjacent(params.dx.strides());
+    for (index_t first = 0; first < e.batch; first += buffers.samples_per_chunk) {
+      extents3 const chunk{std::min(buffers.samples_per_chunk, e.batch - first), e.length,
+                           e.channels};
+      copy_merged(grid, slice_batch(params.dy, first, chunk), buffers.dy, rows_adjacent);
       transpose_powers<false>(
-          grid, params, tensor3<T const>(buffers.dy, chunk, merged_strides(chunk, adjacent)),
+          grid, params, tensor3<T const>(buffers.dy, chunk, merged_strides(chunk, rows_adjacent)),
           slice_batch(params.dx, first, chunk), slice_batch(index_rows(params.perm), first),
           slice_batch(params.lengths, first, chunk));
     }
@@ -96,14 +99,14 @@ struct device_implementation<multi_permutation_op<Order>> {
 
   // Number of samples that the workspace holds at a time.
   template <class T, class Grid>
-  static index_t samples_at_once(Grid const& grid, extents3 e) {
+  static index_t fitting_samples(Grid const& grid, extents3 e) {
     index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
     return std::clamp<index_t>(chunk / (e.length * e.channels), 1, e.batch);
   }
 
   template <class T>
   struct forward_layout {
-    index_t samples = 0;
+    index_t samples_per_chunk = 0;
     sort_layout<T> sort;
     void* perm = nullptr;  // null if the permutation is saved
     T* sorted = nullptr;   // sorted columns, if too long for shared memory
@@ -111,8 +114,8 @@ struct device_implementation<multi_permutation_op<Order>> {
     template <class Grid>
     forward_layout(arena& memory, Grid const& grid, extents3 e) {
       if (e.empty()) return;
-      samples = samples_at_once<T>(grid, e);
-      extents3 const chunk{samples, e.length, e.channels};
+      samples_per_chunk = fitting_samples<T>(grid, e);
+      extents3 const chunk{samples_per_chunk, e.length, e.channels};
       sort = sort_layout<T>(memory, grid, chunk);
       perm = take_scratch_rows(memory, chunk);
       if (chained_width<T>(grid, chained_bytes<T>(e.length), e) == 0)
@@ -122,7 +125,7 @@ struct device_implementation<multi_permutation_op<Order>> {
 
   template <class T>
   struct backward_layout {
-    index_t samples = 0;
+    index_t samples_per_chunk = 0;
     T* dy = nullptr;         // in place: copy of dy, if too long for shared memory
     double* sums = nullptr;  // [columns, components]
 
@@ -132,8 +135,8 @@ struct device_implementation<multi_permutation_op<Order>> {
       if (e.empty()) return;
       sums = memory.take<double>(amount(e.batch * e.channels) * shape.components);
       if (chained_width<T>(grid, transposed_bytes<T>(e.length), e) > 0) return;
-      samples = samples_at_once<T>(grid, e);
-      dy = memory.take<T>(static_cast<std::size_t>(samples * e.length * e.channels));
+      samples_per_chunk = fitting_samples<T>(grid, e);
+      dy = memory.take<T>(static_cast<std::size_t>(samples_per_chunk * e.length * e.channels));
     }
   };
   template <class T>
@@ -165,56 +168,56 @@ struct device_implementation<multi_permutation_op<Order>> {
   }
 
   template <class Grid, class T>
-  static void sum_weight_gradients(Grid const& grid, multi_permutation_backward<T> const& params,
-                                   double* sums) {
+  static void compute_weight_gradients(Grid const& grid,
+                                       multi_permutation_backward<T> const& params, double* sums) {
     using Kernel = add_columns_kernel<A<T>>;
     extents3 const e = params.dy.extents();
     index_t const columns = e.empty() ? 0 : e.batch * e.channels,
                   components = params.weights.components;
-    if (columns > 0) weights_gradient(grid, params, sums);
+    if (columns > 0) compute_column_sums(grid, params, sums);
     grid.run(Kernel{sums, columns, components, params.dweights, params.mode},
              divide_up(components, Kernel::max_threads), Kernel::max_threads);
   }
   template <class Grid, class T>
-  static void weights_gradient(Grid const& grid, multi_permutation_backward<T> const& params,
-                               double* sums) {
+  static void compute_column_sums(Grid const& grid, multi_permutation_backward<T> const& params,
+                                  double* sums) {
     extents3 const e = params.dy.extents();
     index_t const components = params.weights.components;
     device_info device = grid.info();
     // Limits the products to a quarter of shared memory, if possible.
     using SharedKernel = weights_gradient_kernel<T, true>;
     int threads = SharedKernel::max_threads;
-    auto components_at_once =
-        static_cast<int>(std::min<index_t>(components, SharedKernel::max_components_at_once));
+    auto components_per_pass =
+        static_cast<int>(std::min<index_t>(components, SharedKernel::max_components_per_pass));
     auto const bytes = [&] {
       return sizeof(double) * static_cast<std::size_t>(threads) *
-             static_cast<std::size_t>(components_at_once);
+             static_cast<std::size_t>(components_per_pass);
     };
     while (threads > warp_threads && bytes() > device.shared_bytes / 4) threads /= 2;
-    while (components_at_once > 1 && bytes() > device.shared_bytes / 4) --components_at_once;
+    while (components_per_pass > 1 && bytes() > device.shared_bytes / 4) --components_per_pass;
     device.shared_bytes -= bytes();
     permute_tuning tuning = permute_tuning_of<T>(grid);
     tuning.shared_tile_bytes -= std::min(tuning.shared_tile_bytes, bytes());
-    std::size_t const column = chained_bytes<T>(e.length) + sizeof(std::uint32_t);
-    int const fitting_width =
-        narrow_rows(e.length) ? tile_width(device, tuning, column, e.length, e.batch * e.channels)
-                              : 0;
-    int const limit = static_cast<int>(half_power_of_two(threads / components_at_once));
-    int const width = std::min(fitting_width > 0 ? fitting_width : warp_threads, limit);
-    auto const run = [&](auto kernel) {
+    std::size_t const bytes_per_row = chained_bytes<T>(e.length) + sizeof(std::uint32_t);
+    int const fitting_width = narrow_rows(e.length) ? tile_width(device, tuning, bytes_per_row,
+                                                                 e.length, e.batch * e.channels)
+                                                    : 0;
+    int const max_width = static_cast<int>(half_power_of_two(threads / components_per_pass));
+    int const width = std::min(fitting_width > 0 ? fitting_width : warp_threads, max_width);
+    auto const launch = [&](auto kernel) {
       kernel.x = {params.x, params.perm, params.lengths, width,
                   rows_are_adjacent(params.x.strides())};
       kernel.dy = params.dy;
       kernel.sums = sums;
       kernel.components = components;
-      kernel.components_at_once = components_at_once;
+      kernel.components_per_pass = components_per_pass;
       kernel.threads = threads;
       grid.run(kernel, divide_up(e.batch * e.channels, width), threads);
     };
     if (fitting_width > 0)
-      run(weights_gradient_kernel<T, true>{});
+      launch(weights_gradient_kernel<T, true>{});
     else
-      run(weights_gradient_kernel<T, false>{});
+      launch(weights_gradient_kernel<T, false>{});
   }
 };
 

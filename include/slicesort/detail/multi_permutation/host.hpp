@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the host. A task sorts a chunk of columns, which leaves the first power in
-// y. Then it computes the other powers of each column in per-thread memory.
+// Host backend of multi_permutation. A task sorts a chunk of columns, which leaves the first power
+// in y. Then it computes the other powers of each column in per-thread memory.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -32,14 +32,14 @@ struct chunk_order {
   }
 };
 
-// Powers of one column's permutation: (P v)[n] = v[perm[n]].
+// Applies powers of one column's permutation P: (P v)[n] = v[perm[n]].
 template <class A>
 struct column_powers {
   std::uint32_t const* perm;
   index_t rows;
   A* power;
   A* next;
-  unfused<A> unfused_{};
+  unfused<A> ops_{};
 
   void permute() {
     for (index_t i = 0; i < rows; ++i) next[i] = power[perm[i]];
@@ -60,32 +60,33 @@ struct column_powers {
     for (index_t k = 2; k <= weights.components; ++k) {
       permute();
       A const weight = weights(k);
-      for (index_t i = 0; i < rows; ++i) sums[i] = unfused_.multiply_add(weight, power[i], sums[i]);
+      for (index_t i = 0; i < rows; ++i) sums[i] = ops_.multiply_add(weight, power[i], sums[i]);
     }
   }
 
-  // Computes d = sum_k w_k (P^k)^T d by Horner's rule: (P^T)(w_1 d + (P^T)(w_2 d + ...)).
+  // Replaces d by sum_k w_k (P^k)^T d with the weights w, by Horner's rule:
+  // (P^T)(w_1 d + (P^T)(w_2 d + ...)).
   void backward(component_weights<A> const& weights, A* d) {
     A const last = weights(weights.components);
     for (index_t i = 0; i < rows; ++i) power[i] = last * d[i];
     for (index_t k = weights.components - 1; k >= 1; --k) {
       transpose();
       A const weight = weights(k);
-      for (index_t i = 0; i < rows; ++i) power[i] = unfused_.multiply_add(weight, d[i], power[i]);
+      for (index_t i = 0; i < rows; ++i) power[i] = ops_.multiply_add(weight, d[i], power[i]);
     }
     for (index_t i = 0; i < rows; ++i) d[perm[i]] = power[i];
   }
 
-  // Computes sums_by_component[k - 1] = dy . (P^k v), summed in row order.
-  void weights_gradient(A const* dy, A const* v, index_t components, double* sums_by_component) {
-    unfused<double> const in_double;
+  // Computes sums_by_component[k - 1] = <dy, P^k v>, summed in row order.
+  void compute_weights_gradient(A const* dy, A const* v, index_t components,
+                                double* sums_by_component) {
+    unfused<double> const ops;
     std::copy_n(v, rows, power);
     for (index_t k = 1; k <= components; ++k) {
       permute();
       double sum = 0;
       for (index_t i = 0; i < rows; ++i)
-        sum =
-            in_double.multiply_add(static_cast<double>(dy[i]), static_cast<double>(power[i]), sum);
+        sum = ops.multiply_add(static_cast<double>(dy[i]), static_cast<double>(power[i]), sum);
       sums_by_component[k - 1] = sum;
     }
   }
@@ -100,11 +101,11 @@ struct host_implementation<multi_permutation_op<Order>> {
 
   template <class T>
   static void forward(host_exec const& exec, multi_permutation_forward<Order, T> const& params,
-                      workspace w);
+                      workspace memory);
 
   template <class T>
   static void backward(host_exec const& exec, multi_permutation_backward<T> const& params,
-                       workspace w);
+                       workspace memory);
 
  private:
   template <class T>
@@ -116,7 +117,7 @@ struct host_implementation<multi_permutation_op<Order>> {
     index_t pitch;
     std::uint32_t* perm;
     A<T>*values, *sums;
-    A<T>*power, *next;  // buffers of one column
+    A<T>*power, *next;  // one column each
     std::uint32_t* unsaved_perm;
     sort_scratch<T> sorting;
 
@@ -200,10 +201,10 @@ struct host_implementation<multi_permutation_op<Order>> {
 template <class Order>
 template <class T>
 void host_implementation<multi_permutation_op<Order>>::forward(
-    host_exec const& exec, multi_permutation_forward<Order, T> const& params, workspace w) {
-  arena memory(w);
+    host_exec const& exec, multi_permutation_forward<Order, T> const& params, workspace memory) {
+  arena allocator(memory);
   extents3 const e = params.x.extents();
-  layout<T> const buffers(memory, exec, params.shape());
+  layout<T> const buffers(allocator, exec, params.shape());
   column_chunks const chunks(e, tile_columns);
   for_each_task(exec, chunks.count(), [&](unsigned thread, index_t task) {
     sample_chunk const chunk = chunks[task];
@@ -228,11 +229,11 @@ void host_implementation<multi_permutation_op<Order>>::forward(
 template <class Order>
 template <class T>
 void host_implementation<multi_permutation_op<Order>>::backward(
-    host_exec const& exec, multi_permutation_backward<T> const& params, workspace w) {
-  arena memory(w);
+    host_exec const& exec, multi_permutation_backward<T> const& params, workspace memory) {
+  arena allocator(memory);
   extents3 const e = params.dy.extents();
   index_t const components = params.weights.components;
-  layout<T> const buffers(memory, exec, params.shape());
+  layout<T> const buffers(allocator, exec, params.shape());
   column_chunks const chunks(e, tile_columns);
   for_each_task(exec, chunks.count(), [&](unsigned thread, index_t task) {
     sample_chunk const chunk = chunks[task];
@@ -249,7 +250,7 @@ void host_implementation<multi_permutation_op<Order>>::backward(
       for (index_t c = 0; c < columns.channels; ++c) {
         A<T>* const d = local.sums + c * local.pitch;
         if (params.needs_weight_gradient)
-          local.powers(c, rows).weights_gradient(
+          local.powers(c, rows).compute_weights_gradient(
               d, local.values + c * local.pitch, components,
               buffers.sums_by_component +
                   (columns.batch * e.channels + columns.channel + c) * components);

@@ -14,12 +14,12 @@ SLICESORT_DETAIL_BEGIN
 template <class A>
 struct component_weights {
   index_t components;
-  bool uniform;
+  bool is_uniform;
   A uniform_weight;
   tensor1<A const> values;  // unused if the weights are uniform
 
   SLICESORT_HD A operator()(index_t power) const {
-    return uniform ? uniform_weight : values(power - 1);
+    return is_uniform ? uniform_weight : values(power - 1);
   }
 };
 

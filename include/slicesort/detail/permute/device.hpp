@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Row numbers of samples with lengths. Rows past a length map to themselves, regardless of the
-// stored index.
+// Permutations of samples with lengths. Padding rows map to themselves, regardless of the stored
+// index.
 template <class Index>
 struct ragged_rows {
   permutation_rows<Index> perm;
@@ -47,12 +47,13 @@ struct device_implementation<permute_op> {
   template <class Grid, class T>
   static void forward(Grid const& grid, transfer_forward<permute_op, T> const& params,
                       workspace w) {
-    run(grid, column_transfer<T>{params.x, params.y, true, grad_mode::overwrite}, params, w);
+    run(grid, column_transfer<T>{params.x, params.y, /*gather=*/true, grad_mode::overwrite}, params,
+        w);
   }
   template <class Grid, class T>
   static void backward(Grid const& grid, transfer_backward<permute_op, T> const& params,
                        workspace w) {
-    run(grid, column_transfer<T>{params.dy, params.dx, false, params.mode}, params, w);
+    run(grid, column_transfer<T>{params.dy, params.dx, /*gather=*/false, params.mode}, params, w);
   }
 
  private:
@@ -66,12 +67,12 @@ struct device_implementation<permute_op> {
       if (params.lengths.data() == nullptr)
         permute_columns(grid, transfer, rows, layout);
       else
-        permute_columns(grid, transfer, ragged(rows, params.lengths, extents.length), layout);
+        permute_columns(grid, transfer, make_ragged(rows, params.lengths, extents.length), layout);
     });
   }
   template <class Index>
-  static ragged_rows<Index> ragged(permutation_rows<Index> const& rows,
-                                   tensor1<index_t const> lengths, index_t length) {
+  static ragged_rows<Index> make_ragged(permutation_rows<Index> const& rows,
+                                        tensor1<index_t const> lengths, index_t length) {
     return {rows, lengths, length};
   }
 };

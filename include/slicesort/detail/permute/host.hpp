@@ -41,14 +41,14 @@ struct host_implementation<permute_op> {
   using layout = per_thread<permute_scratch<T>, extents3, unsigned>;
   template <class T>
   static layout<T> layout_of(arena& memory, host_exec const& exec, extents3 extents) {
-    return {memory, exec.threads, permute_task<T>(extents, exec.threads).count(extents), extents,
-            exec.threads};
+    return {memory, exec.threads, permute_task<T>(extents, exec.threads).task_count(extents),
+            extents, exec.threads};
   }
   template <class T>
   static void run(host_exec const& exec, columns_to_permute<T> const& columns, workspace w) {
     arena memory(w);
-    layout<T> const scratch = layout_of<T>(memory, exec, columns.x.extents());
-    permute_columns(exec, columns, [&](unsigned thread) { return scratch[thread]; });
+    layout<T> const scratch_per_thread = layout_of<T>(memory, exec, columns.x.extents());
+    permute_columns(exec, columns, [&](unsigned thread) { return scratch_per_thread[thread]; });
   }
 };
 

@@ -18,12 +18,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Computes p, the rows in the order of their hashes. `packed` is scratch memory of the same length.
-inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std::uint64_t* packed,
-                           std::uint32_t* p) {
+// Computes the permutation p: the rows in the order of their hashes in a sequence. `packed` is
+// scratch memory of the same length.
+inline void argsort_hashes(std::uint64_t seed, index_t sequence, index_t rows,
+                           std::uint64_t* packed, std::uint32_t* p) {
   for (index_t i = 0; i < rows; ++i) {
     auto const row = static_cast<std::uint64_t>(i);
-    std::uint64_t const hash = counter_hash32(seed, static_cast<std::uint64_t>(stream), row);
+    std::uint64_t const hash = counter_hash32(seed, static_cast<std::uint64_t>(sequence), row);
     packed[i] = hash << 32 | row;  // distinct, so every sort is stable
   }
   std::sort(packed, packed + rows);
@@ -45,79 +46,81 @@ struct host_implementation<shuffle_op<Form>> {
                        workspace w);
 
  private:
-  static index_t permutations(extents3 extents) {
+  static index_t permutation_count(extents3 extents) {
     return extents.empty() ? 0 : Form::shared ? 1 : extents.channels;
   }
 
-  struct hashed_rows {
+  struct hash_buffer {
     std::uint64_t* hashes;
-    hashed_rows(arena& memory, index_t length)
+    hash_buffer(arena& memory, index_t length)
         : hashes(memory.take<std::uint64_t>(static_cast<std::size_t>(length))) {}
   };
   // Chunk of columns of one sample: input and output of the permutation.
   template <class T>
-  struct moved_columns {
+  struct column_buffers {
     index_t pitch;
-    T *from, *to;
+    T *input, *output;
 
-    moved_columns(arena& memory, extents3 extents) : pitch(column_pitch(extents.length)) {
+    column_buffers(arena& memory, extents3 extents) : pitch(column_pitch(extents.length)) {
       auto const elements =
           static_cast<std::size_t>(column_chunks(extents, tile_columns).channels() * pitch);
-      from = memory.take<T>(elements);
-      to = memory.take<T>(elements);
+      input = memory.take<T>(elements);
+      output = memory.take<T>(elements);
     }
   };
   template <class T>
   struct layout {
     std::uint32_t* permutations;  // [1 or channels][length]
-    per_thread<hashed_rows, index_t> hashing;
-    per_thread<moved_columns<T>, extents3> moving;
+    per_thread<hash_buffer, index_t> hash_buffers;
+    per_thread<column_buffers<T>, extents3> columns;
 
     layout(arena& memory, host_exec const& exec, extents3 extents)
         : permutations(memory.take<std::uint32_t>(static_cast<std::size_t>(
-              host_implementation::permutations(extents) * extents.length))),
-          hashing(memory, exec.threads, host_implementation::permutations(extents), extents.length),
-          moving(memory, exec.threads, column_chunks(extents, tile_columns).count(), extents) {}
+              host_implementation::permutation_count(extents) * extents.length))),
+          hash_buffers(memory, exec.threads, host_implementation::permutation_count(extents),
+                       extents.length),
+          columns(memory, exec.threads, column_chunks(extents, tile_columns).count(), extents) {}
   };
 
   template <bool Backward, class Params>
   static void run(host_exec const& exec, Params const& params, workspace w) {
     using T = typename Params::element;
-    tensor3<T const> const from = params.source();
-    tensor3<T> const to = params.target();
+    tensor3<T const> const input = params.source();
+    tensor3<T> const output = params.target();
     tensor1<index_t const> const lengths = params.lengths;
     grad_mode const mode = params.mode;
     std::uint64_t const seed = params.config.seed;
-    extents3 const extents = from.extents();
+    extents3 const extents = input.extents();
     arena memory(w);
     layout<T> const buffers(memory, exec, extents);
-    for_each_task(exec, permutations(extents), [&](unsigned thread, index_t channel) {
-      argsort_hashes(seed, channel, extents.length, buffers.hashing[thread].hashes,
+    for_each_task(exec, permutation_count(extents), [&](unsigned thread, index_t channel) {
+      argsort_hashes(seed, channel, extents.length, buffers.hash_buffers[thread].hashes,
                      buffers.permutations + channel * extents.length);
     });
     bool const whole_rows =
-        Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
-    if (whole_rows && from.data() != to.data()) {
+        Form::shared && input.strides().channels == 1 && output.strides().channels == 1;
+    if (whole_rows && input.data() != output.data()) {
       for_each_wide_chunk(exec, extents, [&](column_chunk chunk) {
         index_t const rows = valid_rows(lengths, chunk.batch, extents.length);
-        move_rows<Backward>(buffers.permutations, rows, from, to, chunk, mode,
-                            static_cast<T*>(nullptr));
-        transfer_rows(from, to, chunk, rows, extents.length, mode);
+        permute_rows<Backward>(buffers.permutations, rows, input, output, chunk, mode,
+                               static_cast<T*>(nullptr));
+        transfer_rows(input, output, chunk, rows, extents.length, mode);
       });
       return;
     }
     for_each_column_chunk(exec, extents, [&](unsigned thread, column_chunk chunk) {
-      moved_columns<T> const moved = buffers.moving[thread];
+      column_buffers<T> const columns = buffers.columns[thread];
       index_t const rows = valid_rows(lengths, chunk.batch, extents.length);
       if (whole_rows)
-        move_rows<Backward>(buffers.permutations, rows, from, to, chunk, mode, moved.from);
+        permute_rows<Backward>(buffers.permutations, rows, input, output, chunk, mode,
+                               columns.input);
       else
-        move_columns<Backward>(buffers.permutations, rows, from, to, chunk, mode, moved);
-      transfer_rows(from, to, chunk, rows, extents.length, mode);
+        permute_chunk<Backward>(buffers.permutations, rows, input, output, chunk, mode, columns);
+      transfer_rows(input, output, chunk, rows, extents.length, mode);
     });
   }
 
-  // Calls f(n, source) for every valid row n of the shuffled column; skips rows past the length.
+  // Calls f(n, source) for every valid row n of the shuffled column and its source row.
   template <class F>
   static void for_each_row(std::uint32_t const* order, index_t rows, F const& f) {
     for (index_t i = 0, n = 0; n < rows; ++i) {
@@ -126,40 +129,42 @@ struct host_implementation<shuffle_op<Form>> {
     }
   }
 
-  // Copies whole rows if adjacent columns share one permutation. In-place calls read a copy.
+  // Copies whole rows, if adjacent columns share one permutation. In-place calls read a copy of the
+  // rows.
   template <bool Backward, class T>
-  static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
-                        tensor3<T> to, column_chunk chunk, grad_mode mode, T* copy) {
-    T const* source = from.data() + from.offset(chunk.batch, 0, chunk.channel);
-    T* const target = to.data() + to.offset(chunk.batch, 0, chunk.channel);
-    index_t pitch = from.strides().length;
-    if (source == target) {
+  static void permute_rows(std::uint32_t const* order, index_t rows, tensor3<T const> input,
+                           tensor3<T> output, column_chunk chunk, grad_mode mode, T* row_copy) {
+    T const* from = input.data() + input.offset(chunk.batch, 0, chunk.channel);
+    T* const to = output.data() + output.offset(chunk.batch, 0, chunk.channel);
+    index_t pitch = input.strides().length;
+    if (from == to) {
       for (index_t i = 0; i < rows; ++i)
-        std::copy_n(source + i * pitch, chunk.channels, copy + i * chunk.channels);
-      source = copy;
+        std::copy_n(from + i * pitch, chunk.channels, row_copy + i * chunk.channels);
+      from = row_copy;
       pitch = chunk.channels;
     }
     with_row_store<T>(mode, [&](auto store) {
-      for_each_row(order, rows, [&](index_t n, index_t p) {
-        store(target + (Backward ? p : n) * to.strides().length,
-              source + (Backward ? n : p) * pitch, chunk.channels);
+      for_each_row(order, rows, [&](index_t n, index_t source) {
+        store(to + (Backward ? source : n) * output.strides().length,
+              from + (Backward ? n : source) * pitch, chunk.channels);
       });
     });
   }
 
   template <bool Backward, class T>
-  static void move_columns(std::uint32_t const* orders, index_t rows, tensor3<T const> from,
-                           tensor3<T> to, column_chunk chunk, grad_mode mode,
-                           moved_columns<T> const& moved) {
-    load_columns(from, chunk, 0, rows, moved.from, moved.pitch);
+  static void permute_chunk(std::uint32_t const* orders, index_t rows, tensor3<T const> input,
+                            tensor3<T> output, column_chunk chunk, grad_mode mode,
+                            column_buffers<T> const& columns) {
+    load_columns(input, chunk, 0, rows, columns.input, columns.pitch);
     for (index_t c = 0; c < chunk.channels; ++c) {
-      T const* const source = moved.from + c * moved.pitch;
-      T* const target = moved.to + c * moved.pitch;
-      for_each_row(
-          orders + (Form::shared ? 0 : chunk.channel + c) * from.extents().length, rows,
-          [=](index_t n, index_t p) { target[Backward ? p : n] = source[Backward ? n : p]; });
+      T const* const from = columns.input + c * columns.pitch;
+      T* const to = columns.output + c * columns.pitch;
+      for_each_row(orders + (Form::shared ? 0 : chunk.channel + c) * input.extents().length, rows,
+                   [=](index_t n, index_t source) {
+                     to[Backward ? source : n] = from[Backward ? n : source];
+                   });
     }
-    store_gradient(moved.to, moved.pitch, to, chunk, 0, rows, mode);
+    store_gradient(columns.output, columns.pitch, output, chunk, 0, rows, mode);
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters and forms of shuffle.
+// Parameters of shuffle, and its forms: one permutation for all channels, or one per channel.
 #pragma once
 
 #include <slicesort/detail/core/transfer_params.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp on the host. A task processes one group of up to 16 neighboring channels.
+// sinkhorn_csp (channel-wise sample permutation, relaxed by Sinkhorn's algorithm) on the host. A
+// task processes one group of up to 16 neighboring channels.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -26,12 +27,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Worker of sinkhorn_csp/sinkhorn.hpp: one thread with one lane per channel of a task. Results do
-// not depend on the number of lanes.
+// Implements the worker interface of sinkhorn.hpp for one host thread, with one lane per channel of
+// a task. Results do not depend on the number of lanes.
 template <class A, int Lanes>
-struct sinkhorn_worker {
+struct sinkhorn_host_worker {
   static constexpr int lanes = Lanes;
-  static constexpr index_t first = 0, step = 1;
+  static constexpr index_t first = 0, stride = 1;
   unfused<A> arithmetic{};
 
   SLICESORT_HD void sync() const {}
@@ -59,9 +60,9 @@ struct host_implementation<sinkhorn_csp_op> {
     for_each_task(exec, tasks.count(), [&](unsigned thread, index_t index) {
       sinkhorn_task const task = tasks.at(index, params.lengths);
       with_lanes<A>(task.channels, [&](auto worker) {
-        auto const group = buffers.template group_of<decltype(worker)::lanes>(thread, task.rows);
-        load(params.x, task, params.config, params.tau, buffers.shifts, group);
-        scale_group<false>(worker, group, params.iterations);
+        auto const group = buffers.template make_group<decltype(worker)::lanes>(thread, task.rows);
+        load_group(params.x, task, params.config, params.tau, buffers.shifts, group);
+        compute_potentials<false>(worker, group, params.iterations);
         store_mixture(worker, params, task, group);
       });
     });
@@ -75,24 +76,28 @@ struct host_implementation<sinkhorn_csp_op> {
     arena memory(w);
     layout<A> const buffers(memory, exec, params.shape(), true);
     buffers.fill_shifts(params.config, e);
-    index_t const samples_at_a_time = samples_at_once(e);
-    for (index_t first = 0; first < e.batch; first += samples_at_a_time) {
-      index_t const samples = std::min(samples_at_a_time, e.batch - first);
-      sinkhorn_tasks const tasks(e, params.config.group, first, samples);
+    index_t const samples_per_pass = samples_at_once(e);
+    for (index_t first_sample = 0; first_sample < e.batch; first_sample += samples_per_pass) {
+      index_t const samples = std::min(samples_per_pass, e.batch - first_sample);
+      sinkhorn_tasks const tasks(e, params.config.group, first_sample, samples);
       for_each_task(exec, tasks.count(), [&](unsigned thread, index_t index) {
         sinkhorn_task const task = tasks.at(index, params.lengths);
         with_lanes<A>(task.channels, [&](auto worker) {
-          auto const group = buffers.template group_of<decltype(worker)::lanes>(thread, task.rows);
-          load(params.x, task, params.config, params.tau, buffers.shifts, group);
-          load_gradient(params.dy, task, group);
-          scale_group<true>(worker, group, params.iterations);
+          auto const group =
+              buffers.template make_group<decltype(worker)::lanes>(thread, task.rows);
+          load_group(params.x, task, params.config, params.tau, buffers.shifts, group);
+          load_dy(params.dy, task, group);
+          compute_potentials<true>(worker, group, params.iterations);
           differentiate_group(worker, group, params.iterations);
-          tensor3<A> const du(buffers.du, {samples, e.length, e.channels});
-          store_gradient(params, task, buffers.shifts, group, du, task.batch - first);
+          tensor3<A> const row_factor_grads(buffers.row_factor_grads,
+                                            {samples, e.length, e.channels});
+          store_gradient(params, task, buffers.shifts, group, row_factor_grads,
+                         task.batch - first_sample);
         });
       });
-      sum_reference(exec, params, tensor3<A const>(buffers.du, {samples, e.length, e.channels}),
-                    first);
+      sum_reference(exec, params,
+                    tensor3<A const>(buffers.row_factor_grads, {samples, e.length, e.channels}),
+                    first_sample);
     }
   }
 
@@ -106,41 +111,46 @@ struct host_implementation<sinkhorn_csp_op> {
     sinkhorn_group<A> group{};
 
     group_layout(arena& memory, index_t rows, index_t iterations) {
-      auto const take = [&](index_t numbers) {
-        return memory.take<A>(static_cast<std::size_t>(numbers));
+      auto const take = [&](index_t count) {
+        return memory.take<A>(static_cast<std::size_t>(count));
       };
       index_t const elements = rows * Lanes;
-      auto& g = group;
-      g.pitch = Lanes;
-      g.u = take(rows), g.values = take(elements), g.w = take(elements);
-      g.f = take(elements), g.h = take(elements);
-      g.a = take(elements), g.b = take(elements), g.du = take(elements), g.dw = take(elements);
-      g.history = take(4 * iterations * elements);
+      group.pitch = Lanes;
+      group.row_factors = take(rows);
+      group.values = take(elements);
+      group.column_factors = take(elements);
+      group.row_potentials = take(elements);
+      group.column_potentials = take(elements);
+      group.row_potential_grads = take(elements);
+      group.column_potential_grads = take(elements);
+      group.row_factor_grads = take(elements);
+      group.column_factor_grads = take(elements);
+      group.history = take(sinkhorn_history_arrays * iterations * elements);
     }
   };
 
   // Workspace of forward and backward. Forward uses only a part of it.
   template <class A>
   struct layout {
-    index_t* shifts;  // per channel
-    A* du;            // gradients of the reference through each channel
-    per_thread<group_layout<A, sinkhorn_lanes>, index_t, index_t> threads;
+    index_t* shifts;      // per channel
+    A* row_factor_grads;  // gradients of the reference through each channel
+    per_thread<group_layout<A, sinkhorn_lanes>, index_t, index_t> task_memory;
     sinkhorn_shape shape;
 
     layout(arena& memory, host_exec const& exec, sinkhorn_shape const& s, bool backward)
         : shifts(memory.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
-          du(backward ? memory.take<A>(elements_at_once(s.extents)) : nullptr),
-          threads(memory, exec.threads,
-                  sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(), s.group,
-                  s.iterations),
+          row_factor_grads(backward ? memory.take<A>(elements_at_once(s.extents)) : nullptr),
+          task_memory(memory, exec.threads,
+                      sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(), s.group,
+                      s.iterations),
           shape(s) {}
 
     void fill_shifts(csp_config const& config, extents3 e) const {
       for (index_t c = 0; c < e.channels; ++c) shifts[c] = config.shift(c, e);
     }
     template <int Lanes>
-    sinkhorn_group<A> group_of(unsigned thread, index_t rows) const {
-      arena memory = threads.arena_of(thread);
+    sinkhorn_group<A> make_group(unsigned thread, index_t rows) const {
+      arena memory = task_memory.arena_of(thread);
       auto group = group_layout<A, Lanes>(memory, shape.group, shape.iterations).group;
       group.rows = rows;
       return group;
@@ -151,9 +161,9 @@ struct host_implementation<sinkhorn_csp_op> {
   template <class A, class F>
   static void with_lanes(index_t channels, F const& f) {
     if (channels > 4)
-      f(sinkhorn_worker<A, sinkhorn_lanes>{});
+      f(sinkhorn_host_worker<A, sinkhorn_lanes>{});
     else
-      f(sinkhorn_worker<A, 4>{});
+      f(sinkhorn_host_worker<A, 4>{});
   }
 
   // Calls f(lane, channel, shift) for every channel of a task.
@@ -163,45 +173,46 @@ struct host_implementation<sinkhorn_csp_op> {
       f(lane, task.channel + lane, wrapped(shifts[task.channel + lane], task.valid));
   }
   // Returns the row before the shift. Requires 0 <= shift < valid.
-  static index_t source_of(index_t row, index_t shift, index_t valid) {
+  static index_t source_row(index_t row, index_t shift, index_t valid) {
     return row >= shift ? row - shift : row - shift + valid;
   }
 
-  // Loads the values of a task's group. Lanes without a channel hold zeros.
+  // Loads the values and factors of a task's group. Lanes without a channel hold zeros.
   template <class T, class A>
-  static void load(tensor3<T const> x, sinkhorn_task const& task, csp_config const& config,
-                   double tau, index_t const* shifts, sinkhorn_group<A> const& g) {
+  static void load_group(tensor3<T const> x, sinkhorn_task const& task, csp_config const& config,
+                         double tau, index_t const* shifts, sinkhorn_group<A> const& group) {
     for (index_t i = 0; i < task.rows; ++i) {
       auto const reference_value =
           static_cast<A>(x(task.batch, task.first_row + i, config.reference));
-      g.u[i] = logit_factor<A>(static_cast<double>(reference_value) / tau);
+      group.row_factors[i] = logit_factor<A>(static_cast<double>(reference_value) / tau);
     }
-    std::fill(g.values, g.values + task.rows * g.pitch, A{});
+    std::fill(group.values, group.values + task.rows * group.pitch, A{});
     for_each_channel(task, shifts, [&](index_t lane, index_t channel, index_t shift) {
       for (index_t i = 0; i < task.rows; ++i)
-        g.values[i * g.pitch + lane] = static_cast<A>(
-            x(task.batch, source_of(task.first_row + i, shift, task.valid), channel));
+        group.values[i * group.pitch + lane] = static_cast<A>(
+            x(task.batch, source_row(task.first_row + i, shift, task.valid), channel));
     });
-    for (index_t i = 0; i < task.rows * g.pitch; ++i)
-      g.w[i] = logit_factor<A>(static_cast<double>(g.values[i]));
+    for (index_t i = 0; i < task.rows * group.pitch; ++i)
+      group.column_factors[i] = logit_factor<A>(static_cast<double>(group.values[i]));
   }
+  // Loads dy into the array of df, where backpropagation starts.
   template <class T, class A>
-  static void load_gradient(tensor3<T const> dy, sinkhorn_task const& task,
-                            sinkhorn_group<A> const& g) {
-    std::fill(g.a, g.a + task.rows * g.pitch, A{});
+  static void load_dy(tensor3<T const> dy, sinkhorn_task const& task,
+                      sinkhorn_group<A> const& group) {
+    std::fill(group.row_potential_grads, group.row_potential_grads + task.rows * group.pitch, A{});
     for (index_t i = 0; i < task.rows; ++i)
       for (index_t lane = 0; lane < task.channels; ++lane)
-        g.a[i * g.pitch + lane] =
+        group.row_potential_grads[i * group.pitch + lane] =
             static_cast<A>(dy(task.batch, task.first_row + i, task.channel + lane));
   }
 
-  // Stores T w. Copies the reference and the rows past the length.
+  // Stores the rows that the transport matrix mixes. Copies the reference and padding rows.
   template <class Worker, class T, class A>
   static void store_mixture(Worker worker, sinkhorn_csp_forward<T> const& params,
-                            sinkhorn_task const& task, sinkhorn_group<A> const& g) {
+                            sinkhorn_task const& task, sinkhorn_group<A> const& group) {
     for (index_t i = 0; i < task.rows; ++i) {
-      lanes_of<A, Worker::lanes> y;
-      mix_row(worker, g, i, y);
+      lane_array<A, Worker::lanes> y;
+      mix_row(worker, group, i, y);
       index_t const row = task.first_row + i;
       for (index_t lane = 0; lane < task.channels; ++lane) {
         index_t const channel = task.channel + lane;
@@ -210,54 +221,56 @@ struct host_implementation<sinkhorn_csp_op> {
                                                  : rounded<T>(y[static_cast<int>(lane)]);
       }
     }
-    for (index_t row = task.first_row + task.rows; row < task.end; ++row)
+    for (index_t row = task.first_row + task.rows; row < task.end_row; ++row)
       for (index_t channel = task.channel; channel < task.channel + task.channels; ++channel)
         params.y(task.batch, row, channel) = params.x(task.batch, row, channel);
   }
 
-  // Stores the gradient of the values to dx, and the gradient of the reference to du.
+  // Stores the gradient of each channel to dx, and that of the reference through it to
+  // `row_factor_grads`.
   template <class T, class A>
   static void store_gradient(sinkhorn_csp_backward<T> const& params, sinkhorn_task const& task,
-                             index_t const* shifts, sinkhorn_group<A> const& g, tensor3<A> du,
-                             index_t sample) {
+                             index_t const* shifts, sinkhorn_group<A> const& group,
+                             tensor3<A> row_factor_grads, index_t sample) {
     with_store<T>(params.mode, [&](auto store) {
       for_each_channel(task, shifts, [&](index_t lane, index_t channel, index_t shift) {
         if (channel == params.config.reference) return;
         for (index_t i = 0; i < task.rows; ++i) {
           index_t const row = task.first_row + i;
-          store.sum(params.dx(task.batch, source_of(row, shift, task.valid), channel),
-                    g.dw[i * g.pitch + lane]);
-          du(sample, row, channel) = g.du[i * g.pitch + lane];
+          store.sum(params.dx(task.batch, source_row(row, shift, task.valid), channel),
+                    group.column_factor_grads[i * group.pitch + lane]);
+          row_factor_grads(sample, row, channel) = group.row_factor_grads[i * group.pitch + lane];
         }
-        for (index_t row = task.first_row + task.rows; row < task.end; ++row)
+        for (index_t row = task.first_row + task.rows; row < task.end_row; ++row)
           store(params.dx(task.batch, row, channel), params.dy(task.batch, row, channel));
       });
     });
   }
 
-  // Computes the gradient of the reference: dy plus the sum of du over the other channels, in
-  // order.
+  // Computes the gradient of the reference: dy plus the sum of `row_factor_grads` over the other
+  // channels, in order.
   template <class T, class A>
   static void sum_reference(host_exec const& exec, sinkhorn_csp_backward<T> const& params,
-                            tensor3<A const> du, index_t first) {
-    extents3 const e = du.extents();
-    constexpr index_t rows_at_once = 64;
-    index_t const row_chunks = (e.length + rows_at_once - 1) / rows_at_once;
+                            tensor3<A const> row_factor_grads, index_t first_sample) {
+    extents3 const e = row_factor_grads.extents();
+    constexpr index_t rows_per_task = 64;
+    index_t const tasks_per_sample = (e.length + rows_per_task - 1) / rows_per_task;
     index_t const reference = params.config.reference;
-    for_each_task(exec, e.batch * row_chunks, [&](unsigned, index_t index) {
-      index_t const sample = index / row_chunks, begin = index % row_chunks * rows_at_once;
-      index_t const valid = valid_rows(params.lengths, first + sample, e.length);
+    for_each_task(exec, e.batch * tasks_per_sample, [&](unsigned, index_t index) {
+      index_t const sample = index / tasks_per_sample,
+                    first_row = index % tasks_per_sample * rows_per_task;
+      index_t const valid = valid_rows(params.lengths, first_sample + sample, e.length);
       with_store<T>(params.mode, [&](auto store) {
-        for (index_t row = begin; row < std::min(begin + rows_at_once, e.length); ++row) {
-          T const dy_reference = params.dy(first + sample, row, reference);
-          T& target = params.dx(first + sample, row, reference);
+        for (index_t row = first_row; row < std::min(first_row + rows_per_task, e.length); ++row) {
+          T const dy_reference = params.dy(first_sample + sample, row, reference);
+          T& target = params.dx(first_sample + sample, row, reference);
           if (row >= valid) {
             store(target, dy_reference);
             continue;
           }
           double sum = 0;
           for (index_t c = 0; c < e.channels; ++c)
-            if (c != reference) sum += static_cast<double>(du(sample, row, c));
+            if (c != reference) sum += static_cast<double>(row_factor_grads(sample, row, c));
           store.sum(target, static_cast<A>(static_cast<double>(static_cast<A>(dy_reference)) +
                                            sum / params.tau));
         }

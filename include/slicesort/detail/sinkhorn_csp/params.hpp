@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of sinkhorn_csp. Channels are shifted as in `csp`, but the rows of a group are mixed
-// by a matrix instead of permuted.
+// Parameters of sinkhorn_csp. Channels are shifted as in csp (channel-wise sample permutation), but
+// the rows of a group are mixed by a matrix instead of permuted.
 #pragma once
 
 #include <slicesort/detail/csp/params.hpp>
@@ -18,8 +18,8 @@ struct sinkhorn_shape {
   index_t iterations;
 };
 
-// Number of samples that backward processes at a time. It stores the gradient of the reference
-// through every channel until all are summed.
+// Number of samples that backward processes at a time. For these, the workspace holds the gradient
+// of the reference through every channel.
 constexpr index_t samples_at_once(extents3 e) {
   constexpr index_t max_elements = index_t{1} << 20;
   index_t const rows = e.length < 1 ? 1 : e.length;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient of y = T w through every iteration of Sinkhorn's algorithm (sinkhorn.hpp).
+// Gradient of y = T w through every iteration of Sinkhorn's algorithm. u, w, f and h are arrays of
+// sinkhorn_group (sinkhorn.hpp).
 //
 // Let C and R be the matrix T after an update of the column potentials h and the row potentials f.
 // The gradient dL of the logits L = u w' is the sum of T * (dy w') from the output and, for each
@@ -13,84 +14,99 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Backpropagates through y = T w. Replaces dy in `a` by df, stores dh in `b`, and initializes du
-// and dw.
+// Backpropagates through y = T w. Replaces dy, in the array of df, by df. Stores dh and initializes
+// du and dw.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void differentiate_mixture(Worker& worker, sinkhorn_group<A> const& group) {
   constexpr int lanes = Worker::lanes;
-  sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
-      rows{group.u, 1, group.rows, group.pitch};
-  lanes_of<A, lanes> p, own_potential, sum, weighted, dy;
-  for (index_t j = worker.first; j < group.rows; j += worker.step) {
-    load_lanes(group.w + j * group.pitch, p);
-    load_lanes(group.h + j * group.pitch, own_potential);
-    weigh<true>(worker, rows, group.f, group.a, p, own_potential, sum, weighted);
+  summed_axis<A> const columns{group.column_factors, group.pitch, group.rows, group.pitch},
+      rows{group.row_factors, 1, group.rows, group.pitch};
+  lane_array<A, lanes> factor, own_potential, sum, weighted, dy;
+  for (index_t j = worker.first; j < group.rows; j += worker.stride) {
+    load_lanes(group.column_factors + j * group.pitch, factor);
+    load_lanes(group.column_potentials + j * group.pitch, own_potential);
+    compute_weighted_sums<true>(worker, rows, group.row_potentials, group.row_potential_grads,
+                                factor, own_potential, sum, weighted);
     for (int l = 0; l < lanes; ++l) {
       index_t const offset = j * group.pitch + l;
-      group.b[offset] = group.values[offset] * sum[l];
-      group.dw[offset] = worker.multiply_add(group.values[offset], weighted[l], sum[l]);
+      group.column_potential_grads[offset] = group.values[offset] * sum[l];
+      group.column_factor_grads[offset] =
+          worker.multiply_add(group.values[offset], weighted[l], sum[l]);
     }
   }
   worker.sync();
-  for (index_t i = worker.first; i < group.rows; i += worker.step) {
-    fill_lanes(group.u[i], p);
-    load_lanes(group.f + i * group.pitch, own_potential);
-    weigh<false>(worker, columns, group.h, group.values, p, own_potential, sum, weighted);
-    load_lanes(group.a + i * group.pitch, dy);
+  for (index_t i = worker.first; i < group.rows; i += worker.stride) {
+    fill_lanes(group.row_factors[i], factor);
+    load_lanes(group.row_potentials + i * group.pitch, own_potential);
+    compute_weighted_sums<false>(worker, columns, group.column_potentials, group.values, factor,
+                                 own_potential, sum, weighted);
+    load_lanes(group.row_potential_grads + i * group.pitch, dy);
     for (int l = 0; l < lanes; ++l) {
       sum[l] *= dy[l];
       weighted[l] *= dy[l];
     }
-    store_lanes(sum, group.a + i * group.pitch);
-    store_lanes(weighted, group.du + i * group.pitch);
+    store_lanes(sum, group.row_potential_grads + i * group.pitch);
+    store_lanes(weighted, group.row_factor_grads + i * group.pitch);
   }
 }
 
-// Subtracts the gradient of a potential times the mean of the other side from du or dw of a row.
+// Subtracts the gradient of a potential, times the mean factor of the other axis, from du or dw of
+// one row.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void subtract_mean(Worker& worker, A* value, A const* gradient, A const* mean) {
+SLICESORT_HD_INLINE void subtract_mean(Worker& worker, A* factor_grad, A const* potential_grad,
+                                       A const* mean) {
   for (int l = 0; l < Worker::lanes; ++l)
-    value[l] = worker.multiply_add(-gradient[l], mean[l], value[l]);
+    factor_grad[l] = worker.multiply_add(-potential_grad[l], mean[l], factor_grad[l]);
 }
 
-// Computes du and dw from dy in `a` and from the history of `scale_group<true>`.
+// Computes du and dw from dy, in the array of df, and the history of `compute_potentials<true>`.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> const& group,
                                              index_t iterations) {
   constexpr int lanes = Worker::lanes;
-  sinkhorn_side<A> const columns{group.w, group.pitch, group.rows, group.pitch},
-      rows{group.u, 1, group.rows, group.pitch};
-  lanes_of<A, lanes> p, own_potential, sum, weighted;
+  summed_axis<A> const columns{group.column_factors, group.pitch, group.rows, group.pitch},
+      rows{group.row_factors, 1, group.rows, group.pitch};
+  lane_array<A, lanes> factor, own_potential, sum, weighted;
   differentiate_mixture(worker, group);
   for (index_t iteration = iterations - 1; iteration >= 0; --iteration) {
     // Backpropagates through the column potentials h, which were computed from f.
-    bool const last = iteration == iterations - 1;
-    for (index_t i = worker.first; i < group.rows; i += worker.step) {
+    bool const is_last = iteration == iterations - 1;
+    for (index_t i = worker.first; i < group.rows; i += worker.stride) {
       index_t const offset = i * group.pitch;
-      fill_lanes(group.u[i], p);
-      load_lanes(group.past(iteration, 0) + offset, own_potential);
-      store_lanes(own_potential, group.f + offset);
-      weigh<false>(worker, columns, group.h, group.b, p, own_potential, sum, weighted);
+      fill_lanes(group.row_factors[i], factor);
+      load_lanes(group.history_of(iteration, sinkhorn_history::row_potentials) + offset,
+                 own_potential);
+      store_lanes(own_potential, group.row_potentials + offset);
+      compute_weighted_sums<false>(worker, columns, group.column_potentials,
+                                   group.column_potential_grads, factor, own_potential, sum,
+                                   weighted);
       for (int l = 0; l < lanes; ++l) {
-        group.a[offset + l] = (last ? group.a[offset + l] : A{0}) - sum[l];
-        group.du[offset + l] -= weighted[l];
+        group.row_potential_grads[offset + l] =
+            (is_last ? group.row_potential_grads[offset + l] : A{0}) - sum[l];
+        group.row_factor_grads[offset + l] -= weighted[l];
       }
-      subtract_mean(worker, group.du + offset, group.a + offset, group.past(iteration, 2) + offset);
-      subtract_mean(worker, group.dw + offset, group.b + offset, group.past(iteration, 3) + offset);
+      subtract_mean(worker, group.row_factor_grads + offset, group.row_potential_grads + offset,
+                    group.history_of(iteration, sinkhorn_history::column_factor_means) + offset);
+      subtract_mean(worker, group.column_factor_grads + offset,
+                    group.column_potential_grads + offset,
+                    group.history_of(iteration, sinkhorn_history::row_factor_means) + offset);
     }
     worker.sync();
     // Backpropagates through the row potentials f, which were computed from the previous h
     // (initially 0).
-    for (index_t j = worker.first; j < group.rows; j += worker.step) {
+    for (index_t j = worker.first; j < group.rows; j += worker.stride) {
       index_t const offset = j * group.pitch;
-      load_lanes(group.w + offset, p);
+      load_lanes(group.column_factors + offset, factor);
       fill_lanes(A{0}, own_potential);
-      if (iteration > 0) load_lanes(group.past(iteration - 1, 1) + offset, own_potential);
-      store_lanes(own_potential, group.h + offset);
-      weigh<true>(worker, rows, group.f, group.a, p, own_potential, sum, weighted);
+      if (iteration > 0)
+        load_lanes(group.history_of(iteration - 1, sinkhorn_history::column_potentials) + offset,
+                   own_potential);
+      store_lanes(own_potential, group.column_potentials + offset);
+      compute_weighted_sums<true>(worker, rows, group.row_potentials, group.row_potential_grads,
+                                  factor, own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
-        group.b[offset + l] = -sum[l];
-        group.dw[offset + l] -= weighted[l];
+        group.column_potential_grads[offset + l] = -sum[l];
+        group.column_factor_grads[offset + l] -= weighted[l];
       }
     }
     worker.sync();

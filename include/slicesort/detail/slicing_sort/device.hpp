@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort on the device.
+// slicing_sort on the device: forward sorts columns, backward applies the inverse permutations.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -30,13 +30,13 @@ struct device_implementation<slicing_sort_op<Order>> {
         grid, columns_view<T, Order>{params.config.order, params.x, params.y, perm, params.lengths},
         layout);
   }
-  // Needs no lengths, because the permutation includes the rows past a length.
+  // Needs no lengths, because the saved permutation maps padding rows to themselves.
   template <class Grid, class T>
   static void backward(Grid const& grid, transfer_backward<slicing_sort_op<Order>, T> const& params,
                        workspace w) {
     arena memory(w);
     permute_layout<T> const layout(memory, grid, params.dy.extents());
-    permute_columns(grid, column_transfer<T>{params.dy, params.dx, false, params.mode},
+    permute_columns(grid, column_transfer<T>{params.dy, params.dx, /*gather=*/false, params.mode},
                     index_rows(params.state), layout);
   }
 };

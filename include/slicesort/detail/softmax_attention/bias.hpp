@@ -36,36 +36,36 @@ tensor4<T const> pair_bias(attention_inputs<T> const& in) {
 }
 
 // Layout of the bias gradient.
-enum class bias_gradient : unsigned char {
+enum class dbias_layout : unsigned char {
   per_pair,  // one element per pair, or no gradient
   relative,  // summed over queries, and over the samples or heads that share it
   shared     // one element per pair, summed over samples or heads
 };
-struct bias_sums {
-  bias_gradient form = bias_gradient::per_pair;
-  index_t batch = 0, heads = 0;  // extents of the gradient
+struct dbias_shape {
+  dbias_layout layout = dbias_layout::per_pair;
+  index_t batch = 0, heads = 0;  // extents of the gradient; 1 if shared
 
-  static constexpr bias_sums make(extents4 dbias, extents4 q) {
-    bias_sums sums{bias_gradient::per_pair, dbias.batch, dbias.heads};
+  static constexpr dbias_shape make(extents4 dbias, extents4 q) {
+    dbias_shape shape{dbias_layout::per_pair, dbias.batch, dbias.heads};
     if (is_relative(dbias, q.length))
-      sums.form = bias_gradient::relative;
+      shape.layout = dbias_layout::relative;
     else if ((dbias.batch == 1 && q.batch != 1) || (dbias.heads == 1 && q.heads != 1))
-      sums.form = bias_gradient::shared;
-    return sums;
+      shape.layout = dbias_layout::shared;
+    return shape;
   }
-  // Groups of (sample, head) indices that share one gradient. A group has `count` indices sample *
-  // heads + head, `step` apart, in the order of summation.
+  // A group consists of the heads that share one gradient: `count` indices sample * heads + head,
+  // `step` apart, in the order of summation.
   SLICESORT_HD constexpr index_t groups() const { return batch * heads; }
   struct group {
     index_t first, step, count;
   };
   SLICESORT_HD constexpr group group_of(index_t group_index, index_t samples,
                                         index_t all_heads) const {
-    bool const one_batch = batch != samples, one_head = heads != all_heads;
-    index_t const sample = one_batch ? 0 : group_index / heads,
-                  head = one_head ? 0 : group_index % heads;
-    return {sample * all_heads + head, one_head ? 1 : all_heads,
-            (one_batch ? samples : 1) * (one_head ? all_heads : 1)};
+    bool const shares_samples = batch != samples, shares_heads = heads != all_heads;
+    index_t const sample = shares_samples ? 0 : group_index / heads,
+                  head = shares_heads ? 0 : group_index % heads;
+    return {sample * all_heads + head, shares_heads ? 1 : all_heads,
+            (shares_samples ? samples : 1) * (shares_heads ? all_heads : 1)};
   }
 };
 

@@ -25,12 +25,12 @@ attention_info info_of(attention_gradients<T> const& grads) {
 // Checks a bias or its gradient. Requires checked q and k.
 inline void check_bias(checker& c, attention_view const& view, attention_view const& q,
                        attention_view const& k) {
-  attention_view like = q;  // extent 1 if samples or heads share the bias
-  if (view.shape.batch == 1) like.shape.batch = 1;
-  if (view.shape.heads == 1) like.shape.heads = 1;
+  attention_view expected = q;  // extent 1 if samples or heads share the bias
+  if (view.shape.batch == 1) expected.shape.batch = 1;
+  if (view.shape.heads == 1) expected.shape.heads = 1;
   if (!is_relative(view.shape, q.shape.length))
-    return check_rows(c, view, like, q, k, k.axes.length);
-  check_heads(c, view, like);
+    return check_rows(c, view, expected, q, k, k.axes.length);
+  check_heads(c, view, expected);
   index_t const distances = distances_of(q.shape.length, k.shape.length);
   if (view.shape.channels != distances)
     c.fail(error_kind::argument,
@@ -89,14 +89,14 @@ void check_attention(checker& c, attention_info const& inputs, double scale,
 }
 
 inline void check_attention_state(checker& c, attention_view const& state,
-                                  attention_info const& inputs, index_t numbers) {
+                                  attention_info const& inputs, index_t state_channels) {
   c.view(state);
   check_heads(c, state, inputs.q);
   check_axis(c, state, state.axes.length, state.shape.length, inputs.q, inputs.q.axes.length,
              inputs.q.shape.length);
-  if (state.shape.channels != numbers)
+  if (state.shape.channels != state_channels)
     c.fail(error_kind::argument, "%s.%s is %lld, must be %lld", state.name, state.axes.channels,
-           static_cast<long long>(state.shape.channels), static_cast<long long>(numbers));
+           static_cast<long long>(state.shape.channels), static_cast<long long>(state_channels));
 }
 
 inline void check_attention_gradients(checker& c, attention_info const& grads,

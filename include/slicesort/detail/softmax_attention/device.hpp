@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device backend of softmax_attention: the streaming algorithm. device/materialized.hpp has the
-// materialized one.
+// Device backend of softmax_attention, streaming algorithm. The materialized algorithm is in
+// device/materialized.hpp.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -25,12 +25,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Calls f(width) with the tile width for this number of channels, as a compile-time constant.
+// Calls f(width) with the tile width for the shape, as a compile-time constant.
 template <class T, class F>
-void with_tile_width(attention_shape const& shape, bool narrow, F const& f) {
+void with_tile_width(attention_shape const& shape, bool needs_narrow_tile, F const& f) {
   if constexpr (sizeof(T) == 2) {
     index_t const channels = std::max(shape.channels, shape.values);
-    if (!narrow && narrow_tile < channels && channels <= wide_tile)
+    if (!needs_narrow_tile && narrow_tile < channels && channels <= wide_tile)
       return f(std::integral_constant<int, wide_tile>{});
   }
   f(std::integral_constant<int, narrow_tile>{});
@@ -54,7 +54,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
       kernel.y = params.y;
       if (params.saving) kernel.state = params.state;
       kernel.lengths = params.lengths;
-      kernel.drop = dropout_config::make(params.drop, shape.heads);
+      kernel.dropout = dropout_config::make(params.drop, shape.heads);
       kernel.warps = attention_tuning_of<T>(grid).forward_warps;
       while (kernel.warps > 1 && (kernel.queries_per_block() >= 2 * shape.queries ||
                                   shared_bytes(kernel) > grid.info().shared_bytes))
@@ -65,38 +65,38 @@ struct device_implementation<streaming_attention_op<Mask>> {
 
   template <class Grid, class T, class State>
   static void backward(Grid const& grid, attention_backward<Mask, T, State> const& params,
-                       workspace w) {
+                       workspace workspace_memory) {
     auto const shape = params.shape();
     auto const& grads = params.grads;
-    arena memory(w);
+    arena memory(workspace_memory);
     backward_layout<T> const layout(memory, shape);
     launch(grid,
            query_stats_kernel<T>{params.dy, params.y, params.state, params.lengths, layout.stats});
-    bool const reduced = shape.dbias.form != bias_gradient::per_pair;
+    bool const sums_dbias = shape.dbias.layout != dbias_layout::per_pair;
     if (grads.dk.data() != nullptr || grads.dv.data() != nullptr) backward_kv(grid, params, layout);
-    if (grads.dq.data() != nullptr || (grads.dbias.data() != nullptr && !reduced))
-      backward_q(grid, params, layout, reduced ? tensor4<T>() : grads.dbias);
-    if (reduced) backward_bias(grid, params, layout);
+    if (grads.dq.data() != nullptr || (grads.dbias.data() != nullptr && !sums_dbias))
+      backward_q(grid, params, layout, sums_dbias ? tensor4<T>() : grads.dbias);
+    if (sums_dbias) backward_bias(grid, params, layout);
   }
 
  private:
   template <class T>
   struct backward_layout {
     using A = accumulator_t<T>;
-    static constexpr int tile =
+    static constexpr int queries_per_tile =
         attention_backward_kv_kernel<Mask, T, narrow_tile>::queries_per_tile;
     query_stats<A>* stats;  // [batch, heads, queries]
-    range_bounds*
-        bounds;    // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
-    A* distances;  // [batch, heads, partial sums], for a relative dbias
+    // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
+    range_bounds* bounds;
+    A* distance_sums;  // [batch, heads, partial sums], for a relative dbias
 
     backward_layout(arena& memory, attention_shape const& shape)
         : stats(memory.take<query_stats<A>>(amount(shape.batch) * shape.heads * shape.queries)),
           bounds(memory.take<range_bounds>(amount(shape.batch) *
                                            (has_for_head<Mask> ? shape.heads : 1) *
-                                           divide_up(shape.queries, tile))),
-          distances(
-              memory.take<A>(shape.dbias.form != bias_gradient::relative
+                                           divide_up(shape.queries, queries_per_tile))),
+          distance_sums(
+              memory.take<A>(shape.dbias.layout != dbias_layout::relative
                                  ? amount(0)
                                  : amount(shape.batch) * shape.heads *
                                        attention_backward_bias_kernel<Mask, T>::max_partial_sums(
@@ -107,14 +107,14 @@ struct device_implementation<streaming_attention_op<Mask>> {
   static void backward_kv(Grid const& grid, attention_backward<Mask, T, State> const& params,
                           Layout const& layout) {
     auto const shape = params.shape();
-    query_bounds_kernel<Mask> bounds{params.mask, params.lengths};
-    bounds.samples = shape.batch;
-    bounds.heads = shape.heads;
-    bounds.queries = shape.queries;
-    bounds.keys = shape.keys;
-    bounds.queries_per_tile = layout.tile;
-    bounds.bounds = layout.bounds;
-    launch(grid, bounds);
+    query_bounds_kernel<Mask> bounds_kernel{params.mask, params.lengths};
+    bounds_kernel.samples = shape.batch;
+    bounds_kernel.heads = shape.heads;
+    bounds_kernel.queries = shape.queries;
+    bounds_kernel.keys = shape.keys;
+    bounds_kernel.queries_per_tile = layout.queries_per_tile;
+    bounds_kernel.bounds = layout.bounds;
+    launch(grid, bounds_kernel);
     with_tile_width<T>(shape, params.drop.rate > 0, [&](auto width) {
       attention_tuning const tuning = attention_tuning_of<T>(grid);
       attention_backward_kv_kernel<Mask, T, width> kernel{params.mask};
@@ -154,14 +154,14 @@ struct device_implementation<streaming_attention_op<Mask>> {
     set_params(kernel.tile, params, layout);
     kernel.dbias = params.grads.dbias;
     kernel.mode = params.mode;
-    kernel.reduction = shape.dbias;
-    kernel.distances = layout.distances;
+    kernel.reduction_shape = shape.dbias;
+    kernel.distance_sums = layout.distance_sums;
     kernel.tile.computes_dbias = true;
     kernel.tile.warps = attention_tuning_of<T>(grid).backward_q_warps;
     kernel.tile.buffers = 1;
     fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_per_block(), shape.queries);
-    if (kernel.relative())
-      launch(grid, distance_sums_kernel<T>{shape, kernel.bands(), layout.distances,
+    if (kernel.is_relative_bias())
+      launch(grid, distance_sums_kernel<T>{shape, kernel.bands(), layout.distance_sums,
                                            params.grads.dbias, params.mode});
   }
 
@@ -174,7 +174,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     kernel.dy = params.dy;
     kernel.stats = layout.stats;
     kernel.lengths = params.lengths;
-    kernel.drop = dropout_config::make(params.drop, params.in.q.extents().heads);
+    kernel.dropout = dropout_config::make(params.drop, params.in.q.extents().heads);
   }
   // Launches a kernel with at most the warps that `rows` rows need. If shared memory is too small,
   // tries one buffer, then fewer warps.

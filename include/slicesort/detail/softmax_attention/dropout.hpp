@@ -31,15 +31,15 @@ struct dropout_config {
                         static_cast<std::uint64_t>(options.first_head);
     return config;
   }
-  SLICESORT_HD constexpr bool drops() const { return threshold != 0; }
+  SLICESORT_HD constexpr bool is_enabled() const { return threshold != 0; }
   // Hash seed of one head of the call.
   SLICESORT_HD constexpr std::uint64_t seed_of(index_t sample, index_t head) const {
     return counter_hash64(seed, first_head + static_cast<std::uint64_t>(sample) * heads +
                                     static_cast<std::uint64_t>(head));
   }
-  // Requires hashed = seed_of(sample, head) + counter_step * (index of the weight + 1).
-  SLICESORT_HD constexpr bool keeps(std::uint64_t hashed) const {
-    return mix64(hashed) >> 32 >= threshold;
+  // Requires hash_input = seed_of(sample, head) + counter_step * (index of the weight + 1).
+  SLICESORT_HD constexpr bool keeps(std::uint64_t hash_input) const {
+    return mix64(hash_input) >> 32 >= threshold;
   }
 };
 

@@ -20,67 +20,76 @@ template <class Mask>
 struct host_implementation<streaming_attention_op<Mask>> {
   template <class T>
   static void plan(host_exec const& exec, attention_shape const& shape, arena& memory) {
-    constexpr bool sparse = is_sparse<Mask>;
+    constexpr bool gathers_keys = is_sparse<Mask>;
     memory.overlap(
-        [&](arena& forward) { (void)streaming_forward_layout<T>(forward, exec, shape, sparse); },
+        [&](arena& forward) {
+          (void)streaming_forward_layout<T>(forward, exec, shape, gathers_keys);
+        },
         [&](arena& backward) {
           backward.overlap(
-              [&](arena& of_heads) {
-                (void)streaming_backward_layout<T>(of_heads, exec, shape, sparse);
+              [&](arena& head_pass) {
+                (void)streaming_backward_layout<T>(head_pass, exec, shape, gathers_keys);
               },
-              [&](arena& shared) { (void)shared_bias_layout<T>(shared, exec, shape, sparse); });
+              [&](arena& shared_bias_pass) {
+                (void)shared_bias_layout<T>(shared_bias_pass, exec, shape, gathers_keys);
+              });
         });
   }
 
   template <class Params>
-  static void forward(host_exec const& exec, Params const& params, workspace w);
+  static void forward(host_exec const& exec, Params const& params, workspace workspace_memory);
   template <class Params>
-  static void backward(host_exec const& exec, Params const& params, workspace w);
+  static void backward(host_exec const& exec, Params const& params, workspace workspace_memory);
 };
 
 template <class Mask>
 template <class Params>
 void host_implementation<streaming_attention_op<Mask>>::forward(host_exec const& exec,
-                                                                Params const& params, workspace w) {
-  streaming_forward(exec, attention_config::make(params), params.in, params.y, params.state, w);
+                                                                Params const& params,
+                                                                workspace workspace_memory) {
+  streaming_forward(exec, attention_config::make(params), params.in, params.y, params.state,
+                    workspace_memory);
 }
 template <class Mask>
 template <class Params>
 void host_implementation<streaming_attention_op<Mask>>::backward(host_exec const& exec,
                                                                  Params const& params,
-                                                                 workspace w) {
+                                                                 workspace workspace_memory) {
   streaming_backward(exec, attention_config::make(params), params.in, params.state,
-                     {params.dy, params.y, params.grads, params.mode}, w);
+                     {params.dy, params.y, params.grads, params.mode}, workspace_memory);
 }
 
 template <class Mask>
 struct host_implementation<materialized_attention_op<Mask>> {
   template <class T>
   static void plan(host_exec const& exec, attention_shape const& shape, arena& memory) {
-    memory.overlap([&](arena& of_heads) { (void)attention_map_layout<T>(of_heads, exec, shape); },
-                   [&](arena& shared) { (void)shared_bias_map_layout<T>(shared, exec, shape); });
+    memory.overlap([&](arena& head_pass) { (void)attention_map_layout<T>(head_pass, exec, shape); },
+                   [&](arena& shared_bias_pass) {
+                     (void)shared_bias_map_layout<T>(shared_bias_pass, exec, shape);
+                   });
   }
 
   template <class Params>
-  static void forward(host_exec const& exec, Params const& params, workspace w);
+  static void forward(host_exec const& exec, Params const& params, workspace workspace_memory);
   template <class Params>
-  static void backward(host_exec const& exec, Params const& params, workspace w);
+  static void backward(host_exec const& exec, Params const& params, workspace workspace_memory);
 };
 
 template <class Mask>
 template <class Params>
 void host_implementation<materialized_attention_op<Mask>>::forward(host_exec const& exec,
                                                                    Params const& params,
-                                                                   workspace w) {
-  materialized_forward(exec, attention_config::make(params), params.in, params.y, params.state, w);
+                                                                   workspace workspace_memory) {
+  materialized_forward(exec, attention_config::make(params), params.in, params.y, params.state,
+                       workspace_memory);
 }
 template <class Mask>
 template <class Params>
 void host_implementation<materialized_attention_op<Mask>>::backward(host_exec const& exec,
                                                                     Params const& params,
-                                                                    workspace w) {
+                                                                    workspace workspace_memory) {
   materialized_backward(exec, attention_config::make(params), params.in, params.state,
-                        {params.dy, params.y, params.grads, params.mode}, w);
+                        {params.dy, params.y, params.grads, params.mode}, workspace_memory);
 }
 
 SLICESORT_DETAIL_END

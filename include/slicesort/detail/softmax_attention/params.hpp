@@ -8,7 +8,7 @@
 //   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - delta_i),  dbias = ds,
 //   dq_i = scale * sum_j ds_ij k_j,  dk_j = scale * sum_i ds_ij q_i
 // all in the accumulator's type, rounded once. With dropout (dropout.hpp), p_ij in y and dv, and
-// <dy_i, v_j>, are 0 for a dropped weight, else divided by 1 - rate.
+// <dy_i, v_j>, are 0 if the weight is dropped, else divided by 1 - rate.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -29,7 +29,7 @@ SLICESORT_DETAIL_BEGIN
 
 // Arguments of the workspace size.
 struct attention_shape : attention_sizes {
-  bias_sums dbias{};
+  dbias_shape dbias{};
 
   attention_shape() = default;
   SLICESORT_HD constexpr attention_shape(extents4 q, extents4 v) : attention_sizes(q, v) {}
@@ -37,7 +37,7 @@ struct attention_shape : attention_sizes {
   SLICESORT_HD constexpr explicit attention_shape(attention_inputs<T> const& in)
       : attention_shape(in.q.extents(), in.v.extents()) {}
   constexpr attention_shape(extents4 q, extents4 v, extents4 dbias_extents)
-      : attention_sizes(q, v), dbias(bias_sums::make(dbias_extents, q)) {}
+      : attention_sizes(q, v), dbias(dbias_shape::make(dbias_extents, q)) {}
 
   constexpr index_t distances() const { return distances_of(queries, keys); }
 };
@@ -140,8 +140,9 @@ struct attention_traits<materialized<Gemm>> {
     if constexpr (std::is_same_v<Gemm, plain_gemm>)
       return {};
     else
-      return {&algorithm.gemm, [](void const* self, CUstream_st* stream, gemm_call const& call) {
-                return static_cast<Gemm const*>(self)->multiply(stream, call);
+      return {&algorithm.gemm,
+              [](void const* erased_gemm, CUstream_st* stream, gemm_call const& call) {
+                return static_cast<Gemm const*>(erased_gemm)->multiply(stream, call);
               }};
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix on the host. A task applies all factors to 32 channels of a sample, in cache.
+// Host backend of sparse_mix. A task applies all factors to 32 channels of a sample, in cache.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -34,26 +34,27 @@ struct host_implementation<sparse_mix_op> {
   }
 
   template <class T>
-  static void forward(host_exec const& exec, sparse_mix_forward<T> const& params, workspace w);
+  static void forward(host_exec const& exec, sparse_mix_forward<T> const& params, workspace memory);
   template <class T>
-  static void backward(host_exec const& exec, sparse_mix_backward<T> const& params, workspace w);
+  static void backward(host_exec const& exec, sparse_mix_backward<T> const& params,
+                       workspace memory);
 
  private:
   // A chain without factors copies rows and needs no workspace.
   template <class T>
   struct layout {
     index_t* offsets;
-    mix_products<T> products;
+    mix_weight_gradient<T> weight_gradient;
     per_thread<mix_scratch<T>, index_t, index_t> threads;
 
     layout(arena& memory, host_exec const& exec, mix_shape const& shape)
         : offsets(memory.take<index_t>(
               static_cast<std::size_t>(shape.extents.empty() ? 0 : shape.factors * shape.links))),
-          products(memory, shape.extents.empty() ? mix_shape{} : shape, exec.threads),
+          weight_gradient(memory, shape.extents.empty() ? mix_shape{} : shape, exec.threads),
           threads(memory, exec.threads,
                   shape.extents.empty() || shape.factors == 0
                       ? 0
-                      : shape.extents.batch * products.tiles(),
+                      : shape.extents.batch * weight_gradient.tiles_per_sample(),
                   shape.extents.length, shape.links) {}
   };
 
@@ -67,12 +68,12 @@ struct host_implementation<sparse_mix_op> {
   }
 
   template <class T>
-  static void clear(tensor_stack<T> t) {
-    stack_extents const e = t.extents();
+  static void zero_fill(tensor_stack<T> tensor) {
+    stack_extents const e = tensor.extents();
     for (index_t factor = 0; factor < e.outer; ++factor)
       for (index_t b = 0; b < e.batch; ++b)
         for (index_t i = 0; i < e.length; ++i)
-          for (index_t k = 0; k < e.channels; ++k) t(factor, b, i, k) = T(0.0F);
+          for (index_t k = 0; k < e.channels; ++k) tensor(factor, b, i, k) = T(0.0F);
   }
   // Calls f(thread, chunk) for every chunk of channels, sample by sample.
   template <class F>
@@ -89,12 +90,13 @@ struct host_implementation<sparse_mix_op> {
 // Defined outside of the class, so programs can declare them `extern template`.
 template <class T>
 void host_implementation<sparse_mix_op>::forward(host_exec const& exec,
-                                                 sparse_mix_forward<T> const& params, workspace w) {
+                                                 sparse_mix_forward<T> const& params,
+                                                 workspace memory) {
   using A = accumulator_t<T>;
   extents3 const e = params.x.extents();
   if (e.empty()) return;
-  arena memory(w);
-  layout<T> const buffers(memory, exec, params.shape());
+  arena allocator(memory);
+  layout<T> const buffers(allocator, exec, params.shape());
   index_t const factors = params.config.factors;
   mix_call<T> const call = make_call<T>(exec.instructions, params.config, buffers.offsets,
                                         params.weights, params.lengths);
@@ -102,21 +104,21 @@ void host_implementation<sparse_mix_op>::forward(host_exec const& exec,
     if (factors == 0)
       return transfer_rows(params.x, params.y, chunk, 0, e.length, grad_mode::overwrite);
     mix_scratch<T> const scratch = buffers.threads[thread];
-    mix_chain<T> const chain(call, chunk, e.length, scratch.staged);
-    A *input = scratch.first, *output = scratch.second;
+    mix_chain<T> const chain(call, chunk, e.length, scratch.staged_weights);
+    A *input = scratch.input, *output = scratch.output;
     chain.load(params.x, input);
     for (index_t factor = 0; factor < factors; ++factor) {
-      bool const last = factor + 1 == factors;
-      bool const saved = params.saving && !last && params.config.every > 0 &&
-                         (factor + 1) % params.config.every == 0;
-      tensor3<T> const target = last    ? params.y
-                                : saved ? params.states[(factor + 1) / params.config.every - 1]
-                                        : tensor3<T>{};
-      bool const streams = (last || saved) && chain.mixes_into(target);
-      mix_forward(chain, params.x, factor, input, output, streams ? &target : nullptr, last);
+      bool const is_last = factor + 1 == factors;
+      bool const is_saved = params.saving && !is_last && params.config.every > 0 &&
+                            (factor + 1) % params.config.every == 0;
+      tensor3<T> const target = is_last    ? params.y
+                                : is_saved ? params.states[(factor + 1) / params.config.every - 1]
+                                           : tensor3<T>{};
+      bool const is_streamed = (is_last || is_saved) && chain.can_mix_into(target);
+      mix_forward(chain, params.x, factor, input, output, is_streamed ? &target : nullptr, is_last);
       std::swap(input, output);
-      if (!last && !saved) continue;
-      if (!streams) chain.store(input, target, grad_mode::overwrite);
+      if (!is_last && !is_saved) continue;
+      if (!is_streamed) chain.store(input, target, grad_mode::overwrite);
       transfer_rows(params.x, target, chunk, chain.rows(), e.length, grad_mode::overwrite);
     }
   });
@@ -125,45 +127,47 @@ void host_implementation<sparse_mix_op>::forward(host_exec const& exec,
 template <class T>
 void host_implementation<sparse_mix_op>::backward(host_exec const& exec,
                                                   sparse_mix_backward<T> const& params,
-                                                  workspace w) {
+                                                  workspace memory) {
   using A = accumulator_t<T>;
   extents3 const e = params.dy.extents();
-  arena memory(w);
-  layout<T> buffers(memory, exec, params.shape());
+  arena allocator(memory);
+  layout<T> buffers(allocator, exec, params.shape());
   if (e.empty()) {  // without channels, the weight gradients are 0
-    if (params.needs_weight_gradient && params.mode == grad_mode::overwrite) clear(params.dweights);
+    if (params.needs_weight_gradient && params.mode == grad_mode::overwrite)
+      zero_fill(params.dweights);
     return;
   }
-  if (params.needs_weight_gradient) buffers.products.begin(params.dweights, params.mode);
+  if (params.needs_weight_gradient)
+    buffers.weight_gradient.begin_call(params.dweights, params.mode);
   mix_call<T> const call = make_call<T>(exec.instructions, params.config, buffers.offsets,
                                         params.weights, params.lengths);
-  bool const initial = params.config.residual == residual_form::initial;
+  bool const has_initial_residual = params.config.residual == residual_form::initial;
   for_each_tile(exec, e, [&](unsigned thread, column_chunk chunk) {
     if (params.config.factors == 0)
       return transfer_rows(params.dy, params.dx, chunk, 0, e.length, params.mode);
     mix_scratch<T> const scratch = buffers.threads[thread];
-    mix_chain<T> const chain(call, chunk, e.length, scratch.staged);
-    A *dz = scratch.first, *const sum = scratch.fourth;
-    mix_states<T> states(chain, params.x, params.states, scratch.second, scratch.third,
-                         initial ? nullptr : scratch.fourth);
+    mix_chain<T> const chain(call, chunk, e.length, scratch.staged_weights);
+    A *dz = scratch.input, *const sum = scratch.state_or_sum;
+    mix_states<T> states(chain, params.x, params.states, scratch.output, scratch.state,
+                         has_initial_residual ? nullptr : scratch.state_or_sum);
     index_t const size = chain.rows() * mix_columns;
     chain.load(params.dy, dz);
-    if (initial) std::fill_n(sum, size, A(0));
+    if (has_initial_residual) std::fill_n(sum, size, A(0));
     for (index_t factor = params.config.factors; factor-- > 0;) {
       if (params.needs_weight_gradient)
-        buffers.products.add(chain, factor, dz, states.input_of(factor));
-      if (initial)
+        buffers.weight_gradient.add_products(chain, factor, dz, states.compute_input(factor));
+      if (has_initial_residual)
         for (index_t i = 0; i < size; ++i) sum[i] += dz[i];
       A const* const start = params.config.residual == residual_form::per_factor ? dz
-                             : initial && factor == 0                            ? sum
+                             : has_initial_residual && factor == 0               ? sum
                                                                                  : nullptr;
       A* const output = states.exchange(dz);
-      bool const streams =
-          factor == 0 && params.mode == grad_mode::overwrite && chain.mixes_into(params.dx);
+      bool const is_streamed =
+          factor == 0 && params.mode == grad_mode::overwrite && chain.can_mix_into(params.dx);
       chain.mix(mix_direction::backward, factor, start, dz, output, factor > 0,
-                streams ? &params.dx : nullptr, streams);
+                is_streamed ? &params.dx : nullptr, is_streamed);
       dz = output;
-      if (factor == 0 && !streams) chain.store(dz, params.dx, params.mode);
+      if (factor == 0 && !is_streamed) chain.store(dz, params.dx, params.mode);
     }
     transfer_rows(params.dy, params.dx, chunk, chain.rows(), e.length, params.mode);
   });

@@ -18,14 +18,16 @@ struct mix_config {
   index_t factors, links;
   index_t every;  // factors per saved state: see `checkpoints`
   void const* topology;
-  index_t (*evaluate)(void const* topology, index_t link, index_t factor);
+  index_t (*evaluate_offset)(void const* topology, index_t link, index_t factor);
 
-  index_t offset(index_t link, index_t factor) const { return evaluate(topology, link, factor); }
+  index_t offset(index_t link, index_t factor) const {
+    return evaluate_offset(topology, link, factor);
+  }
 };
 
 // Arguments of the workspace size.
 struct mix_shape {
-  static constexpr index_t limit = 65535;  // maximum of `factors`, `links` and `every`
+  static constexpr index_t limit = 65535;  // largest valid `factors`, `links` and `every`
 
   extents3 extents;  // extents of x
   index_t factors, links;

@@ -35,46 +35,48 @@ unsigned char* find_shared(warp& w, block& owner, unsigned lane, std::uint64_t a
   return owner.shared.data() + offset;
 }
 
-unsigned char* find_global(warp& w, instruction const& n, unsigned lane, std::uint64_t address,
+unsigned char* find_global(warp& w, instruction const& instr, unsigned lane, std::uint64_t address,
                            std::size_t bytes, access_kind kind) {
   require_aligned(w, lane, address, bytes, kind);
-  if (!w.block->cluster->last_memory_of(n).holds(address, bytes) &&
-      !w.block->cluster->memory_of(n, address).holds(address, bytes))
+  if (!w.block->cluster->last_allocation(instr).contains(address, bytes) &&
+      !w.block->cluster->find_allocation(instr, address).contains(address, bytes))
     w.fail(describe(bytes, kind) + " outside of global memory", lane, address);
-  if (global_races* const watched = w.block->cluster->global.get()) {
+  if (global_races* const races = w.block->cluster->global_race_detector.get()) {
     if (kind == access_kind::read)
-      watched->read(w, lane, address, bytes);
+      races->read(w, lane, address, bytes);
     else
-      watched->write(w, lane, address, bytes);
+      races->write(w, lane, address, bytes);
   }
   return reinterpret_cast<unsigned char*>(address);
 }
 
-void find_generic(warp& w, instruction const& n, lane_addresses const& addresses, lane_mask active,
-                  std::size_t bytes, access_kind kind, host_pointers& found) {
+void find_generic(warp& w, instruction const& instr, lane_addresses const& addresses,
+                  lane_mask active, std::size_t bytes, access_kind kind, host_pointers& pointers) {
   std::vector<block>& blocks = w.block->cluster->blocks;
-  lane_addresses shared{};
-  lane_mask in_shared = 0, remote = 0;
-  lanes_in_order(active, [&](unsigned l) {
-    if (!in_shared_window(addresses[l])) {
-      found[l] = find_global(w, n, l, addresses[l], bytes, kind);
+  lane_addresses shared_offsets{};
+  lane_mask shared_lanes = 0, remote_lanes = 0;
+  for_each_lane_in_order(active, [&](unsigned lane) {
+    if (!in_shared_window(addresses[lane])) {
+      pointers[lane] = find_global(w, instr, lane, addresses[lane], bytes, kind);
       return;
     }
-    unsigned const rank = block_of_shared(addresses[l]);
+    unsigned const rank = block_of_shared(addresses[lane]);
     if (rank >= blocks.size())
       w.fail(describe(bytes, kind) + " of shared memory of block " + std::to_string(rank) +
                  " of a cluster of " + std::to_string(blocks.size()),
-             l, addresses[l]);
-    in_shared |= lane_mask{1} << l;
-    if (&blocks[rank] != w.block) remote |= lane_mask{1} << l;
-    shared[l] = offset_of_shared(addresses[l]);
-    found[l] = find_shared(w, blocks[rank], l, shared[l], bytes, kind);
+             lane, addresses[lane]);
+    shared_lanes |= lane_mask{1} << lane;
+    if (&blocks[rank] != w.block) remote_lanes |= lane_mask{1} << lane;
+    shared_offsets[lane] = offset_of_shared(addresses[lane]);
+    pointers[lane] = find_shared(w, blocks[rank], lane, shared_offsets[lane], bytes, kind);
   });
-  if (!w.block->cluster->launch.watched.count_memory) return;
-  if (in_shared != 0) count_shared(w.block->cluster->counted, shared.data(), bytes, in_shared);
-  if (remote != 0) count_remote(w.block->cluster->counted, addresses.data(), bytes, remote);
-  if (active != in_shared)
-    count_global(w.block->cluster->counted, addresses.data(), bytes, active & ~in_shared);
+  if (!w.block->cluster->launch.options.count_memory) return;
+  if (shared_lanes != 0)
+    count_shared(w.block->cluster->counts, shared_offsets.data(), bytes, shared_lanes);
+  if (remote_lanes != 0)
+    count_remote(w.block->cluster->counts, addresses.data(), bytes, remote_lanes);
+  if (active != shared_lanes)
+    count_global(w.block->cluster->counts, addresses.data(), bytes, active & ~shared_lanes);
 }
 
 }  // namespace ptx

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Completes reducing barriers, and removes synchronizations for mutation tests.
 #pragma once
 
 #include "../../module/kernel.hpp"
@@ -9,11 +10,11 @@ namespace ptx {
 
 struct block;
 
-// Completes bar.red when all warps of the block have arrived: each receives the combined vote.
+// Completes bar.red after all warps of the block have arrived: each receives the combined result.
 void reduce_votes(block& b);
 
-// Disables synchronization `number`. At a reducing barrier, each warp continues with its own votes.
-// For a cluster's arrival, the next wait in the text is disabled too.
-void remove_synchronization(std::vector<instruction>& code, int number);
+// Disables the synchronization with this index. At a reducing barrier, each warp continues with the
+// result of its own votes. Removing a cluster arrival also removes the next cluster wait.
+void remove_synchronization(std::vector<instruction>& code, int index);
 
 }  // namespace ptx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction", with the fragments
-// of its sections 5 "m16n8k8", 8 "m16n8k16 with floating point type" and 15 "ldmatrix".
+// PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction". Fragments:
+// sections 9.7.14.5.5 "m16n8k8", .8 "m16n8k16 with floating point type" and .15 "ldmatrix".
 #include "../../machine/cluster.hpp"
 #include "../../watch/traffic.hpp"
 #include "../floating_point.hpp"
@@ -19,103 +19,106 @@ namespace ptx {
 
 namespace {
 
-// Lanes 8 g to 8 g + 7 hold the addresses of the rows of matrix g. Lane l receives elements
-// 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, or of column l / 4 if transposed.
+// Lanes 8 m to 8 m + 7 hold the addresses of the rows of matrix m. Each lane receives elements
+// 2 (lane % 4) and 2 (lane % 4) + 1 of row lane / 4, or of column lane / 4 if transposed.
 template <bool Transposed>
-void load_matrices(warp& w, instruction const& n, lane_mask active) {
+void load_matrices(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "ldmatrix");
   if (active != all_lanes) w.fail("ldmatrix by a warp of fewer than 32 lanes");
-  counters& counted = w.block->cluster->counted;
-  ++counted.matrix_loads;
+  counters& counts = w.block->cluster->counts;
+  ++counts.matrix_loads;
   shared_memory& shared = w.block->shared;
-  std::uint64_t const* const base = w.source(n.sources[0]);
-  unsigned const rows = 8u * n.count;
+  std::uint64_t const* const base = w.source(instr.sources[0]);
+  unsigned const rows = 8u * instr.count;
   std::uint16_t element[32][8];
   std::array<std::uint64_t, warp_lanes> offsets;
-  for (unsigned l = 0; l < rows; ++l) {
-    offsets[l] = static_cast<std::uint32_t>(base[l] + static_cast<std::uint64_t>(n.offset));
-    if (offsets[l] % 16 != 0) w.fail("reads a row of a matrix, misaligned", l, offsets[l]);
-    if (offsets[l] + 16 > shared.size())
-      w.fail("reads past the end of shared memory", l, offsets[l]);
-    unsigned const row = l % 8;
+  for (unsigned lane = 0; lane < rows; ++lane) {
+    offsets[lane] =
+        static_cast<std::uint32_t>(base[lane] + static_cast<std::uint64_t>(instr.offset));
+    if (offsets[lane] % 16 != 0) w.fail("reads a row of a matrix, misaligned", lane, offsets[lane]);
+    if (offsets[lane] + 16 > shared.size())
+      w.fail("reads past the end of shared memory", lane, offsets[lane]);
+    unsigned const row = lane % 8;
     lane_mask const lanes =
         Transposed ? lane_mask{0x11111111} << row / 2 : lane_mask{0xf} << 4 * row;
-    shared.read_together(w, lanes, static_cast<std::size_t>(offsets[l]), 16);
-    std::memcpy(element[l], shared.data() + offsets[l], 16);
+    shared.read_together(w, lanes, static_cast<std::size_t>(offsets[lane]), 16);
+    std::memcpy(element[lane], shared.data() + offsets[lane], 16);
   }
   // One wavefront reads 8 rows, 128 bytes.
-  if (w.block->cluster->launch.watched.count_memory)
-    count_shared(counted, offsets.data(), 16,
+  if (w.block->cluster->launch.options.count_memory)
+    count_shared(counts, offsets.data(), 16,
                  static_cast<lane_mask>((std::uint64_t{1} << rows) - 1));
-  for (unsigned g = 0; g < n.count; ++g) {
-    std::uint64_t* const result_lanes = w.result(n.results[g]);
-    for (unsigned l = 0; l < warp_lanes; ++l) {
-      unsigned const row = l / 4, column = 2 * (l % 4);
+  for (unsigned matrix = 0; matrix < instr.count; ++matrix) {
+    std::uint64_t* const result_lanes = w.result(instr.results[matrix]);
+    for (unsigned lane = 0; lane < warp_lanes; ++lane) {
+      unsigned const row = lane / 4, column = 2 * (lane % 4);
       std::uint32_t const low =
-          Transposed ? element[8 * g + column][row] : element[8 * g + row][column];
-      std::uint32_t const high =
-          Transposed ? element[8 * g + column + 1][row] : element[8 * g + row][column + 1];
-      result_lanes[l] = high << 16 | low;
+          Transposed ? element[8 * matrix + column][row] : element[8 * matrix + row][column];
+      std::uint32_t const high = Transposed ? element[8 * matrix + column + 1][row]
+                                            : element[8 * matrix + row][column + 1];
+      result_lanes[lane] = high << 16 | low;
     }
   }
 }
 
-// A quarter of A, or half of B transposed: a register of 32 lanes holds 8 rows of 8 elements, a
-// pair in each lane.
-using quarter = double[8][8];
-template <float number(std::uint16_t)>
-void read_quarter(std::uint64_t const* words, quarter& q) {
+// An 8 x 8 block: a quarter of A, or half of B transposed. A register of 32 lanes holds it as one
+// pair of elements per lane.
+using block_8x8 = double[8][8];
+template <float to_float(std::uint16_t)>
+void read_block(std::uint64_t const* words, block_8x8& elements) {
   std::uint32_t pairs[warp_lanes];
-  for (int l = 0; l < warp_lanes; ++l) pairs[l] = static_cast<std::uint32_t>(words[l]);
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    pairs[lane] = static_cast<std::uint32_t>(words[lane]);
   float even[warp_lanes], odd[warp_lanes];
-  for (int l = 0; l < warp_lanes; ++l) {
-    even[l] = number(static_cast<std::uint16_t>(pairs[l]));
-    odd[l] = number(static_cast<std::uint16_t>(pairs[l] >> 16));
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    even[lane] = to_float(static_cast<std::uint16_t>(pairs[lane]));
+    odd[lane] = to_float(static_cast<std::uint16_t>(pairs[lane] >> 16));
   }
   for (int row = 0; row < 8; ++row)
     for (int i = 0; i < 4; ++i) {
-      q[row][2 * i] = static_cast<double>(even[4 * row + i]);
-      q[row][2 * i + 1] = static_cast<double>(odd[4 * row + i]);
+      elements[row][2 * i] = static_cast<double>(even[4 * row + i]);
+      elements[row][2 * i + 1] = static_cast<double>(odd[4 * row + i]);
     }
 }
 
 // Reads half of A of m16n8k8, or B transposed, in TF32: one register holds the first four columns,
-// one the last four. The 13 lowest bits of their floats are ignored.
-void read_tf32(std::uint64_t const* row, std::uint64_t const* last, quarter& q) {
-  auto const number = [](std::uint64_t word) {
+// one the last four. The 13 lowest bits of each float are ignored.
+void read_tf32(std::uint64_t const* first_columns, std::uint64_t const* last_columns,
+               block_8x8& elements) {
+  auto const to_double = [](std::uint64_t word) {
     return static_cast<double>(narrow<float>(word & 0xffffe000u));
   };
-  for (int l = 0; l < warp_lanes; ++l) {
-    q[l / 4][l % 4] = number(row[l]);
-    q[l / 4][l % 4 + 4] = number(last[l]);
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    elements[lane / 4][lane % 4] = to_double(first_columns[lane]);
+    elements[lane / 4][lane % 4 + 4] = to_double(last_columns[lane]);
   }
 }
 
-// Reads half of C: one register holds the even columns, one the odd columns.
-void read_half(std::uint64_t const* even, std::uint64_t const* odd, quarter& q) {
-  for (int l = 0; l < warp_lanes; ++l) {
-    q[l / 4][l % 4 * 2] = static_cast<double>(narrow<float>(even[l]));
-    q[l / 4][l % 4 * 2 + 1] = static_cast<double>(narrow<float>(odd[l]));
+// Reads half of C: one register holds the even columns, the other the odd columns.
+void read_half(std::uint64_t const* even, std::uint64_t const* odd, block_8x8& elements) {
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    elements[lane / 4][lane % 4 * 2] = static_cast<double>(narrow<float>(even[lane]));
+    elements[lane / 4][lane % 4 * 2 + 1] = static_cast<double>(narrow<float>(odd[lane]));
   }
 }
-void write_half(quarter const& q, std::uint64_t* even, std::uint64_t* odd) {
+void write_half(block_8x8 const& elements, std::uint64_t* even, std::uint64_t* odd) {
   auto const word = [](double x) -> std::uint64_t {
     auto const sum = static_cast<float>(x);
     return std::isnan(sum) ? 0x7fffffff : widen(sum);
   };
-  for (int l = 0; l < warp_lanes; ++l) {
-    even[l] = word(q[l / 4][l % 4 * 2]);
-    odd[l] = word(q[l / 4][l % 4 * 2 + 1]);
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    even[lane] = word(elements[lane / 4][lane % 4 * 2]);
+    odd[lane] = word(elements[lane / 4][lane % 4 * 2 + 1]);
   }
 }
 
-// Eight numbers in a compiler's vector type, which works with any vector width of the processor.
+// Eight doubles in a vector type of the compiler, which supports any vector width of the processor.
 using vector = double __attribute__((vector_size(64)));
 static_assert(sizeof(vector) == sizeof(double[8]));
 
 // Computes sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats and of
 // TF32 are exact.
-void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
+void add_product(block_8x8 const& a, block_8x8 const& b_columns, block_8x8& sums) {
   vector b[8];
   for (int k = 0; k < 8; ++k)
     for (int column = 0; column < 8; ++column) b[k][column] = b_columns[column][k];
@@ -130,80 +133,82 @@ void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
 // m16n8k16. The registers of A are its quarters: upper left, lower left, upper right, lower right.
 // The registers of B are its upper and lower half; the first two of C are its upper half. The order
 // and precision of a device's sums are unspecified; here the sum has the precision of double.
-template <float number(std::uint16_t)>
-void multiply_add(warp& w, instruction const& n, lane_mask active) {
+template <float to_float(std::uint16_t)>
+void multiply_add(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
-  ++w.block->cluster->counted.matrix_products;
-  quarter a[4], b[2], c[2];
-  for (int i = 0; i < 4; ++i) read_quarter<number>(w.source(n.sources[i]), a[i]);
-  for (int i = 0; i < 2; ++i) read_quarter<number>(w.source(n.sources[4 + i]), b[i]);
+  ++w.block->cluster->counts.matrix_products;
+  block_8x8 a[4], b[2], c[2];
+  for (int i = 0; i < 4; ++i) read_block<to_float>(w.source(instr.sources[i]), a[i]);
+  for (int i = 0; i < 2; ++i) read_block<to_float>(w.source(instr.sources[4 + i]), b[i]);
   for (int half = 0; half < 2; ++half) {
-    read_half(w.source(n.sources[6 + 2 * half]), w.source(n.sources[7 + 2 * half]), c[half]);
+    read_half(w.source(instr.sources[6 + 2 * half]), w.source(instr.sources[7 + 2 * half]),
+              c[half]);
     for (int k = 0; k < 2; ++k) add_product(a[half + 2 * k], b[k], c[half]);
   }
   for (int half = 0; half < 2; ++half)
-    write_half(c[half], w.result(n.results[2 * half]), w.result(n.results[2 * half + 1]));
+    write_half(c[half], w.result(instr.results[2 * half]), w.result(instr.results[2 * half + 1]));
 }
 
 // m16n8k8. The registers of A are the upper and lower half of its first four columns, then of its
-// last four. Those of B are its first and last four rows.
-void multiply_add_tf32(warp& w, instruction const& n, lane_mask active) {
+// last four. The registers of B are its first and last four rows.
+void multiply_add_tf32(warp& w, instruction const& instr, lane_mask active) {
   w.require_converged(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
-  ++w.block->cluster->counted.matrix_products;
-  quarter a[2], b, c[2];
+  ++w.block->cluster->counts.matrix_products;
+  block_8x8 a[2], b, c[2];
   for (int half = 0; half < 2; ++half)
-    read_tf32(w.source(n.sources[half]), w.source(n.sources[half + 2]), a[half]);
-  read_tf32(w.source(n.sources[4]), w.source(n.sources[5]), b);
+    read_tf32(w.source(instr.sources[half]), w.source(instr.sources[half + 2]), a[half]);
+  read_tf32(w.source(instr.sources[4]), w.source(instr.sources[5]), b);
   for (int half = 0; half < 2; ++half) {
-    read_half(w.source(n.sources[6 + 2 * half]), w.source(n.sources[7 + 2 * half]), c[half]);
+    read_half(w.source(instr.sources[6 + 2 * half]), w.source(instr.sources[7 + 2 * half]),
+              c[half]);
     add_product(a[half], b, c[half]);
   }
   for (int half = 0; half < 2; ++half)
-    write_half(c[half], w.result(n.results[2 * half]), w.result(n.results[2 * half + 1]));
+    write_half(c[half], w.result(instr.results[2 * half]), w.result(instr.results[2 * half + 1]));
 }
 
-void decode_ldmatrix(statement& s, instruction& n) {
+void decode_ldmatrix(statement& s, instruction& instr) {
   s.expect("sync");
   s.expect("aligned");
   s.expect("m8n8");
-  n.count = static_cast<std::uint8_t>(1u << s.take_one_of({"x1", "x2", "x4"}));
-  n.act = s.take("trans") ? load_matrices<true> : load_matrices<false>;
+  instr.count = static_cast<std::uint8_t>(1u << s.take_one_of({"x1", "x2", "x4"}));
+  instr.act = s.take("trans") ? load_matrices<true> : load_matrices<false>;
   if (!s.take("shared::cta")) s.expect("shared");
   s.take_type({type::b16});
-  n.where = space::shared;
-  s.result_vector(n, type::b32, n.count);
-  n.offset = s.address(n, space::shared);
+  instr.space = state_space::shared;
+  s.take_result_vector(instr, type::b32, instr.count);
+  instr.offset = s.take_address(instr, state_space::shared);
 }
 
-void decode_mma(statement& s, instruction& n) {
+void decode_mma(statement& s, instruction& instr) {
   s.expect("sync");
   s.expect("aligned");
   bool const is_m16n8k16 = s.take_one_of({"m16n8k8", "m16n8k16"}) != 0;
   s.expect("row");
   s.expect("col");
-  n.t = s.take_type({type::f32});
+  instr.result_type = s.take_type({type::f32});
   if (is_m16n8k16) {
-    n.source_type = s.take_type({type::f16, type::bf16});
-    s.take_type({n.source_type});
-    n.act =
-        n.source_type == type::f16 ? multiply_add<float_of_half> : multiply_add<float_of_bfloat>;
+    instr.source_type = s.take_type({type::f16, type::bf16});
+    s.take_type({instr.source_type});
+    instr.act = instr.source_type == type::f16 ? multiply_add<half_to_float>
+                                               : multiply_add<bfloat16_to_float>;
   } else {
     s.expect("tf32");
     s.expect("tf32");
-    n.act = multiply_add_tf32;
+    instr.act = multiply_add_tf32;
   }
-  s.take_type({n.t});
-  s.results(n, type::f32, 4);
-  s.sources(n, type::b32, 4);
-  s.sources(n, type::b32, 2);
-  s.sources(n, type::f32, 4);
+  s.take_type({instr.result_type});
+  s.take_results(instr, type::f32, 4);
+  s.take_sources(instr, type::b32, 4);
+  s.take_sources(instr, type::b32, 2);
+  s.take_sources(instr, type::f32, 4);
 }
 
 }  // namespace
 
-std::vector<form> matrices() {
+std::vector<opcode_info> matrices() {
   return {{"ldmatrix", "9.7.14.5.15", decode_ldmatrix}, {"mma", "9.7.14.5.14", decode_mma}};
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Names and descriptions of error codes, and the last error of the thread.
 #include "../errors.hpp"
 
 using namespace ptx::runtime;

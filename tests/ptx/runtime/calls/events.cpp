@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Events: recorded in a stream, awaited, queried and timed.
 #include "../streams.hpp"
 
 #include <chrono>

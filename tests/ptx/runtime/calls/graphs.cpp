@@ -28,15 +28,15 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
     return s == nullptr ? cudaErrorInvalidResourceHandle : begin_capture(*s, mode);
   });
 }
-cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* result) {
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* created) {
   return call([&] {
-    *result = nullptr;
+    *created = nullptr;
     stream_ptr const s = find_stream(handle);
     if (s == nullptr) return cudaErrorInvalidResourceHandle;
     graph_nodes nodes;
     cudaError_t const code = end_capture(*s, nodes);
     if (code == cudaSuccess)
-      *result = reinterpret_cast<cudaGraph_t>(
+      *created = reinterpret_cast<cudaGraph_t>(
           new graph{std::make_shared<graph_nodes const>(std::move(nodes))});
     return code;
   });
@@ -52,11 +52,11 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t handle, cudaGraphNode_t* nodes, std::size_t* count) {
   return call([&] {
-    graph_nodes const& stored = *graph_of(handle)->nodes;
+    graph_nodes const& stored_nodes = *graph_of(handle)->nodes;
     if (nodes != nullptr)
-      for (std::size_t i = 0; i < std::min(*count, stored.size()); ++i)
-        nodes[i] = reinterpret_cast<cudaGraphNode_t>(const_cast<node*>(&stored[i]));
-    *count = stored.size();
+      for (std::size_t i = 0; i < std::min(*count, stored_nodes.size()); ++i)
+        nodes[i] = reinterpret_cast<cudaGraphNode_t>(const_cast<node*>(&stored_nodes[i]));
+    *count = stored_nodes.size();
     return cudaSuccess;
   });
 }
@@ -67,9 +67,9 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type
   });
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* result, cudaGraph_t handle, unsigned long long) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* created, cudaGraph_t handle, unsigned long long) {
   return call([&] {
-    *result = reinterpret_cast<cudaGraphExec_t>(new graph(*graph_of(handle)));
+    *created = reinterpret_cast<cudaGraphExec_t>(new graph(*graph_of(handle)));
     return cudaSuccess;
   });
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernel launches: cudaLaunchKernel, cudaLaunchKernelExC and kernel<<<...>>>.
 #include "../kernels.hpp"
 #include "../log.hpp"
 #include "../settings.hpp"
@@ -17,8 +18,8 @@ using namespace ptx::runtime;
 
 namespace {
 
-// The error code of a launch that the machine rejects.
-cudaError_t error_code_of(ptx::kernel const& k, ptx::launch const& launch_config) {
+// Returns the error code of a launch that the machine rejects.
+cudaError_t rejection_code(ptx::kernel const& k, ptx::launch const& launch_config) {
   ptx::device_limits const& device = current_settings().device;
   if (launch_config.block.count() == 0 || launch_config.block.count() > device.max_threads ||
       launch_config.block.z > device.block_z || launch_config.grid.count() == 0 ||
@@ -39,9 +40,9 @@ void run_kernel(ptx::kernel const& k, ptx::launch launch_config) {
   launch_config.seed = 0x9e3779b97f4a7c15u * ++launches;
   auto const start = std::chrono::steady_clock::now();
   try {
-    ptx::counters const counted = ptx::run(k, launch_config);
+    ptx::counters const counts = ptx::run(k, launch_config);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
-    log_launch(k, counted, seconds.count());
+    log_launch(k, counts, seconds.count());
   } catch (ptx::fault const& f) {
     report(f.what());
     if (current_settings().abort_at_fault) std::abort();
@@ -59,13 +60,13 @@ cudaError_t launch_kernel(void const* function, cudaLaunchConfig_t const& config
   launch_config.block = {config.blockDim.x, config.blockDim.y, config.blockDim.z};
   launch_config.cluster = cluster;
   launch_config.shared_bytes = config.dynamicSmemBytes;
-  launch_config.watched = current_settings().watched;
+  launch_config.options = current_settings().options;
   launch_config.removed = current_settings().removed;
   std::string const reason =
       ptx::error_message(k, launch_config, current_settings().device, found.dynamic_shared_bytes);
   if (!reason.empty()) {
     report(k.name + ": " + reason);
-    return error_code_of(k, launch_config);
+    return rejection_code(k, launch_config);
   }
   launch_config.parameters.resize(k.parameter_bytes);
   for (std::size_t i = 0; i < k.parameters.size(); ++i)

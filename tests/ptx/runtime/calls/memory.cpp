@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Allocation, copies and fills of memory.
 #include "../memory.hpp"
 
 #include "../streams.hpp"
@@ -11,12 +12,12 @@ using namespace ptx::runtime;
 namespace {
 
 // Allocates immediately, even if stream order would allow it later.
-cudaError_t allocate_into(void** result, std::size_t bytes, memory_kind kind,
+cudaError_t allocate_into(void** allocated, std::size_t bytes, memory_kind kind,
                           cudaStream_t stream = nullptr) {
   return call_outside_capture([&] {
     if (find_stream(stream) == nullptr) return cudaErrorInvalidResourceHandle;
-    *result = bytes == 0 ? nullptr : allocate(bytes, kind);
-    return bytes != 0 && *result == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+    *allocated = bytes == 0 ? nullptr : allocate(bytes, kind);
+    return bytes != 0 && *allocated == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   });
 }
 // Waits for the whole device, as CUDA does, even if stream order requires less.
@@ -31,13 +32,13 @@ cudaError_t release_from(void* data, memory_kind kind, cudaStream_t stream = nul
 
 bool is_host(memory_kind k) { return k == memory_kind::pinned || k == memory_kind::pageable; }
 
-struct copy {
+struct copy_operation {
   void* to;
   void const* from;
   std::size_t bytes;
   memory_kind to_kind, from_kind;
 
-  copy(void* destination, void const* source, std::size_t size)
+  copy_operation(void* destination, void const* source, std::size_t size)
       : to(destination),
         from(source),
         bytes(size),
@@ -64,21 +65,22 @@ struct copy {
   bool has_pageable() const {
     return to_kind == memory_kind::pageable || from_kind == memory_kind::pageable;
   }
-  node work() const {
+  node make_node() const {
     return {cudaGraphNodeTypeMemcpy,
             [to = to, from = from, bytes = bytes] { std::memmove(to, from, bytes); }};
   }
 };
 
 // Copies of pageable memory are complete when the call returns.
-cudaError_t submit_copy(copy const& c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
+cudaError_t submit_copy(copy_operation const& c, cudaMemcpyKind kind, cudaStream_t stream,
+                        bool wait_for_completion) {
   if (c.bytes == 0) return cudaSuccess;
   if (!c.allows(kind)) return cudaErrorInvalidValue;
   stream_ptr const s = find_stream(stream);
   if (s == nullptr) return cudaErrorInvalidResourceHandle;
   task_ptr done;
-  cudaError_t const code = submit(*s, c.work(), &done);
-  if (wait) wait_for(done);
+  cudaError_t const code = submit(*s, c.make_node(), &done);
+  if (wait_for_completion) wait_for(done);
   return code;
 }
 
@@ -93,19 +95,19 @@ cudaError_t submit_fill(void* data, int value, std::size_t bytes, cudaStream_t s
 
 extern "C" {
 
-cudaError_t cudaMalloc(void** result, std::size_t bytes) {
-  return allocate_into(result, bytes, memory_kind::device);
+cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
+  return allocate_into(allocated, bytes, memory_kind::device);
 }
 cudaError_t cudaFree(void* data) { return release_from(data, memory_kind::device); }
-cudaError_t cudaMallocHost(void** result, std::size_t bytes) {
-  return allocate_into(result, bytes, memory_kind::pinned);
+cudaError_t cudaMallocHost(void** allocated, std::size_t bytes) {
+  return allocate_into(allocated, bytes, memory_kind::pinned);
 }
-cudaError_t cudaHostAlloc(void** result, std::size_t bytes, unsigned) {
-  return cudaMallocHost(result, bytes);
+cudaError_t cudaHostAlloc(void** allocated, std::size_t bytes, unsigned) {
+  return cudaMallocHost(allocated, bytes);
 }
 cudaError_t cudaFreeHost(void* data) { return release_from(data, memory_kind::pinned); }
-cudaError_t cudaMallocAsync(void** result, std::size_t bytes, cudaStream_t stream) {
-  return allocate_into(result, bytes, memory_kind::device, stream);
+cudaError_t cudaMallocAsync(void** allocated, std::size_t bytes, cudaStream_t stream) {
+  return allocate_into(allocated, bytes, memory_kind::device, stream);
 }
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
   return release_from(data, memory_kind::device, stream);
@@ -121,7 +123,7 @@ cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
 
 cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
   return call_outside_capture([&] {
-    copy const c(to, from, bytes);
+    copy_operation const c(to, from, bytes);
     bool const on_device = c.to_kind == memory_kind::device && c.from_kind == memory_kind::device;
     return submit_copy(c, kind, nullptr, !on_device);
   });
@@ -129,7 +131,7 @@ cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpy
 cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   return call([&] {
-    copy const c(to, from, bytes);
+    copy_operation const c(to, from, bytes);
     return submit_copy(c, kind, stream, c.has_pageable());
   });
 }

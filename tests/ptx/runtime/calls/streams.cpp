@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Streams: creation, synchronization and host functions.
 #include "../streams.hpp"
 
 using namespace ptx::runtime;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Stream captures, and launches of the resulting graphs.
 #include "kernels.cuh"
 
 #include <doctest/doctest.h>
@@ -22,8 +23,8 @@ struct captured_stream {
     CHECK(cudaStreamIsCapturing(get, &result) == cudaSuccess);
     return result;
   }
-  // Ends an invalid capture: there must be no graph.
-  cudaError_t error_message() const {
+  // Checks that there is no graph. Returns the error code.
+  cudaError_t end_invalid_capture() const {
     auto graph = reinterpret_cast<cudaGraph_t>(1);
     cudaError_t const code = cudaStreamEndCapture(get, &graph);
     CHECK(graph == nullptr);
@@ -32,7 +33,7 @@ struct captured_stream {
   }
 };
 
-void CUDART_CB no_operation(void*) {}
+void CUDART_CB do_nothing(void*) {}
 
 std::vector<cudaGraphNodeType> types_of(cudaGraph_t graph) {
   std::size_t count = 0;
@@ -48,35 +49,35 @@ std::vector<cudaGraphNodeType> types_of(cudaGraph_t graph) {
 }  // namespace
 
 TEST_CASE("captured work runs only when the graph is launched") {
-  device_int const number(0), copy(0);
+  device_int const counter(0), copy(0);
   captured_stream const stream(cudaStreamCaptureModeGlobal);
   CHECK(stream.status() == cudaStreamCaptureStatusActive);
-  CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), stream.get) == cudaSuccess);
-  add_one<<<1, 1, 0, stream.get>>>(number.data());
-  add_one<<<1, 1, 0, stream.get>>>(number.data());
-  CHECK(cudaMemcpyAsync(copy.data(), number.data(), sizeof(int), cudaMemcpyDeviceToDevice,
+  CHECK(cudaMemsetAsync(counter.data(), 0, sizeof(int), stream.get) == cudaSuccess);
+  add_one<<<1, 1, 0, stream.get>>>(counter.data());
+  add_one<<<1, 1, 0, stream.get>>>(counter.data());
+  CHECK(cudaMemcpyAsync(copy.data(), counter.data(), sizeof(int), cudaMemcpyDeviceToDevice,
                         stream.get) == cudaSuccess);
-  CHECK(cudaLaunchHostFunc(stream.get, no_operation, nullptr) == cudaSuccess);
+  CHECK(cudaLaunchHostFunc(stream.get, do_nothing, nullptr) == cudaSuccess);
   cudaGraph_t graph = nullptr;
   CHECK(cudaStreamEndCapture(stream.get, &graph) == cudaSuccess);
   CHECK(types_of(graph) == std::vector{cudaGraphNodeTypeMemset, cudaGraphNodeTypeKernel,
                                        cudaGraphNodeTypeKernel, cudaGraphNodeTypeMemcpy,
                                        cudaGraphNodeTypeHost});
   CHECK(copy.value() == 0);
-  cudaGraphExec_t runnable = nullptr;
-  CHECK(cudaGraphInstantiate(&runnable, graph, 0) == cudaSuccess);
+  cudaGraphExec_t executable = nullptr;
+  CHECK(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
-  for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(runnable, stream.get) == cudaSuccess);
-  CHECK(cudaGraphExecDestroy(runnable) == cudaSuccess);  // while it may still run
+  for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(executable, stream.get) == cudaSuccess);
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);  // while it may still run
   CHECK(cudaStreamSynchronize(stream.get) == cudaSuccess);
-  CHECK(number.value() == 2);
+  CHECK(counter.value() == 2);
   CHECK(copy.value() == 2);
 }
 
 TEST_CASE("a wait, a query or an allocation during a capture fails and invalidates it") {
   void* data = nullptr;
-  device_int const number(0);
-  int host_number = 0;
+  device_int const counter(0);
+  int host_value = 0;
   cudaStream_t other = nullptr;
   CHECK(cudaStreamCreate(&other) == cudaSuccess);
   using forbidden = cudaError_t (*)(void**, device_int const&, int*, cudaStream_t);
@@ -95,11 +96,11 @@ TEST_CASE("a wait, a query or an allocation during a capture fails and invalidat
       }};
   for (forbidden const& call : calls) {
     captured_stream const stream(cudaStreamCaptureModeGlobal);
-    CHECK(call(&data, number, &host_number, other) == cudaErrorStreamCaptureUnsupported);
+    CHECK(call(&data, counter, &host_value, other) == cudaErrorStreamCaptureUnsupported);
     CHECK(stream.status() == cudaStreamCaptureStatusInvalidated);
-    CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), stream.get) ==
+    CHECK(cudaMemsetAsync(counter.data(), 0, sizeof(int), stream.get) ==
           cudaErrorStreamCaptureInvalidated);
-    CHECK(stream.error_message() == cudaErrorStreamCaptureInvalidated);
+    CHECK(stream.end_invalid_capture() == cudaErrorStreamCaptureInvalidated);
   }
   CHECK(cudaStreamDestroy(other) == cudaSuccess);
 }
@@ -125,16 +126,16 @@ TEST_CASE("a relaxed capture forbids nothing; a thread-local one does not affect
   CHECK(freed == cudaSuccess);
   CHECK(ended == cudaErrorStreamCaptureWrongThread);
   CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
-  CHECK(stream.error_message() == cudaErrorStreamCaptureInvalidated);
+  CHECK(stream.end_invalid_capture() == cudaErrorStreamCaptureInvalidated);
 }
 
 TEST_CASE("the legacy default stream cannot be captured, nor wait for a captured stream") {
   CHECK(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal) ==
         cudaErrorStreamCaptureUnsupported);
-  device_int const number(0);
+  device_int const counter(0);
   captured_stream const stream(cudaStreamCaptureModeGlobal, cudaStreamDefault);
-  CHECK(cudaMemsetAsync(number.data(), 0, sizeof(int), nullptr) == cudaErrorStreamCaptureImplicit);
-  CHECK(stream.error_message() == cudaErrorStreamCaptureInvalidated);
+  CHECK(cudaMemsetAsync(counter.data(), 0, sizeof(int), nullptr) == cudaErrorStreamCaptureImplicit);
+  CHECK(stream.end_invalid_capture() == cudaErrorStreamCaptureInvalidated);
 }
 
 TEST_CASE("captures begin once, and end once") {

@@ -11,7 +11,7 @@
 __global__ void write_architecture(int* result);
 __global__ void add_one(int* result);
 // Writes the number of threads, at most 64.
-__global__ void bounded(int* result);
+__global__ void write_block_size(int* result);
 
 // Blocks a stream from hold() until release(), or until the destructor.
 class gate {
@@ -27,8 +27,8 @@ class gate {
   }
 
  private:
-  static void CUDART_CB wait(void* self) {
-    auto* const waiting_gate = static_cast<gate*>(self);
+  static void CUDART_CB wait(void* context) {
+    auto* const waiting_gate = static_cast<gate*>(context);
     while (!waiting_gate->open_) std::this_thread::yield();
     waiting_gate->waiting_ = false;
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Allocation, copies and error codes of memory calls.
 #include <cuda_runtime.h>
 
 #include <doctest/doctest.h>
@@ -9,7 +10,7 @@
 
 namespace {
 
-std::size_t unused_bytes() {
+std::size_t free_bytes() {
   std::size_t unused = 0, total = 0;
   CHECK(cudaMemGetInfo(&unused, &total) == cudaSuccess);
   CHECK(unused <= total);
@@ -19,34 +20,34 @@ std::size_t unused_bytes() {
 }  // namespace
 
 TEST_CASE("memory is allocated and freed") {
-  std::size_t const before = unused_bytes();
+  std::size_t const before = free_bytes();
   unsigned char* data = nullptr;
   CHECK(cudaMalloc(reinterpret_cast<void**>(&data), 1000) == cudaSuccess);
-  CHECK(unused_bytes() == before - 1000);
+  CHECK(free_bytes() == before - 1000);
   CHECK(cudaFree(data) == cudaSuccess);
-  CHECK(unused_bytes() == before);
+  CHECK(free_bytes() == before);
   CHECK(cudaFree(data) == cudaErrorInvalidValue);
   CHECK(cudaFree(nullptr) == cudaSuccess);
   int host_variable = 0;
   CHECK(cudaFree(&host_variable) == cudaErrorInvalidValue);
 
-  void* nothing = data;
-  CHECK(cudaMalloc(&nothing, 0) == cudaSuccess);
-  CHECK(nothing == nullptr);
-  CHECK(cudaMalloc(&nothing, before + 1) == cudaErrorMemoryAllocation);
+  void* empty = data;
+  CHECK(cudaMalloc(&empty, 0) == cudaSuccess);
+  CHECK(empty == nullptr);
+  CHECK(cudaMalloc(&empty, before + 1) == cudaErrorMemoryAllocation);
 }
 
 TEST_CASE("stream-ordered memory is allocated and freed") {
-  std::size_t const before = unused_bytes();
+  std::size_t const before = free_bytes();
   cudaStream_t stream = nullptr;
   CHECK(cudaStreamCreate(&stream) == cudaSuccess);
   void* data = nullptr;
   CHECK(cudaMallocAsync(&data, 1000, stream) == cudaSuccess);
-  CHECK(unused_bytes() == before - 1000);
+  CHECK(free_bytes() == before - 1000);
   CHECK(cudaMemsetAsync(data, 3, 1000, stream) == cudaSuccess);
   CHECK(cudaFreeAsync(data, stream) == cudaSuccess);
   CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
-  CHECK(unused_bytes() == before);
+  CHECK(free_bytes() == before);
   CHECK(cudaFreeAsync(data, stream) == cudaErrorInvalidValue);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
   CHECK(cudaMallocAsync(&data, 1000, stream) == cudaErrorInvalidResourceHandle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled without readable PTX: the runtime must report that.
+// A program without readable PTX. The runtime must report that.
 #include <cstdio>
 
 __global__ void empty_kernel() {}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Order of work in streams and events, and asynchronous copies.
 #include "kernels.cuh"
 
 #include <doctest/doctest.h>
@@ -26,37 +27,37 @@ struct scoped_event {
 }  // namespace
 
 TEST_CASE("a stream runs in order, and independently of others") {
-  scoped_stream const first_stream(cudaStreamNonBlocking), other(cudaStreamNonBlocking);
-  device_int const number(1);
-  gate held;
-  CHECK(held.hold(first_stream.get) == cudaSuccess);
-  add_one<<<1, 1, 0, first_stream.get>>>(number.data());
-  CHECK(cudaStreamQuery(first_stream.get) == cudaErrorNotReady);
+  scoped_stream const blocked(cudaStreamNonBlocking), other(cudaStreamNonBlocking);
+  device_int const counter(1);
+  gate gate_in_stream;
+  CHECK(gate_in_stream.hold(blocked.get) == cudaSuccess);
+  add_one<<<1, 1, 0, blocked.get>>>(counter.data());
+  CHECK(cudaStreamQuery(blocked.get) == cudaErrorNotReady);
   CHECK(cudaStreamQuery(other.get) == cudaSuccess);
-  CHECK(number.value() == 1);
-  held.release();
-  CHECK(cudaStreamSynchronize(first_stream.get) == cudaSuccess);
-  CHECK(cudaStreamQuery(first_stream.get) == cudaSuccess);
-  CHECK(number.value() == 2);
+  CHECK(counter.value() == 1);
+  gate_in_stream.release();
+  CHECK(cudaStreamSynchronize(blocked.get) == cudaSuccess);
+  CHECK(cudaStreamQuery(blocked.get) == cudaSuccess);
+  CHECK(counter.value() == 2);
 }
 
 TEST_CASE("the legacy default stream is ordered with blocking streams only") {
   scoped_stream const blocking(cudaStreamDefault), other(cudaStreamDefault),
       independent(cudaStreamNonBlocking);
-  device_int const number(0), other_number(0);
-  gate held;
-  CHECK(held.hold(blocking.get) == cudaSuccess);
-  add_one<<<1, 1>>>(number.data());                // after `blocking`
-  add_one<<<1, 1, 0, other.get>>>(number.data());  // after the default stream
-  add_one<<<1, 1, 0, independent.get>>>(other_number.data());
+  device_int const counter(0), other_counter(0);
+  gate gate_in_stream;
+  CHECK(gate_in_stream.hold(blocking.get) == cudaSuccess);
+  add_one<<<1, 1>>>(counter.data());                // after `blocking`
+  add_one<<<1, 1, 0, other.get>>>(counter.data());  // after the default stream
+  add_one<<<1, 1, 0, independent.get>>>(other_counter.data());
   CHECK(cudaStreamSynchronize(independent.get) == cudaSuccess);
-  CHECK(other_number.value() == 1);
-  CHECK(number.value() == 0);
+  CHECK(other_counter.value() == 1);
+  CHECK(counter.value() == 0);
   for (cudaStream_t s : {cudaStream_t{}, cudaStreamLegacy, other.get})
     CHECK(cudaStreamQuery(s) == cudaErrorNotReady);
-  held.release();
+  gate_in_stream.release();
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
-  CHECK(number.value() == 2);
+  CHECK(counter.value() == 2);
   for (cudaStream_t s : {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread, other.get})
     CHECK(cudaStreamQuery(s) == cudaSuccess);
 }
@@ -64,21 +65,21 @@ TEST_CASE("the legacy default stream is ordered with blocking streams only") {
 TEST_CASE("an event orders two streams") {
   scoped_stream const first(cudaStreamNonBlocking), second(cudaStreamNonBlocking);
   scoped_event const between, later;
-  device_int const number(0);
+  device_int const counter(0);
   CHECK(cudaEventQuery(between.get) == cudaSuccess);  // never recorded
-  gate held;
-  CHECK(held.hold(first.get) == cudaSuccess);
+  gate gate_in_stream;
+  CHECK(gate_in_stream.hold(first.get) == cudaSuccess);
   CHECK(cudaEventRecord(between.get, first.get) == cudaSuccess);
   CHECK(cudaStreamWaitEvent(second.get, between.get, 0) == cudaSuccess);
-  add_one<<<1, 1, 0, second.get>>>(number.data());
+  add_one<<<1, 1, 0, second.get>>>(counter.data());
   CHECK(cudaEventRecord(later.get, second.get) == cudaSuccess);
   CHECK(cudaEventQuery(between.get) == cudaErrorNotReady);
-  CHECK(number.value() == 0);
+  CHECK(counter.value() == 0);
   float milliseconds = -1;
   CHECK(cudaEventElapsedTime(&milliseconds, between.get, later.get) == cudaErrorNotReady);
-  held.release();
+  gate_in_stream.release();
   CHECK(cudaEventSynchronize(later.get) == cudaSuccess);
-  CHECK(number.value() == 1);
+  CHECK(counter.value() == 1);
   CHECK(cudaEventElapsedTime(&milliseconds, between.get, later.get) == cudaSuccess);
   CHECK(milliseconds >= 0);
 }
@@ -97,49 +98,50 @@ TEST_CASE("a host function may not call the runtime") {
 
 TEST_CASE("a copy of pageable memory is complete on return, a copy of pinned memory later") {
   scoped_stream const stream(cudaStreamNonBlocking);
-  device_int const number(0);
+  device_int const counter(0);
   int* pinned = nullptr;
   CHECK(cudaMallocHost(reinterpret_cast<void**>(&pinned), sizeof(int)) == cudaSuccess);
   *pinned = 5;
-  gate held;
-  CHECK(held.hold(stream.get) == cudaSuccess);
-  CHECK(cudaMemcpyAsync(number.data(), pinned, sizeof(int), cudaMemcpyHostToDevice, stream.get) ==
+  gate gate_in_stream;
+  CHECK(gate_in_stream.hold(stream.get) == cudaSuccess);
+  CHECK(cudaMemcpyAsync(counter.data(), pinned, sizeof(int), cudaMemcpyHostToDevice, stream.get) ==
         cudaSuccess);
   *pinned = 6;  // written before the copy runs, so this value is copied
-  held.release();
+  gate_in_stream.release();
   int result = 0;
-  CHECK(cudaMemcpyAsync(&result, number.data(), sizeof(int), cudaMemcpyDeviceToHost, stream.get) ==
+  CHECK(cudaMemcpyAsync(&result, counter.data(), sizeof(int), cudaMemcpyDeviceToHost, stream.get) ==
         cudaSuccess);
   CHECK(result == 6);
   CHECK(cudaFreeHost(pinned) == cudaSuccess);
 }
 
 TEST_CASE("work continues when its stream is destroyed, and memory is freed after it") {
-  device_int const number(0);
+  device_int const counter(0);
   int* freed = nullptr;
   CHECK(cudaMalloc(reinterpret_cast<void**>(&freed), sizeof(int)) == cudaSuccess);
   {
     scoped_stream const stream(cudaStreamNonBlocking);
     for (int i = 0; i < 20; ++i) add_one<<<1, 1, 0, stream.get>>>(freed);
-    for (int i = 0; i < 20; ++i) add_one<<<1, 1, 0, stream.get>>>(number.data());
+    for (int i = 0; i < 20; ++i) add_one<<<1, 1, 0, stream.get>>>(counter.data());
   }
   CHECK(cudaFree(freed) == cudaSuccess);
-  CHECK(number.value() == 20);
+  CHECK(counter.value() == 20);
 }
 
 TEST_CASE("streams of many threads") {
-  device_int const number(0);
+  device_int const counter(0);
   std::vector<std::thread> threads;
-  std::atomic<int> wrong{0};
+  std::atomic<int> failures{0};
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
       scoped_stream const stream(cudaStreamNonBlocking);
-      device_int const thread_number(0);
-      for (int k = 0; k < 10; ++k) add_one<<<1, 1, 0, stream.get>>>(thread_number.data());
-      if (cudaStreamSynchronize(stream.get) != cudaSuccess || thread_number.value() != 10) ++wrong;
+      device_int const thread_counter(0);
+      for (int k = 0; k < 10; ++k) add_one<<<1, 1, 0, stream.get>>>(thread_counter.data());
+      if (cudaStreamSynchronize(stream.get) != cudaSuccess || thread_counter.value() != 10)
+        ++failures;
     });
   for (std::thread& thread : threads) thread.join();
-  CHECK(wrong == 0);
+  CHECK(failures == 0);
 }
 
 TEST_CASE("invalid handles of streams") {

@@ -24,14 +24,15 @@ struct csp_column {
   // Source of row `n`. Rows past the valid ones stay in place.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
     // One of the two values is out of range (wrapped around or too large), and is the larger one.
-    std::uint32_t const moved = n - shift, wrapped = moved + valid;
-    return n >= valid ? n : moved < wrapped ? moved : wrapped;
+    std::uint32_t const unwrapped = n - shift, wrapped = unwrapped + valid;
+    return n >= valid ? n : unwrapped < wrapped ? unwrapped : wrapped;
   }
 };
 
+// Groups of a tensor, and the shifts and directions of its channels.
 struct csp_groups {
   extents3 extents;
-  index_t group;
+  index_t group;  // rows per group
   row_division divide_by_group;
   index_t const* shifts;      // [channels]; null if all shifts are equal
   index_t uniform_shift;      // shift of all channels, if equal
@@ -39,7 +40,7 @@ struct csp_groups {
   bool all_descend;           // direction of all channels, if they agree
   tensor1<index_t const> lengths;
 
-  SLICESORT_HD index_t count() const { return divide_up(extents.length, group); }
+  SLICESORT_HD index_t per_channel() const { return divide_up(extents.length, group); }
 
   SLICESORT_HD csp_column column(column_index column) const {
     index_t const valid = valid_rows(lengths, column.batch, extents.length);
@@ -49,14 +50,15 @@ struct csp_groups {
     bool const descends = descending != nullptr ? descending[column.channel] != 0 : all_descend;
     return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift), !descends};
   }
-  SLICESORT_HD_INLINE std::uint32_t first_of(std::uint32_t n) const {
+  // Returns the first row of the group of row `n`.
+  SLICESORT_HD_INLINE std::uint32_t group_start(std::uint32_t n) const {
     return divide_by_group(n) * static_cast<std::uint32_t>(group);
   }
 };
 
-// Range of the shifts among every `width` neighboring channels, relative to the shift of the first:
-// at most `above` rows larger and `below` rows smaller. Shifts are compared circularly, so
-// different values may be equal.
+// Largest differences between the shifts of `width` neighboring channels and that of the first one:
+// at most `above` rows more and `below` rows less. Shifts are compared circularly, so different
+// values may be equal.
 struct shift_spread {
   int width = 1;
   std::uint32_t above = 0, below = 0;
@@ -66,22 +68,23 @@ struct shift_spread {
 // the valid rows of x from `start` on, circularly.
 struct csp_window {
   std::uint32_t valid, start;
-  std::uint32_t place_of_row_0;  // shifted row n is row n + place_of_row_0 of the window
+  std::uint32_t index_of_row_0;  // shifted row n is row n + index_of_row_0 of the window
 
   SLICESORT_HD_INLINE static csp_window make(csp_groups const& groups, column_index index,
                                              csp_column column, shift_spread spread,
                                              std::uint32_t row) {
     std::uint32_t const valid = column.valid;
     if (row >= valid) return {valid, 0, 0};
-    index_t const neighbor = index.channel & ~static_cast<index_t>(spread.width - 1);
-    std::uint32_t const shift = groups.column({index.batch, neighbor}).shift;
-    // Circular difference of this channel's shift, in [-below, above].
-    std::uint32_t const difference = column.shift - shift + (column.shift < shift ? valid : 0u);
-    std::uint32_t const larger = difference <= spread.above ? difference : difference - valid;
+    index_t const first_channel = index.channel & ~static_cast<index_t>(spread.width - 1);
+    std::uint32_t const first_shift = groups.column({index.batch, first_channel}).shift;
+    // Shift minus that of the first channel: modulo `valid`, then in [-below, above].
+    std::uint32_t const modulo =
+        column.shift - first_shift + (column.shift < first_shift ? valid : 0u);
+    std::uint32_t const difference = modulo <= spread.above ? modulo : modulo - valid;
     std::uint32_t const above = spread.above < valid ? spread.above : spread.above % valid;
-    std::uint32_t const source_row = row + (row < shift ? valid : 0u) - shift;
+    std::uint32_t const source_row = row + (row < first_shift ? valid : 0u) - first_shift;
     std::uint32_t const start = source_row + (source_row < above ? valid : 0u) - above;
-    return {valid, start, spread.above - larger - row};
+    return {valid, start, spread.above - difference - row};
   }
   // Returns the row of x for row `n` of the window.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
@@ -90,17 +93,19 @@ struct csp_window {
   }
 };
 
-struct group_rows {
+// Saved order, or destinations in the same format, with element widths known only at run time.
+struct order_tensor {
   void* data = nullptr;
   strides3 strides{};
-  int bytes = 1;  // bytes of an element
+  int element_bytes = 1;
 
-  group_rows() = default;
-  group_rows(void* memory, strides3 s, int width) : data(memory), strides(s), bytes(width) {}
-  explicit group_rows(index_tensor3 t)
-      : group_rows(t.data(), t.strides(), static_cast<int>(t.width())) {}
-  explicit group_rows(const_index_tensor3 t)
-      : group_rows(const_cast<void*>(t.data()), t.strides(), static_cast<int>(t.width())) {}
+  order_tensor() = default;
+  order_tensor(void* memory, strides3 s, int width)
+      : data(memory), strides(s), element_bytes(width) {}
+  explicit order_tensor(index_tensor3 t)
+      : order_tensor(t.data(), t.strides(), static_cast<int>(t.width())) {}
+  explicit order_tensor(const_index_tensor3 t)
+      : order_tensor(const_cast<void*>(t.data()), t.strides(), static_cast<int>(t.width())) {}
 
   SLICESORT_HD bool present() const { return data != nullptr; }
   SLICESORT_HD index_t offset(column_index column) const {
@@ -108,40 +113,39 @@ struct group_rows {
   }
 };
 template <class Index>
-struct group_column {
+struct order_column {
   Index* data;
   index_t stride;
 
-  SLICESORT_HD group_column(group_rows t, column_index column)
+  SLICESORT_HD order_column(order_tensor t, column_index column)
       : data(static_cast<Index*>(t.data) + t.offset(column)), stride(t.strides.length) {}
   SLICESORT_HD_INLINE std::uint32_t operator[](index_t row) const {
     return static_cast<std::uint32_t>(data[row * stride]);
   }
 };
-// Column of a saved order whose element width is known only at run time.
-struct untyped_group_column {
+struct untyped_order_column {
   unsigned char* data;
-  index_t stride;  // bytes
-  int bytes;
+  index_t stride_bytes;
+  int element_bytes;
 
-  SLICESORT_HD untyped_group_column(group_rows t, column_index column)
-      : data(static_cast<unsigned char*>(t.data) + t.offset(column) * t.bytes),
-        stride(t.strides.length * t.bytes),
-        bytes(t.bytes) {}
+  SLICESORT_HD untyped_order_column(order_tensor t, column_index column)
+      : data(static_cast<unsigned char*>(t.data) + t.offset(column) * t.element_bytes),
+        stride_bytes(t.strides.length * t.element_bytes),
+        element_bytes(t.element_bytes) {}
   SLICESORT_HD_INLINE std::uint32_t operator[](index_t row) const {
-    unsigned char const* const p = data + row * stride;
-    if (bytes == 1) return *p;
-    if (bytes == 2) return *reinterpret_cast<std::uint16_t const*>(p);
-    return *reinterpret_cast<std::uint32_t const*>(p);
+    unsigned char const* const element = data + row * stride_bytes;
+    if (element_bytes == 1) return *element;
+    if (element_bytes == 2) return *reinterpret_cast<std::uint16_t const*>(element);
+    return *reinterpret_cast<std::uint32_t const*>(element);
   }
   SLICESORT_HD_INLINE void set(index_t row, std::uint32_t value) const {
-    unsigned char* const p = data + row * stride;
-    if (bytes == 1)
-      *p = static_cast<unsigned char>(value);
-    else if (bytes == 2)
-      *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(value);
+    unsigned char* const element = data + row * stride_bytes;
+    if (element_bytes == 1)
+      *element = static_cast<unsigned char>(value);
+    else if (element_bytes == 2)
+      *reinterpret_cast<std::uint16_t*>(element) = static_cast<std::uint16_t>(value);
     else
-      *reinterpret_cast<std::uint32_t*>(p) = value;
+      *reinterpret_cast<std::uint32_t*>(element) = value;
   }
 };
 

@@ -25,42 +25,47 @@ SLICESORT_DETAIL_BEGIN
 template <class T, class Grid>
 int staged_width(Grid const& grid, extents3 extents) {
   // Includes the free rows of the tile, at most one in eight.
-  std::size_t const column =
+  std::size_t const column_bytes =
       sizeof(T) * static_cast<std::size_t>(extents.length + extents.length / 8);
-  return tile_width(grid.info(), permute_tuning_of<T>(grid), column, extents.length,
+  return tile_width(grid.info(), permute_tuning_of<T>(grid), column_bytes, extents.length,
                     extents.batch * extents.channels);
 }
-struct csp_shifting {
-  bool shifted = false;  // true if some channel is shifted
+
+// Shifts of a launch. `config` is only used if some channel is shifted.
+struct csp_shift_info {
+  bool has_shifts = false;  // true if some channel is shifted
   csp_config config{};
 };
 
-// The following functions complete a tile whose units are set. They return the threads per block,
-// or 0 if the tile does not fit.
-
+// The following three functions complete a tile whose units are set. They return the threads per
+// block, or 0 if the tile does not fit. A tile stages a window, stages whole columns, or reads the
+// tensor directly.
 template <class T, class Grid, class Tile>
-int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const& shifting,
+int shape_window(Grid const& grid, csp_groups const& groups, csp_shift_info const& shift_info,
                  Tile& tile) {
   extents3 const extents = groups.extents;
   permute_tuning const tuning = permute_tuning_of<T>(grid);
   sort_tuning const sort = sort_tuning_of<T>(grid);
   int const threads = sort.group_threads;
-  int const widest = std::min(floor_power_of_two(tuning.least_columns, 1, warp_threads), threads);
+  int const max_width =
+      std::min(floor_power_of_two(tuning.least_columns, 1, warp_threads), threads);
   int const width =
-      static_cast<int>(std::min<index_t>(ceil_power_of_two(extents.channels), widest));
+      static_cast<int>(std::min<index_t>(ceil_power_of_two(extents.channels), max_width));
   index_t const row_bytes = width * static_cast<index_t>(sizeof(T));
   // The tile has at most one free row in eight.
   index_t const max_rows =
-      static_cast<index_t>(tuning.shared_tile_bytes) / row_bytes / 9 * 8 - Tile::run;
-  bool const ragged = groups.lengths.data() != nullptr;
-  shift_spread const spread = spread_of(shifting.config, extents, ragged, width, max_rows);
+      static_cast<index_t>(tuning.shared_tile_bytes) / row_bytes / 9 * 8 - Tile::free_row_interval;
+  bool const has_lengths = groups.lengths.data() != nullptr;
+  shift_spread const spread = spread_of(shift_info.config, extents, has_lengths, width, max_rows);
   if (spread.width == 0) return 0;
 
   // Each block sorts at least as many rows as its window overlaps with the next.
-  index_t const overlap = index_t{spread.above} + spread.below, unit = tile.rows_per_unit;
-  index_t const step = divide_up(sort.group_rows, unit) * (threads / width);
-  index_t const units = divide_up(std::max(step * unit, overlap), step * unit) * step;
-  index_t const rows = units * unit + overlap;
+  index_t const overlap = index_t{spread.above} + spread.below, unit_rows = tile.rows_per_unit;
+  index_t const units_per_pass = divide_up(sort.group_rows, unit_rows) * (threads / width);
+  index_t const units =
+      divide_up(std::max(units_per_pass * unit_rows, overlap), units_per_pass * unit_rows) *
+      units_per_pass;
+  index_t const rows = units * unit_rows + overlap;
   if (rows > max_rows || rows > extents.length) return 0;
   tile.staged = tile.windowed = true;
   tile.width = width;
@@ -73,37 +78,39 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
 template <class T, class Grid, class Tile>
 int shape_columns(Grid const& grid, extents3 extents, bool in_place, int max_threads, Tile& tile) {
   permute_tuning const tuning = permute_tuning_of<T>(grid);
-  int const fitting = std::min(staged_width<T>(grid, extents), max_threads);
-  bool const use_tiles = tile.rows_adjacent || in_place || fitting >= tuning.worthwhile_columns ||
-                         fitting >= extents.batch * extents.channels;
-  if (fitting == 0 || !use_tiles) return 0;
+  int const width = std::min(staged_width<T>(grid, extents), max_threads);
+  bool const use_tiles = tile.rows_adjacent || in_place || width >= tuning.worthwhile_columns ||
+                         width >= extents.batch * extents.channels;
+  if (width == 0 || !use_tiles) return 0;
   tile.staged = true;
-  tile.width = fitting;
+  tile.width = width;
   tile.units_per_block = tile.units;
   tile.blocks_per_tile = 1;
-  std::size_t const column = sizeof(T) * static_cast<std::size_t>(extents.length);
-  return std::min(tile_threads(tuning, column, extents.length, fitting), max_threads);
+  std::size_t const column_bytes = sizeof(T) * static_cast<std::size_t>(extents.length);
+  return std::min(tile_threads(tuning, column_bytes, extents.length, width), max_threads);
 }
 
 template <class T, class Grid, class Tile>
 int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   sort_tuning const sort = sort_tuning_of<T>(grid);
-  index_t const columns = extents.batch * extents.channels, column_units = tile.units;
+  index_t const columns = extents.batch * extents.channels, units_per_column = tile.units;
   tile.width = floor_power_of_two(columns, 1, warp_threads);
   index_t const units_per_pass = sort.group_threads / tile.width;
   index_t units = divide_up(sort.group_rows, index_t{tile.rows_per_unit}) * units_per_pass;
   // Prefers more blocks over more rows per thread.
-  if (divide_up(columns, tile.width) * divide_up(column_units, units) < grid.info().processors)
+  if (divide_up(columns, tile.width) * divide_up(units_per_column, units) < grid.info().processors)
     units = units_per_pass;
   tile.units_per_block = static_cast<std::uint32_t>(units);
-  tile.blocks_per_tile = divide_up(column_units, units);
+  tile.blocks_per_tile = divide_up(units_per_column, units);
   return sort.group_threads;
 }
 
-inline group_rows slice_batch(group_rows rows, index_t first) {
-  if (rows.present())
-    rows.data = static_cast<unsigned char*>(rows.data) + first * rows.strides.batch * rows.bytes;
-  return rows;
+// Returns the order of the samples from `first_sample` on.
+inline order_tensor slice_batch(order_tensor order, index_t first_sample) {
+  if (order.present())
+    order.data = static_cast<unsigned char*>(order.data) +
+                 first_sample * order.strides.batch * order.element_bytes;
+  return order;
 }
 
 // Returns the extents of a tensor whose columns are the groups.
@@ -111,30 +118,32 @@ inline extents3 group_extents(extents3 extents, index_t group) {
   return {extents.batch * divide_up(extents.length, group), group, extents.channels};
 }
 
+// True if a thread sorts a group of `group` rows in its registers.
 template <class T, class Grid>
-bool groups_in_registers(Grid const& grid, index_t group) {
-  index_t const longest = sort_tuning_of<T>(grid).register_rows;
-  return group <= 2 || group <= std::min<index_t>(longest, max_register_rows<T>);
+bool fits_registers(Grid const& grid, index_t group) {
+  index_t const max_rows = sort_tuning_of<T>(grid).register_rows;
+  return !needs_sort(group) || group <= std::min<index_t>(max_rows, max_register_rows<T>);
 }
 
+// True if groups can be sorted from whole columns in shared memory.
 template <class T, class Grid>
-bool groups_staged(Grid const& grid, extents3 extents, index_t group) {
-  return groups_in_registers<T>(grid, group) && staged_width<T>(grid, extents) > 0;
+bool can_stage_columns(Grid const& grid, extents3 extents, index_t group) {
+  return fits_registers<T>(grid, group) && staged_width<T>(grid, extents) > 0;
 }
 
 // Runs a kernel whose threads process units of `unit_rows` rows of x. In-place calls with shifts
 // require columns that fit in shared memory.
 template <class Grid, class Kernel, class T>
 void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, tensor3<T const> x,
-                   bool in_place, csp_shifting const& shifting, index_t unit_rows) {
+                   bool in_place, csp_shift_info const& shift_info, index_t unit_rows) {
   extents3 const extents = x.extents();
   auto& tile = kernel.tile;
   tile.rows_adjacent = rows_are_adjacent(x.strides());
   tile.units = static_cast<std::uint32_t>(divide_up(extents.length, unit_rows));
   tile.rows_per_unit = static_cast<std::uint32_t>(unit_rows);
   int threads = 0;
-  if (shifting.shifted && !in_place) threads = shape_window<T>(grid, groups, shifting, tile);
-  if (shifting.shifted && threads == 0)
+  if (shift_info.has_shifts && !in_place) threads = shape_window<T>(grid, groups, shift_info, tile);
+  if (shift_info.has_shifts && threads == 0)
     threads = shape_columns<T>(grid, extents, in_place, Kernel::max_threads, tile);
   if (threads == 0) threads = shape_unstaged<T>(grid, extents, tile);
   tile.divide_by_blocks = index_division(tile.blocks_per_tile);
@@ -143,29 +152,30 @@ void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, te
            threads);
 }
 template <class Kernel, class Grid, class T>
-void run_on_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
+void run_on_groups(Grid const& grid, groups_view<T> const& view, csp_shift_info const& shift_info,
                    index_t unit_rows) {
   run_on_groups(grid, Kernel{view, {}}, view.groups, view.x, view.x.data() == view.y.data(),
-                shifting, unit_rows);
+                shift_info, unit_rows);
 }
 
+// Runs the kernel with the smallest power of two of rows that holds a group.
 template <int Rows, class Grid, class T>
 void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view,
-                              csp_shifting const& shifting) {
+                              csp_shift_info const& shift_info) {
   if constexpr (Rows <= max_register_rows<T>) {
-    if (view.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, view, shifting);
-    run_on_groups<sort_short_groups_kernel<T, Rows>>(grid, view, shifting, view.groups.group);
+    if (view.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, view, shift_info);
+    run_on_groups<sort_short_groups_kernel<T, Rows>>(grid, view, shift_info, view.groups.group);
   }
 }
 
 template <class Grid, class T>
-void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
+void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shift_info const& shift_info,
                  sort_layout<T> const& layout) {
   index_t const group = view.groups.group;
-  if (group == 2)
-    run_on_groups<exchange_pairs_kernel<T>>(grid, view, shifting, rows_per_byte);
-  else if (groups_in_registers<T>(grid, group))
-    sort_groups_in_registers<4>(grid, view, shifting);
+  if (is_pair(group))
+    run_on_groups<exchange_pairs_kernel<T>>(grid, view, shift_info, rows_per_byte);
+  else if (fits_registers<T>(grid, group))
+    sort_groups_in_registers<4>(grid, view, shift_info);
   else
     sort_columns(grid, view, layout);
 }

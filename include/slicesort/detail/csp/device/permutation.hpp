@@ -12,35 +12,35 @@
 
 SLICESORT_DETAIL_BEGIN
 
-struct no_order {};        // groups of one row
-struct order_of_pairs {};  // 1 bit per pair
-struct order_of_bytes {};  // 8 bits per row
-struct order_of_any_size {};
+struct no_order {};           // groups of one row
+struct order_of_pairs {};     // 1 bit per pair
+struct order_of_bytes {};     // 8 bits per row
+struct order_of_any_size {};  // 16 or 32 bits per row, known at run time
 
 template <class Kind>
 struct csp_rows {
   csp_groups groups;
-  group_rows order;
+  order_tensor order;
 
   struct column {
-    csp_column rows;
+    csp_column shifted;
     csp_groups const& groups;
-    std::conditional_t<std::is_same_v<Kind, order_of_any_size>, untyped_group_column,
-                       group_column<std::uint8_t const>>
+    std::conditional_t<std::is_same_v<Kind, order_of_any_size>, untyped_order_column,
+                       order_column<std::uint8_t const>>
         saved;
 
     // Returns the source of row `row` of y. Even a corrupt order stays inside the column.
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       auto const n = static_cast<std::uint32_t>(row);
       std::uint32_t source = n;
-      if (n < rows.valid) {
+      if (n < shifted.valid) {
         if constexpr (std::is_same_v<Kind, order_of_pairs>)
           source ^= saved[n / 16] >> (n / 2 % 8) & 1u;
         else if constexpr (!std::is_same_v<Kind, no_order>)
-          source = groups.first_of(n) + saved[n];
-        if (source >= rows.valid) source = rows.valid - 1;
+          source = groups.group_start(n) + saved[n];
+        if (source >= shifted.valid) source = shifted.valid - 1;
       }
-      return static_cast<index_t>(rows.source(source));
+      return static_cast<index_t>(shifted.source(source));
     }
     SLICESORT_HD_INLINE indexed_walk<column> walk(row_range range) const {
       return {*this, range.first, range.step};

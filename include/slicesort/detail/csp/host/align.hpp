@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the order of the reference channel of every sample, which the other channels follow.
+// Computes the order of each sample's reference channel, which the other channels follow.
 #pragma once
 
 #include <slicesort/detail/csp/host/layout.hpp>
@@ -17,6 +17,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
+// Computes the destination of every row of a reference channel in its pair.
 template <class T>
 void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destinations) {
   for (index_t i = 0; i + 1 < rows; i += 2) {
@@ -26,39 +27,39 @@ void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destina
   }
 }
 
-// Computes the order of the reference of every sample. Padding maps to itself, because lengths are
-// reread for the other channels and may have changed by then.
+// Computes the order of each sample's reference. Padding maps to itself, because lengths are reread
+// for the other channels and may have changed by then.
 template <class T>
 void align_groups(host_exec const& exec, csp_forward<T> const& params, csp_layout<T> const& layout,
                   csp_kernels<T> const& kernels) {
   extents3 const extents = params.x.extents();
   index_t const group = params.config.group;
   for_each_task(exec, extents.batch, [&](unsigned thread, index_t batch) {
-    csp_task_memory<T> const scratch = layout.tasks[thread];
+    csp_task_memory<T> const task_memory = layout.task_memory[thread];
     column_chunk const chunk{batch, params.config.reference, 1};
     T const* const x = params.x.data() + params.x.offset(batch, 0, params.config.reference);
     index_t const rows = valid_rows(params.lengths, batch, extents.length),
-                  first = batch * extents.length;
+                  first_row = batch * extents.length;
     if (is_long_group(group)) {
-      scratch.long_groups.argsort(x, params.x.strides().length, rows, group,
-                                  layout.long_destinations + first);
-    } else if (group == 2) {
-      align_pairs(x, params.x.strides().length, rows, layout.destinations + first);
-    } else if (group > 2) {
-      tensor3<T> const sorted(scratch.tile.columns, {1, rows, 1});
+      task_memory.long_groups.argsort(x, params.x.strides().length, rows, group,
+                                      layout.long_destinations + first_row);
+    } else if (is_pair(group)) {
+      align_pairs(x, params.x.strides().length, rows, layout.destinations + first_row);
+    } else if (needs_sort(group)) {
+      tensor3<T> const sorted(task_memory.tile.columns, {1, rows, 1});
       csp_tile<T> tile = layout.make_tile(params.x, sorted, chunk, group, params.lengths,
-                                          scratch.tile, csp_step::forward);
+                                          task_memory.tile, csp_operation::forward);
       tile.stream = false;
-      tile.to_layout = layout.operand({1, rows, 1}, sorted.strides(), {0, 0, 1});
-      tile.order = layout.destinations + first, tile.order_width = index_width::bits16,
+      tile.to_layout = layout.layout_of({1, rows, 1}, sorted.strides(), {0, 0, 1});
+      tile.order = layout.destinations + first_row, tile.order_width = index_width::bits16,
       tile.order_layout = tile.to_layout;
-      kernels.move_csp_tile(tile, csp_step::forward);
+      kernels.run_csp_tile(tile, csp_operation::forward);
     }
     for (index_t i = rows; i < extents.length; ++i)
       if (is_long_group(group))
-        layout.long_destinations[first + i] = static_cast<std::uint32_t>(i % group);
+        layout.long_destinations[first_row + i] = static_cast<std::uint32_t>(i % group);
       else
-        layout.destinations[first + i] = static_cast<std::uint16_t>(i % group);
+        layout.destinations[first_row + i] = static_cast<std::uint16_t>(i % group);
   });
 }
 

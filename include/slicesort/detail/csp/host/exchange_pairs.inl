@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compare-exchange of row pairs (csp with groups of two). One saved bit per pair records an
 // exchange. At most 16 rows are processed at a time, so the bits of a channel fit in a byte. Rows
-// have 32 elements, or a multiple of 32 in `pair_rows`. Included once per instruction set.
+// have 32 elements, or a multiple of 32 in `row_pairs`. Included once per instruction set.
 
 template <class T>
 struct pair_exchange {
@@ -10,44 +10,46 @@ struct pair_exchange {
   using V = vec<bits, lanes>;
   using byte_lanes = vec<std::uint8_t, lanes>;
 
-  // Sorts pair p by its keys, in descending order if bit p of `descending` is set. Pairs with equal
-  // keys count as ascending. Saves one bit per pair, set if it is exchanged.
+  // Sorts pair p by its keys, in descending order if bit p of `descending_bits` is set. Pairs with
+  // equal keys count as ascending. Saves one bit per pair, set if it is exchanged.
   template <bool Stream>
-  static void forward(T const* from, index_t from_pitch, int rows, bits const* flip,
-                      unsigned descending, T* to, index_t to_pitch, std::uint8_t* saved) {
+  static void forward(T const* from, index_t from_pitch, int rows, bits const* descending_mask,
+                      unsigned descending_bits, T* to, index_t to_pitch, std::uint8_t* swap_bytes) {
     for (int c = 0; c < tile_columns; c += lanes)
-      order_lanes<Stream>(from + c, from_pitch, rows, load_lanes<V>(flip + c), descending, to + c,
-                          to_pitch, saved + c);
+      order_lanes<Stream>(from + c, from_pitch, rows, load_lanes<V>(descending_mask + c),
+                          descending_bits, to + c, to_pitch, swap_bytes + c);
   }
   template <bool Stream>
-  static void backward(T const* from, index_t from_pitch, int rows, std::uint8_t const* saved,
+  static void backward(T const* from, index_t from_pitch, int rows, std::uint8_t const* swap_bytes,
                        T* to, index_t to_pitch) {
     for (int c = 0; c < tile_columns; c += lanes)
-      exchange_lanes<Stream>(from + c, from_pitch, rows, saved + c, to + c, to_pitch);
+      exchange_lanes<Stream>(from + c, from_pitch, rows, swap_bytes + c, to + c, to_pitch);
   }
 
   template <bool Stream>
-  static void forward_rows(pair_rows<T> const& rows) {
-    V const flip = broadcast<V>(rows.flip);
-    for (index_t i = rows.first; i < rows.end; i += csp_batch) {
-      int const count = rows.batch_at(i);
-      unsigned const descending = descending_pairs(rows.destinations, i, count);
-      alignas(64) std::uint8_t unused[static_cast<std::size_t>(lanes)];
-      for (index_t c = 0; c < rows.channels; c += lanes)
+  static void forward_rows(row_pairs<T> const& pairs) {
+    V const descending_mask = broadcast<V>(pairs.descending_mask);
+    for (index_t i = pairs.first_row; i < pairs.end_row; i += csp_rows_per_batch) {
+      int const count = pairs.rows_in_batch(i);
+      unsigned const descending_bits = descending_pairs(pairs.destinations, i, count);
+      alignas(64) std::uint8_t ignored_bytes[static_cast<std::size_t>(lanes)];
+      for (index_t c = 0; c < pairs.channels; c += lanes)
         order_lanes<Stream>(
-            rows.from + i * rows.from_pitch + c, rows.from_pitch, count, flip, descending,
-            rows.to + i * rows.to_pitch + c, rows.to_pitch,
-            rows.order == nullptr ? unused : rows.order + i / csp_batch * rows.order_pitch + c);
+            pairs.from + i * pairs.from_pitch + c, pairs.from_pitch, count, descending_mask,
+            descending_bits, pairs.to + i * pairs.to_pitch + c, pairs.to_pitch,
+            pairs.order == nullptr ? ignored_bytes
+                                   : pairs.order + i / csp_rows_per_batch * pairs.order_pitch + c);
     }
     finish_streaming<Stream>();
   }
   template <bool Stream>
-  static void backward_rows(pair_rows<T> const& rows) {
-    for (index_t i = rows.first; i < rows.end; i += csp_batch)
-      for (index_t c = 0; c < rows.channels; c += lanes)
-        exchange_lanes<Stream>(rows.from + i * rows.from_pitch + c, rows.from_pitch,
-                               rows.batch_at(i), rows.order + i / csp_batch * rows.order_pitch + c,
-                               rows.to + i * rows.to_pitch + c, rows.to_pitch);
+  static void backward_rows(row_pairs<T> const& pairs) {
+    for (index_t i = pairs.first_row; i < pairs.end_row; i += csp_rows_per_batch)
+      for (index_t c = 0; c < pairs.channels; c += lanes)
+        exchange_lanes<Stream>(pairs.from + i * pairs.from_pitch + c, pairs.from_pitch,
+                               pairs.rows_in_batch(i),
+                               pairs.order + i / csp_rows_per_batch * pairs.order_pitch + c,
+                               pairs.to + i * pairs.to_pitch + c, pairs.to_pitch);
     finish_streaming<Stream>();
   }
 
@@ -55,30 +57,31 @@ struct pair_exchange {
   // Orders the pairs of one vector of channels and saves their bits.
   template <bool Stream>
   static SLICESORT_INLINE void order_lanes(T const* from, index_t from_pitch, int rows,
-                                           V const& flip, unsigned descending, T* to,
-                                           index_t to_pitch, std::uint8_t* saved) {
+                                           V const& descending_mask, unsigned descending_bits,
+                                           T* to, index_t to_pitch, std::uint8_t* swap_bytes) {
     V swaps{}, ignored{};
     for (int p = 0; p < rows / 2; ++p) {
       T const* const source = from + 2 * p * from_pitch;
       V const a = load_lanes<V>(source), b = load_lanes<V>(source + from_pitch);
-      V const ka = canonical_keys<T, lanes>(a, ignored) ^ flip,
-              kb = canonical_keys<T, lanes>(b, ignored) ^ flip;
-      auto const descending_mask =
-          static_cast<bits>(bits{0} - static_cast<bits>(descending >> p & 1u));
-      V const swap = greater(ka, kb) ^ broadcast<V>(descending_mask);
+      V const key_a = canonical_keys<T, lanes>(a, ignored) ^ descending_mask,
+              key_b = canonical_keys<T, lanes>(b, ignored) ^ descending_mask;
+      auto const pair_mask =
+          static_cast<bits>(bits{0} - static_cast<bits>(descending_bits >> p & 1u));
+      V const swap = greater(key_a, key_b) ^ broadcast<V>(pair_mask);
       T* const out = to + 2 * p * to_pitch;
       store_vector<Stream>(out, select(swap, b, a));
       store_vector<Stream>(out + to_pitch, select(swap, a, b));
       swaps = swaps | (swap & broadcast<V>(static_cast<bits>(1u << p)));
     }
     if (rows % 2 != 0) copy_unpaired_row<Stream>(from, from_pitch, rows, to, to_pitch);
-    store_lanes(saved, convert<byte_lanes>(swaps));
+    store_lanes(swap_bytes, convert<byte_lanes>(swaps));
   }
   // Exchanges the pairs of one vector of channels according to their saved bits.
   template <bool Stream>
   static SLICESORT_INLINE void exchange_lanes(T const* from, index_t from_pitch, int rows,
-                                              std::uint8_t const* saved, T* to, index_t to_pitch) {
-    V const swaps = convert<V>(load_lanes<byte_lanes>(saved));
+                                              std::uint8_t const* swap_bytes, T* to,
+                                              index_t to_pitch) {
+    V const swaps = convert<V>(load_lanes<byte_lanes>(swap_bytes));
     for (int p = 0; p < rows / 2; ++p) {
       T const* const source = from + 2 * p * from_pitch;
       V const a = load_lanes<V>(source), b = load_lanes<V>(source + from_pitch);
@@ -98,12 +101,12 @@ struct pair_exchange {
 };
 
 template <class T>
-void exchange_pair_rows(pair_rows<T> const& rows, csp_step step) {
-  using pairs = pair_exchange<T>;
-  if (step == csp_step::forward)
-    rows.stream ? pairs::template forward_rows<true>(rows)
-                : pairs::template forward_rows<false>(rows);
+void exchange_row_pairs(row_pairs<T> const& pairs, csp_operation operation) {
+  using exchange = pair_exchange<T>;
+  if (operation == csp_operation::forward)
+    pairs.stream ? exchange::template forward_rows<true>(pairs)
+                 : exchange::template forward_rows<false>(pairs);
   else
-    rows.stream ? pairs::template backward_rows<true>(rows)
-                : pairs::template backward_rows<false>(rows);
+    pairs.stream ? exchange::template backward_rows<true>(pairs)
+                 : exchange::template backward_rows<false>(pairs);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workspace of a csp call on the host, the values of its policies for every channel, and its tiles
-// of 32 channels of one sample.
+// Workspace of a csp call on the host: the policies evaluated for every channel, and the memory of
+// each thread. Makes tiles of 32 channels of one sample.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -27,23 +27,23 @@ struct csp_task_memory {
   csp_long_groups<T> long_groups;
 
   csp_task_memory(arena& memory, index_t length, index_t group, bool aligned)
-      : tile(memory, length, group, group > 2 && !is_long_group(group)) {
+      : tile(memory, length, group, needs_sort(group) && !is_long_group(group)) {
     if (is_long_group(group)) long_groups = csp_long_groups<T>(memory, group, aligned);
   }
 };
 
 template <class T>
 struct csp_layout {
-  index_t* shifts;        // [channels]
-  bool* descending;       // [channels], true if the channel descends
-  bool shifting = false;  // true if some channel is shifted
-  bool mixed = false;     // true if only some channels descend
-  bool aligned;           // true if groups follow the order of a reference channel
-  // Destinations of sorted rows in their aligned group, [batch][length]. The long ones are used if
-  // row numbers in a group do not fit in 16 bits.
+  index_t* shifts;                // [channels]
+  bool* descending;               // [channels], true if the channel descends
+  bool has_shifts = false;        // true if some channel is shifted
+  bool mixed_directions = false;  // true if only some channels descend
+  bool aligned;                   // true if groups follow the order of a reference channel
+  // Destination of each sorted row in its aligned group: [batch][length]. Long groups have 32-bit
+  // destinations.
   std::uint16_t* destinations;
   std::uint32_t* long_destinations;
-  per_thread<csp_task_memory<T>, index_t, index_t, bool> tasks;
+  per_thread<csp_task_memory<T>, index_t, index_t, bool> task_memory;
 
   csp_layout(arena& memory, host_exec const& exec, csp_shape const& shape, bool aligned_groups)
       : shifts(memory.take<index_t>(shape.extents.empty() ? 0 : shape.extents.channels)),
@@ -53,58 +53,60 @@ struct csp_layout {
             aligned && !is_long_group(shape.group) ? row_count(shape.extents) : 0)),
         long_destinations(memory.take<std::uint32_t>(
             aligned && is_long_group(shape.group) ? row_count(shape.extents) : 0)),
-        tasks(memory, exec.threads, tasks_of(shape.extents), shape.extents.length, shape.group,
-              aligned) {}
+        task_memory(memory, exec.threads, max_tasks(shape.extents), shape.extents.length,
+                    shape.group, aligned) {}
 
   void evaluate_policies(csp_config const& config, extents3 extents) {
     for (index_t c = 0; c < extents.channels; ++c) {
       shifts[c] = config.shift(c, extents);
       descending[c] = config.descends(c, extents);
-      shifting |= shifts[c] != 0;
-      mixed |= descending[c] != descending[0];
+      has_shifts |= shifts[c] != 0;
+      mixed_directions |= descending[c] != descending[0];
     }
   }
 
-  static tile_operand operand(extents3 extents, strides3 s, column_chunk chunk) {
+  static tile_operand layout_of(extents3 extents, strides3 strides, column_chunk chunk) {
     return {column_range{extents, chunk.batch * extents.channels + chunk.channel,
                          static_cast<int>(chunk.channels)},
-            s};
+            strides};
   }
   csp_tile<T> make_tile(tensor3<T const> from, tensor3<T> to, column_chunk chunk, index_t group,
                         tensor1<index_t const> lengths, csp_scratch<T> const& scratch,
-                        csp_step step) const {
+                        csp_operation operation) const {
     extents3 const extents = from.extents();
     csp_tile<T> tile{};
-    tile.from = from.data(), tile.from_layout = operand(extents, from.strides(), chunk);
-    tile.to = to.data(), tile.to_layout = operand(extents, to.strides(), chunk);
+    tile.from = from.data(), tile.from_layout = layout_of(extents, from.strides(), chunk);
+    tile.to = to.data(), tile.to_layout = layout_of(extents, to.strides(), chunk);
     tile.width = static_cast<int>(chunk.channels);
     tile.rows = detail::valid_rows(lengths, chunk.batch, extents.length);
     tile.group = group;
     for (int lane = 0; lane < tile.width; ++lane) {
       tile.shift[lane] = wrapped(shifts[chunk.channel + lane], tile.rows);
       tile.shifted |= tile.shift[lane] != 0;
-      if (descending[chunk.channel + lane]) tile.flip[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
+      if (descending[chunk.channel + lane])
+        tile.descending_mask[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
     }
     tile.mode = grad_mode::overwrite;
     tile.stream = worth_streaming<T>(extents) && tile.to_layout.dense &&
                   tile.to_layout.on_lines(tile.to, sizeof(T));
     tile.scratch = scratch;
-    tile.choose_pitch(step);
+    tile.choose_pitch(operation);
     return tile;
   }
   template <class Order>
-  static void add_order(csp_tile<T>& tile, Order const& order, void* data, column_chunk chunk) {
+  static void set_order(csp_tile<T>& tile, Order const& order, void* data, column_chunk chunk) {
     if (tile.group == 1) return;
     tile.order = data;
     tile.order_width = order.width();
-    tile.order_layout = operand(order.extents(), order.strides(), chunk);
+    tile.order_layout = layout_of(order.extents(), order.strides(), chunk);
   }
 
  private:
   static std::size_t row_count(extents3 extents) {
     return static_cast<std::size_t>(extents.empty() ? 0 : extents.batch * extents.length);
   }
-  static index_t tasks_of(extents3 extents) {
+  // Maximum number of tasks of a parallel loop: over tiles, or over samples.
+  static index_t max_tasks(extents3 extents) {
     return extents.empty() ? 0
                            : std::max(column_chunks(extents, tile_columns).count(), extents.batch);
   }

@@ -24,33 +24,35 @@ class csp_long_groups {
   csp_long_groups(arena& memory, index_t group, bool aligned) : radix_(memory, group) {
     auto const elements = static_cast<std::size_t>(aligned ? radix_tile<T>::columns * group : 0);
     values_ = memory.take<T>(elements);
-    rows_ = memory.take<std::uint32_t>(elements);
+    row_numbers_ = memory.take<std::uint32_t>(elements);
   }
 
   // Sorts the groups of a tile whose shifted channels are in `scratch.columns`. Sorted row k of the
   // group that starts at row n goes to row destinations[n + k] of the group, or to row k if there
   // are no destinations.
-  void run(csp_tile<T> const& tile, std::uint32_t const* destinations) const {
-    for (index_t first = 0; first < tile.rows; first += tile.group)
+  void sort(csp_tile<T> const& tile, std::uint32_t const* destinations) const {
+    for (index_t first_row = 0; first_row < tile.rows; first_row += tile.group)
       for (int lane = 0; lane < tile.width; lane += radix_tile<T>::columns)
-        run_part(tile, first, lane, destinations);
+        sort_group(tile, first_row, lane, destinations);
   }
 
-  // Writes the row numbers of every group of one column, in sorted order, to `rows`.
-  void argsort(T const* x, index_t pitch, index_t valid, index_t group, std::uint32_t* rows) const {
-    for (index_t first = 0; first < valid; first += group) {
-      column_tile<T> sorted = part_of(std::min(group, valid - first), 1);
-      sorted.x = x + first * pitch;
-      sorted.x_layout = contiguous(0, 1);
-      sorted.x_layout.pitch = pitch;
-      sorted.y = values_, sorted.y_layout = contiguous(sorted.rows, 1);
-      sorted.perm = rows + first, sorted.perm_layout = sorted.y_layout;
-      radix_.run(sorted);
+  // Writes the row numbers of every group of one column, in sorted order, to `order`.
+  void argsort(T const* x, index_t pitch, index_t valid, index_t group,
+               std::uint32_t* order) const {
+    for (index_t first_row = 0; first_row < valid; first_row += group) {
+      column_tile<T> sort_tile = make_sort_tile(std::min(group, valid - first_row), 1);
+      sort_tile.x = x + first_row * pitch;
+      sort_tile.x_layout = contiguous_layout(0, 1);
+      sort_tile.x_layout.pitch = pitch;
+      sort_tile.y = values_, sort_tile.y_layout = contiguous_layout(sort_tile.rows, 1);
+      sort_tile.perm = order + first_row, sort_tile.perm_layout = sort_tile.y_layout;
+      radix_.run(sort_tile);
     }
   }
 
  private:
-  static tile_operand contiguous(index_t pitch, int width) {
+  // Layout of contiguous columns, `pitch` elements apart.
+  static tile_operand contiguous_layout(index_t pitch, int width) {
     tile_operand layout;
     for (int lane = 0; lane < tile_columns; ++lane) layout.start[lane] = lane * pitch;
     layout.pitch = 1;
@@ -58,56 +60,60 @@ class csp_long_groups {
     layout.adjacent = layout.dense = false;
     return layout;
   }
-  static tile_operand part_of_operand(tile_operand const& operand, int lane, int width) {
+  // Layout of `width` columns of an operand, from `lane` on.
+  static tile_operand slice_layout(tile_operand const& operand, int lane, int width) {
     tile_operand layout = operand;
     for (int k = 0; k < width; ++k) layout.start[k] = operand.start[lane + k];
     layout.width = width;
     layout.dense = false;
     return layout;
   }
-  static column_tile<T> part_of(index_t rows, int width) {
-    column_tile<T> sorted{};
-    sorted.perm_width = index_width::bits32;
-    sorted.width = width, sorted.rows = rows, sorted.group = rows;
-    for (index_t& valid : sorted.valid) valid = rows;
-    return sorted;
+  // Tile of the radix sort, without its data.
+  static column_tile<T> make_sort_tile(index_t rows, int width) {
+    column_tile<T> sort_tile{};
+    sort_tile.perm_width = index_width::bits32;
+    sort_tile.width = width, sort_tile.rows = rows, sort_tile.group = rows;
+    for (index_t& valid : sort_tile.valid) valid = rows;
+    return sort_tile;
   }
 
-  void run_part(csp_tile<T> const& tile, index_t first, int lane,
-                std::uint32_t const* destinations) const {
+  // Sorts one group, from `first_row` on, in a few columns, from `lane` on.
+  void sort_group(csp_tile<T> const& tile, index_t first_row, int lane,
+                  std::uint32_t const* destinations) const {
     int const width = std::min(radix_tile<T>::columns, tile.width - lane);
-    column_tile<T> sorted = part_of(std::min(tile.group, tile.rows - first), width);
-    sorted.x = tile.scratch.columns + lane * tile.scratch.pitch + first;
-    sorted.x_layout = contiguous(tile.scratch.pitch, width);
-    for (int k = 0; k < width; ++k) sorted.flip[k] = tile.flip[lane + k];
-    tile_operand const to_layout = part_of_operand(tile.to_layout, lane, width);
+    column_tile<T> sort_tile = make_sort_tile(std::min(tile.group, tile.rows - first_row), width);
+    sort_tile.x = tile.scratch.columns + lane * tile.scratch.pitch + first_row;
+    sort_tile.x_layout = contiguous_layout(tile.scratch.pitch, width);
+    for (int k = 0; k < width; ++k) sort_tile.flip[k] = tile.descending_mask[lane + k];
+    tile_operand const to_layout = slice_layout(tile.to_layout, lane, width);
     tile_operand const order_layout =
-        tile.order == nullptr ? to_layout : part_of_operand(tile.order_layout, lane, width);
-    T* const to = tile.to + first * to_layout.pitch;
-    auto* const order = tile.order == nullptr
-                            ? nullptr
-                            : static_cast<std::uint32_t*>(tile.order) + first * order_layout.pitch;
+        tile.order == nullptr ? to_layout : slice_layout(tile.order_layout, lane, width);
+    T* const y = tile.to + first_row * to_layout.pitch;
+    auto* const order = tile.order == nullptr ? nullptr
+                                              : static_cast<std::uint32_t*>(tile.order) +
+                                                    first_row * order_layout.pitch;
     if (destinations == nullptr) {
-      sorted.y = to, sorted.y_layout = to_layout;
-      sorted.perm = order, sorted.perm_layout = order_layout;
-      radix_.run(sorted);
+      sort_tile.y = y, sort_tile.y_layout = to_layout;
+      sort_tile.perm = order, sort_tile.perm_layout = order_layout;
+      radix_.run(sort_tile);
       return;
     }
-    sorted.y = values_, sorted.y_layout = contiguous(sorted.rows, width);
-    sorted.perm = rows_, sorted.perm_layout = sorted.y_layout;
-    radix_.run(sorted);
+    sort_tile.y = values_, sort_tile.y_layout = contiguous_layout(sort_tile.rows, width);
+    sort_tile.perm = row_numbers_, sort_tile.perm_layout = sort_tile.y_layout;
+    radix_.run(sort_tile);
     for (int k = 0; k < width; ++k)
-      for (index_t i = 0; i < sorted.rows; ++i) {
-        index_t const destination = destinations[first + i], from = sorted.y_layout.start[k] + i;
-        to[to_layout.start[k] + destination * to_layout.pitch] = values_[from];
+      for (index_t i = 0; i < sort_tile.rows; ++i) {
+        index_t const destination = destinations[first_row + i],
+                      source = sort_tile.y_layout.start[k] + i;
+        y[to_layout.start[k] + destination * to_layout.pitch] = values_[source];
         if (order != nullptr)
-          order[order_layout.start[k] + destination * order_layout.pitch] = rows_[from];
+          order[order_layout.start[k] + destination * order_layout.pitch] = row_numbers_[source];
       }
   }
 
   radix_tile<T> mutable radix_;
   T* values_ = nullptr;  // [columns][group], if groups are aligned
-  std::uint32_t* rows_ = nullptr;
+  std::uint32_t* row_numbers_ = nullptr;
 };
 
 SLICESORT_DETAIL_END

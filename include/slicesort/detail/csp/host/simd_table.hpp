@@ -19,24 +19,24 @@ SLICESORT_DETAIL_BEGIN
 
 // Unshifted row pairs of one sample, in channels that are adjacent in memory.
 template <class T>
-struct pair_rows {
+struct row_pairs {
   T const* from;
   T* to;
   std::uint8_t* order;  // null if not saved; read-only in backward
   index_t from_pitch, to_pitch, order_pitch;
-  index_t first, end;                 // rows; `first` is a multiple of csp_batch
+  index_t first_row, end_row;         // `first_row` is a multiple of csp_rows_per_batch
   index_t channels;                   // a multiple of 32
-  bits_t<T> flip;                     // all ones where channels descend
+  bits_t<T> descending_mask;          // all ones if the channels descend
   std::uint16_t const* destinations;  // [length], as in csp_tile
   bool stream;
 
-  int batch_at(index_t i) const {
-    return end - i < csp_batch ? static_cast<int>(end - i) : csp_batch;
+  int rows_in_batch(index_t i) const {
+    return end_row - i < csp_rows_per_batch ? static_cast<int>(end_row - i) : csp_rows_per_batch;
   }
 };
 
-// Returns one bit per pair of the batch at row i, set if the pair descends in the reference
-// channel.
+// Returns one bit per pair of the `count` rows from row i on, set if the pair descends in the
+// reference channel.
 inline unsigned descending_pairs(std::uint16_t const* destinations, index_t i, int count) {
   unsigned pairs = 0;
   for (int p = 0; destinations != nullptr && p < count / 2; ++p)
@@ -44,10 +44,11 @@ inline unsigned descending_pairs(std::uint16_t const* destinations, index_t i, i
   return pairs;
 }
 
+// Kernels for one instruction set, chosen once per call.
 template <class T>
 struct csp_kernels {
-  void (*move_csp_tile)(csp_tile<T> const&, csp_step);
-  void (*exchange_pair_rows)(pair_rows<T> const&, csp_step);
+  void (*run_csp_tile)(csp_tile<T> const&, csp_operation);
+  void (*exchange_row_pairs)(row_pairs<T> const&, csp_operation);
 
   explicit csp_kernels(isa set) {
     with_isa(set, [&](auto target) { choose_csp_kernels(target, *this); });

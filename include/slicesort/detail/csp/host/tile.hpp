@@ -17,64 +17,70 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Step of a tile: gather its shifted channels in scratch, or run all of forward or backward.
-enum class csp_step { gather_shifted, forward, backward };
+// Work on a tile: gather its shifted channels in scratch memory, or all of forward or backward.
+enum class csp_operation { gather_shifted, forward, backward };
 
-inline constexpr int csp_batch = 16;
+// Rows that a kernel processes at a time: eight pairs, whose saved bits fill a byte.
+inline constexpr int csp_rows_per_batch = 16;
 
-// Returns the number of rows that are sorted at a time: several whole groups if groups are short.
+// Returns the number of rows per sort: several whole groups if groups are short.
 constexpr index_t csp_chunk_rows(index_t group, index_t length) {
   index_t const groups = (length + group - 1) / group;
   return group * std::clamp<index_t>(group_tile_rows / group, 1, std::max<index_t>(groups, 1));
 }
 
-// Candidates for the distance of two channels in scratch: `min_pitch` elements, or slightly more.
-// All channels are written at the same time, each starting at a different row. If the shifts cancel
-// the pitch, as linear shifts do at many powers of two, the write positions are multiples of 4 KB
-// apart, and their lines evict each other from one set of the L1 cache while they are being filled.
-inline constexpr index_t csp_pitches = 4, csp_pitch_step = 32;
+// Candidates for the distance between neighboring channels in scratch memory: `min_pitch` elements,
+// or slightly more. All channels are written at the same time, each starting at a different row. If
+// the shifts cancel the pitch, as linear shifts do at many powers of two, the write positions are
+// multiples of 4 KB apart, and their lines evict each other from one set of the L1 cache while they
+// are being filled.
+inline constexpr index_t csp_pitch_candidates = 4, csp_pitch_increment = 32;
 constexpr index_t max_csp_pitch(index_t min_pitch) {
-  return min_pitch + (csp_pitches - 1) * csp_pitch_step;
+  return min_pitch + (csp_pitch_candidates - 1) * csp_pitch_increment;
 }
-// Returns the first pitch for which few channels share a cache set or, if there is none, the one
-// with the least sharing. `row` is the first row to which each channel is written.
+// Returns the first pitch for which few channels map to one cache set or, if there is none, the one
+// with the fewest. `first_row` is the row at which the writes of each channel start.
 template <class T>
-index_t best_pitch(index_t min_pitch, index_t const* row, int width) {
-  constexpr index_t line = 64 / static_cast<index_t>(sizeof(T));
-  constexpr std::size_t sets = 64;
-  constexpr int acceptable_sharing = 4;  // caches have at least 8 ways
+index_t best_pitch(index_t min_pitch, index_t const* first_row, int width) {
+  constexpr index_t elements_per_line = 64 / static_cast<index_t>(sizeof(T));
+  constexpr std::size_t cache_sets = 64;
+  constexpr int acceptable_channels = 4;  // per set; caches have at least 8 ways
   index_t best = min_pitch;
-  for (int best_sharing = tile_columns + 1, k = 0;
-       k < csp_pitches && best_sharing > acceptable_sharing; ++k) {
-    index_t const pitch = min_pitch + k * csp_pitch_step;
-    int sharing[sets] = {}, max_sharing = 0;
+  for (int fewest_channels = tile_columns + 1, k = 0;
+       k < csp_pitch_candidates && fewest_channels > acceptable_channels; ++k) {
+    index_t const pitch = min_pitch + k * csp_pitch_increment;
+    int channels_per_set[cache_sets] = {}, max_channels = 0;
     for (int lane = 0; lane < width; ++lane) {
-      auto const set = static_cast<std::size_t>((lane * pitch + row[lane]) / line) % sets;
-      max_sharing = std::max(max_sharing, ++sharing[set]);
+      auto const set =
+          static_cast<std::size_t>((lane * pitch + first_row[lane]) / elements_per_line) %
+          cache_sets;
+      max_channels = std::max(max_channels, ++channels_per_set[set]);
     }
-    if (max_sharing < best_sharing) best_sharing = max_sharing, best = pitch;
+    if (max_channels < fewest_channels) fewest_channels = max_channels, best = pitch;
   }
   return best;
 }
 
 template <class T>
 struct csp_scratch {
-  T* columns;             // shifted channels, each contiguous: [32][pitch]
-  index_t pitch;          // distance of two channels
-  T* stage;               // rows of a chunk or a batch: [rows][32]
-  std::uint16_t* order;   // permutation of a chunk: [rows][32]
-  unsigned char* sorter;  // scratch of the tile sorter
+  T* columns;            // shifted channels, each contiguous: [32][pitch]
+  index_t pitch;         // distance between neighboring channels
+  T* stage;              // rows of a chunk or a batch: [rows][32]
+  std::uint16_t* order;  // permutation of a chunk: [rows][32]
+  unsigned char* sorter_scratch;
 
   csp_scratch() = default;
-  csp_scratch(arena& memory, index_t length, index_t group, bool sorting)
-      : pitch(column_pitch(length + csp_batch)) {
+  csp_scratch(arena& memory, index_t length, index_t group, bool sorts_groups)
+      : pitch(column_pitch(length + csp_rows_per_batch)) {
     columns = memory.take<T>(tile_columns * static_cast<std::size_t>(max_csp_pitch(pitch)));
-    index_t const chunk =
-        sorting ? std::max<index_t>(csp_chunk_rows(group, length), csp_batch) : csp_batch;
-    auto const elements = tile_columns * static_cast<std::size_t>(chunk);
+    index_t const chunk_rows =
+        sorts_groups ? std::max<index_t>(csp_chunk_rows(group, length), csp_rows_per_batch)
+                     : csp_rows_per_batch;
+    auto const elements = tile_columns * static_cast<std::size_t>(chunk_rows);
     stage = memory.take<T>(elements);
     order = memory.take<std::uint16_t>(elements);
-    sorter = memory.take<unsigned char>(sorting ? tile_scratch_bytes<T>(chunk) : 0);
+    sorter_scratch =
+        memory.take<unsigned char>(sorts_groups ? tile_scratch_bytes<T>(chunk_rows) : 0);
   }
 };
 
@@ -86,12 +92,12 @@ struct csp_tile {
   void* order;  // null if not saved; read-only in backward
   index_width order_width;
   tile_operand from_layout, to_layout, order_layout;
-  int width;                     // channels in use
-  index_t rows;                  // valid rows of the sample
-  index_t group;                 // rows of a group: 1..max(rows, 1)
-  bool shifted;                  // true if some shift is not 0
-  index_t shift[tile_columns];   // 0..rows-1
-  bits_t<T> flip[tile_columns];  // all ones where the channel descends
+  int width;                                // channels in use
+  index_t rows;                             // valid rows of the sample
+  index_t group;                            // rows per group: 1..max(rows, 1)
+  bool shifted;                             // true if some shift is not 0
+  index_t shift[tile_columns];              // 0..rows-1
+  bits_t<T> descending_mask[tile_columns];  // all ones where the channel descends
   // Destination of each sorted row in its aligned group; null: row k goes to row k.
   std::uint16_t const* destinations;
   grad_mode mode;
@@ -103,15 +109,16 @@ struct csp_tile {
     index_t const source = row - shift[lane];
     return source < 0 ? source + rows : source;
   }
-  void choose_pitch(csp_step step) {
-    index_t first[tile_columns];
+  void choose_pitch(csp_operation operation) {
+    index_t first_row[tile_columns];
     for (int lane = 0; lane < width; ++lane)
-      first[lane] = step == csp_step::backward ? source_row(0, lane) : shift[lane];
-    scratch.pitch = best_pitch<T>(scratch.pitch, first, width);
+      first_row[lane] = operation == csp_operation::backward ? source_row(0, lane) : shift[lane];
+    scratch.pitch = best_pitch<T>(scratch.pitch, first_row, width);
   }
 };
 
-inline tile_operand staged_rows(int width) {
+// Layout of a tile in `csp_scratch::stage`.
+inline tile_operand stage_layout(int width) {
   tile_operand layout;
   for (int lane = 0; lane < tile_columns; ++lane) layout.start[lane] = lane;
   layout.pitch = tile_columns;

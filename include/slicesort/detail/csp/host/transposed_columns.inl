@@ -5,8 +5,9 @@
 template <class T>
 class transposed_columns {
  public:
-  static constexpr int widest = vector_bytes / static_cast<int>(sizeof(T));
-  static constexpr int side = widest < csp_batch ? widest : csp_batch;  // extent of a square
+  static constexpr int max_lanes = vector_bytes / static_cast<int>(sizeof(T));
+  static constexpr int square_size =
+      max_lanes < csp_rows_per_batch ? max_lanes : csp_rows_per_batch;  // extent of a square
 
   transposed_columns(T* data, index_t pitch, index_t rows)
       : data_(data), pitch_(pitch), rows_(rows) {}
@@ -15,47 +16,47 @@ class transposed_columns {
 
   // Stores `count` rows of 32. Row k goes to row offset[c] + k of channel c, modulo the number of
   // rows; advances the offsets.
-  void transpose_in(T const* from, index_t from_pitch, int count, index_t* offset) const {
-    for (int k = 0; k < count; k += side) {
-      int const rows = count - k < side ? count - k : side;
-      for (int c = 0; c < tile_columns; c += side)
-        square_in(from + k * from_pitch + c, from_pitch, rows, c, offset + c,
-                  std::make_index_sequence<std::size_t{side}>{});
+  void store_rows_transposed(T const* from, index_t from_pitch, int count, index_t* offset) const {
+    for (int k = 0; k < count; k += square_size) {
+      int const rows = count - k < square_size ? count - k : square_size;
+      for (int c = 0; c < tile_columns; c += square_size)
+        store_square(from + k * from_pitch + c, from_pitch, rows, c, offset + c,
+                     std::make_index_sequence<std::size_t{square_size}>{});
     }
   }
-  // Loads rows i to i + csp_batch - 1, as rows of 32. Rows past the end are undefined.
-  void transpose_out(index_t i, T* to) const {
-    for (int k = 0; k < csp_batch; k += side)
-      for (int c = 0; c < tile_columns; c += side)
-        square_out(i + k, c, to + k * tile_columns + c,
-                   std::make_index_sequence<std::size_t{side}>{});
+  // Loads rows i to i + csp_rows_per_batch - 1, as rows of 32. Rows past the end are undefined.
+  void load_rows_transposed(index_t i, T* to) const {
+    for (int k = 0; k < csp_rows_per_batch; k += square_size)
+      for (int c = 0; c < tile_columns; c += square_size)
+        load_square(i + k, c, to + k * tile_columns + c,
+                    std::make_index_sequence<std::size_t{square_size}>{});
   }
 
  private:
-  using V = vec<detail::bits_t<T>, side>;
+  using V = vec<detail::bits_t<T>, square_size>;
 
-  template <std::size_t... At>
-  SLICESORT_INLINE void square_in(T const* from, index_t pitch, int count, int c, index_t* offset,
-                                  std::index_sequence<At...>) const {
-    if (count < side) return rows_in(from, pitch, count, c, offset);
-    V x[sizeof...(At)] = {load_lanes<V>(from + static_cast<index_t>(At) * pitch)...};
-    transpose<side>(x);
-    (store_wrapped(x[At], c + static_cast<int>(At), offset[At]), ...);
+  template <std::size_t... Lane>
+  SLICESORT_INLINE void store_square(T const* from, index_t pitch, int count, int c,
+                                     index_t* offset, std::index_sequence<Lane...>) const {
+    if (count < square_size) return store_partial_square(from, pitch, count, c, offset);
+    V square[sizeof...(Lane)] = {load_lanes<V>(from + static_cast<index_t>(Lane) * pitch)...};
+    transpose<square_size>(square);
+    (store_wrapped(square[Lane], c + static_cast<int>(Lane), offset[Lane]), ...);
   }
-  void rows_in(T const* from, index_t pitch, int count, int c, index_t* offset) const {
+  void store_partial_square(T const* from, index_t pitch, int count, int c, index_t* offset) const {
     for (int k = 0; k < count; ++k)
-      for (int lane = 0; lane < side; ++lane)
+      for (int lane = 0; lane < square_size; ++lane)
         store_one_wrapped(column(c + lane), from[k * pitch + lane], offset[lane]);
   }
-  SLICESORT_INLINE void store_wrapped(V const& rows, int lane, index_t& offset) const {
+  SLICESORT_INLINE void store_wrapped(V const& values, int lane, index_t& offset) const {
     T* const to = column(lane);
-    if (offset + side <= rows_) {
-      store_lanes(to + offset, rows);
-      offset += side;
+    if (offset + square_size <= rows_) {
+      store_lanes(to + offset, values);
+      offset += square_size;
     } else {
-      T parts[static_cast<std::size_t>(side)];
-      store_lanes(parts, rows);
-      for (T const& part : parts) store_one_wrapped(to, part, offset);
+      T elements[static_cast<std::size_t>(square_size)];
+      store_lanes(elements, values);
+      for (T const& element : elements) store_one_wrapped(to, element, offset);
     }
   }
   void store_one_wrapped(T* to, T const& value, index_t& offset) const {
@@ -63,11 +64,11 @@ class transposed_columns {
     to[offset++] = value;
   }
 
-  template <std::size_t... At>
-  SLICESORT_INLINE void square_out(index_t i, int c, T* to, std::index_sequence<At...>) const {
-    V x[sizeof...(At)] = {load_lanes<V>(column(c + static_cast<int>(At)) + i)...};
-    transpose<side>(x);
-    (store_lanes(to + At * tile_columns, x[At]), ...);
+  template <std::size_t... Lane>
+  SLICESORT_INLINE void load_square(index_t i, int c, T* to, std::index_sequence<Lane...>) const {
+    V square[sizeof...(Lane)] = {load_lanes<V>(column(c + static_cast<int>(Lane)) + i)...};
+    transpose<square_size>(square);
+    (store_lanes(to + Lane * tile_columns, square[Lane]), ...);
   }
 
   T* data_;

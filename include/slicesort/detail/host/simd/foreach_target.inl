@@ -4,20 +4,20 @@
 // Kernels are written in three steps; max_exchange's host/running_maximum.inl and .hpp are the
 // smallest example.
 //
-// 1. The text, say rows.inl, without namespace, headers or #pragma once. Its entry functions take
-//    the set's tag `target` first (target.hpp). It can use vec, load_lanes, vector_bytes,
-//    register_count and so on of the set.
+// 1. Write the kernel file, say rows.inl, without namespace, headers or #pragma once. Its entry
+//    functions take the set's tag `target` first (target.hpp). It can use the set's vec,
+//    load_lanes, vector_bytes, register_count and so on.
 //
 //      template <class T>
 //      void scale_rows(target, T* x, index_t rows) { ... }
 //
-// 2. Its compilation for every set, in rows.hpp, inside namespace slicesort::detail. If the text
-//    calls fused_lanes, define SLICESORT_TARGET_FMA as well, and get the set from fused_isa.
+// 2. Compile it for every set, in rows.hpp, inside namespace slicesort::detail. If the kernels call
+//    fused_lanes, define SLICESORT_TARGET_FMA as well, and select the set with fused_isa.
 //
 //      #define SLICESORT_TARGET_TEXT <slicesort/detail/.../rows.inl>
 //      #include <slicesort/detail/host/simd/foreach_target.inl>
 //
-// 3. The choice of the set at run time, below it in rows.hpp:
+// 3. Select the set at run time, below it in rows.hpp:
 //
 //      template <class T>
 //      void scale_rows(isa set, T* x, index_t rows) {

@@ -34,21 +34,21 @@ SLICESORT_INLINE vec<double, 4> fused_lanes(vec<double, 4> const& a, vec<double,
   return __builtin_ia32_vfmaddpd256(a, b, c);
 }
 #else
-inline constexpr int current_rounding = 4;
+inline constexpr int current_rounding_mode = 4;
 #  if defined(__clang__)
-inline constexpr unsigned short all_of_16 = 0xffff;
+inline constexpr unsigned short all_16_lanes = 0xffff;
 #  else
-inline constexpr short all_of_16 = -1;
+inline constexpr short all_16_lanes = -1;
 #  endif
-inline constexpr unsigned char all_of_8 = 0xff;
+inline constexpr unsigned char all_8_lanes = 0xff;
 SLICESORT_INLINE vec<float, 16> fused_lanes(vec<float, 16> const& a, vec<float, 16> const& b,
                                             vec<float, 16> const& c) {
   SLICESORT_AS_WRITTEN
-  return __builtin_ia32_vfmaddps512_mask(a, b, c, all_of_16, current_rounding);
+  return __builtin_ia32_vfmaddps512_mask(a, b, c, all_16_lanes, current_rounding_mode);
 }
 SLICESORT_INLINE vec<double, 8> fused_lanes(vec<double, 8> const& a, vec<double, 8> const& b,
                                             vec<double, 8> const& c) {
   SLICESORT_AS_WRITTEN
-  return __builtin_ia32_vfmaddpd512_mask(a, b, c, all_of_8, current_rounding);
+  return __builtin_ia32_vfmaddpd512_mask(a, b, c, all_8_lanes, current_rounding_mode);
 }
 #endif

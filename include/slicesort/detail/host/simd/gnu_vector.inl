@@ -52,15 +52,15 @@ SLICESORT_INLINE To convert(V const& v) {
   // GCC splits conversions between 16 and 32 bits into halves, or gathers lanes by a permutation.
   using short_lanes = vec<short, 16>;
   using int_lanes = vec<int, 16>;
-  constexpr unsigned short all = 0xffff;
+  constexpr unsigned short every_lane = 0xffff;
   if constexpr (std::is_same_v<V, vec<std::uint16_t, 16>> &&
                 std::is_same_v<To, vec<std::uint32_t, 16>>)
-    return reinterpret_cast<To>(__builtin_ia32_pmovzxwd512_mask(
-        reinterpret_cast<short_lanes>(v), int_lanes{}, static_cast<short>(all)));
+    return reinterpret_cast<To>(
+        __builtin_ia32_pmovzxwd512_mask(reinterpret_cast<short_lanes>(v), int_lanes{}, every_lane));
   else if constexpr (std::is_same_v<V, vec<std::uint32_t, 16>> &&
                      std::is_same_v<To, vec<std::uint16_t, 16>>)
-    return reinterpret_cast<To>(__builtin_ia32_pmovdw512_mask(
-        reinterpret_cast<int_lanes>(v), short_lanes{}, static_cast<short>(all)));
+    return reinterpret_cast<To>(
+        __builtin_ia32_pmovdw512_mask(reinterpret_cast<int_lanes>(v), short_lanes{}, every_lane));
   else
 #endif
     return __builtin_convertvector(v, To);
@@ -82,7 +82,7 @@ SLICESORT_INLINE bool any_set(V const& v) {
 // Interleaves the first halves of a and b: a0 b0 a1 b1 ... With `Second`, interleaves their second
 // halves.
 template <bool Second, class V, std::size_t... Indices>
-SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<Indices...>) {
+SLICESORT_INLINE V zip_lanes(V const& a, V const& b, std::index_sequence<Indices...>) {
   constexpr std::size_t count = sizeof...(Indices), first = Second ? count / 2 : 0;
 #if defined(__clang__)
   return __builtin_shufflevector(a, b,
@@ -95,5 +95,5 @@ SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<Indices...
 }
 template <bool Second, class V>
 SLICESORT_INLINE V zip(V const& a, V const& b) {
-  return zip_at<Second>(a, b, std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>{});
+  return zip_lanes<Second>(a, b, std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>{});
 }

@@ -25,11 +25,11 @@ constexpr index_t padded_rows(index_t rows) {
   return (rows + product_rows - 1) / product_rows * product_rows;
 }
 
-// Matrix with element (r, k) at data[r * row + k * step]. One of the strides is 1.
+// Matrix with element (r, k) at data[r * row_stride + k * depth_stride]. One of the strides is 1.
 template <class A>
 struct strided_rows {
   A const* data;
-  index_t row, step;
+  index_t row_stride, depth_stride;
 };
 template <class A>
 struct pitched_rows {

@@ -23,15 +23,18 @@ struct micro_kernel {
   static_assert(product_rows % rows == 0);
 
   SLICESORT_FLATTEN static void multiply(product_params<A> const& params) {
-    bool const row_major = params.a.step == 1;
+    bool const row_major = params.a.depth_stride == 1;
     for (int remaining = params.size.columns / lanes::count, column = 0; remaining > 0;) {
       int const vectors = remaining == 3 || remaining > 4 ? 3 : remaining > 1 ? 2 : 1;
       if (vectors == 3)
-        row_major ? panel<3, true>(params, column) : panel<3, false>(params, column);
+        row_major ? multiply_panel<3, true>(params, column)
+                  : multiply_panel<3, false>(params, column);
       else if (vectors == 2)
-        row_major ? panel<2, true>(params, column) : panel<2, false>(params, column);
+        row_major ? multiply_panel<2, true>(params, column)
+                  : multiply_panel<2, false>(params, column);
       else
-        row_major ? panel<1, true>(params, column) : panel<1, false>(params, column);
+        row_major ? multiply_panel<1, true>(params, column)
+                  : multiply_panel<1, false>(params, column);
       remaining -= vectors, column += vectors * lanes::count;
     }
   }
@@ -40,9 +43,9 @@ struct micro_kernel {
   // Multiplies all rows of a by `Across` vectors of b. `RowMajor` is true if the rows of a are
   // contiguous, false if its columns are.
   template <int Across, bool RowMajor>
-  static void panel(product_params<A> const& params, int column) {
+  static void multiply_panel(product_params<A> const& params, int column) {
     constexpr int width = lanes::count;
-    index_t const a_row = RowMajor ? params.a.row : 1;
+    index_t const a_row = RowMajor ? params.a.row_stride : 1;
     bool const has_depth = params.size.depth > 0;  // otherwise a and b may be null
     for (int row = 0; row < params.size.rows; row += rows) {
       A const* a = has_depth ? params.a.data + row * a_row : nullptr;
@@ -58,7 +61,7 @@ struct micro_kernel {
                 sum[i][j], load_lanes<V>(params.epilogue.factors + column + j * width), V{});
         });
       for (index_t k = 0; k < params.size.depth;
-           ++k, b += params.b.pitch, a += RowMajor ? 1 : params.a.step) {
+           ++k, b += params.b.pitch, a += RowMajor ? 1 : params.a.depth_stride) {
         V b_row[std::size_t{Across}];
         unrolled<Across>([&](auto j) { b_row[j] = load_lanes<V>(b + j * width); });
         unrolled<rows>([&](auto i) {

@@ -52,10 +52,10 @@ struct simd_rows {
   // page.
   static SLICESORT_INLINE void prefetch_row_after(T const* row, index_t pitch, index_t width) {
 #if SLICESORT_GNU_VECTORS
-    constexpr index_t distance = 8, max_bytes = 512;
+    constexpr index_t rows_ahead = 8, max_bytes = 512;
     auto const address =  // may lie outside the tensor
         reinterpret_cast<std::uintptr_t>(row) +
-        static_cast<std::uintptr_t>(distance * pitch) * sizeof(T);
+        static_cast<std::uintptr_t>(rows_ahead * pitch) * sizeof(T);
     index_t const bytes = width * static_cast<index_t>(sizeof(T));
     for (index_t byte = 0; byte < (bytes < max_bytes ? bytes : max_bytes); byte += 64)
       __builtin_prefetch(

@@ -25,7 +25,7 @@ struct value_lanes {
   using V = vec<A, count>;
 
   static SLICESORT_INLINE V splat(A value) {
-    return splat_of(value, std::make_index_sequence<std::size_t{count}>{});
+    return splat_lanes(value, std::make_index_sequence<std::size_t{count}>{});
   }
   // Returns a + b without reassociation, even under -ffast-math.
   static SLICESORT_INLINE V plus(V const& a, V const& b) {
@@ -44,86 +44,86 @@ struct value_lanes {
     if constexpr (std::is_same_v<T, A>)
       return load_lanes<V>(from);
     else
-      return reinterpret_cast<V>(widened(convert<uint_lanes>(load_lanes<narrow>(from))));
+      return reinterpret_cast<V>(widen(convert<uint_lanes>(load_lanes<narrow_lanes>(from))));
   }
   template <bool Stream>
   static SLICESORT_INLINE void store(T* to, V const& v) {
     if constexpr (std::is_same_v<T, A>)
-      store_vector<Stream>(to, with_canonical_nan(v));
+      store_vector<Stream>(to, canonicalize_nan(v));
     else
-      store_vector<Stream>(to, convert<narrow>(narrowed(v)));
+      store_vector<Stream>(to, convert<narrow_lanes>(narrow(v)));
   }
   // Rounds to T without canonicalizing NaN, for sums that are not stored.
   static SLICESORT_INLINE V rounded(V const& v) {
     if constexpr (std::is_same_v<T, A>)
       return v;
     else
-      return reinterpret_cast<V>(widened(narrowed(v)));
+      return reinterpret_cast<V>(widen(narrow(v)));
   }
   // Lane l of the result is the sum of lanes l and l ^ Half of a or, if bit `Half` of l is set, of
   // b. Folding `count` vectors pairwise with Half = count / 2, .., 2, 1 yields the vector of their
   // sums.
   template <int Half>
   static SLICESORT_INLINE V fold(V const& a, V const& b) {
-    return fold_of<Half>(a, b, std::make_index_sequence<std::size_t{count}>{});
+    return fold_lanes<Half>(a, b, std::make_index_sequence<std::size_t{count}>{});
   }
 
  private:
   using uint_lanes = vec<std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>, count>;
-  using narrow = vec<std::uint16_t, count>;
-  static constexpr bool is_half = dtype_traits<T>::infinity == 0x7c00u;
+  using narrow_lanes = vec<std::uint16_t, count>;
+  static constexpr bool is_float16 = dtype_traits<T>::infinity == 0x7c00u;
 
   template <std::size_t... Indices>
-  static SLICESORT_INLINE V splat_of(A value, std::index_sequence<Indices...>) {
+  static SLICESORT_INLINE V splat_lanes(A value, std::index_sequence<Indices...>) {
     return V{(void(Indices), value)...};
   }
 
-  static SLICESORT_INLINE uint_lanes uint_splat(std::uint32_t value) {
+  static SLICESORT_INLINE uint_lanes splat_bits(std::uint32_t value) {
     return broadcast<uint_lanes>(value);
   }
-  static SLICESORT_INLINE uint_lanes widened(uint_lanes const& half) {
-    if constexpr (is_half) {
-      uint_lanes const sign = (half & uint_splat(0x8000u)) << 16,
-                       magnitude = half & uint_splat(0x7fffu);
-      uint_lanes const special = select(greater(magnitude, uint_splat(0x7bffu)),
-                                        uint_splat(0x70000000u), uint_splat(0x38000000u));
+  static SLICESORT_INLINE uint_lanes widen(uint_lanes const& half) {
+    if constexpr (is_float16) {
+      uint_lanes const sign = (half & splat_bits(0x8000u)) << 16,
+                       magnitude = half & splat_bits(0x7fffu);
+      uint_lanes const special = select(greater(magnitude, splat_bits(0x7bffu)),
+                                        splat_bits(0x70000000u), splat_bits(0x38000000u));
       // Subnormals are size * 2^-24, which is exact in float.
       V const scaled = convert<V>(reinterpret_cast<vec<std::int32_t, count>>(magnitude)) *
                        splat(5.9604644775390625e-8f);
-      return sign | select(greater(uint_splat(0x400u), magnitude),
+      return sign | select(greater(splat_bits(0x400u), magnitude),
                            reinterpret_cast<uint_lanes>(scaled), (magnitude << 13) + special);
     } else {
       return half << 16;
     }
   }
-  static SLICESORT_INLINE uint_lanes narrowed(V const& v) {
+  static SLICESORT_INLINE uint_lanes narrow(V const& v) {
     uint_lanes const bits = reinterpret_cast<uint_lanes>(v),
-                     magnitude = bits & uint_splat(0x7fffffffu);
-    uint_lanes const is_nan = greater(magnitude, uint_splat(0x7f800000u));
-    if constexpr (is_half) {
-      uint_lanes const sign = (bits >> 16) & uint_splat(0x8000u),
-                       rebiased = magnitude - uint_splat(0x38000000u);
+                     magnitude = bits & splat_bits(0x7fffffffu);
+    uint_lanes const is_nan = greater(magnitude, splat_bits(0x7f800000u));
+    if constexpr (is_float16) {
+      uint_lanes const sign = (bits >> 16) & splat_bits(0x8000u),
+                       rebiased = magnitude - splat_bits(0x38000000u);
       uint_lanes const normal =
-          (rebiased + uint_splat(0xfffu) + ((rebiased >> 13) & uint_splat(1u))) >> 13;
+          (rebiased + splat_bits(0xfffu) + ((rebiased >> 13) & splat_bits(1u))) >> 13;
       // Adding 1/2 rounds to a multiple of the smallest float16 subnormal.
       V const shifted = reinterpret_cast<V>(magnitude) + splat(0.5f);
-      uint_lanes const subnormal = reinterpret_cast<uint_lanes>(shifted) - uint_splat(0x3f000000u);
-      uint_lanes result = select(greater(uint_splat(0x38800000u), magnitude), subnormal, normal);
-      result = select(greater(magnitude, uint_splat(0x477fefffu)), uint_splat(0x7c00u), result);
-      return select(is_nan, uint_splat(detail::nan_bits<T>), sign | result);
+      uint_lanes const subnormal = reinterpret_cast<uint_lanes>(shifted) - splat_bits(0x3f000000u);
+      uint_lanes result = select(greater(splat_bits(0x38800000u), magnitude), subnormal, normal);
+      result = select(greater(magnitude, splat_bits(0x477fefffu)), splat_bits(0x7c00u), result);
+      return select(is_nan, splat_bits(detail::nan_bits<T>), sign | result);
     } else {
       uint_lanes const rounded_bits =
-          (bits + uint_splat(0x7fffu) + ((bits >> 16) & uint_splat(1u))) >> 16;
-      return select(is_nan, uint_splat(detail::nan_bits<T>), rounded_bits);
+          (bits + splat_bits(0x7fffu) + ((bits >> 16) & splat_bits(1u))) >> 16;
+      return select(is_nan, splat_bits(detail::nan_bits<T>), rounded_bits);
     }
   }
-  static SLICESORT_INLINE V with_canonical_nan(V const& v) {
+  static SLICESORT_INLINE V canonicalize_nan(V const& v) {
     SLICESORT_AS_WRITTEN
     return v == v ? v : splat(detail::bit_cast<A>(detail::nan_bits<A>));
   }
 
   template <int Half, std::size_t... Indices>
-  static SLICESORT_INLINE V fold_of(V const& a, V const& b, std::index_sequence<Indices...>) {
+  static SLICESORT_INLINE V fold_lanes(V const& a, V const& b, std::index_sequence<Indices...>) {
     SLICESORT_AS_WRITTEN
 #  if defined(__clang__)
     V const first = __builtin_shufflevector(a, b, first_lane<Half>(static_cast<int>(Indices))...);

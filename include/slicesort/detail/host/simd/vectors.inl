@@ -45,11 +45,11 @@ SLICESORT_INLINE void finish_streaming() {
 template <class V, std::size_t... Pair>
 SLICESORT_INLINE void transpose_step(V* x, std::index_sequence<Pair...>) {
   constexpr std::size_t half = sizeof...(Pair);
-  V t[2 * half];
-  ((t[2 * Pair] = zip<false>(x[Pair], x[Pair + half]),
-    t[2 * Pair + 1] = zip<true>(x[Pair], x[Pair + half])),
+  V zipped[2 * half];
+  ((zipped[2 * Pair] = zip<false>(x[Pair], x[Pair + half]),
+    zipped[2 * Pair + 1] = zip<true>(x[Pair], x[Pair + half])),
    ...);
-  ((x[Pair] = t[Pair], x[Pair + half] = t[Pair + half]), ...);
+  ((x[Pair] = zipped[Pair], x[Pair + half] = zipped[Pair + half]), ...);
 }
 // Transposes a square matrix in registers.
 template <int Side, int Steps = Side, class V>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of queries or keys that depend on the whole row and not only on one element. For random
-// features: z, and the scalars of each row.
+// Features that depend on the whole row of a query or key, not only on one element. For random
+// features: the scaled row z, and the norm of each row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -21,10 +21,10 @@ SLICESORT_DETAIL_BEGIN
 template <class A>
 struct linear_features {
   A* phi;     // [pair][row][features]; null if computed while loading
-  A* slopes;  // [pair][row][features]; random_exp and random_relu, backward only
+  A* slopes;  // [pair][row][features]: derivative in <w, z>; random_exp and random_relu, backward
   A* z;       // [pair][row][channels]; z of random features, or x of a custom feature map
   A* norms;   // [pair][row]; random_exp: |z|^2 / 2, random_fourier: |x|
-  A* maxima;  // [pair][row]; random_exp: m
+  A* maxima;  // [pair][row]; random_exp: maximum of <w, z>, for keys then as in key_maxima_kernel
 };
 
 template <class Feature, class T>
@@ -35,7 +35,7 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
 
   Feature custom_feature;
   feature_config config{};
-  linear_side other{};  // the other of queries and keys; the longer one is the length of a sample
+  linear_side other_side{};  // keys for queries, queries for keys; the longer side sets the length
   linear_operand<T> x{};
   linear_features<A> features{};
 
@@ -45,59 +45,61 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     tile_position const position = position_of(block.index());
     index_t const sample = position.sample;
     int const rows = position.rows;
-    index_t const other_valid = other.valid(sample), valid = side.valid(sample);
-    index_t const length = other_valid < valid ? valid : other_valid;
-    index_t const first = position.first;
+    index_t const other_valid_count = other_side.valid_row_count(sample),
+                  valid_count = side.valid_row_count(sample);
+    index_t const length = other_valid_count < valid_count ? valid_count : other_valid_count;
+    index_t const row_offset = position.row_offset;
     linear_matrix<T> const rows_of_x = x.matrix(position);
     auto const element = [&](int row, index_t c) {
-      return rows_of_x(block, position.row() + row, c);
+      return rows_of_x(block, position.first_row() + row, c);
     };
     if constexpr (!std::is_same_v<Feature, built_in_feature>) {
-      map_custom(block, first, position.row(), rows, length, element);
+      map_custom(block, row_offset, position.first_row(), rows, length, element);
     } else if (is_random(config.kind)) {
-      scale_rows(block, sums, first, rows, element);
+      scale_rows(block, sums, row_offset, rows, element);
     } else {
       for_each_row(block, rows, [&](int row) {
-        map_cosine_reweighted(block, features.phi + (first + row) * config.count,
-                              position.row() + row, length,
+        map_cosine_reweighted(block, features.phi + (row_offset + row) * config.count,
+                              position.first_row() + row, length,
                               [&](index_t c) { return element(row, c); });
       });
     }
   }
 
  private:
-  // Computes z: x, x times a constant, or x times a factor per row.
+  // Computes z = x times a constant, or a factor per row for random_fourier.
   template <class Block, class Element>
-  SLICESORT_HD void scale_rows(Block& block, row_sums<A> const& sums, index_t first, int rows,
+  SLICESORT_HD void scale_rows(Block& block, row_sums<A> const& sums, index_t row_offset, int rows,
                                Element const& element) const {
     using arithmetic = scalar_values<Block, A>;
     using math = feature_math<arithmetic>;
-    A* const z = features.z + first * config.channels;
-    bool const fourier = config.kind == kind::random_fourier, exp = config.kind == kind::random_exp;
+    A* const z = features.z + row_offset * config.channels;
+    bool const is_fourier = config.kind == kind::random_fourier,
+               is_exp = config.kind == kind::random_exp;
     A const scale = static_cast<A>(config.x_scale);
-    auto const z_of = [&](int row, index_t c) {
+    auto const unnormalized_z = [&](int row, index_t c) {
       A const e = element(row, c);
-      return exp ? math::product(arithmetic{block}, e, scale) : e;
+      return is_exp ? math::product(arithmetic{block}, e, scale) : e;
     };
-    if (fourier || exp) {
+    if (is_fourier || is_exp) {
       sums.compute(
           block, rows, config.channels,
           [&](int row, index_t c, A sum) {
-            A const e = z_of(row, c);
+            A const e = unnormalized_z(row, c);
             return block.fused_multiply_add(e, e, sum);
           },
           [&](int row, A square) {
-            A const norm = fourier ? row_norm(block, square, config.channels,
-                                              [&](index_t c) { return element(row, c); })
-                                   : math::product(arithmetic{block}, A(0.5), square);
-            features.norms[first + row] = norm;
-            return fourier ? fourier_scale(block, norm, static_cast<A>(config.eps)) : norm;
+            A const norm = is_fourier ? row_norm(block, square, config.channels,
+                                                 [&](index_t c) { return element(row, c); })
+                                      : math::product(arithmetic{block}, A(0.5), square);
+            features.norms[row_offset + row] = norm;
+            return is_fourier ? fourier_scale(block, norm, static_cast<A>(config.eps)) : norm;
           });
     }
     for_each_element(block, rows, config.channels, [&](int row, index_t c) {
-      A const e = z_of(row, c);
+      A const e = unnormalized_z(row, c);
       z[row * config.channels + c] =
-          fourier ? math::product(arithmetic{block}, e, sums.results[row]) : e;
+          is_fourier ? math::product(arithmetic{block}, e, sums.results[row]) : e;
     });
   }
 
@@ -115,14 +117,15 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     });
   }
 
-  // Calls the user-defined map, one row per thread. The thread reads only what it wrote itself.
+  // Calls the user-defined map, one row per thread. A thread reads only
+  // what it wrote, so no barrier is needed.
   template <class Block, class Element>
-  SLICESORT_HD void map_custom(Block& block, index_t first, index_t first_row, int rows,
+  SLICESORT_HD void map_custom(Block& block, index_t row_offset, index_t first_row, int rows,
                                index_t length, Element const& element) const {
     for (int row = block.rank(); row < rows; row += linear_threads) {
-      A* const z = features.z + (first + row) * config.channels;
+      A* const z = features.z + (row_offset + row) * config.channels;
       for (index_t c = 0; c < config.channels; ++c) z[c] = element(row, c);
-      A* const phi = features.phi + (first + row) * config.count;
+      A* const phi = features.phi + (row_offset + row) * config.count;
       custom_feature.map(feature_row{first_row + row, length, config.channels},
                          static_cast<A const*>(z), phi);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches of linear_attention that only backward needs.
+// Kernel launches of linear_attention's backward. params.hpp defines S, Z, U, u, g and c.
 #pragma once
 
 #include <slicesort/detail/linear_attention/device/backward.hpp>
@@ -18,13 +18,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Grid, class Params, products Kind>
-class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
-  using base = linear_launches<Grid, Params, Kind>;
+template <class Grid, class Params, products Products>
+class linear_backward_launches : public linear_launches<Grid, Params, Products> {
+  using base = linear_launches<Grid, Params, Products>;
   using base::layout;
   using base::pairs;
   using base::params;
-  using base::rescales;
+  using base::rescales_sums;
   using base::shape;
 
  public:
@@ -34,108 +34,114 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
   using base::keys;
   using base::queries;
 
-  // Computes U and u from g and sum_gradients.
-  void sum_queries() const {
-    base::sum_tiles(queries, base::features_of_queries(), base::from_tile_start(), g(), layout.d,
-                    true);
+  // Computes U and u after each tile, or of all queries if not causal.
+  void compute_query_sums() const {
+    base::sum_and_scan_tiles(queries, base::features_of_queries(), base::from_tile_start(),
+                             scaled_dy_operand(), layout.weight_sum_grads, true);
   }
 
-  // Computes g, c, and the gradients of the query features.
-  void query_gradients(tensor4<T const> dy) const {
+  // Computes g, c and the gradients of the query features. Requires S and Z.
+  void compute_query_feature_grads(tensor4<T const> dy) const {
     if (params.causal) {
       running_sums_kernel<T> running_sums{};
       running_sums.pairs = pairs;
       running_sums.side = queries;
       running_sums.keys = keys;
       running_sums.phi = base::features_of_keys();
-      running_sums.decay = rescales ? layout.factors.of_step : nullptr;
-      running_sums.before = layout.sums;
-      running_sums.running = layout.running;
+      running_sums.row_factors = rescales_sums ? layout.factors.per_row : nullptr;
+      running_sums.sums = layout.sums;
+      running_sums.running_z = layout.running_z;
       run(running_sums);
     }
     divisors_kernel<T> divisors{};
     divisors.pairs = pairs;
     divisors.side = queries;
     divisors.phi = base::features_of_queries();
-    divisors.running = running();
+    divisors.running_z = running_z();
     divisors.sums = layout.sums;
     divisors.divisor = params.divisor;
-    divisors.slopes = layout.d;
+    divisors.weight_sum_grads = layout.weight_sum_grads;
     divisors.dy = base::tensor_operand(dy);
     divisors.values = shape.values;
-    divisors.g = layout.g;
+    divisors.scaled_dy = layout.scaled_dy;
     run(divisors);
-    auto kernel = base::template step_kernel<output_step::query_gradients>(queries, keys);
-    kernel.lhs = g();
+    auto kernel = base::template make_step_kernel<output_step::query_gradients>(queries, keys);
+    kernel.lhs = scaled_dy_operand();
     kernel.rhs = base::tensor_operand(params.in.v);
-    kernel.times = base::features_of_keys();
-    kernel.factors = base::from_tile_start();
-    kernel.gradients = layout.query_gradients.phi;
+    kernel.partner_rows = base::features_of_keys();
+    kernel.lhs_factors = base::from_tile_start();
+    kernel.feature_grads = layout.query_gradients.phi;
     run(kernel);
     sum_gradients_kernel<T> sum_gradients{};
     sum_gradients.pairs = pairs;
     sum_gradients.side = queries;
     sum_gradients.phi = base::features_of_queries();
-    sum_gradients.running = running();
+    sum_gradients.running_z = running_z();
     sum_gradients.sums = layout.sums;
-    sum_gradients.c = layout.d;
+    sum_gradients.weight_sum_grads = layout.weight_sum_grads;
     sum_gradients.dphi = layout.query_gradients.phi;
     run(sum_gradients);
   }
-  void key_gradients() const {
-    auto kernel = base::template step_kernel<output_step::key_gradients>(keys, queries);
+  // Requires U and u, like compute_dv.
+  void compute_key_feature_grads() const {
+    auto kernel = base::template make_step_kernel<output_step::key_gradients>(keys, queries);
     kernel.lhs = base::tensor_operand(params.in.v);
-    kernel.rhs = g();
-    kernel.times = base::features_of_queries();
-    kernel.factors = base::to_end();
-    kernel.c = layout.d;
-    kernel.gradients = layout.key_gradients.phi;
+    kernel.rhs = scaled_dy_operand();
+    kernel.partner_rows = base::features_of_queries();
+    kernel.lhs_factors = base::to_tile_end();
+    kernel.weight_sum_grads = layout.weight_sum_grads;
+    kernel.feature_grads = layout.key_gradients.phi;
     run(kernel);
   }
-  void value_gradients(tensor4<T> dv, grad_mode mode) const {
-    auto kernel = base::template step_kernel<output_step::value_gradients>(keys, queries);
+  void compute_dv(tensor4<T> dv, grad_mode mode) const {
+    auto kernel = base::template make_step_kernel<output_step::value_gradients>(keys, queries);
     kernel.lhs = base::features_of_keys();
     kernel.rhs = base::features_of_queries();
-    kernel.times = g();
-    kernel.factors = base::to_end();
+    kernel.partner_rows = scaled_dy_operand();
+    kernel.lhs_factors = base::to_tile_end();
     kernel.results = dv;
     kernel.mode = mode;
     run(kernel);
   }
 
-  void query_row_gradients(tensor4<T> dq, grad_mode mode) const {
-    row_gradients(queries, keys, params.in.q, layout.queries, layout.query_gradients, dq, mode);
+  // Compute dq and dk from the gradients of the features.
+  void compute_dq(tensor4<T> dq, grad_mode mode) const {
+    compute_row_gradients(queries, keys, params.in.q, layout.queries, layout.query_gradients, dq,
+                          mode);
   }
-  void key_row_gradients(tensor4<T> dk, grad_mode mode) const {
-    row_gradients(keys, queries, params.in.k, layout.keys, layout.key_gradients, dk, mode);
+  void compute_dk(tensor4<T> dk, grad_mode mode) const {
+    compute_row_gradients(keys, queries, params.in.k, layout.keys, layout.key_gradients, dk, mode);
   }
-  // Computes the partial dw of pairs. Requires the gradients of both features.
-  void sum_w_gradients() const {
-    sum_w_gradients(queries, layout.queries, layout.query_gradients, false, true);
-    sum_w_gradients(keys, layout.keys, layout.key_gradients, params.causal, false);
+  // Computes the partial dw of each pair. Call last: overwrites the tile sums.
+  void compute_partial_dw() const {
+    add_partial_dw(queries, layout.queries, layout.query_gradients, false, true);
+    add_partial_dw(keys, layout.keys, layout.key_gradients, params.causal, false);
   }
 
  private:
   using base::run;
   using Feature = decltype(Params::custom_feature);
 
-  A const* running() const { return params.causal ? layout.running : nullptr; }
-  linear_operand<T> g() const { return {{}, layout.g, shape.queries, shape.values, {}}; }
+  A const* running_z() const { return params.causal ? layout.running_z : nullptr; }
+  linear_operand<T> scaled_dy_operand() const {
+    return {{}, layout.scaled_dy, shape.queries, shape.values, {}};
+  }
 
-  void row_gradients(linear_side const& side, linear_side const& other, tensor4<T const> x,
-                     linear_features<A> const& features, linear_gradients<A> const& gradients,
-                     tensor4<T> out, grad_mode mode) const {
+  void compute_row_gradients(linear_side const& side, linear_side const& other_side,
+                             tensor4<T const> x, linear_features<A> const& features,
+                             linear_gradients<A> const& gradients, tensor4<T> out,
+                             grad_mode mode) const {
     if (is_random(params.feature.kind)) {
       run(product_gradients_kernel<A>{{pairs, side}, {}, params.feature, features, gradients});
       if (out.data() != nullptr)
-        run(times_w_kernel<T, Kind>{{pairs, side}, params.feature, params.in.w, gradients});
+        run(times_w_kernel<T, Products>{{pairs, side}, params.feature, params.in.w, gradients});
     }
     if (out.data() == nullptr) return;
     row_gradients_kernel<Feature, T> kernel{{}, params.custom_feature};
     kernel.pairs = pairs;
     kernel.side = side;
     kernel.config = params.feature;
-    kernel.other = other;
+    kernel.other_side = other_side;
     kernel.x = base::tensor_operand(x);
     kernel.features = features;
     kernel.grads = gradients;
@@ -144,10 +150,12 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     run(kernel);
   }
 
-  void sum_w_gradients(linear_side const& side, linear_features<A> const& features,
-                       linear_gradients<A> const& gradients, bool from_last, bool begins) const {
-    index_t const r = params.feature.w_rows, channels = shape.channels;
-    tile_sums<A> const partial{layout.sums.data, layout.sums.tiles, r * channels, r, channels};
+  void add_partial_dw(linear_side const& side, linear_features<A> const& features,
+                      linear_gradients<A> const& gradients, bool reverse,
+                      bool overwrites_total) const {
+    index_t const w_rows = params.feature.w_rows, channels = shape.channels;
+    tile_sums<A> const partial{layout.sums.data, layout.sums.tiles, w_rows * channels, w_rows,
+                               channels};
     feature_operand<T> const product_grads{{}, gradients.phi, side.rows, params.feature.count, {}};
     linear_operand<T> const z{{}, features.z, side.rows, channels, {}};
     base::sum_each_tile(side, product_grads, nullptr, z, false, nullptr, partial);
@@ -155,10 +163,10 @@ class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
     scan.sums = partial;
     scan.pairs = pairs.count;
     scan.tiles = side.tiles();
-    scan.from_last = from_last;
+    scan.reverse = reverse;
     scan.total = layout.partial_dw;
-    scan.total_pitch = r * channels;
-    scan.begins = begins;
+    scan.total_pitch = w_rows * channels;
+    scan.overwrites_total = overwrites_total;
     run(scan);
   }
 };

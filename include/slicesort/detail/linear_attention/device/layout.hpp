@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workspace of linear_attention on a grid, for as many (sample, head) pairs as fit.
+// Workspace of linear_attention on a grid, for as many (sample, head) pairs as fit. params.hpp
+// defines S, Z, U, u, g, c and d.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -24,27 +25,26 @@ struct linear_grid_layout {
   rescale_factors<A> factors;
   tile_sums<A> sums;  // S and Z, later U and u, later the partial dw of tiles
   // The rest is for backward only.
-  A* d;        // [pair][query]: slopes of the divisors, later c
-  A* g;        // [pair][query][value]
-  A* running;  // causal [pair][query][feature]: Z of each query
+  A* weight_sum_grads;  // [pair][query]: D'(d) / D(d), later c
+  A* scaled_dy;         // [pair][query][value]: g
+  A* running_z;         // causal [pair][query][feature]: Z of each query
   linear_gradients<A> query_gradients, key_gradients;
-  A *partial_dw, *dw_sums;  // [pair][r][channel]; [head][r][channel]
+  A *partial_dw, *dw_sums;  // [pair][row of w][channel]; [head][row of w][channel]
 
-  // Holds as many pairs as fit in `elements` elements, but at least one; holds none if the call has
-  // none.
+  // Holds as many pairs of the call as fit in `max_elements`, but at least one.
   linear_grid_layout(arena& memory, linear_attention_shape const& s, bool backward,
-                     index_t elements) {
+                     index_t max_elements) {
     arena counter;
     take(counter, s, backward, 1, true);
     // Always counts dw, so that the workspace of a call with dw also suffices without dw.
     auto const pair_elements = std::max<std::size_t>(counter.aligned_bytes() / sizeof(A), 1);
     auto const max_pairs =
-        std::max<std::size_t>(static_cast<std::size_t>(elements) / pair_elements, 1);
-    // Batch and heads are unbounded if there are no channels.
+        std::max<std::size_t>(static_cast<std::size_t>(max_elements) / pair_elements, 1);
+    // Without channels, batch * heads may exceed the range of index_t.
     std::size_t const total = std::min((amount(s.batch) * s.heads).number(),
                                        std::size_t{std::numeric_limits<index_t>::max()});
-    std::size_t const rounds =
-        total == 0 ? 1 : (total - 1) / max_pairs + 1;  // rounds of similar size
+    // Rounds of similar size.
+    std::size_t const rounds = total == 0 ? 1 : (total - 1) / max_pairs + 1;
     take(memory, s, backward, static_cast<index_t>(total == 0 ? 0 : (total - 1) / rounds + 1),
          s.with_dw);
   }
@@ -52,49 +52,50 @@ struct linear_grid_layout {
  private:
   void take(arena& memory, linear_attention_shape const& s, bool backward, index_t count,
             bool with_dw) {
-    feature_config const& f = s.feature;
-    bool const random = is_random(f.kind), exp = f.has_maximum();
-    bool const custom = f.kind == feature_kind::custom;
-    bool const running_maximum = exp && s.causal, dw = with_dw && backward && random;
+    feature_config const& feature = s.feature;
+    bool const has_w = is_random(feature.kind), has_maximum = feature.has_maximum();
+    bool const is_custom = feature.kind == feature_kind::custom;
+    bool const has_running_maximum = has_maximum && s.causal;
+    bool const computes_dw = with_dw && backward && has_w;
     pairs = count;
     auto const take_rows = [&](bool needed, index_t rows, index_t width = 1) {
       return memory.take<A>(needed ? amount(count) * rows * width : amount(0));
     };
-    auto const features = [&](linear_features<A>& out, index_t rows) {
-      out.phi = take_rows(!f.is_elementwise(), rows, f.count);
-      out.slopes =
-          take_rows(backward && random && f.kind != feature_kind::random_fourier, rows, f.count);
-      out.z = take_rows(random || custom, rows, s.channels);
-      out.norms = take_rows(random, rows);
-      out.maxima = take_rows(exp, rows);
+    auto const take_features = [&](linear_features<A>& out, index_t rows) {
+      out.phi = take_rows(!feature.is_elementwise(), rows, feature.count);
+      out.slopes = take_rows(backward && has_w && feature.kind != feature_kind::random_fourier,
+                             rows, feature.count);
+      out.z = take_rows(has_w || is_custom, rows, s.channels);
+      out.norms = take_rows(has_w, rows);
+      out.maxima = take_rows(has_maximum, rows);
     };
-    auto const gradients = [&](linear_gradients<A>& out, index_t rows) {
-      out.phi = take_rows(backward, rows, f.count);
-      out.sums = take_rows(backward && random, rows);
-      out.x = take_rows(backward && (random || custom), rows, s.channels);
+    auto const take_gradients = [&](linear_gradients<A>& out, index_t rows) {
+      out.phi = take_rows(backward, rows, feature.count);
+      out.sums = take_rows(backward && has_w, rows);
+      out.x = take_rows(backward && (has_w || is_custom), rows, s.channels);
     };
-    features(queries, s.queries);
-    features(keys, s.keys);
-    factors.from_tile_start = take_rows(running_maximum, s.keys);
-    factors.to_end = take_rows(running_maximum, s.keys);
-    factors.of_step = take_rows(running_maximum, s.keys);
-    factors.of_tile = take_rows(running_maximum, divide_up(s.keys, index_t{linear_tile}));
+    take_features(queries, s.queries);
+    take_features(keys, s.keys);
+    factors.from_tile_start = take_rows(has_running_maximum, s.keys);
+    factors.to_tile_end = take_rows(has_running_maximum, s.keys);
+    factors.per_row = take_rows(has_running_maximum, s.keys);
+    factors.per_tile = take_rows(has_running_maximum, divide_up(s.keys, index_t{linear_tile}));
     index_t const max_rows = backward ? std::max(s.queries, s.keys) : s.keys;
     index_t const tiles = std::max<index_t>(divide_up(max_rows, index_t{linear_tile}), 1);
-    index_t const w_rows = dw ? f.w_rows : 0;
+    index_t const w_rows = computes_dw ? feature.w_rows : 0;
     // Reserves room for S and Z or for the partial dw, whichever is larger.
-    amount const sum_size = amount(f.count) * s.values + f.count,
+    amount const sum_size = amount(feature.count) * s.values + feature.count,
                  dw_size = amount(w_rows) * s.channels;
-    amount const largest = sum_size.number() < dw_size.number() ? dw_size : sum_size;
-    sums = {memory.take<A>(amount(count) * tiles * largest), tiles,
-            static_cast<index_t>(sum_size.number()), f.count, s.values};
-    d = take_rows(backward, s.queries);
-    g = take_rows(backward, s.queries, s.values);
-    running = take_rows(backward && s.causal, s.queries, f.count);
-    gradients(query_gradients, s.queries);
-    gradients(key_gradients, s.keys);
-    partial_dw = take_rows(dw, w_rows, s.channels);
-    dw_sums = memory.take<A>(dw ? amount(s.heads) * w_rows * s.channels : amount(0));
+    amount const max_size = sum_size.number() < dw_size.number() ? dw_size : sum_size;
+    sums = {memory.take<A>(amount(count) * tiles * max_size), tiles,
+            static_cast<index_t>(sum_size.number()), feature.count, s.values};
+    weight_sum_grads = take_rows(backward, s.queries);
+    scaled_dy = take_rows(backward, s.queries, s.values);
+    running_z = take_rows(backward && s.causal, s.queries, feature.count);
+    take_gradients(query_gradients, s.queries);
+    take_gradients(key_gradients, s.keys);
+    partial_dw = take_rows(computes_dw, w_rows, s.channels);
+    dw_sums = memory.take<A>(computes_dw ? amount(s.heads) * w_rows * s.channels : amount(0));
   }
 };
 

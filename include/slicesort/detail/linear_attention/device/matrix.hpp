@@ -36,16 +36,16 @@ struct element_map {
   }
 };
 
-// Matrix in the accumulator type: elements of a tensor or of the workspace. `Mapped` matrices apply
-// a feature map to tensor elements. A flag distinguishes tensors from the workspace: if the
-// compiler knows that a pointer is null, it turns the load into a trap, and lanes that may trap
-// reconverge only at the next barrier.
+// Matrix whose elements are read in the accumulator type, from a tensor or from the workspace.
+// `Mapped` matrices apply a feature map to tensor elements. A flag distinguishes tensors from the
+// workspace, because the compiler turns loads from a pointer that it knows to be null into traps,
+// and lanes that may trap reconverge only at the next barrier.
 template <class T, bool Mapped = false>
 struct linear_matrix {
   using A = accumulator_t<T>;
 
   void const* data;
-  bool is_tensor;  // false for the workspace, which is in the accumulator type
+  bool is_tensor;  // false: workspace elements, of type A
   index_t row_stride, column_stride;
   element_map<A> map{};
 
@@ -68,16 +68,15 @@ struct linear_matrix {
       if (is_tensor) map.apply(block, values);
   }
 
-  // True if four adjacent elements of a row can be loaded at once, because columns are contiguous
-  // and rows are aligned.
-  SLICESORT_HD bool aligned_fours() const {
+  // True if rows are contiguous and aligned, so four adjacent elements can be loaded at once.
+  SLICESORT_HD bool has_aligned_fours() const {
     return column_stride == 1 && row_stride % 4 == 0 &&
            reinterpret_cast<std::uintptr_t>(data) %
                    (is_tensor ? alignof(four<T>) : alignof(four<A>)) ==
                0;
   }
   // Loads four adjacent elements of a row at once, without the map. `column` must be a multiple of
-  // 4. Requires aligned_fours().
+  // 4. Requires has_aligned_fours().
   SLICESORT_HD_INLINE void load_four(index_t row, index_t column, A (&values)[4]) const {
     index_t const offset = row * row_stride + column;
     auto const convert = [&](auto const* elements) {
@@ -112,12 +111,12 @@ struct linear_operand {
   using A = accumulator_t<T>;
 
   tensor4<T const> tensor{};
-  A const* numbers = nullptr;  // [pair][rows][pitch]; null if there is a tensor
+  A const* values = nullptr;  // [pair][rows][pitch]; null if there is a tensor
   index_t rows = 0, pitch = 0;
   element_map<A> map{};
 
   SLICESORT_HD linear_matrix<T, Mapped> matrix(tile_position const& position) const {
-    if (numbers != nullptr) return {numbers + position.pair * rows * pitch, false, pitch, 1, map};
+    if (values != nullptr) return {values + position.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
     return make_tensor_matrix<T, Mapped>(first_of(tensor, {position.sample, position.head}),
                                          s.length, s.channels, map);
@@ -128,53 +127,55 @@ struct linear_operand {
 template <class T>
 using feature_operand = linear_operand<T, true>;
 
-// Operand of a product tile. It has one line per row or column of the tile, and k is the index of
-// summation. A line is a row of the matrix if `AlongK`, else a column.
+// Operand of a product tile: one line per row or column of the tile, and k is the summation index.
+// A line is a row of the matrix if `AlongK`, else a column.
 template <class Matrix, bool AlongK>
 struct product_operand {
   using A = typename Matrix::A;
   static constexpr bool along_k = AlongK;
 
   Matrix matrix;
-  index_t row, column;  // first line and first k
-  index_t count;        // number of lines; lines past it are zeros
-  A const* factors;     // one per row of the matrix from `row` on; may be null
+  index_t first_row, first_column;  // of line 0 and k = 0 in the matrix
+  index_t line_count;               // later lines are zeros
+  A const* factors;                 // one per matrix row from `first_row` on; null means 1
 
   // True if four lines, or four k, can be loaded at once from multiples of 4.
-  SLICESORT_HD bool aligned_fours() const { return column % 4 == 0 && matrix.aligned_fours(); }
+  SLICESORT_HD bool has_aligned_fours() const {
+    return first_column % 4 == 0 && matrix.has_aligned_fours();
+  }
   // Loads four adjacent elements of a matrix row, starting at a multiple of 4: k .. k + 3 of a
-  // line, or lines line .. line + 3. Elements with k >= end are zeros. `fours` must be the result
-  // of aligned_fours().
+  // line, or lines line .. line + 3. Elements with k >= end are zeros. `load_fours` must be the
+  // result of has_aligned_fours().
   template <class Block>
-  SLICESORT_HD_INLINE void load_four(Block& block, int line, index_t k, index_t end, bool fours,
-                                     A (&values)[4]) const {
-    bool const inside = line < count && k < end;
-    index_t const remaining = AlongK ? end - k : count - line;
-    int const valid = !inside ? 0 : remaining < 4 ? static_cast<int>(remaining) : 4;
+  SLICESORT_HD_INLINE void load_four(Block& block, int line, index_t k, index_t end,
+                                     bool load_fours, A (&values)[4]) const {
+    bool const in_range = line < line_count && k < end;
+    index_t const remaining = AlongK ? end - k : line_count - line;
+    int const valid_count = !in_range ? 0 : remaining < 4 ? static_cast<int>(remaining) : 4;
     index_t const r = AlongK ? line : k, c = AlongK ? k : line;
-    if (fours && valid == 4) {
-      matrix.load_four(row + r, column + c, values);
+    if (load_fours && valid_count == 4) {
+      matrix.load_four(first_row + r, first_column + c, values);
     } else {
       SLICESORT_UNROLL
       for (int i = 0; i < 4; ++i)
-        values[i] = i < valid ? matrix.load(row + r, column + c + i) : A(0);
+        values[i] = i < valid_count ? matrix.load(first_row + r, first_column + c + i) : A(0);
     }
     matrix.apply_map(block, values);
     if (factors != nullptr) {
-      A const factor = inside ? factors[r] : A(0);
+      A const factor = in_range ? factors[r] : A(0);
       SLICESORT_UNROLL
       for (A& x : values) x = block.fused_multiply_add(x, factor, A(0));
     }
     SLICESORT_UNROLL
     for (int i = 0; i < 4; ++i)
-      if (i >= valid) values[i] = A(0);
+      if (i >= valid_count) values[i] = A(0);
   }
 };
 template <bool AlongK, class Matrix>
 SLICESORT_HD_INLINE product_operand<Matrix, AlongK> make_operand(
-    Matrix const& matrix, index_t row, index_t column, index_t count,
+    Matrix const& matrix, index_t first_row, index_t first_column, index_t line_count,
     typename Matrix::A const* factors = nullptr) {
-  return {matrix, row, column, count, factors};
+  return {matrix, first_row, first_column, line_count, factors};
 }
 
 SLICESORT_DETAIL_END

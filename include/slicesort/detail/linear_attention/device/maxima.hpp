@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maxima that random_exp's features are relative to. For causal calls, also the factors that
-// rescale sums when the maximum grows.
+// Maxima that random_exp subtracts from its exponents. For causal calls, also the factors that
+// rescale sums when the running maximum grows.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,11 +13,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Maximum of an empty set. NaN is never a maximum.
+// Maximum of an empty set.
 template <class A>
 SLICESORT_HD_INLINE A max_identity() {
   return -bit_cast<A>(dtype_traits<A>::infinity);
 }
+// Maximum that ignores NaN in `b`.
 struct max_op {
   template <class A>
   SLICESORT_HD_INLINE A operator()(A a, A b) const {
@@ -31,9 +32,9 @@ struct row_maxima_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   static constexpr int lanes = 16;
 
-  index_t width;     // elements per row
-  A const* numbers;  // [pair][row][width]
-  A* maxima;         // [pair][row]
+  index_t width;    // elements per row
+  A const* values;  // [pair][row][width]
+  A* maxima;        // [pair][row]
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -45,23 +46,23 @@ struct row_maxima_kernel : row_tiles {
       A maximum = max_identity<A>();
       if (row < position.rows)
         for (index_t k = lane; k < width; k += lanes)
-          maximum = max_op{}(maximum, numbers[(position.first + row) * width + k]);
+          maximum = max_op{}(maximum, values[(position.row_offset + row) * width + k]);
       maximum = block.template reduce<lanes>(maximum, max_op{});
-      if (row < position.rows && lane == 0) maxima[position.first + row] = maximum;
+      if (row < position.rows && lane == 0) maxima[position.row_offset + row] = maximum;
     }
   }
 };
 
-// Computes the maxima of keys from their row maxima: running maxima, which rows past the last valid
-// key repeat, or the maximum of all valid keys. The result is 0 without keys. Each block computes
-// one (sample, head) pair, and each thread some adjacent keys.
+// Replaces the maximum of each key by the running maximum if causal, else by the maximum of all
+// valid keys. Padding rows get the last valid result, or 0 if no key is valid. Each block computes
+// one (sample, head) pair, and each thread a contiguous chunk of keys.
 template <class A>
 struct key_maxima_kernel {
   static constexpr int max_threads = linear_threads;
 
   linear_pairs pairs;
   linear_side keys;
-  bool running;
+  bool causal;
   A* maxima;  // [pair][row]
 
   template <class SharedAllocator>
@@ -73,21 +74,21 @@ struct key_maxima_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     A* const partial = shared(block);
-    index_t const pair = block.index(), valid = keys.valid(pairs.sample(pair));
+    index_t const pair = block.index(), valid = keys.valid_row_count(pairs.sample(pair));
     index_t const rows_per_thread = divide_up(keys.rows, index_t{linear_threads});
     index_t const begin = rows_per_thread * block.rank(),
                   end = begin + rows_per_thread < keys.rows ? begin + rows_per_thread : keys.rows;
     A* const rows = maxima + pair * keys.rows;
-    max_op const higher;
+    max_op const max;
     A maximum = max_identity<A>();
-    for (index_t j = begin; j < end && j < valid; ++j) maximum = higher(maximum, rows[j]);
+    for (index_t j = begin; j < end && j < valid; ++j) maximum = max(maximum, rows[j]);
     partial[block.rank()] = maximum;
     block.sync();
     maximum = valid > 0 ? max_identity<A>() : A(0);
-    int const thread_count = running ? block.rank() : linear_threads;
-    for (int i = 0; i < thread_count && valid > 0; ++i) maximum = higher(maximum, partial[i]);
+    int const thread_count = causal ? block.rank() : linear_threads;
+    for (int i = 0; i < thread_count && valid > 0; ++i) maximum = max(maximum, partial[i]);
     for (index_t j = begin; j < end; ++j) {
-      if (j < valid) maximum = higher(maximum, rows[j]);
+      if (j < valid) maximum = max(maximum, rows[j]);
       rows[j] = maximum;
     }
   }
@@ -97,9 +98,9 @@ struct key_maxima_kernel {
 template <class A>
 struct rescale_factors {
   A* from_tile_start;  // [pair][row]: from the maximum before the tile to the maximum at the row
-  A* to_end;   // [pair][row]: from the maximum at the row to the maximum at the end of the tile
-  A* of_step;  // [pair][row]: from the maximum at the previous row to the maximum at the row
-  A* of_tile;  // [pair][tile]: from the maximum before the tile to the maximum at its end
+  A* to_tile_end;  // [pair][row]: from the maximum at the row to the maximum at the end of the tile
+  A* per_row;      // [pair][row]: from the maximum at the previous row to the maximum at the row
+  A* per_tile;     // [pair][tile]: from the maximum before the tile to the maximum at its end
 };
 
 template <class A>
@@ -123,15 +124,15 @@ struct factors_kernel {
     };
     tile_position const position(pairs, keys, block.index(), 1);
     A const* const running = maxima + position.pair * keys.rows;
-    int const rows = keys.rows_of_tile(position.tile);
-    A const before = running[position.row() > 0 ? position.row() - 1 : 0],
-            end = running[position.row() + rows - 1];
-    if (block.rank() == 0) factors.of_tile[block.index()] = factor(before, end);
+    int const rows = keys.rows_in_tile(position.tile);
+    A const before = running[position.first_row() > 0 ? position.first_row() - 1 : 0],
+            end = running[position.first_row() + rows - 1];
+    if (block.rank() == 0) factors.per_tile[block.index()] = factor(before, end);
     if (block.rank() >= rows) return;
-    index_t const row = position.row() + block.rank(), n = position.pair * keys.rows + row;
+    index_t const row = position.first_row() + block.rank(), n = position.pair * keys.rows + row;
     factors.from_tile_start[n] = factor(before, running[row]);
-    factors.to_end[n] = factor(running[row], end);
-    factors.of_step[n] = factor(running[row > 0 ? row - 1 : 0], running[row]);
+    factors.to_tile_end[n] = factor(running[row], end);
+    factors.per_row[n] = factor(running[row > 0 ? row - 1 : 0], running[row]);
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile of 64 x 64 sums of products in the registers of a block. Each sum is a single chain of fused
-// multiply-adds in order of k, so products may be added in several calls.
+// Tile of a matrix product: 64 x 64 sums over k in the registers of a block. Each sum is one chain
+// of fused multiply-adds in order of k, so products may be added in several calls.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,8 +17,8 @@ struct no_visitor {
   SLICESORT_HD_INLINE void operator()(index_t, int) const {}
 };
 
-// Shared memory for slices of both operands and for the weights of a tile's pairs, and the loops
-// over k that all tiles share. `Tile` loads and multiplies a slice.
+// Loops over k that all tiles share, and their shared memory: a slice of both operands, and the
+// weights of the query-key pairs of a tile. `Tile` loads and multiplies a slice.
 template <class Tile, class Element>
 struct product_slices {
   struct operands {
@@ -43,13 +43,13 @@ struct product_slices {
   template <class Block, class Left, class Right, class Visit = no_visitor>
   SLICESORT_HD_INLINE void add(Block& block, operands const& memory, index_t end, Left const& lhs,
                                Right const& rhs, Visit const& visit = {}) {
-    bool const lhs_fours = lhs.aligned_fours(), rhs_fours = rhs.aligned_fours();
+    bool const lhs_by_fours = lhs.has_aligned_fours(), rhs_by_fours = rhs.has_aligned_fours();
     SLICESORT_NO_UNROLL
     for (index_t k = 0; k < end; k += Tile::depth) {
       int const count = end - k < Tile::depth ? static_cast<int>(end - k) : Tile::depth;
       block.sync();
-      Tile::load(block, memory.lhs, k, end, lhs, lhs_fours);
-      Tile::load(block, memory.rhs, k, end, rhs, rhs_fours);
+      Tile::load(block, memory.lhs, k, end, lhs, lhs_by_fours);
+      Tile::load(block, memory.rhs, k, end, rhs, rhs_by_fours);
       block.sync();
       visit(k, count);
       static_cast<Tile&>(*this).multiply(block, memory.lhs, memory.rhs, count);
@@ -59,11 +59,11 @@ struct product_slices {
   template <class Block, class Right, class F>
   static SLICESORT_HD_INLINE void for_each_slice(Block& block, operands const& memory, int end,
                                                  Right const& rhs, F const& f) {
-    bool const fours = rhs.aligned_fours();
+    bool const load_fours = rhs.has_aligned_fours();
     SLICESORT_NO_UNROLL
     for (int k = 0; k < end; k += Tile::depth) {
       block.sync();
-      Tile::load(block, memory.rhs, k, end, rhs, fours);
+      Tile::load(block, memory.rhs, k, end, rhs, load_fours);
       block.sync();
       f(k, end - k < Tile::depth ? end - k : Tile::depth);
     }
@@ -79,11 +79,12 @@ struct product_tile : product_slices<product_tile<A>, A> {
   static constexpr int min_blocks =
       sizeof(A) == 8 ? 2 : 4;  // most blocks per multiprocessor without register spills
   static_assert(linear_threads * count == size * size, "every sum has a thread");
-  // Operands are loaded in pieces of 16 bytes, and stored transposed with few bank conflicts.
-  static constexpr int in_piece = 16 / static_cast<int>(sizeof(A));
-  static constexpr int stride = size + in_piece;
+  // Operands are loaded in pieces of 16 bytes and stored transposed. One piece of padding per list
+  // avoids most bank conflicts.
+  static constexpr int elements_per_piece = 16 / static_cast<int>(sizeof(A));
+  static constexpr int stride = size + elements_per_piece;
 
-  // A slice has `depth` lists of 64 elements, one list per k. Weights have one list per partner.
+  // A slice has `depth` lists of 64 elements, one per k. Weights have one list per partner row.
   static constexpr int operand_size = depth * stride, weights_size = size * stride;
   using slices = product_slices<product_tile, A>;
   using typename slices::operands, typename slices::weights;
@@ -108,11 +109,12 @@ struct product_tile : product_slices<product_tile<A>, A> {
   static SLICESORT_HD_INLINE A& weight(weights matrix, int row, int partner) {
     return matrix[partner * stride + row];
   }
-  // Adds the products of weights and `rhs` for k < end with k <= row, or with k >= row if `later`.
-  // Skips the other k instead of multiplying by 0, so their NaN and infinities have no effect.
+  // Adds the products of weights and `rhs` with k < end and k <= row, or k >= row if `upper`.
+  // Skips the other k instead of multiplying by 0, so NaN and infinities of masked rows have no
+  // effect.
   template <class Block, class Right>
   SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& memory, weights lhs, int end,
-                                        bool later, Right const& rhs) {
+                                        bool upper, Right const& rhs) {
     int const row = first_row(block.rank()), end_row = row + thread_rows;
     slices::for_each_slice(block, memory, end, rhs, [&](int k, int slice_depth) {
       SLICESORT_NO_UNROLL
@@ -121,8 +123,8 @@ struct product_tile : product_slices<product_tile<A>, A> {
         A const* const rhs_list = memory.rhs + d * stride;
         if (row <= k + d && k + d < end_row)
           multiply(block, lhs_list, rhs_list,
-                   [&](int i) { return later ? row + i <= k + d : k + d <= row + i; });
-        else if (later == (end_row <= k + d))
+                   [&](int i) { return upper ? row + i <= k + d : k + d <= row + i; });
+        else if (upper == (end_row <= k + d))
           multiply(block, lhs_list, rhs_list, [](int) { return true; });
       }
     });
@@ -142,7 +144,7 @@ struct product_tile : product_slices<product_tile<A>, A> {
   // Loads `depth` lists of an operand from k on. Lists from `end` on are zeros.
   template <class Block, class Operand>
   static SLICESORT_HD_INLINE void load(Block& block, A* to, index_t k, index_t end,
-                                       Operand const& from, bool fours) {
+                                       Operand const& from, bool load_fours) {
     constexpr int steps = size * depth / 4 / linear_threads;
     SLICESORT_UNROLL
     for (int step = 0; step < steps; ++step) {
@@ -150,17 +152,17 @@ struct product_tile : product_slices<product_tile<A>, A> {
       A values[4];
       if constexpr (Operand::along_k) {
         int const d = e % (depth / 4) * 4, line = e / (depth / 4);
-        from.load_four(block, line, k + d, end, fours, values);
+        from.load_four(block, line, k + d, end, load_fours, values);
         SLICESORT_UNROLL
         for (int i = 0; i < 4; ++i) to[(d + i) * stride + line] = values[i];
       } else {
         int const d = e / (size / 4), line = e % (size / 4) * 4;
-        from.load_four(block, line, k + d, end, fours, values);
+        from.load_four(block, line, k + d, end, load_fours, values);
         SLICESORT_UNROLL
-        for (int i = 0; i < 4; i += in_piece) {
+        for (int i = 0; i < 4; i += elements_per_piece) {
           piece& stored = *reinterpret_cast<piece*>(to + d * stride + line + i);
           SLICESORT_UNROLL
-          for (int j = 0; j < in_piece; ++j) stored.elements[j] = values[i + j];
+          for (int j = 0; j < elements_per_piece; ++j) stored.elements[j] = values[i + j];
         }
       }
     }
@@ -175,7 +177,7 @@ struct product_tile : product_slices<product_tile<A>, A> {
 
  private:
   struct alignas(16) piece {
-    A elements[static_cast<std::size_t>(in_piece)];
+    A elements[static_cast<std::size_t>(elements_per_piece)];
   };
 
   static SLICESORT_HD_INLINE int first_row(int rank) {
@@ -189,10 +191,10 @@ struct product_tile : product_slices<product_tile<A>, A> {
   static SLICESORT_HD_INLINE void load_elements(A const* from,
                                                 A (&values)[static_cast<std::size_t>(Count)]) {
     SLICESORT_UNROLL
-    for (int i = 0; i < Count; i += in_piece) {
+    for (int i = 0; i < Count; i += elements_per_piece) {
       piece const loaded = *reinterpret_cast<piece const*>(from + i);
       SLICESORT_UNROLL
-      for (int j = 0; j < in_piece; ++j) values[i + j] = loaded.elements[j];
+      for (int j = 0; j < elements_per_piece; ++j) values[i + j] = loaded.elements[j];
     }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalars per query in backward: the sum of weights, the divisor, and the gradient of the sum.
+// Per-query values of backward, with the symbols of params.hpp: causal Z, the weight sum d and its
+// gradient c, and dy divided by the divisor.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,89 +24,91 @@ struct running_sums_kernel : row_tiles {
 
   linear_side keys;        // same extent as the queries, which are `side`
   feature_operand<T> phi;  // features of keys
-  A const* decay;          // [pair][row]: rescales the sum before the row; null means 1
-  tile_sums<A> before;     // S and Z before each tile
-  A* running;              // [pair][query][feature]
+  A const* row_factors;    // [pair][row]: rescales the sum of the rows before it; null means 1
+  tile_sums<A> sums;       // S and Z before each tile
+  A* running_z;            // [pair][query][feature]
 
-  SLICESORT_HD index_t column_tiles() const {
-    return divide_up(before.rows, index_t{linear_threads});
+  SLICESORT_HD index_t column_tile_count() const {
+    return divide_up(sums.rows, index_t{linear_threads});
   }
-  index_t blocks() const { return row_tiles::blocks() * column_tiles(); }
+  index_t blocks() const { return row_tiles::blocks() * column_tile_count(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    tile_position const position = position_of(block.index() / column_tiles());
-    index_t const f = block.index() % column_tiles() * linear_threads + block.rank();
-    if (f >= before.rows) return;
-    int const rows = position.rows, valid_keys = keys.valid_of_tile(position.sample, position.tile);
-    index_t const first = position.first;
+    tile_position const position = position_of(block.index() / column_tile_count());
+    index_t const f = block.index() % column_tile_count() * linear_threads + block.rank();
+    if (f >= sums.rows) return;
+    int const rows = position.rows,
+              valid_keys = keys.valid_rows_in_tile(position.sample, position.tile);
+    index_t const row_offset = position.row_offset;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
-    A sum = before.row_sums(position.pair, position.tile)[f];
+    A sum = sums.column_sums(position.pair, position.tile)[f];
     SLICESORT_UNROLL_4
     for (int i = 0; i < rows; ++i) {
       if (i < valid_keys)
-        sum = block.fused_multiply_add(sum, decay == nullptr ? A(1) : decay[first + i],
-                                       tile_phi(block, position.row() + i, f));
-      running[(first + i) * before.rows + f] = sum;
+        sum = block.fused_multiply_add(sum,
+                                       row_factors == nullptr ? A(1) : row_factors[row_offset + i],
+                                       tile_phi(block, position.first_row() + i, f));
+      running_z[(row_offset + i) * sums.rows + f] = sum;
     }
   }
 };
 
-// Computes d = <phi(q), Z>, its divisor and slope, and g.
+// Computes the weight sum d = <phi(q), Z> of each query, D'(d) / D(d), and g = dy / D(d).
 template <class T>
 struct divisors_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
   feature_operand<T> phi;
-  A const* running;   // [pair][query][feature]: Z of each query; may be null
-  tile_sums<A> sums;  // S and Z of all keys; read if `running` is null
+  A const* running_z;  // [pair][query][feature]: Z of each query; null if not causal
+  tile_sums<A> sums;   // S and Z of all keys; read if running_z is null
   divisor_config divisor;
-  A* slopes;  // [pair][query]
+  A* weight_sum_grads;  // [pair][query]: D'(d) / D(d), later c
   linear_operand<T> dy;
   index_t values;
-  A* g;  // [pair][query][value]
+  A* scaled_dy;  // [pair][query][value]: g
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     row_sums<A> const row_dots = this->shared(block);
     tile_position const position = position_of(block.index());
     int const rows = position.rows;
-    index_t const features = sums.rows, first = position.first;
+    index_t const features = sums.rows, row_offset = position.row_offset;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
-    A const* const z =
-        running != nullptr ? running + first * features : sums.row_sums(position.pair, 0);
-    index_t const z_pitch = running != nullptr ? features : 0;
+    A const* const z = running_z != nullptr ? running_z + row_offset * features
+                                            : sums.column_sums(position.pair, 0);
+    index_t const z_pitch = running_z != nullptr ? features : 0;
     row_dots.compute(
         block, rows, features,
         [&](int row, index_t f, A sum) {
-          return block.fused_multiply_add(tile_phi(block, position.row() + row, f),
+          return block.fused_multiply_add(tile_phi(block, position.first_row() + row, f),
                                           z[row * z_pitch + f], sum);
         },
         [&](int row, A sum) {
           auto const terms = evaluate_divisor(block, divisor, sum);
-          slopes[first + row] = terms.slope;
+          weight_sum_grads[row_offset + row] = terms.slope;
           return terms.inverse;
         });
     linear_matrix<T> const tile_dy = dy.matrix(position);
     for_each_element(block, rows, values, [&](int row, index_t c) {
-      g[(first + row) * values + c] = block.fused_multiply_add(
-          tile_dy(block, position.row() + row, c), row_dots.results[row], A(0));
+      scaled_dy[(row_offset + row) * values + c] = block.fused_multiply_add(
+          tile_dy(block, position.first_row() + row, c), row_dots.results[row], A(0));
     });
   }
 };
 
-// Computes c, and turns S g into the gradient of the features.
+// Computes c, and adds c Z to S g, which completes the gradient of the query features.
 template <class T>
 struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
   feature_operand<T> phi;
-  A const* running;  // as in divisors_kernel
+  A const* running_z;  // as in divisors_kernel
   tile_sums<A> sums;
-  A* c;     // [pair][query]: slope of the divisor, later c
-  A* dphi;  // [pair][query][feature]: S g, later the gradient
+  A* weight_sum_grads;  // [pair][query]: D'(d) / D(d), then c
+  A* dphi;              // [pair][query][feature]: S g, then S g + c Z
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -115,20 +118,21 @@ struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     row_sums<A> const row_dots = this->shared(block);
     tile_position const position = position_of(block.index());
     int const rows = position.rows;
-    index_t const features = sums.rows, first = position.first;
+    index_t const features = sums.rows, row_offset = position.row_offset;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
-    A* const gradient = dphi + first * features;
-    A const* const z =
-        running != nullptr ? running + first * features : sums.row_sums(position.pair, 0);
-    index_t const z_pitch = running != nullptr ? features : 0;
+    A* const gradient = dphi + row_offset * features;
+    A const* const z = running_z != nullptr ? running_z + row_offset * features
+                                            : sums.column_sums(position.pair, 0);
+    index_t const z_pitch = running_z != nullptr ? features : 0;
     row_dots.compute(
         block, rows, features,
         [&](int row, index_t f, A sum) {
-          return block.fused_multiply_add(tile_phi(block, position.row() + row, f),
+          return block.fused_multiply_add(tile_phi(block, position.first_row() + row, f),
                                           gradient[row * features + f], sum);
         },
         [&](int row, A sum) {
-          return c[first + row] = math::negated(ops, math::product(ops, c[first + row], sum));
+          return weight_sum_grads[row_offset + row] = math::negated(
+                     ops, math::product(ops, weight_sum_grads[row_offset + row], sum));
         });
     for_each_element(block, rows, features, [&](int row, index_t f) {
       A& sum = gradient[row * features + f];

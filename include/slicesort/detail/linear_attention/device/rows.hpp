@@ -13,8 +13,8 @@ SLICESORT_DETAIL_BEGIN
 // Threads per block. Each block computes one tile of rows, or of rows and columns.
 inline constexpr int linear_threads = 128;
 
-// Number of rows or columns in a tile, given the number of those from its first one to the end.
-SLICESORT_HD constexpr int within_tile(index_t remaining) {
+// Number of rows or columns in a tile. `remaining` counts them from the tile's start to the end.
+SLICESORT_HD constexpr int clamp_to_tile(index_t remaining) {
   return remaining < 0 ? 0 : remaining < linear_tile ? static_cast<int>(remaining) : linear_tile;
 }
 
@@ -32,32 +32,34 @@ struct linear_side {
   index_t rows;
 
   SLICESORT_HD index_t tiles() const { return divide_up(rows, index_t{linear_tile}); }
-  SLICESORT_HD index_t valid(index_t sample) const { return valid_rows(lengths, sample, rows); }
-  // Rows of a tile including padding; valid_of_tile excludes padding.
-  SLICESORT_HD int rows_of_tile(index_t tile) const {
-    return within_tile(rows - tile * linear_tile);
+  SLICESORT_HD index_t valid_row_count(index_t sample) const {
+    return valid_rows(lengths, sample, rows);
   }
-  SLICESORT_HD int valid_of_tile(index_t sample, index_t tile) const {
-    return within_tile(valid(sample) - tile * linear_tile);
+  // Rows of a tile, including padding.
+  SLICESORT_HD int rows_in_tile(index_t tile) const {
+    return clamp_to_tile(rows - tile * linear_tile);
+  }
+  SLICESORT_HD int valid_rows_in_tile(index_t sample, index_t tile) const {
+    return clamp_to_tile(valid_row_count(sample) - tile * linear_tile);
   }
 };
 
 // Position of a block: a tile of rows of a pair, and possibly a tile of columns.
 struct tile_position {
-  index_t pair, sample, head, tile, column;  // first column
-  int rows;                                  // valid rows of the tile
-  index_t first;                             // first row of the tile among the rows of all pairs
+  index_t pair, sample, head, tile, first_column;
+  int rows;            // valid rows of the tile
+  index_t row_offset;  // index of the first row in [pair][row]
 
   SLICESORT_HD tile_position(linear_pairs const& pairs, linear_side const& side, index_t block,
-                             index_t column_tiles)
-      : pair(block / (side.tiles() * column_tiles)),
+                             index_t column_tile_count)
+      : pair(block / (side.tiles() * column_tile_count)),
         sample(pairs.sample(pair)),
         head(pairs.head(pair)),
-        tile(block / column_tiles % side.tiles()),
-        column(block % column_tiles * linear_tile),
-        rows(side.valid_of_tile(sample, tile)),
-        first(pair * side.rows + row()) {}
-  SLICESORT_HD index_t row() const { return tile * linear_tile; }  // first row
+        tile(block / column_tile_count % side.tiles()),
+        first_column(block % column_tile_count * linear_tile),
+        rows(side.valid_rows_in_tile(sample, tile)),
+        row_offset(pair * side.rows + first_row()) {}
+  SLICESORT_HD index_t first_row() const { return tile * linear_tile; }
 };
 
 // Base of kernels in which each block computes a tile of rows, or of rows and columns.
@@ -66,8 +68,8 @@ struct row_tiles {
   linear_side side;
 
   index_t blocks() const { return pairs.count * side.tiles(); }
-  SLICESORT_HD tile_position position_of(index_t block, index_t column_tiles = 1) const {
-    return {pairs, side, block, column_tiles};
+  SLICESORT_HD tile_position position_of(index_t block, index_t column_tile_count = 1) const {
+    return {pairs, side, block, column_tile_count};
   }
 };
 SLICESORT_HD constexpr index_t count_column_tiles(index_t columns) {

@@ -14,18 +14,18 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// One matrix per tile of each (sample, head) pair, optionally followed by one sum per matrix row.
-// `tiles` is at least 1.
+// One matrix lhs^T rhs per tile of each (sample, head) pair, optionally followed by the column sums
+// of lhs: S and Z, or U and u, of params.hpp. `tiles` is at least 1.
 template <class A>
 struct tile_sums {
   A* data;
   index_t tiles, size;    // tiles per pair; elements per tile
-  index_t rows, columns;  // extents of the matrix
+  index_t rows, columns;  // matrix extents: columns of lhs and of rhs
 
   SLICESORT_HD A* begin(index_t pair, index_t tile) const {
     return data + (pair * tiles + tile) * size;
   }
-  SLICESORT_HD A* row_sums(index_t pair, index_t tile) const {
+  SLICESORT_HD A* column_sums(index_t pair, index_t tile) const {
     return begin(pair, tile) + rows * columns;
   }
   SLICESORT_HD linear_matrix<A> matrix(index_t pair, index_t tile) const {
@@ -33,67 +33,76 @@ struct tile_sums {
   }
 };
 
-// Computes lhs^T rhs of each tile, and optionally the column sums of lhs, weighted by `weights`.
-template <class T, products Kind>
+// Computes lhs^T rhs of each tile and, optionally, weighted column sums of lhs.
+template <class T, products Products>
 struct tile_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
-  using tile = product_tile_t<T, Kind>;
+  using tile = product_tile_t<T, Products>;
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_operand<T> lhs;
-  A const* factors;  // [pair][row]: scales the rows of lhs; null means 1
+  A const* lhs_factors;  // [pair][row]: scales the rows of lhs; null means 1
   linear_operand<T> rhs;
-  bool sums_rows;
-  A const* weights;   // [pair][row]: weights of the column sums; null means 1
-  tile_sums<A> sums;  // sums.rows is the number of columns of lhs
+  bool needs_column_sums;
+  A const* row_weights;  // [pair][row]: weights of the lhs rows in the column sums; null means 1
+  tile_sums<A> sums;
 
   template <class SharedAllocator>
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t row_tile_count() const { return count_column_tiles(sums.rows); }
+  SLICESORT_HD index_t lhs_column_tile_count() const { return count_column_tiles(sums.rows); }
   // At least 1, because the first tile also computes the column sums.
-  SLICESORT_HD index_t column_tiles() const {
+  SLICESORT_HD index_t column_tile_count() const {
     index_t const tiles = count_column_tiles(sums.columns);
     return tiles > 0 ? tiles : 1;
   }
-  index_t blocks() const { return row_tiles::blocks() * row_tile_count() * column_tiles(); }
+  index_t blocks() const {
+    return row_tiles::blocks() * lhs_column_tile_count() * column_tile_count();
+  }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const memory = shared(block);
-    index_t const row = block.index() / column_tiles() % row_tile_count() * linear_tile;
-    index_t const column = block.index() % column_tiles() * linear_tile;
-    tile_position const position = position_of(block.index() / (row_tile_count() * column_tiles()));
+    index_t const lhs_column =
+        block.index() / column_tile_count() % lhs_column_tile_count() * linear_tile;
+    index_t const rhs_column = block.index() % column_tile_count() * linear_tile;
+    tile_position const position =
+        position_of(block.index() / (lhs_column_tile_count() * column_tile_count()));
     int const rows = position.rows;
-    index_t const first = position.first;
-    A const* const factor = factors == nullptr ? nullptr : factors + first;
-    A const* const weight = weights == nullptr ? nullptr : weights + first;
+    index_t const row_offset = position.row_offset;
+    A const* const tile_factors = lhs_factors == nullptr ? nullptr : lhs_factors + row_offset;
+    A const* const tile_weights = row_weights == nullptr ? nullptr : row_weights + row_offset;
     int const f = block.rank();
-    bool const sums_column = sums_rows && column == 0 && f < linear_tile && row + f < sums.rows;
+    bool const sums_column =
+        needs_column_sums && rhs_column == 0 && f < linear_tile && lhs_column + f < sums.rows;
     A column_sum(0);
     tile products;
     products.clear();
-    products.add(
-        block, memory, rows,
-        make_operand<false>(lhs.matrix(position), position.row(), row, sums.rows - row, factor),
-        make_operand<false>(rhs.matrix(position), position.row(), column, sums.columns - column),
-        [&](index_t j, int count) {
-          if (!sums_column) return;
-          SLICESORT_NO_UNROLL
-          for (int group = 0; group < count; group += 8)
-            tile::for_each_lhs(memory, f, group, count, [&](int i, A value) {
-              A const row_weight = weight == nullptr ? A(1) : weight[j + group + i];
-              column_sum = block.fused_multiply_add(value, row_weight, column_sum);
-            });
-        });
-    A* const out = sums.begin(position.pair, position.tile) + row * sums.columns + column;
-    int const height = within_tile(sums.rows - row), width = within_tile(sums.columns - column);
+    products.add(block, memory, rows,
+                 make_operand<false>(lhs.matrix(position), position.first_row(), lhs_column,
+                                     sums.rows - lhs_column, tile_factors),
+                 make_operand<false>(rhs.matrix(position), position.first_row(), rhs_column,
+                                     sums.columns - rhs_column),
+                 [&](index_t j, int count) {
+                   if (!sums_column) return;
+                   SLICESORT_NO_UNROLL
+                   for (int group = 0; group < count; group += 8)
+                     tile::for_each_lhs(memory, f, group, count, [&](int i, A value) {
+                       A const weight =
+                           tile_weights == nullptr ? A(1) : tile_weights[j + group + i];
+                       column_sum = block.fused_multiply_add(value, weight, column_sum);
+                     });
+                 });
+    A* const out =
+        sums.begin(position.pair, position.tile) + lhs_column * sums.columns + rhs_column;
+    int const result_rows = clamp_to_tile(sums.rows - lhs_column),
+              result_columns = clamp_to_tile(sums.columns - rhs_column);
     products.for_each(block.rank(), [&](int r, int c, A sum) {
-      if (r < height && c < width) out[r * sums.columns + c] = sum;
+      if (r < result_rows && c < result_columns) out[r * sums.columns + c] = sum;
     });
-    if (sums_column) sums.row_sums(position.pair, position.tile)[row + f] = column_sum;
+    if (sums_column) sums.column_sums(position.pair, position.tile)[lhs_column + f] = column_sum;
   }
 };
 
@@ -102,15 +111,15 @@ struct tile_sums_kernel : row_tiles {
 template <class A>
 struct scan_kernel {
   static constexpr int max_threads = linear_threads;
-  static constexpr int batch = 8;  // tiles loaded at once
+  static constexpr int tiles_at_once = 8;  // loaded before they are added
 
   tile_sums<A> sums;
   index_t pairs, tiles;
-  bool from_last;  // scans from the last tile to the first
-  A const* decay;  // [pair][tile]: rescales the sums before the tile; null means 1
-  A* total;        // [pair][total_pitch]: sum of all tiles; if null, scans in place
+  bool reverse;           // scans from the last tile to the first
+  A const* tile_factors;  // [pair][tile]: rescales the sums before the tile; null means 1
+  A* total;               // [pair][total_pitch]: sum of all tiles; if null, scans in place
   index_t total_pitch;
-  bool begins;  // true if the total starts at 0, false if it adds to the stored value
+  bool overwrites_total;  // true if the total starts at 0, false if it adds to the stored value
 
   SLICESORT_HD index_t blocks_per_pair() const {
     return divide_up(sums.size, index_t{linear_threads});
@@ -123,24 +132,25 @@ struct scan_kernel {
     index_t const n = block.index() % blocks_per_pair() * linear_threads + block.rank();
     if (n >= sums.size) return;
     A* const result = total == nullptr ? nullptr : total + pair * total_pitch + n;
-    A sum = result == nullptr || begins ? A(0) : *result;
-    index_t const first = from_last ? tiles - 1 : 0, step = from_last ? -sums.size : sums.size;
-    A* element = sums.begin(pair, first) + n;
-    A const* factor = decay == nullptr ? nullptr : decay + pair * tiles + first;
+    A sum = result == nullptr || overwrites_total ? A(0) : *result;
+    index_t const first_tile = reverse ? tiles - 1 : 0, stride = reverse ? -sums.size : sums.size;
+    A* element = sums.begin(pair, first_tile) + n;
+    A const* factor = tile_factors == nullptr ? nullptr : tile_factors + pair * tiles + first_tile;
     SLICESORT_NO_UNROLL
-    for (index_t done = 0; done < tiles; done += batch) {
-      int const count = tiles - done < batch ? static_cast<int>(tiles - done) : batch;
-      A loaded[batch];
+    for (index_t done = 0; done < tiles; done += tiles_at_once) {
+      int const count =
+          tiles - done < tiles_at_once ? static_cast<int>(tiles - done) : tiles_at_once;
+      A loaded[tiles_at_once];
       SLICESORT_UNROLL
-      for (int i = 0; i < batch; ++i) loaded[i] = i < count ? element[i * step] : A(0);
+      for (int i = 0; i < tiles_at_once; ++i) loaded[i] = i < count ? element[i * stride] : A(0);
       SLICESORT_UNROLL
-      for (int i = 0; i < batch; ++i) {
+      for (int i = 0; i < tiles_at_once; ++i) {
         if (i >= count) continue;
-        if (result == nullptr) element[i * step] = sum;
+        if (result == nullptr) element[i * stride] = sum;
         sum = block.fused_multiply_add(sum, factor == nullptr ? A(1) : *factor, loaded[i]);
-        if (factor != nullptr) factor += from_last ? -1 : 1;
+        if (factor != nullptr) factor += reverse ? -1 : 1;
       }
-      element += batch * step;
+      element += tiles_at_once * stride;
     }
     if (result != nullptr) *result = sum;
   }

@@ -32,7 +32,7 @@ struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32
   static_assert(linear_threads / warp_threads * warp_rows * warp_columns == size * size,
                 "every sum has a warp");
 
-  // Weights are stored as two tiles, for the first and the last 32 partners of the rows.
+  // Weights are stored as two tiles, for the first and the last 32 partner rows.
   static constexpr int operand_size = size * pieces, weights_size = size / depth * operand_size;
 
   register_tile<float, warp_rows / 16, warp_columns / 8> sums;
@@ -59,10 +59,10 @@ struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32
   // Requires weights of 0 for masked pairs.
   template <class Block, class Right>
   SLICESORT_HD_INLINE void add_triangle(Block& block, operands const& memory, weights lhs, int end,
-                                        bool later, Right const& rhs) {
+                                        bool upper, Right const& rhs) {
     for_each_slice(block, memory, end, rhs, [&](int k, int count) {
       int const row = first_row(block.rank());
-      if (later ? row <= k : k <= row)
+      if (upper ? row <= k : k <= row)
         multiply(block, lhs + k / depth * operand_size, memory.rhs, count);
     });
   }
@@ -75,27 +75,28 @@ struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32
       f(first_row(rank) + sums.row(i, lane), first_column(rank) + sums.column(i, lane), sums[i]);
   }
 
-  // Loads `depth` elements of each of 64 operand lines, from k on; elements from `end` on are
-  // zeros. A thread loads 4 x 4 of them. Eight adjacent threads store their pieces to different
-  // banks.
+  // Loads `depth` elements, from k on, of each of 64 operand lines; zeros from `end` on.
+  // A thread loads 4 x 4 elements. Eight adjacent threads store their pieces to different banks.
   template <class Block, class Operand>
   static SLICESORT_HD_INLINE void load(Block& block, piece* to, index_t k, index_t end,
-                                       Operand const& from, bool fours) {
+                                       Operand const& from, bool load_fours) {
     int const rank = block.rank();
     if constexpr (Operand::along_k) {
       int const p = rank % pieces, row = rank / pieces;
-      constexpr int step = linear_threads / pieces;
+      constexpr int row_stride = linear_threads / pieces;
       SLICESORT_UNROLL_2
       for (int i = 0; i < 4; ++i) {
         float values[4];
-        from.load_four(block, row + i * step, k + 4 * p, end, fours, values);
-        to[layout::offset(row + i * step, p)] = rounded(values[0], values[1], values[2], values[3]);
+        from.load_four(block, row + i * row_stride, k + 4 * p, end, load_fours, values);
+        to[layout::offset(row + i * row_stride, p)] =
+            rounded(values[0], values[1], values[2], values[3]);
       }
     } else {
       int const p = rank % 4 + rank / 64 * 4, row = rank / 4 % 16 * 4;
       float values[4][4];
       SLICESORT_UNROLL
-      for (int i = 0; i < 4; ++i) from.load_four(block, row, k + 4 * p + i, end, fours, values[i]);
+      for (int i = 0; i < 4; ++i)
+        from.load_four(block, row, k + 4 * p + i, end, load_fours, values[i]);
       SLICESORT_UNROLL
       for (int i = 0; i < 4; ++i)
         to[layout::offset(row + i, p)] =
@@ -125,8 +126,8 @@ struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32
 template <class T>
 inline constexpr bool may_use_tensor_cores = sizeof(T) == 2;
 
-template <class T, products Kind>
-using product_tile_t = std::conditional_t<may_use_tensor_cores<T> && Kind == products::native,
+template <class T, products Products>
+using product_tile_t = std::conditional_t<may_use_tensor_cores<T> && Products == products::native,
                                           tensor_product_tile, product_tile<accumulator_t<T>>>;
 
 SLICESORT_DETAIL_END

@@ -17,9 +17,9 @@ SLICESORT_DETAIL_BEGIN
 // Type-erased feature map on rows of type A; all members are null for built-in maps.
 template <class A>
 struct erased_feature {
-  void const* self = nullptr;
-  void (*map)(void const* self, feature_row, A const* x, A* phi) = nullptr;
-  void (*backward)(void const* self, feature_row, A const* x, A const* dphi, A* dx) = nullptr;
+  void const* feature = nullptr;
+  void (*map)(void const* feature, feature_row, A const* x, A* phi) = nullptr;
+  void (*backward)(void const* feature, feature_row, A const* x, A const* dphi, A* dx) = nullptr;
 
   template <class Feature>
   static erased_feature make(Feature const& feature) {

@@ -12,51 +12,56 @@ class feature_rows {
   static constexpr int count = lanes::count;
 
  public:
-  static void map(feature_call<A> const& p) {
+  static void map(feature_params<A> const& params) {
     using kind = detail::feature_kind;
-    switch (p.config->kind) {
+    switch (params.config->kind) {
       case kind::elu_plus_one:
-        return for_each_row(p, [](row const& r) { elu_plus_one(r); });
+        return for_each_row(params, [](tile_row const& row) { elu_plus_one(row); });
       case kind::relu:
-        return for_each_row(p, [](row const& r) { relu(r); });
+        return for_each_row(params, [](tile_row const& row) { relu(row); });
       case kind::cosine_reweighted:
-        return for_each_row(p, [](row const& r) { cosine_reweighted(r); });
+        return for_each_row(params, [](tile_row const& row) { cosine_reweighted(row); });
       case kind::random_exp:
-        return for_each_row(p, [](row const& r) { random_exp(r); });
+        return for_each_row(params, [](tile_row const& row) { random_exp(row); });
       case kind::random_relu:
-        return for_each_row(p, [](row const& r) { random_relu(r); });
+        return for_each_row(params, [](tile_row const& row) { random_relu(row); });
       case kind::random_fourier:
-        return for_each_row(p, [](row const& r) { random_fourier(r); });
+        return for_each_row(params, [](tile_row const& row) { random_fourier(row); });
       case kind::custom:
         return;
     }
   }
-  static void map_backward(feature_gradient_call<A> const& p) {
+  static void map_backward(feature_gradient_params<A> const& params) {
     using kind = detail::feature_kind;
-    switch (p.forward.config->kind) {
+    switch (params.forward.config->kind) {
       case kind::elu_plus_one:
-        return for_each_gradient(
-            p, [](row const& r, A const* dphi, A* dx) { elu_plus_one_gradient(r, dphi, dx); });
+        return for_each_gradient(params, [](tile_row const& row, A const* dphi, A* dx) {
+          elu_plus_one_gradient(row, dphi, dx);
+        });
       case kind::relu:
-        return for_each_gradient(
-            p, [](row const& r, A const* dphi, A* dx) { relu_gradient(r, dphi, dx); });
+        return for_each_gradient(params, [](tile_row const& row, A const* dphi, A* dx) {
+          relu_gradient(row, dphi, dx);
+        });
       case kind::cosine_reweighted:
-        return for_each_gradient(
-            p, [](row const& r, A const* dphi, A* dx) { cosine_reweighted_gradient(r, dphi, dx); });
+        return for_each_gradient(params, [](tile_row const& row, A const* dphi, A* dx) {
+          cosine_reweighted_gradient(row, dphi, dx);
+        });
       case kind::random_exp:
       case kind::random_relu:
-        return for_each_gradient(
-            p, [](row const& r, A const* dphi, A* dx) { slope_gradient(r, dphi, dx); });
+        return for_each_gradient(params, [](tile_row const& row, A const* dphi, A* dx) {
+          slope_gradient(row, dphi, dx);
+        });
       case kind::random_fourier:
-        return for_each_gradient(
-            p, [](row const& r, A const* dphi, A* dx) { random_fourier_gradient(r, dphi, dx); });
+        return for_each_gradient(params, [](tile_row const& row, A const* dphi, A* dx) {
+          random_fourier_gradient(row, dphi, dx);
+        });
       case kind::custom:
         return;
     }
   }
 
-  // Maximum of the first `width` elements of each row; ignores NaN.
-  static void row_maxima(A const* from, index_t pitch, index_t width, int rows, A* maxima) {
+  // Computes the maximum of the first `width` elements of each row, ignoring NaN.
+  static void compute_row_maxima(A const* from, index_t pitch, index_t width, int rows, A* maxima) {
     constexpr A minus_infinity = -std::numeric_limits<A>::infinity();
     index_t const full_width = width / count * count;
     for (int i = 0; i < rows; ++i, from += pitch) {
@@ -75,27 +80,31 @@ class feature_rows {
 
  private:
   // Operands and results of one row.
-  struct row {
-    feature_call<A> const& p;
-    int i;
-    A const *x, *u;
+  struct tile_row {
+    feature_params<A> const& params;
+    int index;
+    A const *x, *wz;
     A *phi, *slope;
 
-    row(feature_call<A> const& call, int index)
-        : p(call),
-          i(index),
-          x(call.x.data + index * call.x.pitch),
-          u(call.u.data == nullptr ? nullptr : call.u.data + index * call.u.pitch),
-          phi(call.phi.data + index * call.phi.pitch),
-          slope(call.slope == nullptr ? nullptr : call.slope + index * call.u.pitch) {}
+    tile_row(feature_params<A> const& tile_params, int row_index)
+        : params(tile_params),
+          index(row_index),
+          x(tile_params.x.data + row_index * tile_params.x.pitch),
+          wz(tile_params.wz.data == nullptr
+                 ? nullptr
+                 : tile_params.wz.data + row_index * tile_params.wz.pitch),
+          phi(tile_params.phi.data + row_index * tile_params.phi.pitch),
+          slope(tile_params.slope == nullptr
+                    ? nullptr
+                    : tile_params.slope + row_index * tile_params.wz.pitch) {}
   };
   template <class F>
-  static SLICESORT_INLINE void for_each_row(feature_call<A> const& p, F const& f) {
-    index_t const padded = padded_columns(p.config->count);
-    for (int i = 0; i < p.rows; ++i) {
-      row const r(p, i);
-      f(r);
-      for (index_t c = p.config->count; c < padded; ++c) r.phi[c] = A(0);
+  static SLICESORT_INLINE void for_each_row(feature_params<A> const& params, F const& f) {
+    index_t const padded = padded_columns(params.config->count);
+    for (int i = 0; i < params.rows; ++i) {
+      tile_row const row(params, i);
+      f(row);
+      for (index_t c = params.config->count; c < padded; ++c) row.phi[c] = A(0);
     }
   }
   // Stores the lanes below `width`, or all lanes if width >= count.
@@ -106,113 +115,121 @@ class feature_rows {
     for (index_t l = 0; l < width; ++l) to[l] = lane[l];
   }
 
-  static SLICESORT_INLINE void elu_plus_one(row const& r) {
+  static SLICESORT_INLINE void elu_plus_one(tile_row const& row) {
     lane_ops const ops{};
-    for (index_t c = 0; c < r.p.config->channels; c += count) {
-      V const x = load_lanes<V>(r.x + c);
-      store_lanes(r.phi + c,
+    for (index_t c = 0; c < row.params.config->channels; c += count) {
+      V const x = load_lanes<V>(row.x + c);
+      store_lanes(row.phi + c,
                   math::select(ops, ops.positive(x), math::sum(ops, x, lanes::splat(A(1))),
                                math::exponential(ops, x)));
     }
   }
-  static SLICESORT_INLINE void relu(row const& r) {
-    V const eps = lanes::splat(r.p.config->eps);
-    for (index_t c = 0; c < r.p.config->channels; c += count)
-      store_lanes(r.phi + c, math::sum(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), eps));
+  static SLICESORT_INLINE void relu(tile_row const& row) {
+    V const eps = lanes::splat(row.params.config->eps);
+    for (index_t c = 0; c < row.params.config->channels; c += count)
+      store_lanes(row.phi + c, math::sum(lane_ops{}, higher(load_lanes<V>(row.x + c), V{}), eps));
   }
-  static SLICESORT_INLINE void cosine_reweighted(row const& r) {
-    positive_part_times(r, r.p.row->cosine[r.i], r.phi);
-    positive_part_times(r, r.p.row->sine[r.i], r.phi + r.p.config->channels);
+  static SLICESORT_INLINE void cosine_reweighted(tile_row const& row) {
+    store_scaled_positive_part(row, row.params.row_scalars->cosine[row.index], row.phi);
+    store_scaled_positive_part(row, row.params.row_scalars->sine[row.index],
+                               row.phi + row.params.config->channels);
   }
-  static SLICESORT_INLINE void positive_part_times(row const& r, A factor, A* to) {
-    index_t const channels = r.p.config->channels;
+  static SLICESORT_INLINE void store_scaled_positive_part(tile_row const& row, A factor, A* to) {
+    index_t const channels = row.params.config->channels;
     V const factors = lanes::splat(factor);
     for (index_t c = 0; c < channels; c += count)
-      store_below(to + c, math::product(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), factors),
+      store_below(to + c, math::product(lane_ops{}, higher(load_lanes<V>(row.x + c), V{}), factors),
                   channels - c);
   }
-  static SLICESORT_INLINE void random_exp(row const& r) {
+  static SLICESORT_INLINE void random_exp(tile_row const& row) {
     lane_ops const ops{};
-    V const minus_maximum = lanes::splat(-r.p.row->maximum[r.i]),
-            minus_half = lanes::splat(-r.p.row->half_square[r.i]),
-            scale = lanes::splat(r.p.config->scale), eps = lanes::splat(r.p.config->scaled_eps);
-    for (index_t f = 0; f < r.p.config->w_rows; f += count) {
-      V const power =
-          math::sum(ops, math::sum(ops, load_lanes<V>(r.u + f), minus_maximum), minus_half);
-      V const e = math::exponential(ops, power);
-      store_lanes(r.phi + f, ops.fused(e, scale, eps));
-      if (r.slope != nullptr) store_lanes(r.slope + f, math::product(ops, e, scale));
+    V const minus_maximum = lanes::splat(-row.params.row_scalars->maximum[row.index]),
+            minus_half = lanes::splat(-row.params.row_scalars->half_square[row.index]),
+            scale = lanes::splat(row.params.config->scale),
+            eps = lanes::splat(row.params.config->scaled_eps);
+    for (index_t f = 0; f < row.params.config->w_rows; f += count) {
+      V const exponent =
+          math::sum(ops, math::sum(ops, load_lanes<V>(row.wz + f), minus_maximum), minus_half);
+      V const e = math::exponential(ops, exponent);
+      store_lanes(row.phi + f, ops.fused(e, scale, eps));
+      if (row.slope != nullptr) store_lanes(row.slope + f, math::product(ops, e, scale));
     }
   }
-  static SLICESORT_INLINE void random_relu(row const& r) {
+  static SLICESORT_INLINE void random_relu(tile_row const& row) {
     lane_ops const ops{};
-    V const scale = lanes::splat(r.p.config->scale), eps = lanes::splat(r.p.config->eps);
-    for (index_t f = 0; f < r.p.config->w_rows; f += count) {
-      V const a = math::product(ops, load_lanes<V>(r.u + f), scale);
-      store_lanes(r.phi + f, math::sum(ops, higher(a, V{}), eps));
-      if (r.slope != nullptr) store_lanes(r.slope + f, math::masked(ops, ops.positive(a), scale));
+    V const scale = lanes::splat(row.params.config->scale),
+            eps = lanes::splat(row.params.config->eps);
+    for (index_t f = 0; f < row.params.config->w_rows; f += count) {
+      V const scaled = math::product(ops, load_lanes<V>(row.wz + f), scale);
+      store_lanes(row.phi + f, math::sum(ops, higher(scaled, V{}), eps));
+      if (row.slope != nullptr)
+        store_lanes(row.slope + f, math::masked(ops, ops.positive(scaled), scale));
     }
   }
-  static SLICESORT_INLINE void random_fourier(row const& r) {
+  static SLICESORT_INLINE void random_fourier(tile_row const& row) {
     lane_ops const ops{};
-    V const scale = lanes::splat(r.p.config->scale);
-    index_t const width = r.p.config->w_rows;
+    V const scale = lanes::splat(row.params.config->scale);
+    index_t const width = row.params.config->w_rows;
     for (index_t f = 0; f < width; f += count) {
-      auto const turn = math::sincos(ops, load_lanes<V>(r.u + f));
-      store_below(r.phi + f, math::product(ops, turn.sine, scale), width - f);
-      store_below(r.phi + width + f, math::product(ops, turn.cosine, scale), width - f);
+      auto const angle = math::sincos(ops, load_lanes<V>(row.wz + f));
+      store_below(row.phi + f, math::product(ops, angle.sine, scale), width - f);
+      store_below(row.phi + width + f, math::product(ops, angle.cosine, scale), width - f);
     }
   }
 
-  // Calls f(row, dphi, dx) for each row. dx is the gradient of x or u.
+  // Calls f(row, dphi, dx) for each row. dx is the gradient of x or <w, z>.
   template <class F>
-  static SLICESORT_INLINE void for_each_gradient(feature_gradient_call<A> const& p, F const& f) {
-    for (int i = 0; i < p.forward.rows; ++i)
-      f(row(p.forward, i), p.dphi + i * p.forward.phi.pitch, p.dx.data + i * p.dx.pitch);
+  static SLICESORT_INLINE void for_each_gradient(feature_gradient_params<A> const& params,
+                                                 F const& f) {
+    for (int i = 0; i < params.forward.rows; ++i)
+      f(tile_row(params.forward, i), params.dphi + i * params.forward.phi.pitch,
+        params.dx.data + i * params.dx.pitch);
   }
-  static SLICESORT_INLINE void elu_plus_one_gradient(row const& r, A const* dphi, A* dx) {
+  static SLICESORT_INLINE void elu_plus_one_gradient(tile_row const& row, A const* dphi, A* dx) {
     lane_ops const ops{};
     V const unit = lanes::splat(A(1));
-    for (index_t c = 0; c < r.p.config->channels; c += count) {
-      V const slope =
-          math::select(ops, ops.positive(load_lanes<V>(r.x + c)), unit, load_lanes<V>(r.phi + c));
+    for (index_t c = 0; c < row.params.config->channels; c += count) {
+      V const slope = math::select(ops, ops.positive(load_lanes<V>(row.x + c)), unit,
+                                   load_lanes<V>(row.phi + c));
       store_lanes(dx + c, math::product(ops, load_lanes<V>(dphi + c), slope));
     }
   }
-  static SLICESORT_INLINE void relu_gradient(row const& r, A const* dphi, A* dx) {
+  static SLICESORT_INLINE void relu_gradient(tile_row const& row, A const* dphi, A* dx) {
     lane_ops const ops{};
-    for (index_t c = 0; c < r.p.config->channels; c += count)
-      store_lanes(dx + c,
-                  math::masked(ops, ops.positive(load_lanes<V>(r.x + c)), load_lanes<V>(dphi + c)));
+    for (index_t c = 0; c < row.params.config->channels; c += count)
+      store_lanes(dx + c, math::masked(ops, ops.positive(load_lanes<V>(row.x + c)),
+                                       load_lanes<V>(dphi + c)));
   }
-  static SLICESORT_INLINE void cosine_reweighted_gradient(row const& r, A const* dphi, A* dx) {
+  static SLICESORT_INLINE void cosine_reweighted_gradient(tile_row const& row, A const* dphi,
+                                                          A* dx) {
     lane_ops const ops{};
-    V const cosine = lanes::splat(r.p.row->cosine[r.i]), sine = lanes::splat(r.p.row->sine[r.i]);
-    for (index_t c = 0; c < r.p.config->channels; c += count) {
-      V const d = ops.fused(load_lanes<V>(dphi + r.p.config->channels + c), sine,
-                            math::product(ops, load_lanes<V>(dphi + c), cosine));
-      store_lanes(dx + c, math::masked(ops, ops.positive(load_lanes<V>(r.x + c)), d));
+    V const cosine = lanes::splat(row.params.row_scalars->cosine[row.index]),
+            sine = lanes::splat(row.params.row_scalars->sine[row.index]);
+    for (index_t c = 0; c < row.params.config->channels; c += count) {
+      V const dpositive = ops.fused(load_lanes<V>(dphi + row.params.config->channels + c), sine,
+                                    math::product(ops, load_lanes<V>(dphi + c), cosine));
+      store_lanes(dx + c, math::masked(ops, ops.positive(load_lanes<V>(row.x + c)), dpositive));
     }
   }
-  static SLICESORT_INLINE void slope_gradient(row const& r, A const* dphi, A* dx) {
-    for (index_t f = 0; f < r.p.config->w_rows; f += count)
+  static SLICESORT_INLINE void slope_gradient(tile_row const& row, A const* dphi, A* dx) {
+    for (index_t f = 0; f < row.params.config->w_rows; f += count)
       store_lanes(dx + f,
-                  math::product(lane_ops{}, load_lanes<V>(dphi + f), load_lanes<V>(r.slope + f)));
-    clear_padding(r, dx);
+                  math::product(lane_ops{}, load_lanes<V>(dphi + f), load_lanes<V>(row.slope + f)));
+    clear_padding(row, dx);
   }
-  static SLICESORT_INLINE void random_fourier_gradient(row const& r, A const* dphi, A* dx) {
+  static SLICESORT_INLINE void random_fourier_gradient(tile_row const& row, A const* dphi, A* dx) {
     lane_ops const ops{};
-    index_t const width = r.p.config->w_rows;
+    index_t const width = row.params.config->w_rows;
     for (index_t f = 0; f < width; f += count) {
       V const cosine_gradient =
-          math::product(ops, load_lanes<V>(dphi + width + f), load_lanes<V>(r.phi + f));
-      store_lanes(dx + f, ops.fused(load_lanes<V>(dphi + f), load_lanes<V>(r.phi + width + f),
+          math::product(ops, load_lanes<V>(dphi + width + f), load_lanes<V>(row.phi + f));
+      store_lanes(dx + f, ops.fused(load_lanes<V>(dphi + f), load_lanes<V>(row.phi + width + f),
                                     math::negated(ops, cosine_gradient)));
     }
-    clear_padding(r, dx);
+    clear_padding(row, dx);
   }
   // Clears the padding after the last row of w, because later sums include it.
-  static SLICESORT_INLINE void clear_padding(row const& r, A* dx) {
-    for (index_t f = r.p.config->w_rows; f < r.p.u.pitch; ++f) dx[f] = A(0);
+  static SLICESORT_INLINE void clear_padding(tile_row const& row, A* dx) {
+    for (index_t f = row.params.config->w_rows; f < row.params.wz.pitch; ++f) dx[f] = A(0);
   }
 };

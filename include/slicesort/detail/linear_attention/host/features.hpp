@@ -20,54 +20,56 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Feature matrices of a tile. Forward leaves those of backward null.
+// Feature matrices of a tile.
 template <class A>
 struct feature_memory {
-  A *x, *u, *phi;  // see feature_call
-  A* ones;         // one per row of the tile or padded row of w, whichever is more
-  feature_row_scalars<A> row;
-  A *slope, *dphi, *du, *dx;
+  A *x, *wz, *phi;  // see feature_params
+  A* ones;          // as many as the tile or the padded w has rows
+  feature_row_scalars<A> row_scalars;
+  A *slope, *dphi, *dwz, *dx;  // backward only; see feature_params
 
   feature_memory(arena& allocator, linear_attention_shape const& s, bool backward) {
-    constexpr int rows = linear_tile;
+    constexpr int tile_rows = linear_tile;
     linear_widths const width(s);
-    auto const matrix = [&](index_t columns) {
+    auto const take_matrix = [&](index_t columns) {
       // The last block of a row may extend past its end.
-      return allocator.take<A>(amount(rows) * columns + product_columns);
+      return allocator.take<A>(amount(tile_rows) * columns + product_columns);
     };
-    auto const scalars = [&](bool needed) { return allocator.take<A>(needed ? rows : 0); };
+    auto const take_scalars = [&](bool needed) {
+      return allocator.take<A>(needed ? tile_rows : 0);
+    };
     using kind = feature_kind;
     kind const k = s.feature.kind;
-    x = matrix(width.channels);
-    u = matrix(width.w);
-    phi = matrix(width.features);
-    ones = allocator.take<A>(std::max<index_t>(rows, width.w));
-    row.cosine = scalars(k == kind::cosine_reweighted);
-    row.sine = scalars(k == kind::cosine_reweighted);
-    row.half_square = scalars(k == kind::random_exp);
-    row.maximum = scalars(k == kind::random_exp);
-    row.factor = scalars(is_random(k));
-    row.ratio = scalars(k == kind::random_fourier);
-    slope = du = dphi = dx = nullptr;
+    x = take_matrix(width.channels);
+    wz = take_matrix(width.w);
+    phi = take_matrix(width.features);
+    ones = allocator.take<A>(std::max<index_t>(tile_rows, width.w));
+    row_scalars.cosine = take_scalars(k == kind::cosine_reweighted);
+    row_scalars.sine = take_scalars(k == kind::cosine_reweighted);
+    row_scalars.half_square = take_scalars(k == kind::random_exp);
+    row_scalars.maximum = take_scalars(k == kind::random_exp);
+    row_scalars.factor = take_scalars(is_random(k));
+    row_scalars.ratio = take_scalars(k == kind::random_fourier);
+    slope = dwz = dphi = dx = nullptr;
     if (!backward) return;
-    slope = matrix(width.w);
-    du = matrix(width.w);
-    dphi = matrix(width.features);
-    dx = matrix(width.channels);
+    slope = take_matrix(width.w);
+    dwz = take_matrix(width.w);
+    dphi = take_matrix(width.features);
+    dx = take_matrix(width.channels);
   }
 };
 
-// w of a head, and the gradient of w for one sample and head.
+// w of a head, and its gradient for one sample and head.
 template <class A>
 struct w_memory {
-  A *rows = nullptr, *columns = nullptr;  // [f][channel], [channel][f]
-  A* gradient = nullptr;                  // [f][channel]
+  A *matrix = nullptr, *transposed = nullptr;  // [row of w][channel], [channel][row of w]
+  A* gradient = nullptr;                       // [row of w][channel]
 
   w_memory() = default;
   w_memory(arena& allocator, linear_attention_shape const& s) {
     linear_widths const width(s);
-    rows = allocator.take<A>(amount(padded_columns(s.feature.w_rows)) * width.channels);
-    columns = allocator.take<A>(amount(s.feature.w_rows > 0 ? width.channels : 0) * width.w);
+    matrix = allocator.take<A>(amount(padded_columns(s.feature.w_rows)) * width.channels);
+    transposed = allocator.take<A>(amount(s.feature.w_rows > 0 ? width.channels : 0) * width.w);
   }
 };
 
@@ -90,17 +92,18 @@ class tile_features {
 
   // Loads w of the head, and its transpose.
   void load_w(tensor3<T const> w) const {
-    index_t const r = config_.w_rows;
-    if (r == 0 || config_.channels == 0) return;
+    index_t const w_rows = config_.w_rows;
+    if (w_rows == 0 || config_.channels == 0) return;
     strides3 const s = w.strides();
     T const* const head_w = w_of_head(w, head_.head);
-    index_t const rows = padded_columns(r);
-    std::fill(w_.rows, w_.rows + rows * width_.channels, A(0));
-    io_.load(head_w, s.length, s.channels, r, config_.channels, w_.rows, width_.channels);
-    kernels_.transposed(w_.rows, width_.channels, rows, width_.channels, w_.columns, width_.w);
+    index_t const rows = padded_columns(w_rows);
+    std::fill(w_.matrix, w_.matrix + rows * width_.channels, A(0));
+    io_.load(head_w, s.length, s.channels, w_rows, config_.channels, w_.matrix, width_.channels);
+    kernels_.transpose(w_.matrix, width_.channels, rows, width_.channels, w_.transposed, width_.w);
   }
 
-  // Loads rows [first, first + rows) and the inputs of their features: z and <w, z>, or angles.
+  // Loads rows [first, first + rows) and computes the inputs of their features: z and <w, z>, or
+  // angles.
   void load(feature_memory<A> const& memory, tensor4<T const> source, index_t first,
             int rows) const {
     int const padded = static_cast<int>(padded_rows(rows));
@@ -108,72 +111,75 @@ class tile_features {
     if (is_random(config_.kind)) {
       scale_rows(memory, padded);
       multiply({{memory.x, width_.channels, 1},
-                {w_.columns, width_.w},
-                {memory.u, width_.w},
+                {w_.transposed, width_.w},
+                {memory.wz, width_.w},
                 {padded, static_cast<int>(width_.w), config_.channels}});
     } else {
       compute_angles(memory, first, rows);
     }
   }
-  // Computes the row maxima that random_exp's features are relative to.
+  // Computes the row maxima that random_exp subtracts from its exponents.
   void compute_maxima(feature_memory<A> const& memory, int rows) const {
-    kernels_.row_maxima(memory.u, width_.w, config_.w_rows, static_cast<int>(padded_rows(rows)),
-                        memory.row.maximum);
+    kernels_.compute_row_maxima(memory.wz, width_.w, config_.w_rows,
+                                static_cast<int>(padded_rows(rows)), memory.row_scalars.maximum);
   }
-  // Computes the features of the loaded rows. With `slopes`, also stores the operands of backward.
-  void map(feature_memory<A> const& memory, index_t first, int rows, bool slopes) const {
+  // Computes the features of the loaded rows, and with `needs_slopes` the operands of backward.
+  void map(feature_memory<A> const& memory, index_t first, int rows, bool needs_slopes) const {
     int const padded = static_cast<int>(padded_rows(rows));
     if (config_.kind != feature_kind::custom)
-      return kernels_.map(make_call(memory, padded, slopes));
+      return kernels_.map(make_params(memory, padded, needs_slopes));
     for (int i = 0; i < padded; ++i) {
       A* const phi = memory.phi + i * width_.features;
       index_t const written = i < rows ? config_.count : 0;
       if (i < rows)
-        custom_feature_.map(custom_feature_.self, row_at(first + i), memory.x + i * width_.channels,
-                            phi);
+        custom_feature_.map(custom_feature_.feature, row_at(first + i),
+                            memory.x + i * width_.channels, phi);
       std::fill(phi + written, phi + width_.features, A(0));
     }
   }
   // Loads and maps rows whose features have no maximum. Built-in maps without w process a few rows
   // at a time, so the next loads overlap with the arithmetic.
   void load_and_map(feature_memory<A> const& memory, tensor4<T const> source, index_t first,
-                    int rows, bool slopes) const {
+                    int rows, bool needs_slopes) const {
     if (config_.kind == feature_kind::custom || is_random(config_.kind)) {
       load(memory, source, first, rows);
-      return map(memory, first, rows, slopes);
+      return map(memory, first, rows, needs_slopes);
     }
     compute_angles(memory, first, rows);
-    feature_row_scalars<A> row = memory.row;
-    feature_call<A> call = make_call(memory, product_rows, slopes);
-    call.row = &row;
+    feature_row_scalars<A> row_scalars = memory.row_scalars;
+    feature_params<A> params = make_params(memory, product_rows, needs_slopes);
+    params.row_scalars = &row_scalars;
     for (int i = 0; i < rows; i += product_rows) {
-      A* const x = memory.x + (slopes ? i * width_.channels : 0);  // only backward reads x again
+      A* const x =
+          memory.x + (needs_slopes ? i * width_.channels : 0);  // only backward reads x again
       io_.load(head_, source, first + i, std::min(rows - i, product_rows), x, width_.channels,
                product_rows);
-      if (row.cosine != nullptr) row.cosine = memory.row.cosine + i, row.sine = memory.row.sine + i;
-      call.x.data = x;
-      call.phi.data = memory.phi + i * width_.features;
-      kernels_.map(call);
+      if (row_scalars.cosine != nullptr)
+        row_scalars.cosine = memory.row_scalars.cosine + i,
+        row_scalars.sine = memory.row_scalars.sine + i;
+      params.x.data = x;
+      params.phi.data = memory.phi + i * width_.features;
+      kernels_.map(params);
     }
   }
 
-  // Computes the gradient of the rows from memory.dphi and stores it. Accumulates the gradient of
-  // w.
+  // Computes and stores the gradient of the rows from memory.dphi, and accumulates dw.
   void map_backward(feature_memory<A> const& memory, index_t first, int rows, tensor4<T> dx,
                     grad_mode mode) const {
     int const padded = static_cast<int>(padded_rows(rows));
     if (config_.kind == feature_kind::custom) {
       for (int i = 0; i < rows; ++i)
-        custom_feature_.backward(custom_feature_.self, row_at(first + i),
+        custom_feature_.backward(custom_feature_.feature, row_at(first + i),
                                  memory.x + i * width_.channels, memory.dphi + i * width_.features,
                                  memory.dx + i * width_.channels);
     } else if (is_random(config_.kind)) {
-      kernels_.map_backward({make_call(memory, padded, true), memory.dphi, {memory.du, width_.w}});
+      kernels_.map_backward(
+          {make_params(memory, padded, true), memory.dphi, {memory.dwz, width_.w}});
       if (w_.gradient != nullptr) add_w_gradient(memory, rows);
-      if (dx.data() != nullptr) product_gradients(memory, padded);
+      if (dx.data() != nullptr) compute_dx(memory, padded);
     } else {
       kernels_.map_backward(
-          {make_call(memory, padded, true), memory.dphi, {memory.dx, width_.channels}});
+          {make_params(memory, padded, true), memory.dphi, {memory.dx, width_.channels}});
     }
     if (dx.data() != nullptr) io_.store(memory.dx, width_.channels, head_, dx, first, rows, mode);
   }
@@ -182,36 +188,37 @@ class tile_features {
   void compute_angles(feature_memory<A> const& memory, index_t first, int rows) const {
     if (config_.kind != feature_kind::cosine_reweighted) return;
     index_t const padded = padded_rows(rows);
-    kernels_.angles(first, head_.longer(), rows, memory.row.cosine, memory.row.sine);
-    std::fill(memory.row.cosine + rows, memory.row.cosine + padded, A(0));
-    std::fill(memory.row.sine + rows, memory.row.sine + padded, A(0));
+    kernels_.compute_angles(first, head_.longer(), rows, memory.row_scalars.cosine,
+                            memory.row_scalars.sine);
+    std::fill(memory.row_scalars.cosine + rows, memory.row_scalars.cosine + padded, A(0));
+    std::fill(memory.row_scalars.sine + rows, memory.row_scalars.sine + padded, A(0));
   }
   feature_row row_at(index_t row) const {
     return {row, head_.longer(), static_cast<index_t>(config_.channels)};
   }
-  feature_call<A> make_call(feature_memory<A> const& memory, int rows, bool slopes) const {
-    bool const random = is_random(config_.kind);
-    feature_call<A> call;
-    call.config = &config_;
-    call.row = &memory.row;
-    call.rows = rows;
-    call.x = {memory.x, width_.channels};
-    call.u = {random ? memory.u : nullptr, width_.w};
-    call.phi = {memory.phi, width_.features};
-    call.slope = slopes && random ? memory.slope : nullptr;
-    return call;
+  feature_params<A> make_params(feature_memory<A> const& memory, int rows,
+                                bool needs_slopes) const {
+    bool const has_w = is_random(config_.kind);
+    feature_params<A> params;
+    params.config = &config_;
+    params.row_scalars = &memory.row_scalars;
+    params.rows = rows;
+    params.x = {memory.x, width_.channels};
+    params.wz = {has_w ? memory.wz : nullptr, width_.w};
+    params.phi = {memory.phi, width_.features};
+    params.slope = needs_slopes && has_w ? memory.slope : nullptr;
+    return params;
   }
   void multiply(product_params<A> const& product) const {
     if (product.size.rows > 0 && product.size.columns > 0) kernels_.multiply(product);
   }
 
-  // Scales each row of `channels` elements by its factor.
-  void scale(A* rows, int padded, A const* factors) const {
+  void scale_in_place(A* rows, int padded, A const* factors) const {
     index_t const pitch = width_.channels;
     kernels_.scale_rows({{rows, pitch}, {padded, pitch}, factors, {rows, pitch}});
   }
-  void dots(pitched_rows<A const> a, pitched_rows<A const> b, int padded, A* out) const {
-    kernels_.row_dots({a, b, {padded, a.pitch}, out});
+  void compute_dots(pitched_rows<A const> a, pitched_rows<A const> b, int padded, A* out) const {
+    kernels_.compute_row_dots({a, b, {padded, a.pitch}, out});
   }
 
   // Scales x to z in place.
@@ -219,57 +226,57 @@ class tile_features {
     using kind = feature_kind;
     if (config_.kind == kind::random_relu) return;
     if (config_.kind == kind::random_exp) {
-      std::fill(memory.row.factor, memory.row.factor + padded, config_.x_scale);
+      std::fill(memory.row_scalars.factor, memory.row_scalars.factor + padded, config_.x_scale);
     } else {
-      squares(memory, padded, memory.row.factor);
+      compute_squares(memory, padded, memory.row_scalars.factor);
       scalar_arithmetic<A> ops;
       for (int i = 0; i < padded; ++i) {
-        A const norm = row_norm(ops, memory.row.factor[i], width_.channels,
+        A const norm = row_norm(ops, memory.row_scalars.factor[i], width_.channels,
                                 contiguous_row<A>{memory.x + i * width_.channels});
-        memory.row.factor[i] = fourier_scale(ops, norm, config_.eps);
-        memory.row.ratio[i] =
+        memory.row_scalars.factor[i] = fourier_scale(ops, norm, config_.eps);
+        memory.row_scalars.ratio[i] =
             norm > A(0) ? ops.divide(fourier_divisor(ops, norm, config_.eps), norm) : A(0);
       }
     }
-    scale(memory.x, padded, memory.row.factor);
+    scale_in_place(memory.x, padded, memory.row_scalars.factor);
     if (config_.kind != kind::random_exp) return;
-    squares(memory, padded, memory.row.half_square);
-    for (int i = 0; i < padded; ++i) memory.row.half_square[i] *= A(0.5);
+    compute_squares(memory, padded, memory.row_scalars.half_square);
+    for (int i = 0; i < padded; ++i) memory.row_scalars.half_square[i] *= A(0.5);
   }
-  void squares(feature_memory<A> const& memory, int padded, A* out) const {
-    dots({memory.x, width_.channels}, {memory.x, width_.channels}, padded, out);
+  void compute_squares(feature_memory<A> const& memory, int padded, A* out) const {
+    compute_dots({memory.x, width_.channels}, {memory.x, width_.channels}, padded, out);
   }
 
   void add_w_gradient(feature_memory<A> const& memory, int rows) const {
     product_params<A> product{
-        {memory.du, 1, width_.w},
+        {memory.dwz, 1, width_.w},
         {memory.x, width_.channels},
         {w_.gradient, width_.channels},
         {static_cast<int>(padded_rows(config_.w_rows)), static_cast<int>(width_.channels), rows}};
     product.epilogue.accumulate = product.epilogue.separate_sum = true;
     multiply(product);
   }
-  void product_gradients(feature_memory<A> const& memory, int padded) const {
+  void compute_dx(feature_memory<A> const& memory, int padded) const {
     using kind = feature_kind;
-    multiply({{memory.du, width_.w, 1},
-              {w_.rows, width_.channels},
+    multiply({{memory.dwz, width_.w, 1},
+              {w_.matrix, width_.channels},
               {memory.dx, width_.channels},
               {padded, static_cast<int>(width_.channels), config_.w_rows}});
     if (config_.kind == kind::random_relu) return;
-    A along_row[linear_tile];
+    A dot_with_row[linear_tile];
     if (config_.kind == kind::random_exp) {
-      dots({memory.du, width_.w}, {memory.ones, 0}, padded, along_row);
+      compute_dots({memory.dwz, width_.w}, {memory.ones, 0}, padded, dot_with_row);
     } else {
       clear_padding<A>({memory.dx, width_.channels}, config_.channels, padded);
-      dots({memory.dx, width_.channels}, {memory.x, width_.channels}, padded, along_row);
-      for (int i = 0; i < padded; ++i) along_row[i] *= memory.row.ratio[i];
+      compute_dots({memory.dx, width_.channels}, {memory.x, width_.channels}, padded, dot_with_row);
+      for (int i = 0; i < padded; ++i) dot_with_row[i] *= memory.row_scalars.ratio[i];
     }
-    for (int i = 0; i < padded; ++i) along_row[i] = -along_row[i];
-    kernels_.add_rows_times({{memory.x, width_.channels},
-                             {padded, width_.channels},
-                             along_row,
-                             {memory.dx, width_.channels}});
-    scale(memory.dx, padded, memory.row.factor);
+    for (int i = 0; i < padded; ++i) dot_with_row[i] = -dot_with_row[i];
+    kernels_.add_scaled_rows({{memory.x, width_.channels},
+                              {padded, width_.channels},
+                              dot_with_row,
+                              {memory.dx, width_.channels}});
+    scale_in_place(memory.dx, padded, memory.row_scalars.factor);
   }
 
   linear_attention_kernels<T> const& kernels_;

@@ -12,22 +12,20 @@ template <class T>
 struct lane_values {
   using A = T;
   using lanes = value_lanes<A>;
-  using number = typename lanes::V;
+  using value = typename lanes::V;
   using integer = typename detail::binary_format<A>::integer;
   using bits = vec<integer, lanes::count>;
 
-  SLICESORT_INLINE number fused(number const& a, number const& b, number const& c) const {
+  SLICESORT_INLINE value fused(value const& a, value const& b, value const& c) const {
     return fused_lanes(a, b, c);
   }
-  SLICESORT_INLINE number splat(A a) const { return lanes::splat(a); }
+  SLICESORT_INLINE value splat(A a) const { return lanes::splat(a); }
   SLICESORT_INLINE bits splat_bits(integer b) const { return broadcast<bits>(b); }
-  SLICESORT_INLINE bits bits_of(number const& a) const { return load_lanes<bits>(&a); }
-  SLICESORT_INLINE number number_of(bits const& b) const { return load_lanes<number>(&b); }
-  SLICESORT_INLINE number higher(number const& a, number const& b) const {
-    return higher_lanes(a, b);
-  }
-  SLICESORT_INLINE bits positive(number const& a) const {
-    // Positive numbers have bits in 1 .. infinity.
+  SLICESORT_INLINE bits bits_of(value const& a) const { return load_lanes<bits>(&a); }
+  SLICESORT_INLINE value value_of(bits const& b) const { return load_lanes<value>(&b); }
+  SLICESORT_INLINE value higher(value const& a, value const& b) const { return higher_lanes(a, b); }
+  SLICESORT_INLINE bits positive(value const& a) const {
+    // Positive values have bits in 1 .. infinity.
     return greater(splat_bits(dtype_traits<A>::infinity), bits_of(a) + splat_bits(~integer{0}));
   }
 };

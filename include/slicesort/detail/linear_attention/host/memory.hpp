@@ -24,16 +24,16 @@ inline constexpr int max_heads_per_task = 4;
 template <class T>
 bool should_interleave_heads(linear_attention_inputs<T> const& in,
                              linear_attention_shape const& s) {
-  auto const side_by_side = [](tensor4<T const> t) {
+  auto const has_adjacent_heads = [](tensor4<T const> t) {
     strides4 const strides = t.strides();
     return std::abs(strides.heads) < std::abs(strides.length);
   };
   return std::max(s.queries, s.keys) > linear_tile &&
-         (side_by_side(in.q) || side_by_side(in.k) || side_by_side(in.v));
+         (has_adjacent_heads(in.q) || has_adjacent_heads(in.k) || has_adjacent_heads(in.v));
 }
 
-// Number of heads of a sample per task. Their state must fit in the L2 cache, and no thread may get
-// more work than with one head per task.
+// Chooses how many heads of a sample a task computes. Their state must fit in the L2 cache, and no
+// thread may get more work than with one head per task.
 template <class A>
 int heads_per_task(linear_attention_shape const& s, unsigned threads) {
   constexpr std::size_t cache_bytes = std::size_t{320} << 10;
@@ -53,12 +53,12 @@ int heads_per_task(linear_attention_shape const& s, unsigned threads) {
   return static_cast<int>(heads);
 }
 
-// Sums over rows: S and Z, or their gradients U and u.
+// Sums over rows, as in params.hpp: S and Z over keys, or U and u over queries.
 template <class A>
 struct linear_sums {
-  A* matrix = nullptr;      // [feature][value]
+  A* matrix = nullptr;      // [feature][value]: S or U
   A* transposed = nullptr;  // [value][feature]; backward only
-  A* row = nullptr;         // [feature]
+  A* row = nullptr;         // [feature]: Z or u
 
   linear_sums() = default;
   linear_sums(arena& memory, linear_attention_shape const& s, bool backward) {
@@ -79,19 +79,20 @@ struct linear_sums {
 // State of a head that is kept between tiles.
 template <class A>
 struct linear_head_memory {
-  linear_sums<A> sums, gradients;
+  linear_sums<A> key_sums, query_sums;
   w_memory<A> w;
   A* maxima = nullptr;  // random_exp: one maximum for all keys; causal: one per key
-  A *saved_inverse = nullptr, *saved_c = nullptr;  // causal backward: one per query
+  A *saved_inverse_divisors = nullptr,
+    *saved_weight_sum_grads = nullptr;  // causal backward: one per query
 
   linear_head_memory() = default;
   linear_head_memory(arena& memory, linear_attention_shape const& s, bool backward)
-      : sums(memory, s, backward), w(memory, s) {
-    if (backward) gradients = linear_sums<A>(memory, s, true);
+      : key_sums(memory, s, backward), w(memory, s) {
+    if (backward) query_sums = linear_sums<A>(memory, s, true);
     bool const causal_backward = s.causal && backward;
     maxima = memory.take<A>(!s.feature.has_maximum() ? 0 : causal_backward ? s.keys : 1);
-    saved_inverse = memory.take<A>(causal_backward ? s.queries : 0);
-    saved_c = memory.take<A>(causal_backward ? s.queries : 0);
+    saved_inverse_divisors = memory.take<A>(causal_backward ? s.queries : 0);
+    saved_weight_sum_grads = memory.take<A>(causal_backward ? s.queries : 0);
   }
 };
 
@@ -100,35 +101,38 @@ template <class A>
 struct linear_tile_memory {
   feature_memory<A> queries, keys;
   A *values, *results;                    // [row][value]: v; y or dv
-  A* g;                                   // [row][value]: dy / divisor
-  A *d, *inverse, *c;                     // one per query
-  A* factors;                             // one per row
-  A *weights, *weight_gradients;          // causal [query][key]: weights, and their gradients
-  A *transposed_phi, *transposed_values;  // causal: transposed, one key per lane
-  A* running;                             // causal [query][feature]: Z of each query
-  A* weighted;                            // causal [row][feature]: rescaled features
-  A* weighted_values;                     // causal [row][value]: rescaled values
+  A* scaled_dy;                           // [query][value]: g = dy / divisor
+  A* weight_sums;                         // [query]: d, then <phi(q), dphi(q)>
+  A* inverse_divisors;                    // [query]: 1 / D(d)
+  A* weight_sum_grads;                    // [query]: D'(d) / D(d), then c
+  A* factors;                             // [row]
+  A *weights, *weight_grads;              // causal [query][key]
+  A *transposed_phi, *transposed_values;  // causal: key features and values, one key per lane
+  A* running_z;                           // causal [query][feature]: Z of each query
+  A* rescaled_features;                   // causal [row][feature]
+  A* rescaled_values;                     // causal [row][value]
 
   linear_tile_memory(arena& memory, linear_attention_shape const& s, bool backward)
       : queries(memory, s, backward), keys(memory, s, backward) {
-    constexpr int rows = linear_tile;
+    constexpr int tile_rows = linear_tile;
     linear_widths const width(s);
-    auto const matrix = [&](index_t columns, bool needed = true) {
-      return memory.take<A>(needed ? amount(rows) * columns : amount(0));
+    auto const take_matrix = [&](index_t columns, bool needed = true) {
+      return memory.take<A>(needed ? amount(tile_rows) * columns : amount(0));
     };
     bool const causal = s.causal, causal_backward = causal && backward;
-    values = matrix(width.values);
-    results = matrix(width.values);
-    g = matrix(width.values, backward);
-    d = memory.take<A>(rows), inverse = memory.take<A>(rows), c = memory.take<A>(rows);
-    factors = memory.take<A>(rows);
-    weights = matrix(rows, causal);
-    weight_gradients = matrix(rows, causal_backward);
-    transposed_phi = matrix(width.features, causal);
-    transposed_values = matrix(width.values, causal_backward);
-    running = matrix(width.features, causal_backward);
-    weighted = matrix(width.features, causal && s.feature.has_maximum());
-    weighted_values = matrix(width.values, causal_backward && s.feature.has_maximum());
+    values = take_matrix(width.values);
+    results = take_matrix(width.values);
+    scaled_dy = take_matrix(width.values, backward);
+    weight_sums = memory.take<A>(tile_rows), inverse_divisors = memory.take<A>(tile_rows),
+    weight_sum_grads = memory.take<A>(tile_rows);
+    factors = memory.take<A>(tile_rows);
+    weights = take_matrix(tile_rows, causal);
+    weight_grads = take_matrix(tile_rows, causal_backward);
+    transposed_phi = take_matrix(width.features, causal);
+    transposed_values = take_matrix(width.values, causal_backward);
+    running_z = take_matrix(width.features, causal_backward);
+    rescaled_features = take_matrix(width.features, causal && s.feature.has_maximum());
+    rescaled_values = take_matrix(width.values, causal_backward && s.feature.has_maximum());
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Noncausal linear attention of one head on the host. Forward accumulates S and Z over the keys,
 // then computes the outputs. Backward computes dq and accumulates U and u, then computes dk and dv.
+// params.hpp defines S, Z, U and u.
 #pragma once
 
 #include <slicesort/detail/linear_attention/host/state.hpp>
@@ -29,19 +30,19 @@ struct linear_noncausal : linear_task<T> {
         *task.memory.maxima = -std::numeric_limits<A>::infinity();
       });
       heads.for_each_tile(
-          keys, [](linear_noncausal& task, index_t first) { task.compute_maximum(first); });
+          keys, [](linear_noncausal& task, index_t first) { task.update_maximum(first); });
     }
     heads.for_each_tile(keys, [](linear_noncausal& task, index_t first) { task.add_keys(first); });
     heads.for_each([](linear_noncausal& task) {
-      if (task.memory.sums.transposed != nullptr) task.transpose(task.memory.sums);
+      if (task.memory.key_sums.transposed != nullptr) task.transpose(task.memory.key_sums);
     });
   }
   void compute_outputs(tensor4<T> y, index_t first) const {
     int const rows = base::rows_of_tile(first, head.queries);
     base::map_queries(first, rows, false);
-    base::dot_features(memory.queries.phi, memory.sums.row, 0, rows, memory.d);
-    base::divide(rows, memory.c);
-    base::multiply_by_sums(memory.queries.phi, memory.sums, memory.results, rows);
+    base::dot_features(memory.queries.phi, memory.key_sums.row, 0, rows, memory.weight_sums);
+    base::evaluate_divisors(rows, memory.weight_sum_grads);
+    base::multiply_by_sums(memory.queries.phi, memory.key_sums, memory.results, rows);
     base::store_divided(y, first, rows);
   }
   void compute_query_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
@@ -49,15 +50,17 @@ struct linear_noncausal : linear_task<T> {
     int const rows = base::rows_of_tile(first, head.queries);
     auto const& q = memory.queries;
     base::map_queries(first, rows, true);
-    base::dot_features(q.phi, memory.sums.row, 0, rows, memory.d);
-    base::divide(rows, memory.c);
-    base::load_gradient(dy, first, rows);
-    base::multiply_by_transposed(memory.g, memory.sums, q.dphi, rows);
-    base::dot_gradient(q.phi, q.dphi, rows);
-    for (int i = 0; i < rows; ++i) memory.c[i] = -(memory.c[i] * memory.d[i]);
-    base::add_tile(memory.gradients, q.phi, {memory.g, width.values}, memory.c, rows, A(1));
+    base::dot_features(q.phi, memory.key_sums.row, 0, rows, memory.weight_sums);
+    base::evaluate_divisors(rows, memory.weight_sum_grads);
+    base::load_scaled_dy(dy, first, rows);
+    base::multiply_by_transposed(memory.scaled_dy, memory.key_sums, q.dphi, rows);
+    base::dot_with_gradient(q.phi, q.dphi, rows);
+    for (int i = 0; i < rows; ++i)
+      memory.weight_sum_grads[i] = -(memory.weight_sum_grads[i] * memory.weight_sums[i]);
+    base::add_tile(memory.query_sums, q.phi, {memory.scaled_dy, width.values},
+                   memory.weight_sum_grads, rows, A(1));
     if (grads.dq.data() == nullptr && grads.dw.data() == nullptr) return;
-    base::add_scaled_rows({memory.sums.row, 0}, rows, memory.c, q.dphi);
+    base::add_scaled_rows({memory.key_sums.row, 0}, rows, memory.weight_sum_grads, q.dphi);
     features.map_backward(q, first, rows, grads.dq, mode);
   }
   void compute_key_gradients(tensor4<T const>, linear_attention_gradients<T> const& grads,
@@ -66,13 +69,13 @@ struct linear_noncausal : linear_task<T> {
     auto const& k = memory.keys;
     map_keys(first, rows, true);
     if (grads.dv.data() != nullptr) {
-      base::multiply_by_sums(k.phi, memory.gradients, memory.results, rows);
+      base::multiply_by_sums(k.phi, memory.query_sums, memory.results, rows);
       base::store_results(grads.dv, first, rows, mode);
     }
     if (grads.dk.data() == nullptr && grads.dw.data() == nullptr) return;
     auto const values = base::load_values(first, rows, static_cast<int>(padded_rows(rows)));
-    base::multiply_by_transposed(values.data, memory.gradients, k.dphi, rows);
-    base::add_scaled_rows({memory.gradients.row, 0}, rows, k.ones, k.dphi);
+    base::multiply_by_transposed(values.data, memory.query_sums, k.dphi, rows);
+    base::add_scaled_rows({memory.query_sums.row, 0}, rows, k.ones, k.dphi);
     features.map_backward(k, first, rows, grads.dk, mode);
   }
 
@@ -81,18 +84,19 @@ struct linear_noncausal : linear_task<T> {
     int const rows = base::rows_of_tile(first, head.keys);
     map_keys(first, rows, false);
     auto const values = base::load_values(first, rows, rows);
-    base::add_tile(memory.sums, memory.keys.phi, values, memory.keys.ones, rows, A(1));
+    base::add_tile(memory.key_sums, memory.keys.phi, values, memory.keys.ones, rows, A(1));
   }
-  void compute_maximum(index_t first) const {
+  void update_maximum(index_t first) const {
     int const rows = base::rows_of_tile(first, head.keys);
     features.load(memory.keys, in.k, first, rows);
     features.compute_maxima(memory.keys, rows);
     for (int i = 0; i < rows; ++i)
-      if (*memory.maxima < memory.keys.row.maximum[i]) *memory.maxima = memory.keys.row.maximum[i];
+      if (*memory.maxima < memory.keys.row_scalars.maximum[i])
+        *memory.maxima = memory.keys.row_scalars.maximum[i];
   }
-  void map_keys(index_t first, int rows, bool slopes) const {
-    A* const maxima = memory.keys.row.maximum;
-    base::map_rows(memory.keys, in.k, first, rows, slopes,
+  void map_keys(index_t first, int rows, bool needs_slopes) const {
+    A* const maxima = memory.keys.row_scalars.maximum;
+    base::map_rows(memory.keys, in.k, first, rows, needs_slopes,
                    [&] { std::fill(maxima, maxima + tile, *memory.maxima); });
   }
 };

@@ -21,32 +21,32 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Kernels of one instruction set, chosen once per call. tile.hpp describes their arguments.
+// Kernels of one instruction set, chosen once per call. tile.hpp defines their parameters.
 template <class T>
 struct linear_attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
 
   void (*multiply)(product_params<A> const&);
-  void (*map)(feature_call<A> const&);
-  void (*map_backward)(feature_gradient_call<A> const&);
-  void (*row_maxima)(A const* from, index_t pitch, index_t width, int rows, A* maxima);
-  void (*row_dots)(row_dots_call<A> const&);
-  void (*add_column_sums)(add_column_sums_call<A> const&);
-  void (*scale_rows)(scale_rows_call<A> const&);
-  // Store each row times its factor, rounded. The `_around` version bypasses the caches.
+  void (*map)(feature_params<A> const&);
+  void (*map_backward)(feature_gradient_params<A> const&);
+  void (*compute_row_maxima)(A const* from, index_t pitch, index_t width, int rows, A* maxima);
+  void (*compute_row_dots)(row_dots_params<A> const&);
+  void (*add_column_sums)(add_column_sums_params<A> const&);
+  void (*scale_rows)(scale_rows_params<A> const&);
+  // Round and store each row times its factor. store_scaled_around bypasses the caches.
   void (*store_scaled)(A const* from, index_t pitch, int rows, index_t width, A const* factors,
                        T* to, index_t to_pitch);
   void (*store_scaled_around)(A const* from, index_t pitch, int rows, index_t width,
                               A const* factors, T* to, index_t to_pitch);
-  void (*add_rows_times)(add_rows_times_call<A> const&);
-  void (*running_sums)(running_sums_call<A> const&);
-  void (*causal_weights)(causal_weights_call<A> const&);
-  bool (*has_special)(pitched_rows<A const> matrix,
-                      tile_extent size);      // true if there is an infinity or NaN
-  void (*exponentials)(A* x, index_t count);  // x <= 0
-  void (*angles)(index_t first, index_t length, int rows, A* cosine, A* sine);
-  void (*transposed)(A const* from, index_t pitch, index_t rows, index_t columns, A* to,
-                     index_t to_pitch);
+  void (*add_scaled_rows)(add_scaled_rows_params<A> const&);
+  void (*compute_running_sums)(running_sums_params<A> const&);
+  void (*mask_weights)(mask_weights_params<A> const&);
+  bool (*has_non_finite)(pitched_rows<A const> matrix,
+                         tile_extent size);   // true if there is an infinity or NaN
+  void (*exponentiate)(A* x, index_t count);  // x = exp(x), for x <= 0
+  void (*compute_angles)(index_t first, index_t length, int rows, A* cosine, A* sine);
+  void (*transpose)(A const* from, index_t pitch, index_t rows, index_t columns, A* to,
+                    index_t to_pitch);
 
   explicit linear_attention_kernels(isa requested) {
     with_isa(fused_isa(requested), [&](auto target) { choose_kernels(target, *this); });

@@ -62,7 +62,7 @@ class linear_task {
     index_t const ones = std::max<index_t>(tile, width.w);
     std::fill(memory.queries.ones, memory.queries.ones + ones, A(1));
     std::fill(memory.keys.ones, memory.keys.ones + ones, A(1));
-    memory.sums.clear(width);
+    memory.key_sums.clear(width);
     features.load_w(in.w);
   }
 
@@ -80,17 +80,17 @@ class linear_task {
     return static_cast<int>(std::clamp<index_t>(valid - first, 0, tile));
   }
   bool has_maximum() const { return shape.feature.has_maximum(); }
-  // Computes the features of a tile. set_maxima() computes the maxima that they are relative to.
+  // Computes the features of a tile. set_maxima() computes the maxima of random_exp.
   template <class SetMaxima>
-  void map_rows(feature_memory<A> const& m, tensor4<T const> x, index_t first, int rows,
-                bool slopes, SetMaxima const& set_maxima) const {
-    if (!has_maximum()) return features.load_and_map(m, x, first, rows, slopes);
-    features.load(m, x, first, rows);
+  void map_rows(feature_memory<A> const& features_memory, tensor4<T const> x, index_t first,
+                int rows, bool needs_slopes, SetMaxima const& set_maxima) const {
+    if (!has_maximum()) return features.load_and_map(features_memory, x, first, rows, needs_slopes);
+    features.load(features_memory, x, first, rows);
     set_maxima();
-    features.map(m, first, rows, slopes);
+    features.map(features_memory, first, rows, needs_slopes);
   }
-  void map_queries(index_t first, int rows, bool slopes) const {
-    map_rows(memory.queries, in.q, first, rows, slopes,
+  void map_queries(index_t first, int rows, bool needs_slopes) const {
+    map_rows(memory.queries, in.q, first, rows, needs_slopes,
              [&] { features.compute_maxima(memory.queries, rows); });
   }
   // Loads values and appends zero rows up to `padded`.
@@ -98,19 +98,18 @@ class linear_task {
     io.load(head, in.v, first, rows, memory.values, width.values, padded);
     return {memory.values, width.values};
   }
-  // Scales each row by its factor.
-  void scale(pitched_rows<A const> from, int rows, A const* factors, A* to) const {
+  void scale_rows(pitched_rows<A const> from, int rows, A const* factors, A* to) const {
     kernels.scale_rows({from, {rows, from.pitch}, factors, {to, from.pitch}});
   }
-  // Adds factors[i] times row i of `other` to row i of `sums`. A pitch of 0 repeats one row.
-  void add_scaled_rows(pitched_rows<A const> other, int rows, A const* factors, A* sums) const {
-    kernels.add_rows_times({other, {rows, width.features}, factors, {sums, width.features}});
+  // Adds factors[i] times row i of `addend` to row i of `sums`. A pitch of 0 repeats one row.
+  void add_scaled_rows(pitched_rows<A const> addend, int rows, A const* factors, A* sums) const {
+    kernels.add_scaled_rows({addend, {rows, width.features}, factors, {sums, width.features}});
   }
-  // Loads dy of a tile's queries and divides it by the divisors: g.
-  void load_gradient(tensor4<T const> dy, index_t first, int rows) const {
+  // Computes g = dy / divisor of the queries of a tile.
+  void load_scaled_dy(tensor4<T const> dy, index_t first, int rows) const {
     int const padded = static_cast<int>(padded_rows(rows));
-    io.load(head, dy, first, rows, memory.g, width.values, padded);
-    scale({memory.g, width.values}, rows, memory.inverse, memory.g);
+    io.load(head, dy, first, rows, memory.scaled_dy, width.values, padded);
+    scale_rows({memory.scaled_dy, width.values}, rows, memory.inverse_divisors, memory.scaled_dy);
   }
 
   void multiply(product_params<A> const& product) const {
@@ -129,12 +128,13 @@ class linear_task {
     multiply_rows({phi, width.features}, shape.feature.count, {sums.matrix, width.values}, out,
                   width.values, rows);
   }
+  // out = values * sums^T, [rows, values] -> [rows, features].
   void multiply_by_transposed(A const* values, linear_sums<A> const& sums, A* out, int rows) const {
     multiply_rows({values, width.values}, shape.values, {sums.transposed, width.features}, out,
                   width.features, rows);
   }
-  // Adds the rows of a tile: matrix = matrix * decay + lhs^T rhs, row = row * decay + lhs^T
-  // weights.
+  // Adds the rows of a tile: matrix = matrix * decay + lhs^T rhs and
+  // row = row * decay + lhs^T weights.
   void add_tile(linear_sums<A> const& sums, A const* lhs, pitched_rows<A const> rhs,
                 A const* weights, int rows, A decay) const {
     product_params<A> product{
@@ -149,25 +149,26 @@ class linear_task {
         {{lhs, width.features}, {rows, width.features}, weights, sums.row, decay});
   }
   void transpose(linear_sums<A> const& sums) const {
-    kernels.transposed(sums.matrix, width.values, width.features, width.values, sums.transposed,
-                       width.features);
+    kernels.transpose(sums.matrix, width.values, width.features, width.values, sums.transposed,
+                      width.features);
   }
 
   // Computes <phi, Z> of each query. A pitch of 0 uses the same Z for all queries.
   void dot_features(A const* phi, A const* z, index_t z_pitch, int rows, A* dots) const {
-    kernels.row_dots({{phi, width.features}, {z, z_pitch}, {rows, width.features}, dots});
+    kernels.compute_row_dots({{phi, width.features}, {z, z_pitch}, {rows, width.features}, dots});
   }
-  // Computes <phi, dphi> of each query into memory.d, with dphi = S g.
-  void dot_gradient(A const* phi, A* gradient, int rows) const {
+  // Computes <phi, dphi> of each query into memory.weight_sums, with dphi = S g.
+  void dot_with_gradient(A const* phi, A* gradient, int rows) const {
     clear_padding<A>({gradient, width.features}, shape.feature.count, rows);
-    dot_features(phi, gradient, width.features, rows, memory.d);
+    dot_features(phi, gradient, width.features, rows, memory.weight_sums);
   }
-  // Evaluates the divisors of memory.d: stores the inverses 1 / D(d), and D'(d) / D(d) to `slopes`.
-  void divide(int rows, A* slopes) const {
+  // Evaluates the divisors of memory.weight_sums. Stores 1 / D(d) to memory.inverse_divisors, and
+  // D'(d) / D(d) to `slopes`.
+  void evaluate_divisors(int rows, A* slopes) const {
     scalar_arithmetic<A> const ops;
     for (int i = 0; i < rows; ++i) {
-      auto const terms = evaluate_divisor(ops, divisor, memory.d[i]);
-      memory.inverse[i] = terms.inverse;
+      auto const terms = evaluate_divisor(ops, divisor, memory.weight_sums[i]);
+      memory.inverse_divisors[i] = terms.inverse;
       slopes[i] = terms.slope;
     }
   }
@@ -181,9 +182,9 @@ class linear_task {
     auto const store =
         fits_streaming<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
     if (y.strides().channels == 1)
-      return store(memory.results, width.values, rows, y.extents().channels, memory.inverse, to,
-                   y.strides().length);
-    scale({memory.results, width.values}, rows, memory.inverse, memory.results);
+      return store(memory.results, width.values, rows, y.extents().channels,
+                   memory.inverse_divisors, to, y.strides().length);
+    scale_rows({memory.results, width.values}, rows, memory.inverse_divisors, memory.results);
     store_results(y, first, rows, grad_mode::overwrite);
   }
 };
@@ -212,7 +213,7 @@ class interleaved_heads {
   void backward(tensor4<T const> dy, linear_attention_gradients<T> const& grads, grad_mode mode) {
     attention_head const& head = first().head;
     Task::sum_keys(*this);
-    for_each([](Task& task) { task.memory.gradients.clear(task.width); });
+    for_each([](Task& task) { task.memory.query_sums.clear(task.width); });
     for_each_tile(Task::causal ? head.longer() : head.queries, [&](Task& task, index_t row) {
       task.compute_query_gradients(dy, grads, mode, row);
     });
@@ -222,10 +223,11 @@ class interleaved_heads {
     if constexpr (Task::causal) {
       for_each_tile_reversed(head.longer(), compute_key_gradients);
     } else {
-      for_each([](Task& task) { task.transpose(task.memory.gradients); });
+      for_each([](Task& task) { task.transpose(task.memory.query_sums); });
       for_each_tile(head.keys, compute_key_gradients);
     }
-    for_each([&](Task& task) {  // clears padding rows
+    // Clears padding rows.
+    for_each([&](Task& task) {
       task.io.clear(task.head, grads.dq, head.queries, task.shape.queries, mode);
       task.io.clear(task.head, grads.dk, head.keys, task.shape.keys, mode);
       task.io.clear(task.head, grads.dv, head.keys, task.shape.keys, mode);
@@ -241,13 +243,13 @@ class interleaved_heads {
   template <class F>
   void for_each_tile(index_t rows, F const& f) {
     for (index_t row = 0; row < rows; row += linear_tile)
-      for_each([&](Task& head) { f(head, row); });
+      for_each([&](Task& task) { f(task, row); });
   }
   template <class F>
   void for_each_tile_reversed(index_t rows, F const& f) {
     constexpr int tile = linear_tile;
     for (index_t row = (rows + tile - 1) / tile * tile; (row -= tile) >= 0;)
-      for_each([&](Task& head) { f(head, row); });
+      for_each([&](Task& task) { f(task, row); });
   }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of linear_attention's host kernels. The matrix of a tile has one row per row of the
-// tile. Each row is padded with zeros to whole blocks of product_columns elements, so kernels have
-// no remainder loops.
+// Parameters of the SIMD kernels of linear_attention. A tile's matrices have one row per row of the
+// tile, padded with zeros to whole blocks of product_columns elements, so kernels need no remainder
+// loops.
 #pragma once
 
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
@@ -48,28 +48,29 @@ template <class A>
 struct feature_row_scalars {
   A *cosine, *sine;   // cosine_reweighted
   A* half_square;     // random_exp: |z|^2 / 2
-  A* maximum;         // random_exp: m
+  A* maximum;         // random_exp: maximum that exponents are relative to
   A *factor, *ratio;  // random_fourier: 1 / (|x| + floor), (|x| + floor) / |x|
 };
 
-// Maps rows to features, and stores the slopes for backward.
+// Maps rows to features, and stores slopes, the derivatives in <w, z>, for backward.
 template <class A>
-struct feature_call {
+struct feature_params {
   feature_constants<A> const* config;
-  feature_row_scalars<A> const* row;
+  feature_row_scalars<A> const* row_scalars;
   int rows;
-  pitched_rows<A const> x;  // [row][channel]; z for random features
-  pitched_rows<A const> u;  // [row][r]: <w, z> for random features; else null
-  pitched_rows<A> phi;      // [row][feature]
-  A* slope = nullptr;       // same layout as u; random_exp and random_relu, backward only
+  pitched_rows<A const> x;   // [row][channel]; z for random features
+  pitched_rows<A const> wz;  // [row][row of w]: <w, z> for random features, else null
+  pitched_rows<A> phi;       // [row][feature]
+  A* slope = nullptr;        // same layout as wz; random_exp and random_relu, backward only
 };
 
-// Computes the gradient of x from that of the features, or the gradient of u for random features.
+// Computes the gradient of x from the gradient of the features. For random features, computes the
+// gradient of <w, z>.
 template <class A>
-struct feature_gradient_call {
-  feature_call<A> const& forward;
+struct feature_gradient_params {
+  feature_params<A> const& forward;
   A const* dphi;       // same layout as phi
-  pitched_rows<A> dx;  // [row][channel], or the layout of u
+  pitched_rows<A> dx;  // [row][channel], or like wz
 };
 
 // Extent of a tile's matrix. Columns are padded to whole blocks.
@@ -78,8 +79,8 @@ struct tile_extent {
   index_t columns;
 };
 
-// Clears the padding after the first `used` elements of each row, where a product of 0 and infinity
-// leaves a NaN.
+// Clears the padding after the first `used` elements of each row, which holds NaN where 0 was
+// multiplied by infinity.
 template <class A>
 void clear_padding(pitched_rows<A> matrix, index_t used, int rows) {
   if (used == matrix.pitch) return;
@@ -87,9 +88,9 @@ void clear_padding(pitched_rows<A> matrix, index_t used, int rows) {
     std::fill(matrix.data + i * matrix.pitch + used, matrix.data + (i + 1) * matrix.pitch, A(0));
 }
 
-// out[i] = <a[i], b[i]>, with row_parts partial sums. A pitch of 0 repeats one row.
+// out[i] = <a[i], b[i]>, with partials_per_row partial sums. A pitch of 0 repeats one row.
 template <class A>
-struct row_dots_call {
+struct row_dots_params {
   pitched_rows<A const> a, b;
   tile_extent size;
   A* out;
@@ -97,7 +98,7 @@ struct row_dots_call {
 
 // sums[c] = sums[c] * decay + sum of weights[i] * from[i][c].
 template <class A>
-struct add_column_sums_call {
+struct add_column_sums_params {
   pitched_rows<A const> from;
   tile_extent size;
   A const* weights;
@@ -107,17 +108,17 @@ struct add_column_sums_call {
 
 // to[i][c] = from[i][c] * factors[i].
 template <class A>
-struct scale_rows_call {
+struct scale_rows_params {
   pitched_rows<A const> from;
   tile_extent size;
   A const* factors;
   pitched_rows<A> to;
 };
 
-// sums[i][c] += factors[i] * other[i][c]. A pitch of 0 repeats one row.
+// sums[i][c] += factors[i] * addend[i][c]. A pitch of 0 repeats one row.
 template <class A>
-struct add_rows_times_call {
-  pitched_rows<A const> other;
+struct add_scaled_rows_params {
+  pitched_rows<A const> addend;
   tile_extent size;
   A const* factors;
   pitched_rows<A> sums;
@@ -126,7 +127,7 @@ struct add_rows_times_call {
 // Running sums: out[i] = out[i - 1] * decay[i] + from[i], with out[-1] = start. Rows from
 // `added.count` on repeat the previous sum.
 template <class A>
-struct running_sums_call {
+struct running_sums_params {
   A const* start;
   pitched_rows<A const> from;
   tile_extent size;
@@ -137,14 +138,14 @@ struct running_sums_call {
   A* out;  // same layout as `from`
 };
 
-// Masks the weights of a causal tile, [query][key]: sets those of later keys to 0, and multiplies
-// the others by exp(m_key - m_query) if there are maxima.
+// Masks the weights of a causal tile, [query][key]: sets the weights of later keys to 0 and, if
+// there are maxima m, multiplies the others by exp(m_key - m_query).
 template <class A>
-struct causal_weights_call {
+struct mask_weights_params {
   A* weights;
   int rows;
   A const* addends;  // one per query, added before the mask; null means 0
-  A const* maxima;   // running maxima of the tile's keys; may be null
+  A const* maxima;   // running maxima of the tile's keys, or null
 };
 
 SLICESORT_DETAIL_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows and columns of a tile, in the orders of params.hpp. Included once per
+// Kernels on the rows of a tile, with the summation orders of params.hpp. Included once per
 // instruction set, after lane_values.inl.
 
 template <class A>
@@ -9,30 +9,31 @@ class tile_rows {
   using lanes = value_lanes<A>;
   using V = typename lanes::V;
   using bits = typename lane_ops::bits;
-  static constexpr int count = lanes::count, parts = detail::row_parts;
-  static constexpr int vectors = parts / count;  // vectors that hold the partial sums of a row
-  static_assert(parts % count == 0 && product_columns % parts == 0);
+  static constexpr int count = lanes::count, partials = detail::partials_per_row;
+  static constexpr int vectors = partials / count;  // vectors that hold the partial sums of a row
+  static_assert(partials % count == 0 && product_columns % partials == 0);
 
  public:
-  static void row_dots(row_dots_call<A> const& p) {
+  static void compute_row_dots(row_dots_params<A> const& params) {
     int i = 0;
-    for (; i + count <= p.size.rows; i += count) row_dots_of(p, i, i + count);
-    if (i < p.size.rows) row_dots_of(p, i, p.size.rows);
+    for (; i + count <= params.size.rows; i += count) dot_rows(params, i, i + count);
+    if (i < params.size.rows) dot_rows(params, i, params.size.rows);
   }
 
-  static void add_column_sums(add_column_sums_call<A> const& p) {
+  static void add_column_sums(add_column_sums_params<A> const& params) {
     index_t c = 0;
-    for (; c + 4 * count <= p.size.columns; c += 4 * count) column_sums<4>(p, c);
-    for (; c < p.size.columns; c += count) column_sums<1>(p, c);
+    for (; c + 4 * count <= params.size.columns; c += 4 * count) add_columns<4>(params, c);
+    for (; c < params.size.columns; c += count) add_columns<1>(params, c);
   }
 
-  static void scale_rows(scale_rows_call<A> const& p) {
-    for (int i = 0; i < p.size.rows; ++i) {
-      V const factor = lanes::splat(p.factors[i]);
-      for (index_t c = 0; c < p.size.columns; c += count)
+  static void scale_rows(scale_rows_params<A> const& params) {
+    for (int i = 0; i < params.size.rows; ++i) {
+      V const factor = lanes::splat(params.factors[i]);
+      for (index_t c = 0; c < params.size.columns; c += count)
         store_lanes(
-            p.to.data + i * p.to.pitch + c,
-            math::product(lane_ops{}, load_lanes<V>(p.from.data + i * p.from.pitch + c), factor));
+            params.to.data + i * params.to.pitch + c,
+            math::product(lane_ops{}, load_lanes<V>(params.from.data + i * params.from.pitch + c),
+                          factor));
     }
   }
 
@@ -52,57 +53,62 @@ class tile_rows {
     }
   }
 
-  static void add_rows_times(add_rows_times_call<A> const& p) {
-    for (int i = 0; i < p.size.rows; ++i) {
-      V const factor = lanes::splat(p.factors[i]);
-      A const* const other = p.other.data + i * p.other.pitch;
-      A* const sums = p.sums.data + i * p.sums.pitch;
-      for (index_t c = 0; c < p.size.columns; c += count)
+  static void add_scaled_rows(add_scaled_rows_params<A> const& params) {
+    for (int i = 0; i < params.size.rows; ++i) {
+      V const factor = lanes::splat(params.factors[i]);
+      A const* const addend = params.addend.data + i * params.addend.pitch;
+      A* const sums = params.sums.data + i * params.sums.pitch;
+      for (index_t c = 0; c < params.size.columns; c += count)
         store_lanes(sums + c,
-                    fused_lanes(factor, load_lanes<V>(other + c), load_lanes<V>(sums + c)));
+                    fused_lanes(factor, load_lanes<V>(addend + c), load_lanes<V>(sums + c)));
     }
   }
 
-  static void running_sums(running_sums_call<A> const& p) {
-    for (index_t c = 0; c < p.size.columns; c += count) {
-      V sum = load_lanes<V>(p.start + c);
-      for (int i = 0; i < p.size.rows; ++i) {
-        if (i < p.added.count) {
-          V const decay = lanes::splat(p.added.decay == nullptr ? A(1) : p.added.decay[i]);
-          sum = fused_lanes(sum, decay, load_lanes<V>(p.from.data + i * p.from.pitch + c));
+  static void compute_running_sums(running_sums_params<A> const& params) {
+    for (index_t c = 0; c < params.size.columns; c += count) {
+      V sum = load_lanes<V>(params.start + c);
+      for (int i = 0; i < params.size.rows; ++i) {
+        if (i < params.added.count) {
+          V const decay =
+              lanes::splat(params.added.decay == nullptr ? A(1) : params.added.decay[i]);
+          sum =
+              fused_lanes(sum, decay, load_lanes<V>(params.from.data + i * params.from.pitch + c));
         }
-        store_lanes(p.out + i * p.from.pitch + c, sum);
+        store_lanes(params.out + i * params.from.pitch + c, sum);
       }
     }
   }
 
-  static void causal_weights(causal_weights_call<A> const& p) {
+  static void mask_weights(mask_weights_params<A> const& params) {
     constexpr int pitch = detail::linear_tile;
     lane_ops const ops{};
     typename lane_ops::integer lane_index[std::size_t{count}];
     for (int l = 0; l < count; ++l) lane_index[l] = static_cast<typename lane_ops::integer>(l);
     bits const lane = load_lanes<bits>(lane_index);
-    bool const only_masks = p.addends == nullptr && p.maxima == nullptr;
-    for (int i = 0; i < p.rows; ++i) {
-      A* const row = p.weights + i * pitch;
+    bool const masks_only = params.addends == nullptr && params.maxima == nullptr;
+    for (int i = 0; i < params.rows; ++i) {
+      A* const row = params.weights + i * pitch;
       int const diagonal = i / product_columns * product_columns;
-      for (int c = only_masks ? diagonal : 0; c < diagonal + product_columns; c += count) {
+      for (int c = masks_only ? diagonal : 0; c < diagonal + product_columns; c += count) {
         V weight = load_lanes<V>(row + c);
-        if (p.addends != nullptr) weight = math::sum(ops, weight, lanes::splat(p.addends[i]));
-        if (p.maxima != nullptr) {
-          V const lower = math::sum(ops, load_lanes<V>(p.maxima + c), lanes::splat(-p.maxima[i]));
-          weight = math::product(ops, weight, math::exponential(ops, lower));
+        if (params.addends != nullptr)
+          weight = math::sum(ops, weight, lanes::splat(params.addends[i]));
+        if (params.maxima != nullptr) {
+          V const exponent =
+              math::sum(ops, load_lanes<V>(params.maxima + c), lanes::splat(-params.maxima[i]));
+          weight = math::product(ops, weight, math::exponential(ops, exponent));
         }
         if (c >= diagonal) {
-          auto const visible = static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
-          weight = math::masked(ops, greater(ops.splat_bits(visible), lane), weight);
+          auto const visible_count =
+              static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
+          weight = math::masked(ops, greater(ops.splat_bits(visible_count), lane), weight);
         }
         store_lanes(row + c, weight);
       }
     }
   }
 
-  static bool has_special(pitched_rows<A const> matrix, tile_extent size) {
+  static bool has_non_finite(pitched_rows<A const> matrix, tile_extent size) {
     lane_ops const ops{};
     constexpr auto sign = detail::sign_bit<detail::bits_t<A>>;
     bits const magnitude = ops.splat_bits(static_cast<typename lane_ops::integer>(~sign));
@@ -113,59 +119,61 @@ class tile_rows {
     return any_set(greater(largest, ops.splat_bits(dtype_traits<A>::infinity - 1)));
   }
 
-  static void exponentials(A* x, index_t amount) {
-    for (index_t c = 0; c < amount; c += count)
+  static void exponentiate(A* x, index_t size) {
+    for (index_t c = 0; c < size; c += count)
       store_lanes(x + c, math::exponential(lane_ops{}, load_lanes<V>(x + c)));
   }
 
-  // Cosines and sines of detail::angle_of_row for the rows from `first` on.
-  static void angles(index_t first, index_t length, int rows, A* cosine, A* sine) {
+  // Computes detail::angle_of_row of the rows from `first` on.
+  static void compute_angles(index_t first, index_t length, int rows, A* cosine, A* sine) {
     using wide_lane_ops = lane_values<double>;
     using wide_math = feature_math<wide_lane_ops>;
-    constexpr int wide = value_lanes<double>::count;
+    constexpr int wide_count = value_lanes<double>::count;
     wide_lane_ops const ops{};
-    double fraction[std::size_t{wide}], cosines[std::size_t{wide}], sines[std::size_t{wide}];
-    for (int i = 0; i < rows; i += wide) {
-      for (int l = 0; l < wide; ++l)
+    double fraction[std::size_t{wide_count}], cosines[std::size_t{wide_count}],
+        sines[std::size_t{wide_count}];
+    for (int i = 0; i < rows; i += wide_count) {
+      for (int l = 0; l < wide_count; ++l)
         fraction[l] = static_cast<double>(first + i + l + 1) / static_cast<double>(2 * length);
       auto const angle = wide_math::sincos(
-          ops, wide_math::product(ops, load_lanes<typename wide_lane_ops::number>(fraction),
+          ops, wide_math::product(ops, load_lanes<typename wide_lane_ops::value>(fraction),
                                   ops.splat(3.14159265358979323846)));
       store_lanes(cosines, angle.cosine);
       store_lanes(sines, angle.sine);
-      for (int l = 0; l < wide && i + l < rows; ++l) {
+      for (int l = 0; l < wide_count && i + l < rows; ++l) {
         cosine[i + l] = static_cast<A>(cosines[l]);
         sine[i + l] = static_cast<A>(sines[l]);
       }
     }
   }
 
-  // [rows, columns] -> [columns, rows]; both extents are multiples of product_columns.
-  static void transposed(A const* from, index_t pitch, index_t rows, index_t columns, A* to,
-                         index_t to_pitch) {
+  // [rows, columns] -> [columns, rows]. Both extents must be multiples of product_columns.
+  static void transpose(A const* from, index_t pitch, index_t rows, index_t columns, A* to,
+                        index_t to_pitch) {
     for (index_t r = 0; r < rows; r += count)
       for (index_t c = 0; c < columns; c += count)
         transpose_square<bits>(from + r * pitch + c, pitch, to + c * to_pitch + r, to_pitch);
   }
 
  private:
-  // Dot products of rows [first, last), at most `count`. Folding the partial sums pairwise puts the
-  // result of row first + l in lane l.
-  static SLICESORT_INLINE void row_dots_of(row_dots_call<A> const& p, int first, int last) {
+  // Computes the dot products of at most `count` rows, [first, last). Folding their partial sums
+  // pairwise puts the result of row first + l in lane l.
+  static SLICESORT_INLINE void dot_rows(row_dots_params<A> const& params, int first, int last) {
     V folded[std::size_t{count}];
     for (int l = 0; l < count; ++l) {
       int const i = first + l < last ? first + l : last - 1;
-      folded[l] = partial_sums(p.a.data + i * p.a.pitch, p.b.data + i * p.b.pitch, p.size.columns);
+      folded[l] = partial_sums(params.a.data + i * params.a.pitch,
+                               params.b.data + i * params.b.pitch, params.size.columns);
     }
     fold_rows<count / 2>(folded);
     A dots[std::size_t{count}];
     store_lanes(dots, folded[0]);
-    for (int i = first; i < last; ++i) p.out[i] = dots[i - first];
+    for (int i = first; i < last; ++i) params.out[i] = dots[i - first];
   }
   static SLICESORT_INLINE V partial_sums(A const* a, A const* b, index_t depth) {
     V sum[std::size_t{vectors}];
     for (V& x : sum) x = V{};
-    for (index_t k = 0; k < depth; k += parts)
+    for (index_t k = 0; k < depth; k += partials)
       for (int n = 0; n < vectors; ++n)
         sum[n] =
             fused_lanes(load_lanes<V>(a + k + n * count), load_lanes<V>(b + k + n * count), sum[n]);
@@ -182,18 +190,19 @@ class tile_rows {
   }
 
   template <int Vectors>
-  static SLICESORT_INLINE void column_sums(add_column_sums_call<A> const& p, index_t c) {
+  static SLICESORT_INLINE void add_columns(add_column_sums_params<A> const& params, index_t c) {
     V sum[std::size_t{Vectors}];
     for (V& x : sum) x = V{};
-    for (int i = 0; i < p.size.rows; ++i) {
-      V const weight = lanes::splat(p.weights[i]);
+    for (int i = 0; i < params.size.rows; ++i) {
+      V const weight = lanes::splat(params.weights[i]);
       for (int n = 0; n < Vectors; ++n)
-        sum[n] = fused_lanes(load_lanes<V>(p.from.data + i * p.from.pitch + c + n * count), weight,
-                             sum[n]);
+        sum[n] =
+            fused_lanes(load_lanes<V>(params.from.data + i * params.from.pitch + c + n * count),
+                        weight, sum[n]);
     }
-    V const decay = lanes::splat(p.decay);
+    V const decay = lanes::splat(params.decay);
     for (int n = 0; n < Vectors; ++n)
-      store_lanes(p.sums + c + n * count,
-                  fused_lanes(load_lanes<V>(p.sums + c + n * count), decay, sum[n]));
+      store_lanes(params.sums + c + n * count,
+                  fused_lanes(load_lanes<V>(params.sums + c + n * count), decay, sum[n]));
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient of w: one partial sum per sample and head, reduced in order.
+// Gradient of w: a partial sum per sample and head, and their sum in order.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -21,13 +21,13 @@ class partial_w_gradients {
  public:
   partial_w_gradients(arena& memory, linear_attention_shape const& s)
       : shape_(s), pitch_(linear_widths(s).channels) {
-    bool const computed = s.with_dw && !s.empty();
+    bool const needs_dw = s.with_dw && !s.empty();
     amount const size = amount(padded_rows(s.feature.w_rows)) * pitch_;
-    partial_ = memory.take<A>(computed ? size * s.batch * s.heads : amount(0));
+    partial_ = memory.take<A>(needs_dw ? size * s.batch * s.heads : amount(0));
   }
 
-  // Clears and returns the partial gradient of a sample and head, or null if dw is not computed.
-  A* clear(index_t pair) const {
+  // Returns the cleared partial gradient of a (sample, head) pair, or null if dw is not computed.
+  A* clear_partial(index_t pair) const {
     if (partial_ == nullptr) return nullptr;
     A* const gradient = partial_ + pair * partial_size();
     std::fill(gradient, gradient + partial_size(), A(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of max_exchange. A block processes a tile of columns. Its threads share the rows.
+// Kernels of max_exchange. A block processes a tile of columns, whose rows its threads share.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,7 +17,7 @@
 SLICESORT_DETAIL_BEGIN
 
 // Loads in flight per thread. Row numbers fit in 32 bits, because there are at most 2^31 rows.
-inline constexpr int exchange_at_once = 8;
+inline constexpr int exchange_loads_in_flight = 8;
 
 // Copies x to y and finds the maximum of each column, then exchanges it with row `row`.
 template <class T>
@@ -46,67 +46,67 @@ struct max_exchange_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    extents3 const e = x.extents();
-    candidates const best = shared(block);
-    auto const [walk, column_number, inside, position] =
-        column_work(block, e, width, rows_adjacent);
-    column_of<T const> const from(x, position);
-    column_of<T> const to(y, position);
+    extents3 const extents = x.extents();
+    candidates const candidates_of_block = shared(block);
+    auto const [walk, column_number, has_column, column] =
+        column_work(block, extents, width, rows_adjacent);
+    column_of<T const> const input(x, column);
+    column_of<T> const output(y, column);
     // Exchanges nothing if `row` is past the length.
-    auto valid =
-        static_cast<std::uint32_t>(inside ? valid_rows(lengths, position.batch, e.length) : 0);
+    auto valid = static_cast<std::uint32_t>(
+        has_column ? valid_rows(lengths, column.batch, extents.length) : 0);
     if (valid <= row) valid = 0;
 
-    key largest = 0;  // below every key, so the first row wins
+    key largest_key = 0;  // below every key, so the first row wins
     auto largest_row = static_cast<std::uint32_t>(row);
     bool const copying = x.data() != y.data();
-    auto const end = copying && inside ? static_cast<std::uint32_t>(e.length) : valid;
+    auto const end = copying && has_column ? static_cast<std::uint32_t>(extents.length) : valid;
     auto const step = static_cast<std::uint32_t>(walk.step);
     index_t const first = walk.first_row < static_cast<index_t>(end) ? walk.first_row : 0;
-    index_t const from_jump = jump_of(walk.step, end, from.stride);
-    index_t const to_jump = jump_of(walk.step, end, to.stride);
-    T const* source = from.data + first * from.stride;
-    T* target = to.data + first * to.stride;
+    index_t const input_increment = row_increment(walk.step, end, input.stride);
+    index_t const output_increment = row_increment(walk.step, end, output.stride);
+    T const* source = input.data + first * input.stride;
+    T* target = output.data + first * output.stride;
     for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
-      T value[exchange_at_once];
+      T value[exchange_loads_in_flight];
       SLICESORT_UNROLL
-      for (std::uint32_t k = 0; k < exchange_at_once; ++k)
+      for (std::uint32_t k = 0; k < exchange_loads_in_flight; ++k)
         if (n + k * step < end) {
           value[k] = *source;
-          source += from_jump;
+          source += input_increment;
         }
       SLICESORT_UNROLL
-      for (int k = 0; k < exchange_at_once; ++k, n += step) {
+      for (int k = 0; k < exchange_loads_in_flight; ++k, n += step) {
         if (n >= end) continue;
         if (copying) {
           *target = value[k];
-          target += to_jump;
+          target += output_increment;
         }
         key const candidate = ordered_key(value[k], true);
-        if (n < valid && candidate > largest) {
-          largest = candidate;
+        if (n < valid && candidate > largest_key) {
+          largest_key = candidate;
           largest_row = n;
         }
       }
     }
-    best.keys[block.rank()] = largest;
-    best.rows[block.rank()] = largest_row;
+    candidates_of_block.keys[block.rank()] = largest_key;
+    candidates_of_block.rows[block.rank()] = largest_row;
     block.sync();
-    if (!inside || walk.first_row != 0) return;
+    if (!has_column || walk.first_row != 0) return;
 
-    int const next = rows_adjacent ? 1 : width;
-    for (int i = 1, rank = block.rank() + next; i < walk.step; ++i, rank += next) {
-      key const other_key = best.keys[rank];
-      std::uint32_t const other_row = best.rows[rank];
-      if (other_key > largest || (other_key == largest && other_row < largest_row)) {
-        largest = other_key;
+    int const rank_step = rows_adjacent ? 1 : width;
+    for (int i = 1, rank = block.rank() + rank_step; i < walk.step; ++i, rank += rank_step) {
+      key const other_key = candidates_of_block.keys[rank];
+      std::uint32_t const other_row = candidates_of_block.rows[rank];
+      if (other_key > largest_key || (other_key == largest_key && other_row < largest_row)) {
+        largest_key = other_key;
         largest_row = other_row;
       }
     }
-    T const row_value = from[row], largest_value = from[largest_row];
-    to[row] = largest_value;
-    to[largest_row] = row_value;
-    if (maximum.present()) index_column(maximum, position).set(0, largest_row);
+    T const row_value = input[row], largest_value = input[largest_row];
+    output[row] = largest_value;
+    output[largest_row] = row_value;
+    if (maximum.present()) index_column(maximum, column).set(0, largest_row);
   }
 };
 
@@ -125,41 +125,42 @@ struct exchange_rows_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    extents3 const e = dy.extents();
-    auto const [walk, column_number, inside, position] =
-        column_work(block, e, width, rows_adjacent);
-    column_of<T const> const from(dy, position);
-    column_of<T> const to(dx, position);
+    extents3 const extents = dy.extents();
+    auto const [walk, column_number, has_column, column] =
+        column_work(block, extents, width, rows_adjacent);
+    column_of<T const> const input(dy, column);
+    column_of<T> const output(dx, column);
     auto const exchanged_row = static_cast<std::uint32_t>(row);
-    std::uint32_t const other_row = inside ? index_column(maximum, position)[0] : exchanged_row;
-    T const row_value = inside ? from[row] : T{}, other_value = inside ? from[other_row] : T{};
+    std::uint32_t const other_row = has_column ? index_column(maximum, column)[0] : exchanged_row;
+    T const row_value = has_column ? input[row] : T{},
+            other_value = has_column ? input[other_row] : T{};
     block.sync();  // in place, both rows are overwritten next
 
-    auto const end = inside ? static_cast<std::uint32_t>(e.length) : 0;
+    auto const end = has_column ? static_cast<std::uint32_t>(extents.length) : 0;
     auto const step = static_cast<std::uint32_t>(walk.step);
     index_t const first = walk.first_row < static_cast<index_t>(end) ? walk.first_row : 0;
-    index_t const from_jump = jump_of(walk.step, end, from.stride);
-    index_t const to_jump = jump_of(walk.step, end, to.stride);
-    T const* source = from.data + first * from.stride;
-    T *target = to.data + first * to.stride, *accumulated = target;
+    index_t const input_increment = row_increment(walk.step, end, input.stride);
+    index_t const output_increment = row_increment(walk.step, end, output.stride);
+    T const* source = input.data + first * input.stride;
+    T *target = output.data + first * output.stride, *accumulated = target;
     for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
-      T value[exchange_at_once], old[exchange_at_once] = {};
+      T value[exchange_loads_in_flight], old[exchange_loads_in_flight] = {};
       SLICESORT_UNROLL
-      for (std::uint32_t k = 0; k < exchange_at_once; ++k)
+      for (std::uint32_t k = 0; k < exchange_loads_in_flight; ++k)
         if (n + k * step < end) {
           value[k] = *source;
-          source += from_jump;
+          source += input_increment;
           if (mode == grad_mode::accumulate) {
             old[k] = *accumulated;
-            accumulated += to_jump;
+            accumulated += output_increment;
           }
         }
       SLICESORT_UNROLL
-      for (int k = 0; k < exchange_at_once; ++k, n += step)
+      for (int k = 0; k < exchange_loads_in_flight; ++k, n += step)
         if (n < end) {
           T const result = n == exchanged_row ? other_value : n == other_row ? row_value : value[k];
           *target = stored_or_accumulated<Block>(mode, old[k], result);
-          target += to_jump;
+          target += output_increment;
         }
     }
   }

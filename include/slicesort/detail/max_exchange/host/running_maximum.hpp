@@ -27,9 +27,9 @@ struct running_maximum {
   }
   // Updates the maximum of column c. Ties keep the earlier row.
   SLICESORT_INLINE void update(index_t c, index_t i, T const& element) {
-    lane const k = ordered_key(element, true);
-    bool const greater = k > key[c];
-    key[c] = greater ? k : key[c];
+    lane const element_key = ordered_key(element, true);
+    bool const greater = element_key > key[c];
+    key[c] = greater ? element_key : key[c];
     row[c] = greater ? static_cast<lane>(i) : row[c];
   }
 };

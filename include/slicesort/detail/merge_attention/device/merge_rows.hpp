@@ -15,22 +15,21 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Adjacent channels that a thread loads at once.
+// Adjacent channels that a thread loads as one vector.
 template <class T, int Width>
-struct alignas(sizeof(T) * Width) merge_piece {
+struct alignas(sizeof(T) * Width) merge_vector {
   T elements[std::size_t{Width}];
 };
 
-// Requires that each group of `Width` channels is contiguous and aligned to its size, or that Width
-// is 1.
+// Requires that vectors of `Width` channels are contiguous and aligned, or that Width is 1.
 template <class T, int Width>
 struct merge_attention_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using piece = merge_piece<T, Width>;
+  using channel_vector = merge_vector<T, Width>;
 
   attention_part<T> parts[attention_parts<T>::max_parts];
-  int count;
+  int part_count;
   tensor4<T> y;      // may alias y of part 0
   tensor4<A> state;  // empty if not saved; may alias the state of part 0
   int threads_per_row, rows_per_block;
@@ -42,28 +41,28 @@ struct merge_attention_kernel {
 
   template <class SharedAllocator>
   SLICESORT_HD A* shared(SharedAllocator& memory) const {
-    return memory.template allocate<A>(static_cast<std::size_t>(rows_per_block * count));
+    return memory.template allocate<A>(static_cast<std::size_t>(rows_per_block * part_count));
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents4 const e = y.extents();
     A* const weights = shared(block);  // [row][part]
-    index_t const pair = block.index() / blocks_per_head();
-    index_t const sample = pair / e.heads, head = pair % e.heads;
-    index_t const first = block.index() % blocks_per_head() * rows_per_block;
-    int const rows =
-        e.length - first < rows_per_block ? static_cast<int>(e.length - first) : rows_per_block;
+    index_t const head_index = block.index() / blocks_per_head();
+    index_t const sample = head_index / e.heads, head = head_index % e.heads;
+    index_t const first_row = block.index() % blocks_per_head() * rows_per_block;
+    int const rows = e.length - first_row < rows_per_block ? static_cast<int>(e.length - first_row)
+                                                           : rows_per_block;
 
     for (int row = block.rank(); row < rows; row += block.size()) {
       auto const merged = merge_weights(
-          block, count,
+          block, part_count,
           [&](int p) {
-            return saved_statistics(parts[p].state, {sample, head}, first + row);
+            return saved_statistics(parts[p].state, {sample, head}, first_row + row);
           },
-          weights + row * count);
+          weights + row * part_count);
       if (state.data() == nullptr) continue;
-      save_statistics<A>(state, {sample, head}, first + row,
+      save_statistics<A>(state, {sample, head}, first_row + row,
                          {rounded<A>(merged.max), rounded<A>(merged.sum)});
     }
     block.sync();
@@ -72,7 +71,7 @@ struct merge_attention_kernel {
     for (int row = block.rank() / threads_per_row; row < rows; row += rows_at_once)
       for (index_t c = block.rank() % threads_per_row * Width; c < e.channels;
            c += threads_per_row * Width)
-        merge(block, weights + row * count, sample, head, first + row, c);
+        merge(block, weights + row * part_count, sample, head, first_row + row, c);
   }
 
  private:
@@ -85,8 +84,9 @@ struct merge_attention_kernel {
     for (A& sum : sums) sum = A(-0.0F);
     bool has_weight = false;
     SLICESORT_UNROLL_4
-    for (int p = 0; p < count; ++p) {
-      piece const values = *reinterpret_cast<piece const*>(&parts[p].y(sample, head, row, c));
+    for (int p = 0; p < part_count; ++p) {
+      channel_vector const values =
+          *reinterpret_cast<channel_vector const*>(&parts[p].y(sample, head, row, c));
       A const weight = weights[p];
       if (is_zero(weight)) continue;
       has_weight = true;
@@ -94,10 +94,10 @@ struct merge_attention_kernel {
       for (int i = 0; i < Width; ++i)
         sums[i] = block.fused_multiply_add(static_cast<A>(values.elements[i]), weight, sums[i]);
     }
-    piece merged;
+    channel_vector merged;
     SLICESORT_UNROLL
     for (int i = 0; i < Width; ++i) merged.elements[i] = rounded<T>(has_weight ? sums[i] : A(0));
-    *reinterpret_cast<piece*>(&y(sample, head, row, c)) = merged;
+    *reinterpret_cast<channel_vector*>(&y(sample, head, row, c)) = merged;
   }
 };
 

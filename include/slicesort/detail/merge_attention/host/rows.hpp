@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sum of rows, for every instruction set.
+// Weighted sums of rows, compiled for every instruction set.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -16,34 +16,34 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Row of y: to[c] = sum of weight[p] * from[p][c], over at least one part.
+// Row of y: output[c] = sum of weights[p] * inputs[p][c], over at least one part.
 template <class T>
 struct merged_row {
   static constexpr std::size_t max_parts = attention_parts<T>::max_parts;
 
-  int parts = 0;
+  int part_count = 0;
   index_t channels = 0;
-  bool adjacent = false;  // true if all rows have stride 1
-  T* to = nullptr;
-  index_t to_step = 0;
-  T const* from[max_parts];
-  index_t step[max_parts];  // channel strides
-  accumulator_t<T> weight[max_parts];
+  bool contiguous = false;  // true if all channel strides are 1
+  T* output = nullptr;
+  index_t output_stride = 0;
+  T const* inputs[max_parts];
+  index_t input_strides[max_parts];
+  accumulator_t<T> weights[max_parts];
 };
 
-// Kernel for one instruction set, chosen once per call.
+// Function that merges a row with one instruction set; selected once per call.
 template <class T>
-using merge_row = void (*)(merged_row<T> const&);
+using merge_row_fn = void (*)(merged_row<T> const&);
 
 #define SLICESORT_TARGET_TEXT <slicesort/detail/merge_attention/host/rows.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 template <class T>
-merge_row<T> merge_row_of(isa requested) {
-  merge_row<T> chosen = nullptr;
-  with_isa(fused_isa(requested), [&](auto target) { choose_merge_row(target, chosen); });
-  return chosen;
+merge_row_fn<T> select_merge_row(isa requested) {
+  merge_row_fn<T> selected = nullptr;
+  with_isa(fused_isa(requested), [&](auto target) { choose_merge_row(target, selected); });
+  return selected;
 }
 
 SLICESORT_DETAIL_END

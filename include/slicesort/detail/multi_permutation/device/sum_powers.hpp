@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sums of powers of permutations, and their transpose. Each output row follows its own
-// chain of rows, so threads run without synchronization.
+// Kernels for weighted sums of powers of a permutation, and for the transpose. Each output row
+// follows its own chain of rows, so threads run without synchronization.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,9 +20,9 @@ SLICESORT_DETAIL_BEGIN
 
 // Starts the thread's next chains: sets their first rows and initial sums. Chains past the valid
 // rows repeat the first chain and are not stored.
-template <class Column, class Work, class Row, class A>
-SLICESORT_HD_INLINE void begin_chains(Column const& column, Work const& work, Row first, A weight,
-                                      Row (&rows)[chained_in_flight],
+template <class Column, class ThreadWork, class Row, class A>
+SLICESORT_HD_INLINE void begin_chains(Column const& column, ThreadWork const& work, Row first,
+                                      A weight, Row (&rows)[chained_in_flight],
                                       A (&sums)[chained_in_flight]) {
   SLICESORT_UNROLL
   for (int k = 0; k < chained_in_flight; ++k) {
@@ -32,8 +32,8 @@ SLICESORT_HD_INLINE void begin_chains(Column const& column, Work const& work, Ro
   }
 }
 
-// Computes y = sum_k a_k P^(k-1) v for the sorted columns v, in ascending order of k. Copies rows
-// past a length.
+// Computes y = sum_k a_k P^(k-1) v for the sorted columns v and weights a, in ascending order of k.
+// Copies rows past a length.
 template <class T, bool InShared>
 struct sum_powers_kernel {
   static constexpr int max_threads = 512;
@@ -50,7 +50,7 @@ struct sum_powers_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using row = typename chained_columns<T, InShared>::row;
+    using row_index = typename chained_columns<T, InShared>::row;
     auto const tile = shared(block);
     auto const work = sorted.thread_work_of(block);
     auto const column = sorted.open(block, tile, work);
@@ -58,23 +58,23 @@ struct sum_powers_kernel {
     column_of<T> const output(y, work.column);
 
     A const first_weight = weights(1);
-    for (row first = work.first; first < work.valid; first += chained_in_flight * work.step) {
-      row n[chained_in_flight];
-      A sum[chained_in_flight];
-      begin_chains(column, work, first, first_weight, n, sum);
+    for (row_index first = work.first; first < work.valid; first += chained_in_flight * work.step) {
+      row_index rows[chained_in_flight];
+      A sums[chained_in_flight];
+      begin_chains(column, work, first, first_weight, rows, sums);
       for (index_t power = 2; power <= weights.components; ++power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
         for (int k = 0; k < chained_in_flight; ++k) {
-          n[k] = column.next(n[k]);
-          sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
+          rows[k] = column.next(rows[k]);
+          sums[k] = block.multiply_add(weight, static_cast<A>(column.value(rows[k])), sums[k]);
         }
       }
       SLICESORT_UNROLL
       for (int k = 0; k < chained_in_flight; ++k)
-        if (first + k * work.step < work.valid) output[first + k * work.step] = rounded<T>(sum[k]);
+        if (first + k * work.step < work.valid) output[first + k * work.step] = rounded<T>(sums[k]);
     }
-    for (row n = work.first; n < work.length; n += work.step)
+    for (row_index n = work.first; n < work.length; n += work.step)
       if (n >= work.valid) output[n] = column.value(n);
   }
 };
@@ -93,66 +93,68 @@ struct transpose_powers_kernel {
 
   struct shared_buffers {
     typename chained_columns<T, InShared>::tile tile;
-    A* sums;  // staged results, to avoid scattered stores to dx
+    A* staged_sums;  // avoids scattered stores to dx
   };
   template <class SharedAllocator>
   SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
     shared_buffers buffers{gradient.shared(allocator), nullptr};
     if constexpr (InShared)
-      buffers.sums = allocator.template allocate<A>(static_cast<std::size_t>(dx.extents().length) *
-                                                    static_cast<std::size_t>(gradient.width));
+      buffers.staged_sums = allocator.template allocate<A>(
+          static_cast<std::size_t>(dx.extents().length) * static_cast<std::size_t>(gradient.width));
     return buffers;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using row = typename chained_columns<T, InShared>::row;
+    using row_index = typename chained_columns<T, InShared>::row;
     shared_buffers const buffers = shared(block);
     auto const work = gradient.thread_work_of(block);
     auto const column = gradient.open(block, buffers.tile, work);
     column_of<T> const output(dx, work.column);
-    A* sums = nullptr;
-    if constexpr (InShared) sums = buffers.sums + (column.values - buffers.tile.values);
+    A* staged_sums = nullptr;
+    if constexpr (InShared)
+      staged_sums = buffers.staged_sums + (column.values - buffers.tile.values);
 
     A const last_weight = weights(weights.components);
-    for (row first = work.first; first < work.valid; first += chained_in_flight * work.step) {
-      row n[chained_in_flight];
-      A sum[chained_in_flight];
-      begin_chains(column, work, first, last_weight, n, sum);
+    for (row_index first = work.first; first < work.valid; first += chained_in_flight * work.step) {
+      row_index rows[chained_in_flight];
+      A sums[chained_in_flight];
+      begin_chains(column, work, first, last_weight, rows, sums);
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_in_flight; ++k) n[k] = column.next(n[k]);
+      for (int k = 0; k < chained_in_flight; ++k) rows[k] = column.next(rows[k]);
       for (index_t power = weights.components - 1; power >= 1; --power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
         for (int k = 0; k < chained_in_flight; ++k) {
-          sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
-          n[k] = column.next(n[k]);
+          sums[k] = block.multiply_add(weight, static_cast<A>(column.value(rows[k])), sums[k]);
+          rows[k] = column.next(rows[k]);
         }
       }
       SLICESORT_UNROLL
       for (int k = 0; k < chained_in_flight; ++k) {
         if (first + k * work.step >= work.valid) continue;
         if constexpr (InShared)
-          sums[n[k] * column.pitch] = sum[k];
+          staged_sums[rows[k] * column.pitch] = sums[k];
         else
-          store_or_accumulate_sum(mode, output[n[k]], sum[k]);
+          store_or_accumulate_sum(mode, output[rows[k]], sums[k]);
       }
     }
     if constexpr (InShared) {
       block.sync();
-      for (row first = work.first; first < work.valid; first += chained_in_flight * work.step) {
-        T old[chained_in_flight] = {};
+      for (row_index first = work.first; first < work.valid;
+           first += chained_in_flight * work.step) {
+        T previous[chained_in_flight] = {};
         SLICESORT_UNROLL
         for (int k = 0; k < chained_in_flight; ++k)
           if (mode == grad_mode::accumulate && first + k * work.step < work.valid)
-            old[k] = output[first + k * work.step];
+            previous[k] = output[first + k * work.step];
         SLICESORT_UNROLL
         for (int k = 0; k < chained_in_flight; ++k)
-          if (row const n = first + k * work.step; n < work.valid)
-            output[n] = stored_or_accumulated_sum(mode, old[k], sums[n * column.pitch]);
+          if (row_index const n = first + k * work.step; n < work.valid)
+            output[n] = stored_or_accumulated_sum(mode, previous[k], staged_sums[n * column.pitch]);
       }
     }
-    for (row n = work.first; n < work.length; n += work.step)
+    for (row_index n = work.first; n < work.length; n += work.step)
       if (n >= work.valid) store_or_accumulate<Block>(mode, output[n], column.value(n));
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient of the weights, dweights(k - 1) = sum of dy * (P^k x), in double. Sums over the rows of
-// each column, then over the columns. The order is fixed, so results are deterministic.
+// each column, then over the columns, in a fixed order.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,47 +17,48 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Returns sum + v[0] + v[pitch] + ... Batches the loads.
+// Returns sum + values[0] + values[pitch] + ... Batches the loads.
 template <class Pitch>
-SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitch, double sum) {
+SLICESORT_HD inline double add_in_order(double const* values, Pitch count, Pitch pitch,
+                                        double sum) {
   constexpr int unrolled = 8;
   Pitch i = 0;
   for (; i + unrolled <= count; i += unrolled) {
     double next[unrolled];
     SLICESORT_UNROLL
-    for (int k = 0; k < unrolled; ++k) next[k] = v[(i + k) * pitch];
+    for (int k = 0; k < unrolled; ++k) next[k] = values[(i + k) * pitch];
     SLICESORT_UNROLL
     for (int k = 0; k < unrolled; ++k) sum += next[k];
   }
-  for (; i < count; ++i) sum += v[i * pitch];
+  for (; i < count; ++i) sum += values[i * pitch];
   return sum;
 }
 
-// Sums each column. All threads multiply, one row each, for a batch of components. Then one thread
-// per column and component adds the products.
+// Sums each column, for some components per pass: all threads multiply, one row each, then one
+// thread per column and component adds the products.
 template <class T, bool InShared>
 struct weights_gradient_kernel {
   static constexpr int max_threads = 256;
-  static constexpr int max_components_at_once = 4;
+  static constexpr int max_components_per_pass = 4;
   using A = accumulator_t<T>;
 
   chained_columns<T, InShared> x;
   tensor3<T const> dy;
   double* sums;  // [columns, components]
   index_t components;
-  int components_at_once;  // components_at_once * width <= threads
+  int components_per_pass;  // components_per_pass * width <= threads
   int threads;
 
   struct shared_buffers {
     typename chained_columns<T, InShared>::tile tile;
-    double* products;     // [components_at_once, row threads, width]
-    std::uint32_t* rows;  // valid rows of each column
+    double* products;            // [components_per_pass, row threads, width]
+    std::uint32_t* column_rows;  // valid rows of each column
   };
   template <class SharedAllocator>
   SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
     auto const tile = x.shared(allocator);
     double* const products = allocator.template allocate<double>(
-        static_cast<std::size_t>(components_at_once) * static_cast<std::size_t>(threads));
+        static_cast<std::size_t>(components_per_pass) * static_cast<std::size_t>(threads));
     return {tile, products,
             allocator.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
   }
@@ -68,49 +69,55 @@ struct weights_gradient_kernel {
     shared_buffers const buffers = shared(block);
     auto const column = x.open(block, buffers.tile, work);
     column_of<T const> const gradient(dy, work.column);
-    // Row numbers fit in 32 bits, because there are at most 2^31 rows.
+    // Row indices fit in 32 bits, because there are at most 2^31 rows.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
-    auto const begin = static_cast<std::uint32_t>(work.first);
-    auto const step = static_cast<std::uint32_t>(work.step);
-    auto const valid = static_cast<std::uint32_t>(work.valid);
+    auto const first_row = static_cast<std::uint32_t>(work.first);
+    auto const row_step = static_cast<std::uint32_t>(work.step);
+    auto const valid_row_count = static_cast<std::uint32_t>(work.valid);
 
-    // The thread sums column `lane`, but multiplies rows of column `work_column`.
-    int const lane = block.rank() % x.width, component = block.rank() / x.width;
-    int const work_column = tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
-    double* const product = buffers.products + static_cast<int>(begin) * x.width + work_column;
-    if (begin == 0) buffers.rows[work_column] = valid;
+    // The thread sums column `summed_column`, but multiplies rows of column `multiplied_column`.
+    int const summed_column = block.rank() % x.width, component = block.rank() / x.width;
+    int const multiplied_column =
+        tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
+    double* const product =
+        buffers.products + static_cast<int>(first_row) * x.width + multiplied_column;
+    if (first_row == 0) buffers.column_rows[multiplied_column] = valid_row_count;
 
     for (index_t first_component = 0; first_component < components;
-         first_component += components_at_once) {
+         first_component += components_per_pass) {
       index_t const remaining = components - first_component;
-      int const count =
-          remaining < components_at_once ? static_cast<int>(remaining) : components_at_once;
+      int const pass_components =
+          remaining < components_per_pass ? static_cast<int>(remaining) : components_per_pass;
       double sum = 0;
-      for (std::uint32_t n = begin; n - begin < length; n += step) {
-        if (n < valid) multiply(column, gradient, n, first_component, count, product);
+      for (std::uint32_t n = first_row; n - first_row < length; n += row_step) {
+        if (n < valid_row_count)
+          store_products(column, gradient, n, first_component, pass_components, product);
         block.sync();
-        std::uint32_t const first = n - begin;
-        if (component < count && first < buffers.rows[lane]) {
-          std::uint32_t const rows_left = buffers.rows[lane] - first;
-          sum = add_in_order(buffers.products + component * threads + lane,
-                             static_cast<int>(rows_left < step ? rows_left : step), x.width, sum);
+        std::uint32_t const step_row = n - first_row;
+        if (component < pass_components && step_row < buffers.column_rows[summed_column]) {
+          std::uint32_t const remaining_rows = buffers.column_rows[summed_column] - step_row;
+          sum =
+              add_in_order(buffers.products + component * threads + summed_column,
+                           static_cast<int>(remaining_rows < row_step ? remaining_rows : row_step),
+                           x.width, sum);
         }
         block.sync();
       }
-      index_t const flat_column = block.index() * x.width + lane;
-      if (component < count && flat_column < dy.extents().batch * dy.extents().channels)
+      index_t const flat_column = block.index() * x.width + summed_column;
+      if (component < pass_components && flat_column < dy.extents().batch * dy.extents().channels)
         sums[flat_column * components + first_component + component] = sum;
     }
   }
 
  private:
-  // Stores the products of row n, one per component, `threads` elements apart.
-  SLICESORT_HD void multiply(chained_column<T, InShared> const& column, column_of<T const> gradient,
-                             std::uint32_t n, index_t first_component, int count,
-                             double* product) const {
+  // Stores the products of row n for the components of a pass, `threads` elements apart.
+  SLICESORT_HD void store_products(chained_column<T, InShared> const& column,
+                                   column_of<T const> gradient, std::uint32_t n,
+                                   index_t first_component, int pass_components,
+                                   double* product) const {
     auto const factor = static_cast<double>(static_cast<A>(gradient[n]));
     auto row = static_cast<typename chained_columns<T, InShared>::row>(n);
-    for (index_t k = 1; k <= first_component + count; ++k) {
+    for (index_t k = 1; k <= first_component + pass_components; ++k) {
       row = column.next(row);
       if (k <= first_component) continue;
       *product = factor * static_cast<double>(static_cast<A>(column.value(row)));

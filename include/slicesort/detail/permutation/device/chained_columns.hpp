@@ -53,13 +53,13 @@ struct chained_columns {
     std::uint16_t* rows;
   };
   template <class SharedAllocator>
-  SLICESORT_HD tile shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD tile shared(SharedAllocator& allocator) const {
     tile buffers{nullptr, nullptr};
     if constexpr (InShared) {
       auto const elements =
           static_cast<std::size_t>(values.extents().length) * static_cast<std::size_t>(width);
-      buffers.values = shared_memory.template allocate<T>(elements);
-      buffers.rows = shared_memory.template allocate<std::uint16_t>(elements);
+      buffers.values = allocator.template allocate<T>(elements);
+      buffers.rows = allocator.template allocate<std::uint16_t>(elements);
     }
     return buffers;
   }
@@ -68,19 +68,20 @@ struct chained_columns {
   struct thread_work {
     bool inside;
     column_index column;
-    row length, valid;  // rows of the column
+    row length, valid;  // all and valid rows of the column
     row first, step;
   };
   template <class Block>
   SLICESORT_HD thread_work thread_work_of(Block& block) const {
     extents3 const extents = values.extents();
-    auto const [walk, number, inside, column] = column_work(block, extents, width, rows_adjacent);
+    auto const [walk, column_number, has_column, column] =
+        column_work(block, extents, width, rows_adjacent);
     thread_work work{};
-    work.inside = inside;
+    work.inside = has_column;
     work.column = column;
-    work.length = inside ? static_cast<row>(extents.length) : row{0};
+    work.length = has_column ? static_cast<row>(extents.length) : row{0};
     work.valid =
-        inside ? static_cast<row>(valid_rows(lengths, column.batch, extents.length)) : row{0};
+        has_column ? static_cast<row>(valid_rows(lengths, column.batch, extents.length)) : row{0};
     work.first = static_cast<row>(walk.first_row);
     work.step = static_cast<row>(walk.step);
     return work;
@@ -96,11 +97,11 @@ struct chained_columns {
   SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& buffers,
                                                 thread_work const& work) const {
     column_of<T const> const source(values, work.column);
-    index_column const p(perm, work.column);
+    index_column const perm_column(perm, work.column);
     if constexpr (InShared) {
       int const column = tile_walk(block.rank(), block.size(), width, rows_adjacent).column;
-      chained_column<T, true> const c{buffers.values + offset_in_tile(column),
-                                      buffers.rows + offset_in_tile(column), pitch()};
+      chained_column<T, true> const staged{buffers.values + offset_in_tile(column),
+                                           buffers.rows + offset_in_tile(column), pitch()};
       for (int first = work.first; first < work.length; first += chained_in_flight * work.step) {
         T value[chained_in_flight];
         std::uint16_t next[chained_in_flight];
@@ -108,19 +109,19 @@ struct chained_columns {
         for (int k = 0; k < chained_in_flight; ++k)
           if (first + k * work.step < work.length) {
             value[k] = source[first + k * work.step];
-            next[k] = static_cast<std::uint16_t>(p[first + k * work.step]);
+            next[k] = static_cast<std::uint16_t>(perm_column[first + k * work.step]);
           }
         SLICESORT_UNROLL
         for (int k = 0; k < chained_in_flight; ++k)
           if (first + k * work.step < work.length) {
-            c.values[(first + k * work.step) * c.pitch] = value[k];
-            c.rows[(first + k * work.step) * c.pitch] = next[k];
+            staged.values[(first + k * work.step) * staged.pitch] = value[k];
+            staged.rows[(first + k * work.step) * staged.pitch] = next[k];
           }
       }
       block.sync();
-      return c;
+      return staged;
     } else {
-      return {source, p};
+      return {source, perm_column};
     }
   }
 };

@@ -18,12 +18,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Returns the strides of a workspace tensor that holds the columns of all samples as one sample.
+// Returns the strides of a workspace tensor with one sample, which has the columns of all samples.
 inline strides3 merged_strides(extents3 extents, bool rows_adjacent) {
   if (rows_adjacent) return {extents.channels * extents.length, 1, extents.length};
   return {extents.channels, extents.batch * extents.channels, 1};
 }
 
+// Copies x to a tensor in `memory` with these strides.
 template <class T, class Grid>
 void copy_merged(Grid const& grid, tensor3<T const> x, T* memory, bool rows_adjacent) {
   int const threads = grid_tuning_of<T>(grid).element_threads;
@@ -40,6 +41,7 @@ std::size_t chained_bytes(index_t length) {
   return (sizeof(T) + sizeof(std::uint16_t)) * static_cast<std::size_t>(length);
 }
 
+// Returns the number of columns per tile, or 0 if no column fits in shared memory with 16-bit rows.
 template <class T, class Grid>
 int chained_width(Grid const& grid, std::size_t column_bytes, extents3 extents) {
   if (!narrow_rows(extents.length)) return 0;
@@ -53,8 +55,8 @@ void run_chained(Grid const& grid, Kernel kernel, chained_columns<T, InShared> K
                  std::size_t column_bytes) {
   extents3 const extents = (kernel.*columns).values.extents();
   permute_tuning const tuning = permute_tuning_of<T>(grid);
-  int const fitting = InShared ? chained_width<T>(grid, column_bytes, extents) : warp_threads;
-  int const width = std::min(fitting, Kernel::max_threads);
+  int const fitting_width = InShared ? chained_width<T>(grid, column_bytes, extents) : warp_threads;
+  int const width = std::min(fitting_width, Kernel::max_threads);
   (kernel.*columns).width = width;
   grid.run(kernel, divide_up(extents.batch * extents.channels, width),
            std::min(tile_threads(tuning, InShared ? column_bytes : 0, extents.length, width),

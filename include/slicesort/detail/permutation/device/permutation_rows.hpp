@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutation of every column as the permute kernels read it: `open` selects a column, which
-// returns the index of one row or iterates over several.
+// Permutations of all columns, for the permute kernels. `open` selects the permutation of a column,
+// which returns the index of one row or iterates over several.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,7 +23,7 @@ struct permutation_rows {
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       return static_cast<index_t>(data[row * stride]);
     }
-    // Iterates over the indices of these rows. `rows` must not be empty.
+    // Iterates over the indices of `rows`, which must not be empty.
     SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
       return walk_rows(data, stride, 0, rows);
     }
@@ -36,7 +36,7 @@ struct permutation_rows {
 // Calls f(permutation) with the permutation's index type.
 template <class F>
 void with_row_numbers(index_rows rows, F const& f) {
-  if (rows.narrow)
+  if (rows.is_16_bit)
     f(permutation_rows<std::uint16_t>{static_cast<std::uint16_t const*>(rows.data), rows.strides});
   else
     f(permutation_rows<std::uint32_t>{static_cast<std::uint32_t const*>(rows.data), rows.strides});

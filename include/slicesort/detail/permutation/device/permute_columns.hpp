@@ -20,8 +20,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Rows to move: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if `mode` is
-// accumulate.
+// Tensors of a permutation: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if
+// `mode` is accumulate.
 template <class T>
 struct column_transfer {
   tensor3<T const> x;
@@ -30,20 +30,22 @@ struct column_transfer {
   grad_mode mode;
 };
 
-// Workspace: a copy of the columns if they are too long for tiles and are permuted in place.
+// Workspace: a copy of some columns, for those too long for tiles that are permuted in place.
 template <class T>
 struct permute_layout {
   T* copy = nullptr;    // null if columns fit in tiles
-  index_t columns = 0;  // columns of the copy
+  index_t columns = 0;  // columns in the copy
 
   permute_layout() = default;
   template <class Grid>
   permute_layout(arena& memory, Grid const& grid, extents3 extents) {
     if (extents.empty()) return;
-    std::size_t const column = sizeof(T) * static_cast<std::size_t>(extents.length);
-    if (tile_width(grid.info(), permute_tuning_of<T>(grid), column, extents.length, 1) > 0) return;
-    index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
-    columns = std::clamp<index_t>(chunk / extents.length, 1, extents.batch * extents.channels);
+    std::size_t const column_bytes = sizeof(T) * static_cast<std::size_t>(extents.length);
+    if (tile_width(grid.info(), permute_tuning_of<T>(grid), column_bytes, extents.length, 1) > 0)
+      return;
+    index_t const chunk_elements = grid_tuning_of<T>(grid).chunk_elements;
+    columns =
+        std::clamp<index_t>(chunk_elements / extents.length, 1, extents.batch * extents.channels);
     copy = memory.take<T>(static_cast<std::size_t>(columns * extents.length));
   }
 };
@@ -54,23 +56,23 @@ void permute_directly(Grid const& grid, column_transfer<T> const& transfer, Rows
   int const threads = grid_tuning_of<T>(grid).element_threads;
   permute_tuning const tuning = permute_tuning_of<T>(grid);
   extents3 const extents = transfer.x.extents();
-  index_t const all_columns = extents.batch * extents.channels;
+  index_t const column_count = extents.batch * extents.channels;
   bool const in_place = transfer.x.data() == transfer.y.data();
-  index_t const chunk = in_place ? layout.columns : all_columns;
+  index_t const chunk_columns = in_place ? layout.columns : column_count;
   int width = tuning.direct_columns;
-  std::size_t const column = sizeof(T) * static_cast<std::size_t>(extents.length);
+  std::size_t const column_bytes = sizeof(T) * static_cast<std::size_t>(extents.length);
   constexpr int sector = std::max(32 / static_cast<int>(sizeof(T)), 1);
-  while (width > sector && static_cast<std::size_t>(width) * column > tuning.direct_bytes)
+  while (width > sector && static_cast<std::size_t>(width) * column_bytes > tuning.direct_bytes)
     width /= 2;
-  for (index_t first = 0; first < all_columns; first += chunk) {
-    index_t const count = std::min(chunk, all_columns - first);
+  for (index_t first = 0; first < column_count; first += chunk_columns) {
+    index_t const count = std::min(chunk_columns, column_count - first);
     strides3 const strides = transfer.gather ? transfer.y.strides() : transfer.x.strides();
     column_slab const slab{first, count, extents.length, width, rows_are_adjacent(strides)};
     tensor3<T const> x = transfer.x;
     if (in_place) {
-      strides3 const copied =
+      strides3 const copy_strides =
           slab.rows_adjacent ? strides3{0, 1, extents.length} : strides3{0, count, 1};
-      tensor3<T> const copy(layout.copy, {1, extents.length, count}, copied);
+      tensor3<T> const copy(layout.copy, {1, extents.length, count}, copy_strides);
       grid.run(copy_columns_kernel<T>{transfer.x, copy, slab}, slab.blocks(threads), threads);
       x = copy;
     }
@@ -89,14 +91,14 @@ void permute_columns(Grid const& grid, column_transfer<T> const& transfer, Rows 
   if (extents.empty()) return;
   device_info const device = grid.info();
   permute_tuning const tuning = permute_tuning_of<T>(grid);
-  std::size_t const column = sizeof(T) * static_cast<std::size_t>(extents.length);
+  std::size_t const column_bytes = sizeof(T) * static_cast<std::size_t>(extents.length);
   index_t const columns = extents.batch * extents.channels;
   // Rows are scattered inside the tile, so the layout of the side that is not scattered decides.
   bool const adjacent =
       rows_are_adjacent(transfer.gather ? transfer.x.strides() : transfer.y.strides());
   bool const in_place = transfer.x.data() == transfer.y.data();
 
-  int const width = tile_width(device, tuning, column, extents.length, columns);
+  int const width = tile_width(device, tuning, column_bytes, extents.length, columns);
   bool const use_tiles =
       adjacent || in_place || width >= tuning.worthwhile_columns || width >= columns;
   if (width == 0 || !use_tiles) return permute_directly(grid, transfer, perm, layout);
@@ -105,7 +107,8 @@ void permute_columns(Grid const& grid, column_transfer<T> const& transfer, Rows 
   kernel.mode = transfer.mode;
   kernel.width = width;
   kernel.rows_adjacent = adjacent;
-  grid.run(kernel, divide_up(columns, width), tile_threads(tuning, column, extents.length, width));
+  grid.run(kernel, divide_up(columns, width),
+           tile_threads(tuning, column_bytes, extents.length, width));
 }
 
 // Permutes by a tensor of row numbers. Its strides may be 0.

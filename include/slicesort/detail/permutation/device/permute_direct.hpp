@@ -13,7 +13,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns [first, first + count) of a tensor, and how blocks of `threads` threads divide them.
+// Columns [first, first + count) of a tensor, and their division among the threads of blocks.
 struct column_slab {
   static constexpr int in_flight = 4;  // elements that a thread has in flight
 
@@ -27,18 +27,20 @@ struct column_slab {
   }
   index_t blocks(int threads) const { return divide_up(count, width) * blocks_per_column(threads); }
 
-  // Calls f(column of the slab, first row, row step) for the `in_flight` rows of a thread.
+  // Calls f(column, first, step) for a thread: its rows are first + k * step of column `column` of
+  // the slab, for k < in_flight.
   template <class Block, class F>
-  SLICESORT_HD void walk(Block& block, F const& f) const {
+  SLICESORT_HD void with_thread_rows(Block& block, F const& f) const {
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const tile = block.index() / blocks_per_column(block.size());
-    index_t const part = block.index() - tile * blocks_per_column(block.size());
+    index_t const block_of_column = block.index() - tile * blocks_per_column(block.size());
     index_t const column = tile * width + walk.column;
-    if (column < count) f(column, part * rows_per_block(block.size()) + walk.first_row, walk.step);
+    if (column < count)
+      f(column, block_of_column * rows_per_block(block.size()) + walk.first_row, walk.step);
   }
 };
 
-// Copies a slab of a tensor to `to`, a tensor with one sample.
+// Copies a slab of `from` to `to`, whose only sample has the columns of the slab.
 template <class T>
 struct copy_columns_kernel {
   static constexpr int max_threads = 256;
@@ -49,7 +51,7 @@ struct copy_columns_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    slab.walk(block, [&](index_t column, index_t first, int step) {
+    slab.with_thread_rows(block, [&](index_t column, index_t first, int step) {
       column_of<T const> const source(
           from, column_index_of(slab.first + column, from.extents().channels));
       column_of<T> const target(to, {0, column});
@@ -69,7 +71,7 @@ struct permute_direct_kernel {
   static constexpr int max_threads = 256;
 
   tensor3<T const> x;  // must not overlap y
-  bool copied;         // true if x is the slab alone, copied by copy_columns_kernel
+  bool x_is_copy;      // true if x is a copy of the slab (by copy_columns_kernel)
   tensor3<T> y;
   Rows perm;
   bool gather = false;
@@ -78,18 +80,18 @@ struct permute_direct_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    slab.walk(block, [&](index_t column, index_t first, int step) {
-      column_index const location = column_index_of(slab.first + column, y.extents().channels);
-      column_of<T const> const from(x, copied ? column_index{0, column} : location);
-      column_of<T> const to(y, location);
-      auto const p = perm.open(location);
+    slab.with_thread_rows(block, [&](index_t column, index_t first, int step) {
+      column_index const position = column_index_of(slab.first + column, y.extents().channels);
+      column_of<T const> const from(x, x_is_copy ? column_index{0, column} : position);
+      column_of<T> const to(y, position);
+      auto const perm_column = perm.open(position);
       index_t index[column_slab::in_flight];
       T value[column_slab::in_flight], old[column_slab::in_flight] = {};
       SLICESORT_UNROLL
       for (int k = 0; k < column_slab::in_flight; ++k) {
         index_t const row = first + k * step;
         if (row < slab.length) {
-          index[k] = p[row];
+          index[k] = perm_column[row];
           if (!gather) value[k] = from[row];
         }
       }

@@ -14,8 +14,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns to permute: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if `mode` is
-// accumulate.
+// Tensors of a permutation: y[perm[n]] = x[n], or with `gather` y[n] = x[perm[n]]; adds to y if
+// `mode` is accumulate.
 template <class T>
 struct columns_to_permute {
   tensor3<T const> x;
@@ -23,18 +23,17 @@ struct columns_to_permute {
   const_index_tensor3 perm;
   bool gather = false;
   grad_mode mode = grad_mode::overwrite;
-  tensor1<index_t const> lengths{};  // [batch], or empty; rows past a length are copied unchanged
+  tensor1<index_t const> lengths{};  // [batch], or empty; padding rows are copied unchanged
 };
 
-// Columns of a task: two tiles if both fit in an L2 cache of 1 MB or have 16-bit elements, else
-// one.
+// Size of a task: two tiles if both fit in an L2 cache of 1 MB or have 16-bit elements, else one.
 template <class T>
 struct permute_task {
   int tiles;
 
   permute_task(extents3 extents, unsigned threads)
       : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_per_task(extents, threads) : 1) {}
-  index_t count(extents3 extents) const {
+  index_t task_count(extents3 extents) const {
     return extents.empty() ? 0 : tiles_of(extents, tiles * tile_columns);
   }
 };
@@ -51,8 +50,8 @@ struct permute_scratch {
 };
 
 template <class T>
-void open_tile(columns_to_permute<T> const& params, column_range const& columns, T* scratch,
-               permuted_tile<T>& tile) {
+void set_up_tile(columns_to_permute<T> const& params, column_range const& columns, T* scratch,
+                 permuted_tile<T>& tile) {
   extents3 const extents = params.x.extents();
   tile_rows const rows(columns, params.lengths);
   tile.x = params.x.data(), tile.x_layout = {columns, params.x.strides()};
@@ -72,17 +71,17 @@ template <class T, class ScratchOf>
 void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {
   extents3 const extents = params.x.extents();
-  permute_task<T> const shape(extents, exec.threads);
-  for_each_task(exec, shape.count(extents), [&](unsigned thread, index_t task) {
+  permute_task<T> const task_shape(extents, exec.threads);
+  for_each_task(exec, task_shape.task_count(extents), [&](unsigned thread, index_t task) {
     permute_scratch<T> const scratch = scratch_of(thread);
     permuted_tile<T> tiles[2];
-    int const count = tiles_in_task(extents, task, shape.tiles);
-    auto const open = [&](int i) {
-      open_tile(params, columns_per_tile(extents, task * shape.tiles + i, tile_columns),
-                scratch.tiles[i], tiles[i]);
+    int const count = tiles_in_task(extents, task, task_shape.tiles);
+    auto const set_up = [&](int i) {
+      set_up_tile(params, columns_per_tile(extents, task * task_shape.tiles + i, tile_columns),
+                  scratch.tiles[i], tiles[i]);
     };
-    open(0);
-    if (count > 1) open(1);
+    set_up(0);
+    if (count > 1) set_up(1);
     permute_tiles(tiles, count);
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns tile by tile. A tile stays in cache while it is permuted, and is read and
-// written row by row. Every element is moved once.
+// Permutes columns tile by tile. A tile stays in cache while it is permuted, and is loaded and
+// stored row by row.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -34,9 +34,9 @@ struct permuted_tile {
   T* scratch;   // [rows][tile_columns]
 };
 
-// Rows of 32 elements, either in a tensor or copied to a stage.
+// Consecutive rows of 32 elements, either in a tensor or copied to a stage.
 template <class Element>
-struct whole_rows {
+struct row_sequence {
   Element const* data;
   index_t pitch;
 
@@ -44,29 +44,32 @@ struct whole_rows {
 };
 
 template <class T>
-whole_rows<T> input_rows(permuted_tile<T> const& tile, index_t i, int count, T* stage) {
+row_sequence<T> load_input_rows(permuted_tile<T> const& tile, index_t first_row, int count,
+                                T* stage) {
   if (tile.x_layout.dense)
-    return {tile.x + tile.x_layout.start[0] + i * tile.x_layout.pitch, tile.x_layout.pitch};
-  gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, stage, tile_columns);
+    return {tile.x + tile.x_layout.start[0] + first_row * tile.x_layout.pitch, tile.x_layout.pitch};
+  gather_rows(tile.x, tile.x_layout, 0, tile.width, first_row, count, stage, tile_columns);
   return {stage, tile_columns};
 }
-// Returns `count` rows of the permutation from row i on. Unused lanes of the stage must hold valid
-// rows, such as the zeros of a new stage.
+// Returns `count` rows of the permutation. Unused lanes of the stage must hold valid rows, such as
+// the zeros of a new stage.
 template <class Index, class T>
-whole_rows<Index> permutation_rows_of(permuted_tile<T> const& tile, index_t i, int count,
-                                      Index* stage) {
+row_sequence<Index> load_permutation_rows(permuted_tile<T> const& tile, index_t first_row,
+                                          int count, Index* stage) {
   auto const* const perm = static_cast<Index const*>(tile.perm);
   if (tile.perm_layout.dense && !tile.ragged)
-    return {perm + tile.perm_layout.start[0] + i * tile.perm_layout.pitch, tile.perm_layout.pitch};
-  gather_rows(perm, tile.perm_layout, 0, tile.width, i, count, stage, tile_columns);
+    return {perm + tile.perm_layout.start[0] + first_row * tile.perm_layout.pitch,
+            tile.perm_layout.pitch};
+  gather_rows(perm, tile.perm_layout, 0, tile.width, first_row, count, stage, tile_columns);
   for (int lane = 0; lane < tile.width; ++lane)
     for (int k = 0; k < count; ++k)
-      if (i + k >= tile.valid[lane]) stage[k * tile_columns + lane] = static_cast<Index>(i + k);
+      if (first_row + k >= tile.valid[lane])
+        stage[k * tile_columns + lane] = static_cast<Index>(first_row + k);
   return {stage, tile_columns};
 }
 
-// Scatters one row of the input to the rows in `perm`. All lanes are moved with constant offsets;
-// unused lanes move garbage that is never read.
+// Scatters one row of the input to the rows in `perm`. All lanes are stored, at constant offsets;
+// unused lanes store garbage that is never read.
 template <class T, class Index, std::size_t... Lane>
 SLICESORT_INLINE void scatter_row(T const* x, Index const* perm, T* tile,
                                   std::index_sequence<Lane...>) {
@@ -78,36 +81,38 @@ SLICESORT_INLINE void gather_row(T const* tile, Index const* perm, T* y,
   ((y[Lane] = tile[static_cast<std::size_t>(perm[Lane]) * tile_columns + Lane]), ...);
 }
 
-// Prefetches rows to copy twice, since copying takes so little time: far ahead, and then into the
-// L1 cache.
+// Prefetches each row to copy twice, because copying takes so little time: far ahead, and then into
+// the L1 cache.
 template <class T>
-void prefetch_copied_rows(permuted_tile<T> const& tile, index_t i, int count) {
+void prefetch_copied_rows(permuted_tile<T> const& tile, index_t first_row, int count) {
   constexpr unsigned early_distance = 64;
   index_t const pitch = tile.x_layout.pitch;
-  T const* row = tile.x + tile.x_layout.start[0] + i * pitch;
+  T const* row = tile.x + tile.x_layout.start[0] + first_row * pitch;
   for (int k = 0; k < count; ++k, row += pitch) {
-    if (i + k + static_cast<index_t>(early_distance) < tile.rows)
+    if (first_row + k + static_cast<index_t>(early_distance) < tile.rows)
       prefetch_after<early_distance, 2>(row, pitch);
     prefetch_after(row, pitch);
   }
 }
 
-// Loads the tile in the row order of y, or with Gather in the row order of x.
+// Loads the tile with its rows in the order of y, or with Gather in the order of x.
 template <bool Gather, class Index, class T>
 void load_tile(permuted_tile<T> const& tile) {
-  constexpr int batch = 8;
-  T values[std::size_t{batch} * tile_columns];
-  Index indices[std::size_t{batch} * tile_columns] = {};
-  for (index_t i = 0; i < tile.rows; i += batch) {
-    int const count = tile.rows - i < batch ? static_cast<int>(tile.rows - i) : batch;
+  constexpr int rows_per_batch = 8;
+  T values[std::size_t{rows_per_batch} * tile_columns];
+  Index indices[std::size_t{rows_per_batch} * tile_columns] = {};
+  for (index_t first_row = 0; first_row < tile.rows; first_row += rows_per_batch) {
+    int const count = tile.rows - first_row < rows_per_batch
+                          ? static_cast<int>(tile.rows - first_row)
+                          : rows_per_batch;
     if (Gather) {
-      if (tile.x_layout.dense) prefetch_copied_rows(tile, i, count);
-      gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, tile.scratch + i * tile_columns,
-                  tile_columns);
+      if (tile.x_layout.dense) prefetch_copied_rows(tile, first_row, count);
+      gather_rows(tile.x, tile.x_layout, 0, tile.width, first_row, count,
+                  tile.scratch + first_row * tile_columns, tile_columns);
       continue;
     }
-    whole_rows<T> const x = input_rows(tile, i, count, values);
-    whole_rows<Index> const perm = permutation_rows_of(tile, i, count, indices);
+    row_sequence<T> const x = load_input_rows(tile, first_row, count, values);
+    row_sequence<Index> const perm = load_permutation_rows(tile, first_row, count, indices);
     for (int k = 0; k < count; ++k) {
       if (tile.x_layout.dense) prefetch_after(x[k], x.pitch);
       if (tile.perm_layout.dense) prefetch_after(perm[k], perm.pitch);
@@ -117,53 +122,54 @@ void load_tile(permuted_tile<T> const& tile) {
 }
 
 template <bool Gather, bool Stream, class Index, class T>
-void store_tile_rows(permuted_tile<T> const& tile, index_t i, Index* indices) {
-  int const count = static_cast<int>(std::min<index_t>(tile.rows - i, store_batch_rows));
+void store_tile_rows(permuted_tile<T> const& tile, index_t first_row, Index* indices) {
+  int const count = static_cast<int>(std::min<index_t>(tile.rows - first_row, store_batch_rows));
   if (!Gather)
-    return store_rows<Stream>(tile.scratch + i * tile_columns, i, count, tile.y_layout, tile.width,
-                              tile.mode, tile.y);
+    return store_rows<Stream>(tile.scratch + first_row * tile_columns, first_row, count,
+                              tile.y_layout, tile.width, tile.mode, tile.y);
   T rows[std::size_t{store_batch_rows} * tile_columns];
-  whole_rows<Index> const perm = permutation_rows_of(tile, i, count, indices);
+  row_sequence<Index> const perm = load_permutation_rows(tile, first_row, count, indices);
   for (int k = 0; k < count; ++k) {
     if (tile.perm_layout.dense) prefetch_after(perm[k], perm.pitch);
     gather_row(tile.scratch, perm[k], rows + k * tile_columns,
                std::make_index_sequence<tile_columns>{});
   }
-  store_rows<Stream>(rows, i, count, tile.y_layout, tile.width, tile.mode, tile.y);
+  store_rows<Stream>(rows, first_row, count, tile.y_layout, tile.width, tile.mode, tile.y);
 }
 
-// Stores tiles of equally many rows interleaved: two adjacent lines cost the same as one.
+// Stores tiles with the same number of rows alternately, because two adjacent cache lines cost the
+// same as one.
 template <bool Gather, bool Stream, class Index, class T>
-void write_tiles(permuted_tile<T> const* tiles, int count) {
+void store_permuted_tiles(permuted_tile<T> const* tiles, int count) {
   Index indices[std::size_t{store_batch_rows} * tile_columns] = {};
-  for (index_t i = 0; i < tiles->rows; i += store_batch_rows)
+  for (index_t first_row = 0; first_row < tiles->rows; first_row += store_batch_rows)
     for (permuted_tile<T> const* tile = tiles; tile != tiles + count; ++tile)
-      store_tile_rows<Gather, Stream>(*tile, i, indices);
+      store_tile_rows<Gather, Stream>(*tile, first_row, indices);
   portable::finish_streaming<Stream>();
 }
 
 template <bool Gather, class Index, class T>
-void move_tiles(permuted_tile<T> const* tiles, int count) {
+void permute_typed_tiles(permuted_tile<T> const* tiles, int count) {
   bool stream = true;
   for (permuted_tile<T> const* tile = tiles; tile != tiles + count; ++tile) {
     load_tile<Gather, Index>(*tile);
     stream &= tile->stream;
   }
   if (stream)
-    write_tiles<Gather, true, Index>(tiles, count);
+    store_permuted_tiles<Gather, true, Index>(tiles, count);
   else
-    write_tiles<Gather, false, Index>(tiles, count);
+    store_permuted_tiles<Gather, false, Index>(tiles, count);
 }
 
 template <class T>
 void permute_tiles(permuted_tile<T> const* tiles, int count) {
-  bool const narrow = tiles->perm_width == index_width::bits16;
+  bool const is_16_bit = tiles->perm_width == index_width::bits16;
   if (tiles->gather)
-    narrow ? move_tiles<true, std::uint16_t>(tiles, count)
-           : move_tiles<true, std::uint32_t>(tiles, count);
+    is_16_bit ? permute_typed_tiles<true, std::uint16_t>(tiles, count)
+              : permute_typed_tiles<true, std::uint32_t>(tiles, count);
   else
-    narrow ? move_tiles<false, std::uint16_t>(tiles, count)
-           : move_tiles<false, std::uint32_t>(tiles, count);
+    is_16_bit ? permute_typed_tiles<false, std::uint16_t>(tiles, count)
+              : permute_typed_tiles<false, std::uint32_t>(tiles, count);
 }
 
 SLICESORT_DETAIL_END

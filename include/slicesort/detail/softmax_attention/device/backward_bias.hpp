@@ -3,8 +3,8 @@
 // accumulates, in registers, the dS tiles that contribute to the same elements of dbias:
 //
 //   shared      the same tile of all samples and heads of a group
-//   relative    the tiles of a head along a diagonal, which have each distance j - i at the same
-//               place; device/bias_sums.hpp then adds up the diagonals of the sum
+//   relative    the tiles of a head along a diagonal: each distance j - i is at the same position
+//               in all of them. device/bias_sums.hpp then adds up the diagonals of the sum.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -35,15 +35,17 @@ struct attention_backward_bias_kernel {
   score_grads tile;
   tensor4<T> dbias{};
   grad_mode mode{};
-  bias_sums reduction{};
-  A* distances{};  // [batch * heads, bands, distances of a band]; null if dbias is per pair
+  dbias_shape reduction_shape{};
+  A* distance_sums{};  // [batch * heads, bands, distances of a band]; null if dbias is shared
 
   template <class SharedAllocator>
-  SLICESORT_HD typename score_grads::memory shared(SharedAllocator& shared_memory) const {
-    return tile.shared(shared_memory);
+  SLICESORT_HD typename score_grads::memory shared(SharedAllocator& allocator) const {
+    return tile.shared(allocator);
   }
 
-  SLICESORT_HD bool relative() const { return reduction.form == bias_gradient::relative; }
+  SLICESORT_HD bool is_relative_bias() const {
+    return reduction_shape.layout == dbias_layout::relative;
+  }
   static SLICESORT_HD diagonal_bands bands_of(index_t queries, index_t keys, index_t rows) {
     return {rows, keys_per_tile, divide_up(queries, rows), divide_up(keys, keys_per_tile)};
   }
@@ -62,42 +64,43 @@ struct attention_backward_bias_kernel {
   }
   index_t blocks() const {
     diagonal_bands const tiles = bands();
-    return relative() ? tile.pairs() * tiles.count()
-                      : reduction.groups() * tiles.row_tiles * tiles.column_tiles;
+    return is_relative_bias() ? tile.head_count() * tiles.count()
+                              : reduction_shape.groups() * tiles.row_tiles * tiles.column_tiles;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     typename score_grads::memory const smem = shared(block);
-    tile_sequence const sequence = first_tiles(block.index());
+    tile_sequence const sequence = tiles_of_block(block.index());
     scores sums;
     sums.clear();
     SLICESORT_NO_UNROLL
     for (index_t n = 0; n < sequence.count; ++n) add_score_grads(block, smem, sequence, n, sums);
-    A* const staging = reinterpret_cast<A*>(smem.terms);
+    A* const staging = reinterpret_cast<A*>(smem.bias_tile);
     block.sync();
     tile.stage_tile(block, staging, sums);
-    if (relative())
+    if (is_relative_bias())
       store_diagonals(block, staging);
     else
       store_sums(block, staging, sequence);
   }
 
  private:
-  // Tiles to accumulate, at equal steps from the first.
+  // Tiles to accumulate: `count` tiles, the first one and its steps to the next.
   struct tile_sequence {
-    index_t pair, query, key;
-    index_t pair_step, query_step, key_step;
+    index_t flat_head, query, key;
+    index_t head_step, query_step, key_step;
     index_t count;
   };
-  SLICESORT_HD_INLINE tile_sequence first_tiles(index_t block_index) const {
+  SLICESORT_HD_INLINE tile_sequence tiles_of_block(index_t block_index) const {
     diagonal_bands const tiles = bands();
     tile_sequence sequence{};
-    if (!relative()) {
-      extents4 const e = tile.in.q.extents();
+    if (!is_relative_bias()) {
+      extents4 const q = tile.in.q.extents();
       index_t const tile_count = tiles.row_tiles * tiles.column_tiles;
-      auto const group = reduction.group_of(block_index / tile_count, e.batch, e.heads);
-      sequence.pair = group.first, sequence.pair_step = group.step, sequence.count = group.count;
+      auto const group = reduction_shape.group_of(block_index / tile_count, q.batch, q.heads);
+      sequence.flat_head = group.first, sequence.head_step = group.step,
+      sequence.count = group.count;
       sequence.query = block_index % tile_count / tiles.column_tiles * tiles.rows;
       sequence.key = block_index % tiles.column_tiles * tiles.columns;
       return sequence;
@@ -106,7 +109,7 @@ struct attention_backward_bias_kernel {
     index_t const row = band < 0 ? divide_up(-band, tiles.step()) : 0,
                   column = row * tiles.step() + band;
     index_t const columns_left = divide_up(tiles.column_tiles - column, tiles.step());
-    sequence.pair = block_index / tiles.count();
+    sequence.flat_head = block_index / tiles.count();
     sequence.query = row * tiles.rows, sequence.key = column * tiles.columns;
     sequence.query_step = sequence.key_step = tiles.rows;
     sequence.count = columns_left < tiles.row_tiles - row ? columns_left : tiles.row_tiles - row;
@@ -119,20 +122,20 @@ struct attention_backward_bias_kernel {
                                            tile_sequence const& sequence, index_t n,
                                            scores& sums) const {
     block.sync();
-    tile.stage(block, smem, sequence.pair + n * sequence.pair_step,
-               sequence.query + n * sequence.query_step, 0);
+    tile.stage_queries(block, smem, sequence.flat_head + n * sequence.head_step,
+                       sequence.query + n * sequence.query_step, 0);
     typename score_grads::walk_state walk =
-        tile.only_tile(block, sequence.key + n * sequence.key_step);
+        tile.single_tile_walk(block, sequence.key + n * sequence.key_step);
     if (!tile.is_visible(smem, walk.key)) return;
-    scores s, dw;
-    s.clear(), dw.clear();
-    tile.multiply(block, smem, walk, s, dw, smem.tiles);
-    tile.weights_to_score_grads(block, smem, walk, s, dw);
+    scores s, dp;
+    s.clear(), dp.clear();
+    tile.multiply(block, smem, walk, s, dp, smem.tiles);
+    tile.weights_to_score_grads(block, smem, walk, s, dp);
     tile_lane const lane(block.rank());
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
       if (smem.task->first + walk.warp_row + scores::row(i, lane) < smem.task->queries)
-        sums[i] += dw[i];
+        sums[i] += dp[i];
   }
 
   template <class Block>
@@ -140,11 +143,12 @@ struct attention_backward_bias_kernel {
                                       tile_sequence const& sequence) const {
     diagonal_bands const tiles = bands();
     index_t const group = block.index() / (tiles.row_tiles * tiles.column_tiles);
-    score_grads::store_staged(block, staging,
-                              {dbias, {group / reduction.heads, group % reduction.heads}, 0, mode},
-                              sequence.query, sequence.key);
+    score_grads::store_staged(
+        block, staging,
+        {dbias, {group / reduction_shape.heads, group % reduction_shape.heads}, 0, mode},
+        sequence.query, sequence.key);
   }
-  // Element n is the sum over the pairs with column - row = n - (rows - 1).
+  // Element n of `distance_sums` is the sum over the pairs with column - row = n - (rows - 1).
   template <class Block>
   SLICESORT_HD_INLINE void store_diagonals(Block& block, A const* staging) const {
     diagonal_bands const tiles = bands();
@@ -157,7 +161,7 @@ struct attention_backward_bias_kernel {
       for (int row = rows_above < 0 ? 0 : rows_above;
            row < rows && row - rows_above < keys_per_tile; ++row)
         sum += staging[row * keys_per_tile + row - rows_above];
-      distances[block.index() * count + n] = sum;
+      distance_sums[block.index() * count + n] = sum;
     }
   }
 };

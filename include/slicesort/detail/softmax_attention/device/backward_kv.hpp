@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward pass for keys and values. A block owns some keys of a head and walks over the query
+// Backward pass for keys and values. A block owns some keys of a head and iterates over the query
 // tiles that see any of them. Scores are computed transposed, one row per key: the weights are then
 // in the registers that the next product reads, and each gradient is written by a single block.
 #pragma once
@@ -29,10 +29,11 @@ template <class Mask, class T, int Width>
 struct attention_backward_kv_kernel {
   static constexpr int max_threads = 256;
   using A = accumulator_t<T>;
-  using piece = tile_piece<T>;
+  using vector16 = tile_piece<T>;
   static constexpr int queries_per_tile = sizeof(T) == 2 ? 64 : sizeof(T) == 4 ? 32 : 16;
-  static constexpr int columns = queries_per_tile / 8, pieces = Width / elements_per_piece<T>;
-  static constexpr int pieces_per_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
+  static constexpr int columns = queries_per_tile / 8,
+                       vectors_per_row = Width / elements_per_piece<T>;
+  static constexpr int vectors_per_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
 
   using scores = register_tile<A, 1, columns>;       // [keys of the warp, queries]
   using gradients = register_tile<A, 1, Width / 8>;  // [keys of the warp, channels]
@@ -42,49 +43,51 @@ struct attention_backward_kv_kernel {
   attention_inputs<T> in{};
   tensor4<T const> dy{};          // [batch, heads, queries, channels]
   query_stats<A> const* stats{};  // [batch, heads, queries]
-  range_bounds const*
-      bounds{};  // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
+  // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
+  range_bounds const* bounds{};
   tensor4<T> dk{}, dv{};  // [batch, heads, keys, channels]
   grad_mode mode{};
   attention_lengths lengths{};
-  dropout_config drop{};
+  dropout_config dropout{};
   int warps{};
   int buffers{};  // shared buffers of q and dy: 1 or 2
 
+  // Tensors whose rows a block loads.
+  enum source { source_k, source_v, source_q, source_dy, source_bias, source_count };
   struct memory {
-    piece* rows;   // [k, v][keys of the block, Width]
-    piece* tiles;  // [buffers][q, dy][queries_per_tile, Width]
+    vector16* block_rows;  // [k, v][keys of the block, Width]
+    vector16* tiles;       // [buffers][q, dy][queries_per_tile, Width]
     attention_task* task;
-    head_rows<T>* sources;  // k, v, q, dy, bias
+    head_rows<T>* sources;  // [source_count]
     query_stats<A>* stats;  // [buffers, queries_per_tile]
     key_range* ranges;      // [buffers, queries_per_tile]
-    T* terms;               // [keys of the block, queries_per_tile]: bias or -infinity
+    T* bias_tile;           // [keys of the block, queries_per_tile]: bias or -infinity
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    auto const rows = static_cast<std::size_t>(2 * keys_per_block());
-    auto const tiles = static_cast<std::size_t>(buffers * queries_per_tile);
+  SLICESORT_HD memory shared(SharedAllocator& allocator) const {
+    auto const kv_rows = static_cast<std::size_t>(2 * keys_per_block());
+    auto const tile_rows = static_cast<std::size_t>(buffers * queries_per_tile);
     auto const pairs = static_cast<std::size_t>(keys_per_block() * queries_per_tile);
-    constexpr auto row = static_cast<std::size_t>(pieces);
+    constexpr auto row_vectors = static_cast<std::size_t>(vectors_per_row);
     memory smem{};
-    smem.rows = shared_memory.template allocate<piece>(rows * row);
-    smem.tiles = shared_memory.template allocate<piece>(2 * tiles * row);
-    smem.task = shared_memory.template allocate<attention_task>(1);
-    smem.sources = shared_memory.template allocate<head_rows<T>>(5);
-    smem.stats = shared_memory.template allocate<query_stats<A>>(tiles);
-    smem.ranges = shared_memory.template allocate<key_range>(tiles);
-    smem.terms = shared_memory.template allocate<T>(pairs);
+    smem.block_rows = allocator.template allocate<vector16>(kv_rows * row_vectors);
+    smem.tiles = allocator.template allocate<vector16>(2 * tile_rows * row_vectors);
+    smem.task = allocator.template allocate<attention_task>(1);
+    smem.sources = allocator.template allocate<head_rows<T>>(source_count);
+    smem.stats = allocator.template allocate<query_stats<A>>(tile_rows);
+    smem.ranges = allocator.template allocate<key_range>(tile_rows);
+    smem.bias_tile = allocator.template allocate<T>(pairs);
     return smem;
   }
 
   SLICESORT_HD int keys_per_block() const { return warps * 16; }
   // Dropout needs registers that wide tiles do not have, so calls with dropout use narrow tiles.
-  static constexpr bool can_drop = Width == narrow_tile;
-  SLICESORT_HD bool dropping() const { return can_drop && drop.drops(); }
+  static constexpr bool supports_dropout = Width == narrow_tile;
+  SLICESORT_HD bool has_dropout() const { return supports_dropout && dropout.is_enabled(); }
   // Chunks of the wider of dk and dv. Each chunk is one pass over the products q k^T and dy v^T.
   SLICESORT_HD int chunks() const {
-    index_t const c = in.q.extents().channels, v = in.v.extents().channels;
-    return chunks_of<Width>(c > v ? c : v);
+    index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
+    return chunks_of<Width>(channels > value_channels ? channels : value_channels);
   }
   SLICESORT_HD index_t tiles() const { return divide_up(in.v.extents().length, keys_per_block()); }
   index_t blocks() const { return attention_shape(in).pairs() * tiles() * chunks(); }
@@ -93,27 +96,27 @@ struct attention_backward_kv_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
     // Passed as arguments, because recomputing them in each step costs registers.
-    int const rows = keys_per_block(), warp_row = block.rank() / 32 * 16, depths = chunks();
-    begin(block, smem, rows, depths);
+    int const rows = keys_per_block(), warp_row = block.rank() / 32 * 16, channel_chunks = chunks();
+    stage_task(block, smem, rows, channel_chunks);
     attention_task const& task = *smem.task;
-    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
     gradients sums_k, sums_v;
     sums_k.clear(), sums_v.clear();
-    walk_state walk = first_tile(smem, rows, warp_row, depths);
+    walk_state walk = first_tile(smem, rows, warp_row, channel_chunks);
     SLICESORT_NO_UNROLL
     while (walk.tile < 0 ? walk.next < walk.count : walk.tile < walk.count) {
-      piece const* const q = smem.tiles + walk.buffer * (2 * queries_per_tile * pieces);
-      piece const* const dy_rows = q + queries_per_tile * pieces;
-      scores s, dw;
-      s.clear(), dw.clear();
-      multiply(block, smem, walk, s, dw, q, dy_rows);
+      vector16 const* const q = smem.tiles + walk.buffer * (2 * queries_per_tile * vectors_per_row);
+      vector16 const* const dy_rows = q + queries_per_tile * vectors_per_row;
+      scores s, dp;
+      s.clear(), dp.clear();
+      multiply(block, smem, walk, s, dp, q, dy_rows);
       if (walk.tile >= 0) {
-        weights_and_score_grads(block, smem, walk, s, dw);
+        weights_and_score_grads(block, smem, walk, s, dp);
         auto const weights = block.template mma_operand<T>(s);
-        auto const score_grads = block.template mma_operand<T>(dw);
+        auto const score_grads = block.template mma_operand<T>(dp);
         if (dv.data() != nullptr)
           block.template mma_ab<Width>(sums_v, weights, dy_rows,
-                                       valid_channels(values - task.channel));
+                                       valid_channels(value_channels - task.channel));
         if (dk.data() != nullptr)
           block.template mma_ab<Width>(sums_k, score_grads, q,
                                        valid_channels(channels - task.channel));
@@ -121,50 +124,52 @@ struct attention_backward_kv_kernel {
       }
       advance(smem, walk);
     }
-    finish(block, smem, sums_k, sums_v);
+    store_gradients(block, smem, sums_k, sums_v);
   }
 
  private:
-  // Position in the walk over the query tiles. With two buffers, the next tile is copied while this
+  // Position in the loop over the query tiles. With two buffers, the next tile is copied while this
   // one is processed; the first iteration only copies.
   struct walk_state {
-    int rows;      // keys of the block
+    int rows;      // keys per block
     int warp_row;  // first key of the warp, relative to the block
-    int depths;    // number of channel chunks
-    int count;
+    int channel_chunks;
+    int count;       // number of query tiles
     int tile, next;  // current tile (-1 if none yet), and the next one
     int buffer;      // buffer of `tile`
     bool double_buffered;
-    bool rows_loaded;          // true if k and v have been copied
+    bool block_rows_loaded;    // true if k and v have been copied
     bool masked, next_masked;  // true if the scores of `tile` (`next`) are masked or biased
   };
 
   template <class Block>
-  SLICESORT_HD_INLINE void begin(Block& block, memory const& smem, int rows, int depths) const {
-    attention_shape const s(in);
-    index_t const chunk = block.index() % depths, tile_index = block.index() / depths;
-    index_t const first_key = tile_index % tiles() * rows, pair = tile_index / tiles();
-    head_index const head{pair / s.heads, pair % s.heads};
-    index_t const queries = valid_rows(lengths.queries, head.sample, s.queries);
-    index_t const keys = valid_rows(lengths.keys, head.sample, s.keys);
+  SLICESORT_HD_INLINE void stage_task(Block& block, memory const& smem, int rows,
+                                      int channel_chunks) const {
+    attention_shape const shape(in);
+    index_t const chunk = block.index() % channel_chunks,
+                  tile_index = block.index() / channel_chunks;
+    index_t const first_key = tile_index % tiles() * rows, flat_head = tile_index / tiles();
+    head_index const head{flat_head / shape.heads, flat_head % shape.heads};
+    index_t const queries = valid_rows(lengths.queries, head.sample, shape.queries);
+    index_t const keys = valid_rows(lengths.keys, head.sample, shape.keys);
     if (block.rank() == 0) {
       *smem.task = {head, first_key, chunk * Width, queries, keys};
-      smem.sources[0] = {in.k, head, keys};
-      smem.sources[1] = {in.v, head, keys};
-      smem.sources[2] = {in.q, head, queries};
-      smem.sources[3] = {dy, head, queries};
-      smem.sources[4] = {in.bias, head, queries};
+      smem.sources[source_k] = {in.k, head, keys};
+      smem.sources[source_v] = {in.v, head, keys};
+      smem.sources[source_q] = {in.q, head, queries};
+      smem.sources[source_dy] = {dy, head, queries};
+      smem.sources[source_bias] = {in.bias, head, queries};
     }
     block.sync();
   }
   SLICESORT_HD_INLINE walk_state first_tile(memory const& smem, int rows, int warp_row,
-                                            int depths) const {
+                                            int channel_chunks) const {
     walk_state walk{};
     walk.rows = rows;
     walk.warp_row = warp_row;
-    walk.depths = depths;
+    walk.channel_chunks = channel_chunks;
     walk.count = static_cast<int>(divide_up(in.q.extents().length, queries_per_tile));
-    walk.double_buffered = walk.depths == 1 && buffers > 1;
+    walk.double_buffered = walk.channel_chunks == 1 && buffers > 1;
     walk.tile = walk.next = -1;
     if (smem.task->first < end_of_keys(smem, walk))
       find_next(smem, walk);
@@ -209,17 +214,17 @@ struct attention_backward_kv_kernel {
     }
   }
 
-  // Starts to copy channel chunk `depth` of a tile's q and dy, and of k and v unless they are
-  // loaded.
+  // Starts the asynchronous copies of channel chunk `chunk` of a tile's q and dy, and of k and v
+  // unless they are loaded.
   template <class Block>
   SLICESORT_HD_INLINE void load_async(Block& block, memory const& smem, walk_state const& walk,
-                                      int tile, int buffer, int depth) const {
+                                      int tile, int buffer, int chunk) const {
     index_t const query = index_t{tile} * queries_per_tile;
-    if (walk.depths > 1 || !walk.rows_loaded)
-      load_tiles_async<Width>(block, smem.rows, smem.sources, 2, smem.task->first, walk.rows,
-                              depth * Width);
-    load_tiles_async<Width>(block, smem.tiles + buffer * (2 * queries_per_tile * pieces),
-                            smem.sources + 2, 2, query, queries_per_tile, depth * Width);
+    if (walk.channel_chunks > 1 || !walk.block_rows_loaded)
+      load_tiles_async<Width>(block, smem.block_rows, smem.sources + source_k, 2, smem.task->first,
+                              walk.rows, chunk * Width);
+    load_tiles_async<Width>(block, smem.tiles + buffer * (2 * queries_per_tile * vectors_per_row),
+                            smem.sources + source_q, 2, query, queries_per_tile, chunk * Width);
     load_stats_async(block, smem, tile, buffer, tile == walk.next ? walk.next_masked : walk.masked);
   }
   template <class Block>
@@ -230,8 +235,9 @@ struct attention_backward_kv_kernel {
     auto* const to = reinterpret_cast<unsigned char*>(smem.stats + buffer * queries_per_tile);
     auto const* const from = reinterpret_cast<unsigned char const*>(
         stats + (task.head.sample * in.q.extents().heads + task.head.head) * queries + query);
-    for (int i = block.rank(); i < queries_per_tile * pieces_per_stats; i += block.size())
-      block.copy_async(to + 16 * i, from + 16 * i, query + i / pieces_per_stats < queries ? 16 : 0);
+    for (int i = block.rank(); i < queries_per_tile * vectors_per_stats; i += block.size())
+      block.copy_async(to + 16 * i, from + 16 * i,
+                       query + i / vectors_per_stats < queries ? 16 : 0);
     if (masked)
       for (int i = block.rank(); i < queries_per_tile; i += block.size())
         smem.ranges[buffer * queries_per_tile + i] =
@@ -240,27 +246,28 @@ struct attention_backward_kv_kernel {
   }
 
   // S^T += K Q^T and dP^T += V dO^T, chunk by chunk. The last chunk is the one whose gradients the
-  // block computes. Starts to copy the next tile.
+  // block computes. Starts the asynchronous copies of the next tile.
   template <class Block>
   SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
-                                    scores& dw, piece const* q, piece const* dy_rows) const {
-    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+                                    scores& dp, vector16 const* q, vector16 const* dy_rows) const {
+    index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
     SLICESORT_NO_UNROLL
-    for (int step = 1; step <= walk.depths; ++step) {
-      int const depth = (static_cast<int>(smem.task->channel / Width) + step) % walk.depths;
+    for (int step = 1; step <= walk.channel_chunks; ++step) {
+      int const chunk = (static_cast<int>(smem.task->channel / Width) + step) % walk.channel_chunks;
       int const tile_to_load = walk.double_buffered ? walk.next : walk.tile;
       if (walk.double_buffered) block.await_copies();
       block.sync();
       if (tile_to_load < walk.count)
         load_async(block, smem, walk, tile_to_load,
-                   walk.double_buffered && walk.tile >= 0 ? 1 - walk.buffer : 0, depth);
-      walk.rows_loaded = true;
+                   walk.double_buffered && walk.tile >= 0 ? 1 - walk.buffer : 0, chunk);
+      walk.block_rows_loaded = true;
       if (walk.tile < 0) break;
       if (!walk.double_buffered) block.await_copies(), block.sync();
-      block.template mma_abt<Width>(s, smem.rows + walk.warp_row * pieces, q,
-                                    valid_channels(channels - depth * Width));
-      block.template mma_abt<Width>(dw, smem.rows + (walk.rows + walk.warp_row) * pieces, dy_rows,
-                                    valid_channels(values - depth * Width));
+      block.template mma_abt<Width>(s, smem.block_rows + walk.warp_row * vectors_per_row, q,
+                                    valid_channels(channels - chunk * Width));
+      block.template mma_abt<Width>(dp,
+                                    smem.block_rows + (walk.rows + walk.warp_row) * vectors_per_row,
+                                    dy_rows, valid_channels(value_channels - chunk * Width));
     }
   }
 
@@ -268,47 +275,48 @@ struct attention_backward_kv_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void weights_and_score_grads(Block& block, memory const& smem,
                                                    walk_state const& walk, scores& s,
-                                                   scores& dw) const {
+                                                   scores& dp) const {
     int const first = walk.buffer * queries_per_tile;
     A score_scale = scale;
     if (walk.masked) {
       stage_bias<true, queries_per_tile>(
-          block, smem.terms, walk.rows, mask_of(mask, smem.task->head), smem.ranges + first,
-          index_t{walk.tile} * queries_per_tile, smem.task->first, smem.sources[4]);
+          block, smem.bias_tile, walk.rows, mask_of(mask, smem.task->head), smem.ranges + first,
+          index_t{walk.tile} * queries_per_tile, smem.task->first, smem.sources[source_bias]);
       block.sync();
-      mask_scores(block, s, scale, smem.terms + walk.warp_row * queries_per_tile);
+      mask_scores(block, s, scale, smem.bias_tile + walk.warp_row * queries_per_tile);
       score_scale = A(1);
     }
     keep_mask<true, 1, columns> keep;
-    if (dropping()) {
-      scale_tile(dw, static_cast<A>(drop.scale));
-      keep.compute(block, drop,
+    if (has_dropout()) {
+      scale_tile(dp, static_cast<A>(dropout.scale));
+      keep.compute(block, dropout,
                    {smem.task->head, in.v.extents().length, index_t{walk.tile} * queries_per_tile,
                     smem.task->first + walk.warp_row});
-      drop_weights(dw, keep);
+      drop_weights(dp, keep);
     }
-    int const t = tile_lane(Block::opaque(block.rank())).t;
+    int const thread_in_group = tile_lane(Block::opaque(block.rank())).t;
     SLICESORT_UNROLL
     for (int column = 0; column < scores::lane_columns; ++column) {
-      query_stats<A> const query = smem.stats[first + column / 2 * 8 + 2 * t + column % 2];
+      query_stats<A> const query =
+          smem.stats[first + column / 2 * 8 + 2 * thread_in_group + column % 2];
       SLICESORT_UNROLL
       for (int row = 0; row < scores::lane_rows; ++row) {
-        A &score = s.at(row, column), &dweight = dw.at(row, column);
+        A &score = s.at(row, column), &dweight = dp.at(row, column);
         weight_and_score_grad<T> const result(block, score, score_scale, query, dweight);
         score = result.weight, dweight = result.score_grad;
       }
     }
-    if (dropping()) drop_weights(s, keep);
+    if (has_dropout()) drop_weights(s, keep);
   }
 
   // dK = scale * (dS^T Q), dV = P^T dO.
   template <class Block>
-  SLICESORT_HD_INLINE void finish(Block& block, memory const& smem, gradients& sums_k,
-                                  gradients& sums_v) const {
+  SLICESORT_HD_INLINE void store_gradients(Block& block, memory const& smem, gradients& sums_k,
+                                           gradients& sums_v) const {
     attention_task const& task = *smem.task;
     scale_tile(sums_k, scale);
-    if (dropping()) scale_tile(sums_v, static_cast<A>(drop.scale));
-    A* const staging = reinterpret_cast<A*>(smem.rows);
+    if (has_dropout()) scale_tile(sums_v, static_cast<A>(dropout.scale));
+    A* const staging = reinterpret_cast<A*>(smem.block_rows);
     if (dk.data() != nullptr)
       store_tile<Width>(block, staging, sums_k, 0, head_results<T>(dk, task.head, task.keys, mode),
                         task.first, 1, task.channel);

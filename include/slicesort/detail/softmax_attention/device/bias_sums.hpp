@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums up the partial gradients of a relative bias.
+// Reduces the partial gradient sums of a relative bias.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,8 +13,8 @@
 SLICESORT_DETAIL_BEGIN
 
 // Diagonal bands of dS tiles [rows, columns]. Tile (i, j) of a head is in band j - i * (rows /
-// columns), counted from `first`. All tiles of a band have each distance j - i at the same place,
-// so they can be added up.
+// columns), counted from `first`. Each distance j - i is at the same position in all tiles of a
+// band, so the tiles can be added up.
 struct diagonal_bands {
   index_t rows, columns;
   index_t row_tiles, column_tiles;
@@ -24,7 +24,7 @@ struct diagonal_bands {
   SLICESORT_HD index_t count() const {
     return row_tiles > 0 && column_tiles > 0 ? column_tiles - first() : 0;
   }
-  // Element n of a band is for the distance band * columns + n - (rows - 1).
+  // Element n of a band belongs to the distance band * columns + n - (rows - 1).
   SLICESORT_HD index_t distances() const { return rows + columns - 1; }
   SLICESORT_HD index_t partial_sums() const { return count() * distances(); }
 };
@@ -52,17 +52,17 @@ struct distance_sums_kernel {
     index_t const distance = column - (shape.queries - 1);
     // Bands that contain the distance: band * columns - (rows - 1) <= distance < (band + 1) *
     // columns.
-    index_t const from_first = distance - bands.first() * bands.columns;
-    index_t const begin = from_first < 0 ? 0 : from_first / bands.columns,
-                  end = (from_first + bands.rows - 1) / bands.columns + 1;
+    index_t const from_first_band = distance - bands.first() * bands.columns;
+    index_t const first_band = from_first_band < 0 ? 0 : from_first_band / bands.columns,
+                  last_band = (from_first_band + bands.rows - 1) / bands.columns + 1;
     auto const heads = shape.dbias.group_of(group, shape.batch, shape.heads);
     A sum(0);
     for (index_t n = 0; n < heads.count; ++n) {
       A const* const head_sums =
           partial_sums + (heads.first + n * heads.step) * bands.partial_sums();
-      for (index_t band = begin; band < end && band < bands.count(); ++band)
-        sum += head_sums[band * bands.distances() + from_first - band * bands.columns + bands.rows -
-                         1];
+      for (index_t band = first_band; band < last_band && band < bands.count(); ++band)
+        sum += head_sums[band * bands.distances() + from_first_band - band * bands.columns +
+                         bands.rows - 1];
     }
     store_or_accumulate_sum(
         mode, dbias(group / shape.dbias.heads, group % shape.dbias.heads, 0, column), sum);

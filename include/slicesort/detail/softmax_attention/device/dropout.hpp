@@ -29,13 +29,13 @@ class keep_mask {
 
  public:
   template <class Block>
-  SLICESORT_HD_INLINE void compute(Block& block, dropout_config const& drop,
+  SLICESORT_HD_INLINE void compute(Block& block, dropout_config const& dropout,
                                    tile_origin const& origin) {
     tile_lane const lane(Block::opaque(block.rank()));
     // The hash input increases by one step per key, and by `keys` steps per query.
     std::uint64_t const key_step = counter_step,
                         query_step = key_step * static_cast<std::uint64_t>(origin.keys),
-                        first = drop.seed_of(origin.head.sample, origin.head.head) +
+                        first = dropout.seed_of(origin.head.sample, origin.head.head) +
                                 query_step * static_cast<std::uint64_t>(origin.query) +
                                 key_step * static_cast<std::uint64_t>(origin.key + 1);
     SLICESORT_UNROLL
@@ -46,8 +46,8 @@ class keep_mask {
       for (int n = 0; n < bits_per_word; ++n) {
         auto const row = static_cast<std::uint64_t>(tile::row(32 * word + n, lane)),
                    column = static_cast<std::uint64_t>(tile::column(32 * word + n, lane));
-        bits |= std::uint32_t{drop.keeps(first + (Transposed ? column : row) * query_step +
-                                         (Transposed ? row : column) * key_step)}
+        bits |= std::uint32_t{dropout.keeps(first + (Transposed ? column : row) * query_step +
+                                            (Transposed ? row : column) * key_step)}
                 << n;
       }
       bits_[word] = bits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forward pass with an online softmax (FlashAttention-2). A block owns some queries of a head and
-// walks over its keys tile by tile. A warp holds the scores and outputs of 16 or 32 queries in
+// iterates over its keys tile by tile. A warp holds the scores and outputs of 16 or 32 queries in
 // registers. Values are copied while the scores are computed, and the next keys while the weights
 // are multiplied by the values.
 #pragma once
@@ -31,10 +31,10 @@ template <class Mask, class T, int Width>
 struct attention_forward_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using piece = tile_piece<T>;
+  using vector16 = tile_piece<T>;
   static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_per_tile = sizeof(A) == 8 ? 32 : 64;
-  static constexpr int columns = keys_per_tile / 8, pieces = Width / elements_per_piece<T>;
+  static constexpr int columns = keys_per_tile / 8, vectors_per_row = Width / elements_per_piece<T>;
 
   using scores = register_tile<A, tiles_per_warp, columns>;     // [queries of the warp, keys]
   using outputs = register_tile<A, tiles_per_warp, Width / 8>;  // [queries of the warp, channels]
@@ -46,55 +46,60 @@ struct attention_forward_kernel {
   tensor4<T> y{};      // [batch, heads, queries, channels]
   tensor4<A> state{};  // [batch, heads, queries, 2]; empty if not saved
   attention_lengths lengths{};
-  dropout_config drop{};
+  dropout_config dropout{};
   int warps{};
 
+  // Tensors whose rows a block loads.
+  enum source { source_q, source_k, source_v, source_bias, source_count };
   struct memory {
-    piece* q;  // [queries of the block, Width]
-    piece* k;  // [keys_per_tile, Width]; later bias or -infinity, in T
-    piece* v;  // [keys_per_tile, Width]
+    vector16* q;  // [queries of the block, Width]
+    vector16* k;  // [keys_per_tile, Width]; later bias or -infinity, in T
+    vector16* v;  // [keys_per_tile, Width]
     attention_task* task;
-    head_rows<T>* sources;  // q, k, v, bias
+    head_rows<T>* sources;  // [source_count]
     key_range* ranges;      // [queries of the block]
     range_bounds* bounds;   // [warps]
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD memory shared(SharedAllocator& allocator) const {
     auto const rows = static_cast<std::size_t>(queries_per_block());
-    constexpr auto tile = static_cast<std::size_t>(keys_per_tile * pieces);
-    auto const terms = rows * static_cast<std::size_t>(keys_per_tile / elements_per_piece<T>);
+    constexpr auto tile_vectors = static_cast<std::size_t>(keys_per_tile * vectors_per_row);
+    auto const bias_vectors =
+        rows * static_cast<std::size_t>(keys_per_tile / elements_per_piece<T>);
     memory smem{};
-    smem.q = shared_memory.template allocate<piece>(rows * static_cast<std::size_t>(pieces));
-    smem.k = shared_memory.template allocate<piece>(tile < terms ? terms : tile);
-    smem.v = shared_memory.template allocate<piece>(tile);
-    smem.task = shared_memory.template allocate<attention_task>(1);
-    smem.sources = shared_memory.template allocate<head_rows<T>>(4);
-    smem.ranges = shared_memory.template allocate<key_range>(rows);
-    smem.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
+    smem.q =
+        allocator.template allocate<vector16>(rows * static_cast<std::size_t>(vectors_per_row));
+    smem.k = allocator.template allocate<vector16>(tile_vectors < bias_vectors ? bias_vectors
+                                                                               : tile_vectors);
+    smem.v = allocator.template allocate<vector16>(tile_vectors);
+    smem.task = allocator.template allocate<attention_task>(1);
+    smem.sources = allocator.template allocate<head_rows<T>>(source_count);
+    smem.ranges = allocator.template allocate<key_range>(rows);
+    smem.bounds = allocator.template allocate<range_bounds>(static_cast<std::size_t>(warps));
     return smem;
   }
 
   SLICESORT_HD int queries_per_block() const { return warps * 16 * tiles_per_warp; }
-  SLICESORT_HD int chunks() const { return chunks_of<Width>(in.v.extents().channels); }
+  SLICESORT_HD int value_chunks() const { return chunks_of<Width>(in.v.extents().channels); }
   SLICESORT_HD index_t tiles() const {
     return divide_up(in.q.extents().length, queries_per_block());
   }
-  index_t blocks() const { return attention_shape(in).pairs() * tiles() * chunks(); }
+  index_t blocks() const { return attention_shape(in).pairs() * tiles() * value_chunks(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const smem = shared(block);
-    begin(block, smem);
+    stage_task(block, smem);
     attention_task const& task = *smem.task;
-    int const depths = chunks_of<Width>(in.q.extents().channels);
-    index_t const values = in.v.extents().channels;
+    int const qk_chunks = chunks_of<Width>(in.q.extents().channels);
+    index_t const value_channels = in.v.extents().channels;
     outputs out;
     row_stats max, sum;
-    out.clear(), max.fill(least_score<A>), sum.fill(A(0));
+    out.clear(), max.fill(min_score<A>), sum.fill(A(0));
 
-    // Without a bias, the exponential applies the scale.
-    bool const direct = in.bias.data() == nullptr && scale > A(0);
-    A const factor = factor_of<T>(direct ? scale : A(1));
+    // Without a bias, the exponential applies the scale, if it is positive.
+    bool const scale_in_exp = in.bias.data() == nullptr && scale > A(0);
+    A const exp_factor = exp_factor_of<T>(scale_in_exp ? scale : A(1));
 
     index_t const end = smem.bounds->last;
     index_t key = smem.bounds->first / keys_per_tile * keys_per_tile;
@@ -104,41 +109,42 @@ struct attention_forward_kernel {
     for (index_t next; key < end; key = next) {
       scores s;
       s.clear();
-      multiply_qk(block, smem, s, key, end, depths);
-      if (tests_each_key<Mask> || !direct || !is_covered(smem, key))
-        add_bias(block, smem, s, key, direct ? A(1) : scale);
-      update_softmax(block, s, out, max, sum, factor);
-      if (drop.drops()) apply_dropout(block, s, task, key);
+      multiply_qk(block, smem, s, key, end, qk_chunks);
+      if (tests_each_key<Mask> || !scale_in_exp || !is_covered(smem, key))
+        add_bias(block, smem, s, key, scale_in_exp ? A(1) : scale);
+      update_softmax(block, s, out, max, sum, exp_factor);
+      if (dropout.is_enabled()) apply_dropout(block, s, task, key);
       auto const weights = block.template mma_operand<T>(s);  // [queries of the warp, keys]
 
       block.await_copies();
       block.sync();
       next = key + keys_per_tile;
       if constexpr (is_sparse<Mask>) next = next_visible_tile(smem, next, end);
-      load_qk_async(block, smem, depths > 1 && next < end, next, end, 0);
-      block.template mma_ab<Width>(out, weights, smem.v, valid_channels(values - task.channel));
+      load_qk_async(block, smem, qk_chunks > 1 && next < end, next, end, 0);
+      block.template mma_ab<Width>(out, weights, smem.v,
+                                   valid_channels(value_channels - task.channel));
     }
     block.await_copies();
-    finish(block, smem, out, max, sum, direct);
+    store_outputs(block, smem, out, max, sum, scale_in_exp);
   }
 
  private:
   template <class Block>
-  SLICESORT_HD_INLINE void begin(Block& block, memory const& smem) const {
+  SLICESORT_HD_INLINE void stage_task(Block& block, memory const& smem) const {
     index_t const heads = in.q.extents().heads;
-    index_t const tile_index = block.index() / chunks(), pair = tile_index / tiles();
+    index_t const tile_index = block.index() / value_chunks(), flat_head = tile_index / tiles();
     // Starts the blocks of the last queries first, because they have the most keys under a causal
     // mask.
     index_t const first = (tiles() - 1 - tile_index % tiles()) * queries_per_block();
-    head_index const head{pair / heads, pair % heads};
+    head_index const head{flat_head / heads, flat_head % heads};
     index_t const queries = valid_rows(lengths.queries, head.sample, in.q.extents().length);
     index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
     if (block.rank() == 0) {
-      *smem.task = {head, first, block.index() % chunks() * Width, queries, keys};
-      smem.sources[0] = {in.q, head, queries};
-      smem.sources[1] = {in.k, head, keys};
-      smem.sources[2] = {in.v, head, keys};
-      smem.sources[3] = {in.bias, head, queries};
+      *smem.task = {head, first, block.index() % value_chunks() * Width, queries, keys};
+      smem.sources[source_q] = {in.q, head, queries};
+      smem.sources[source_k] = {in.k, head, keys};
+      smem.sources[source_v] = {in.v, head, keys};
+      smem.sources[source_bias] = {in.bias, head, queries};
     }
     stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_per_block(),
                  queries, keys);
@@ -150,7 +156,7 @@ struct attention_forward_kernel {
     else
       return smem.bounds->covers(key, key + keys_per_tile);
   }
-  // First tile from `key` on with a key that any of the queries sees.
+  // First tile from `key` on with a key that is visible to any of the queries.
   SLICESORT_HD_INLINE index_t next_visible_tile(memory const& smem, index_t key,
                                                 index_t end) const {
     auto const& head_mask = mask_of(mask, smem.task->head);
@@ -168,34 +174,37 @@ struct attention_forward_kernel {
     return block.rank() / 32 * (16 * tiles_per_warp);
   }
 
-  // Starts to copy channel chunk `depth` of the keys from `key` on, and of the queries.
+  // Starts the asynchronous copies of channel chunk `qk_chunk` of the keys from `key` on and, if
+  // `has_queries`, of the queries.
   template <class Block>
-  SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& smem, bool queries_too,
-                                         index_t key, index_t end, int depth) const {
-    if (queries_too)
-      load_tile_async<Width>(block, smem.q, smem.sources[0], smem.task->first, queries_per_block(),
-                             depth * Width);
+  SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& smem, bool has_queries,
+                                         index_t key, index_t end, int qk_chunk) const {
+    if (has_queries)
+      load_tile_async<Width>(block, smem.q, smem.sources[source_q], smem.task->first,
+                             queries_per_block(), qk_chunk * Width);
     if (key < end)
-      load_tile_async<Width>(block, smem.k, smem.sources[1], key, keys_per_tile, depth * Width);
+      load_tile_async<Width>(block, smem.k, smem.sources[source_k], key, keys_per_tile,
+                             qk_chunk * Width);
   }
 
   // S += Q K^T, chunk by chunk. The first chunk is already being copied. Starts to copy the values.
   template <class Block>
   SLICESORT_HD_INLINE void multiply_qk(Block& block, memory const& smem, scores& s, index_t key,
-                                       index_t end, int depths) const {
+                                       index_t end, int qk_chunks) const {
     SLICESORT_NO_UNROLL
-    for (int depth = 0; depth < depths; ++depth) {
-      if (depth > 0) {
+    for (int qk_chunk = 0; qk_chunk < qk_chunks; ++qk_chunk) {
+      if (qk_chunk > 0) {
         block.sync();
-        load_qk_async(block, smem, true, key, end, depth);
+        load_qk_async(block, smem, true, key, end, qk_chunk);
       }
       block.await_copies();
       block.sync();
-      if (depth == 0)
-        load_tile_async<Width>(block, smem.v, smem.sources[2], key, keys_per_tile,
+      if (qk_chunk == 0)
+        load_tile_async<Width>(block, smem.v, smem.sources[source_v], key, keys_per_tile,
                                smem.task->channel);
-      block.template mma_abt<Width>(s, smem.q + first_query_of_warp(block) * pieces, smem.k,
-                                    valid_channels(in.q.extents().channels - depth * Width));
+      block.template mma_abt<Width>(s, smem.q + first_query_of_warp(block) * vectors_per_row,
+                                    smem.k,
+                                    valid_channels(in.q.extents().channels - qk_chunk * Width));
     }
   }
 
@@ -203,29 +212,29 @@ struct attention_forward_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void add_bias(Block& block, memory const& smem, scores& s, index_t key,
                                     A score_scale) const {
-    T* const terms = smem.k->value;  // [queries of the block, keys_per_tile]
+    T* const bias_tile = smem.k->value;  // [queries of the block, keys_per_tile]
     block.sync();
-    stage_bias<false, keys_per_tile>(block, terms, queries_per_block(),
+    stage_bias<false, keys_per_tile>(block, bias_tile, queries_per_block(),
                                      mask_of(mask, smem.task->head), smem.ranges, smem.task->first,
-                                     key, smem.sources[3]);
+                                     key, smem.sources[source_bias]);
     block.sync();
-    mask_scores(block, s, score_scale, terms + first_query_of_warp(block) * keys_per_tile);
+    mask_scores(block, s, score_scale, bias_tile + first_query_of_warp(block) * keys_per_tile);
   }
 
   // Turns S into P = exp(S - m) with the running maximum m, and rescales the outputs and the sum.
   template <class Block>
   static SLICESORT_HD_INLINE void update_softmax(Block& block, scores& s, outputs& out,
-                                                 row_stats& max, row_stats& sum, A factor) {
-    auto const larger = [](A a, A b) {
-      return std::fmax(a, b);
-    };  // a NaN score still reaches the sums
+                                                 row_stats& max, row_stats& sum, A exp_factor) {
+    // fmax ignores NaN, but the sums propagate it.
+    auto const max_of = [](A a, A b) { return std::fmax(a, b); };
     SLICESORT_UNROLL
     for (int row = 0; row < scores::lane_rows; ++row) {
-      A const new_max = row_max(block, s, row, max[row], larger);
-      A const base = new_max == least_score<A> ? A(0) : new_max;
-      A const rescale = exp_of<T>(block, max[row] - base, factor);
+      A const new_max = row_max(block, s, row, max[row], max_of);
+      A const base = new_max == min_score<A> ? A(0) : new_max;
+      A const rescale = exp_scaled<T>(block, max[row] - base, exp_factor);
       max[row] = new_max;
-      for_each_in_row(s, row, [&](A& score) { score = exp_of<T>(block, score - base, factor); });
+      for_each_in_row(s, row,
+                      [&](A& score) { score = exp_scaled<T>(block, score - base, exp_factor); });
       sum[row] = sum[row] * rescale + lane_row_sum(s, row);
       if (rescale != A(1)) scale_row(out, row, rescale);  // rare
     }
@@ -235,15 +244,16 @@ struct attention_forward_kernel {
   SLICESORT_HD_INLINE void apply_dropout(Block& block, scores& weights, attention_task const& task,
                                          index_t key) const {
     keep_mask<false, tiles_per_warp, columns> keep;
-    keep.compute(block, drop,
+    keep.compute(block, dropout,
                  {task.head, in.v.extents().length, task.first + first_query_of_warp(block), key});
     drop_weights(weights, keep);
   }
 
   // Computes O = O / l and saves the state.
   template <class Block>
-  SLICESORT_HD_INLINE void finish(Block& block, memory const& smem, outputs& out,
-                                  row_stats const& max, row_stats const& sum, bool direct) const {
+  SLICESORT_HD_INLINE void store_outputs(Block& block, memory const& smem, outputs& out,
+                                         row_stats const& max, row_stats const& sum,
+                                         bool scale_in_exp) const {
     attention_task const& task = *smem.task;
     tile_lane const lane(block.rank());
     index_t const queries = in.q.extents().length;
@@ -252,14 +262,13 @@ struct attention_forward_kernel {
       A const row_sum = block.template reduce<4>(sum[i], [](A a, A b) { return a + b; });
       A const inv_sum =
           row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // 0, or NaN if row_sum is NaN
-      scale_row(out, i, drop.drops() ? inv_sum * static_cast<A>(drop.scale) : inv_sum);
+      scale_row(out, i, dropout.is_enabled() ? inv_sum * static_cast<A>(dropout.scale) : inv_sum);
       index_t const row = task.first + first_query_of_warp(block) + lane.g + 8 * i;
       if (state.data() != nullptr && task.channel == 0 && lane.t == 0 && row < queries) {
         bool const valid = row < task.queries;
-        A const row_max = direct ? max[i] * scale : max[i];
-        save_statistics(
-            state, task.head, row,
-            row_statistics<A>{valid ? row_max : least_score<A>, valid ? row_sum : A(0)});
+        A const row_max = scale_in_exp ? max[i] * scale : max[i];
+        save_statistics(state, task.head, row,
+                        row_statistics<A>{valid ? row_max : min_score<A>, valid ? row_sum : A(0)});
       }
     }
     head_results<T> const results(y, task.head, task.queries, grad_mode::overwrite);

@@ -50,10 +50,10 @@ template <class T, class Out>
 struct multiply_heads_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using piece = tile_piece<T>;
+  using vector16 = tile_piece<T>;
   static constexpr int rows_per_block = 64, columns_per_block = 64;
-  static constexpr int width = sizeof(T) == 8 ? 32 : 64;  // extent of a step along k
-  static constexpr int pieces = width / elements_per_piece<T>;
+  static constexpr int k_step = sizeof(T) == 8 ? 32 : 64;
+  static constexpr int vectors_per_row = k_step / elements_per_piece<T>;
 
   A alpha;
   head_matrices<T const> a, b;
@@ -65,9 +65,9 @@ struct multiply_heads_kernel {
   index_t sample;
 
   template <class SharedAllocator>
-  SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
-    constexpr int pieces_per_block = (rows_per_block + columns_per_block) * pieces;
-    return shared_memory.template allocate<piece>(static_cast<std::size_t>(pieces_per_block));
+  SLICESORT_HD vector16* shared(SharedAllocator& allocator) const {
+    constexpr int vectors_per_block = (rows_per_block + columns_per_block) * vectors_per_row;
+    return allocator.template allocate<vector16>(static_cast<std::size_t>(vectors_per_block));
   }
   SLICESORT_HD index_t row_tiles() const { return divide_up(rows.size, rows_per_block); }
   SLICESORT_HD index_t column_tiles() const { return divide_up(columns.size, columns_per_block); }
@@ -75,43 +75,45 @@ struct multiply_heads_kernel {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    piece* const a_tile = shared(block);
-    piece* const b_tile = a_tile + rows_per_block * pieces;
+    vector16* const a_tile = shared(block);
+    vector16* const b_tile = a_tile + rows_per_block * vectors_per_row;
     index_t const column = block.index() % column_tiles() * columns_per_block;
     index_t const tile_index = block.index() / column_tiles();
     index_t const row = tile_index % row_tiles() * rows_per_block, head = tile_index / row_tiles();
-    index_t const valid = valid_of(depth);
-    head_rows<T> const a_rows = rows_of_matrix(a, head, valid_of(rows), valid),
-                       b_rows = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
+    index_t const valid_depth = valid_extent(depth);
+    head_rows<T> const a_rows = rows_of_head(a, head, valid_extent(rows), valid_depth),
+                       b_rows =
+                           rows_of_head(b.transposed(), head, valid_extent(columns), valid_depth);
     register_tile<A, 1, columns_per_block / 8> sums;
     sums.clear();
     SLICESORT_NO_UNROLL
-    for (index_t k = 0; k < valid; k += width) {
+    for (index_t k = 0; k < valid_depth; k += k_step) {
       block.sync();
-      load_tile_async<width>(block, a_tile, a_rows, row, rows_per_block, k);
-      load_tile_async<width>(block, b_tile, b_rows, column, columns_per_block, k);
+      load_tile_async<k_step>(block, a_tile, a_rows, row, rows_per_block, k);
+      load_tile_async<k_step>(block, b_tile, b_rows, column, columns_per_block, k);
       block.await_copies();
       block.sync();
-      block.template mma_abt<width>(sums, a_tile + block.rank() / 32 * (16 * pieces), b_tile,
-                                    valid - k < width ? static_cast<int>(valid - k) : width);
+      block.template mma_abt<k_step>(
+          sums, a_tile + block.rank() / 32 * (16 * vectors_per_row), b_tile,
+          valid_depth - k < k_step ? static_cast<int>(valid_depth - k) : k_step);
     }
     SLICESORT_UNROLL
     for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
     tensor4<Out> const output(c.data, {1, heads, rows.size, columns.size},
                               {0, c.head_stride, c.row_stride, c.column_stride});
     store_tile<columns_per_block>(block, reinterpret_cast<A*>(a_tile), sums, 0,
-                                  head_results<Out>(output, {0, head}, valid_of(rows), mode), row,
-                                  1, column);
+                                  head_results<Out>(output, {0, head}, valid_extent(rows), mode),
+                                  row, 1, column);
   }
 
  private:
-  SLICESORT_HD index_t valid_of(matrix_side const& side) const {
+  SLICESORT_HD index_t valid_extent(matrix_side const& side) const {
     if (side.kind == axis_kind::channels) return side.size;
     return valid_rows(side.kind == axis_kind::queries ? lengths.queries : lengths.keys, sample,
                       side.size);
   }
-  static SLICESORT_HD head_rows<T> rows_of_matrix(head_matrices<T const> const& matrices,
-                                                  index_t head, index_t valid, index_t channels) {
+  static SLICESORT_HD head_rows<T> rows_of_head(head_matrices<T const> const& matrices,
+                                                index_t head, index_t valid, index_t channels) {
     return {
         tensor4<T const>(matrices.data, {1, head + 1, valid, channels},
                          {0, matrices.head_stride, matrices.row_stride, matrices.column_stride}),
@@ -133,15 +135,15 @@ gemm_operand operand_of(head_matrices<T> const& matrices) {
           matrices.column_stride, matrices.head_stride};
 }
 
-// Multiplies by the caller's BLAS. Falls back to the kernel above if samples have lengths or the
+// Multiplies with the caller's BLAS. Falls back to the kernel above if samples have lengths or the
 // BLAS rejects the call.
 template <class Grid, class T, class Out>
 void multiply_heads(Grid const& grid, gemm_callback const& gemm,
                     multiply_heads_kernel<T, Out> const& kernel) {
   if (kernel.blocks() == 0) return;
-  bool const equal_lengths =
+  bool const has_no_lengths =
       kernel.lengths.queries.data() == nullptr && kernel.lengths.keys.data() == nullptr;
-  if (equal_lengths && kernel.depth.size > 0) {
+  if (has_no_lengths && kernel.depth.size > 0) {
     gemm_call call{};
     call.rows = kernel.rows.size;
     call.columns = kernel.columns.size;

@@ -14,11 +14,11 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Minus infinity as a variable, because device code cannot call numeric_limits.
+// Minus infinity, as a variable because device code cannot call numeric_limits.
 template <class A>
-inline constexpr A least_score = -std::numeric_limits<A>::infinity();
+inline constexpr A min_score = -std::numeric_limits<A>::infinity();
 
-// Mask of a head; a reference if all heads have the same mask.
+// Mask of a head; a reference to `mask` if all heads share it.
 template <class Mask>
 SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& head) {
   if constexpr (has_for_head<Mask>)
@@ -26,7 +26,7 @@ SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& h
   else
     return (void)head, (mask);
 }
-// True if the keys of every tile must be tested. Sparse masks can skip the test.
+// True if every (query, key) pair must be tested. Sparse masks can skip the test for covered tiles.
 template <class Mask>
 inline constexpr bool tests_each_key = has_allows<head_mask_t<Mask>> && !is_sparse<Mask>;
 
@@ -62,7 +62,7 @@ struct range_bounds {
   }
 };
 
-// True if any query of a block sees any key of a tile. Tests the bounds, then the mask itself.
+// True if any query of the block sees any key of the tile. Tests the bounds, then the mask itself.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const& task,
                                     range_bounds const& bounds, int queries_per_block, index_t key,
@@ -71,8 +71,8 @@ SLICESORT_HD_INLINE bool tile_meets(Mask const& head_mask, attention_task const&
          meets_pairs(head_mask, pairs_of_tile(task.first, queries_per_block, task.queries, key,
                                               keys_per_tile, task.keys));
 }
-// True if all queries of a block see all keys of a tile. A sparse mask decides itself; other masks
-// use the ranges.
+// True if all queries of the block see all keys of the tile. Calls `covers` of a sparse mask; uses
+// the key ranges of other masks.
 template <class Mask>
 SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const& task,
                                          range_bounds const& bounds, int queries_per_block,
@@ -109,12 +109,12 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
     ranges[r] = range_of_keys(mask, first + r, keys);
     thread_bounds.add(ranges[r], keys);
   }
-  auto const smaller = [](index_t a, index_t b) { return a < b ? a : b; };
-  auto const greater = [](index_t a, index_t b) { return a > b ? a : b; };
-  thread_bounds = {block.template reduce<32>(thread_bounds.first, smaller),
-                   block.template reduce<32>(thread_bounds.last, greater),
-                   block.template reduce<32>(thread_bounds.common_first, greater),
-                   block.template reduce<32>(thread_bounds.common_last, smaller)};
+  auto const min_of = [](index_t a, index_t b) { return a < b ? a : b; };
+  auto const max_of = [](index_t a, index_t b) { return a > b ? a : b; };
+  thread_bounds = {block.template reduce<32>(thread_bounds.first, min_of),
+                   block.template reduce<32>(thread_bounds.last, max_of),
+                   block.template reduce<32>(thread_bounds.common_first, max_of),
+                   block.template reduce<32>(thread_bounds.common_last, min_of)};
   if (block.rank() % 32 == 0) bounds[block.rank() / 32] = thread_bounds;
   block.sync();
   if (block.rank() == 0)
@@ -130,7 +130,7 @@ using score_tile = swizzled_tile<Columns, 8, Columns / 8>;
 // pairs is not read. Rows of the tile are queries, or keys if Transposed. Requires a sync() before
 // mask_scores.
 template <bool Transposed, int Columns, class Block, class Mask, class T>
-SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const& mask,
+SLICESORT_HD_INLINE void stage_bias(Block& block, T* bias_tile, int rows, Mask const& mask,
                                     key_range const* ranges, index_t first_query, index_t first_key,
                                     head_rows<T> const& bias) {
   SLICESORT_NO_UNROLL
@@ -140,18 +140,19 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const
     int const query = Transposed ? column : row;
     index_t const key = first_key + (Transposed ? row : column);
     key_range const range = ranges[query];
-    T term = static_cast<T>(least_score<accumulator_t<T>>);
+    T value = static_cast<T>(min_score<accumulator_t<T>>);
     if (range.first <= key && key < range.last && allows_key(mask, first_query + query, key))
-      term = bias.data == nullptr
-                 ? static_cast<T>(0.0f)
-                 : bias.data[(first_query + query) * bias.stride + key * bias.channel_stride];
-    terms[score_tile<Columns>::offset(row, column)] = term;
+      value = bias.data == nullptr
+                  ? static_cast<T>(0.0f)
+                  : bias.data[(first_query + query) * bias.stride + key * bias.channel_stride];
+    bias_tile[score_tile<Columns>::offset(row, column)] = value;
   }
 }
-// Turns products into scores with the staged terms, which begin at the first row of the warp.
+// Turns products into scores: s = s * scale + bias. `bias_tile` begins at the first row of the
+// warp.
 template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
-                                     T const* terms) {
+                                     T const* bias_tile) {
   using tile = score_tile<8 * Columns>;
   tile_lane const lane(Block::opaque(block.rank()));
   SLICESORT_UNROLL
@@ -159,7 +160,7 @@ SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Column
     s[i] = block.multiply_add(
         s[i], scale,
         static_cast<A>(
-            terms[tile::offset(s.row(i, lane), s.column(i, lane), tile::swizzle(lane.g))]));
+            bias_tile[tile::offset(s.row(i, lane), s.column(i, lane), tile::swizzle(lane.g))]));
 }
 
 SLICESORT_DETAIL_END

@@ -34,95 +34,96 @@ struct device_implementation<materialized_attention_op<Mask>> {
 
   template <class Grid, class T, class State>
   static void forward(Grid const& grid, attention_forward<Mask, T, State> const& params,
-                      workspace w) {
+                      workspace workspace_memory) {
     using A = accumulator_t<T>;
     attention_shape const shape(params.in);
     if (shape.queries == 0) return;
-    arena memory(w);
+    arena memory(workspace_memory);
     materialized_layout<T> const layout(memory, grid, shape);
-    auto const drop = dropout_config::make(params.drop, shape.heads);
-    for_each_head_chunk(shape, layout.heads, [&](map_rows const& chunk) {
-      head_products<T> const gemm{params.lengths, chunk, params.in, params.gemm};
-      head_matrices<T> const dropped = view_of_map(layout.rounded_map, chunk),
+    auto const dropout = dropout_config::make(params.drop, shape.heads);
+    for_each_head_chunk(shape, layout.heads, [&](head_chunk const& chunk) {
+      head_gemm<T> const gemm{params.lengths, chunk, params.in, params.gemm};
+      head_matrices<T> const dropped = chunk_matrices(layout.rounded_scores, chunk),
                              weights = params.saving ? matrices(params.state, chunk) : dropped;
       gemm.multiply(grid, A(1), matrices(params.in.q, chunk),
-                    matrices(params.in.k, chunk).transposed(), view_of_map(layout.map, chunk),
-                    gemm.queries(), gemm.keys(), gemm.channels(), grad_mode::overwrite);
+                    matrices(params.in.k, chunk).transposed(), chunk_matrices(layout.scores, chunk),
+                    gemm.query_side(), gemm.key_side(), gemm.channel_side(), grad_mode::overwrite);
       softmax_rows_kernel<Mask, T> kernel{params.mask};
       kernel.scale = static_cast<A>(params.scale);
-      kernel.rows = chunk;
-      kernel.products = layout.map;
+      kernel.chunk = chunk;
+      kernel.scores = layout.scores;
       kernel.weights = weights;
-      kernel.dropped = layout.rounded_map;
-      kernel.drop = drop;
+      kernel.dropped = layout.rounded_scores;
+      kernel.dropout = dropout;
       kernel.bias = params.in.bias;
       kernel.lengths = params.lengths;
       grid.run(kernel, chunk.blocks(), kernel.max_threads);
-      gemm.multiply(grid, static_cast<A>(drop.scale), drop.drops() ? dropped : weights,
-                    matrices(params.in.v, chunk), matrices(params.y, chunk), gemm.queries(),
-                    gemm.values(), gemm.keys(), grad_mode::overwrite);
+      gemm.multiply(grid, static_cast<A>(dropout.scale), dropout.is_enabled() ? dropped : weights,
+                    matrices(params.in.v, chunk), matrices(params.y, chunk), gemm.query_side(),
+                    gemm.value_side(), gemm.key_side(), grad_mode::overwrite);
     });
   }
 
   template <class Grid, class T, class State>
   static void backward(Grid const& grid, attention_backward<Mask, T, State> const& params,
-                       workspace w) {
+                       workspace workspace_memory) {
     using A = accumulator_t<T>;
     auto const shape = params.shape();
     auto const& grads = params.grads;
-    arena memory(w);
+    arena memory(workspace_memory);
     materialized_layout<T> const layout(memory, grid, shape);
     auto const scale = static_cast<A>(params.scale);
-    auto const drop = dropout_config::make(params.drop, shape.heads);
+    auto const dropout = dropout_config::make(params.drop, shape.heads);
     bool const has_dbias = grads.dbias.data() != nullptr,
-               writes_dbias_per_pair = has_dbias && shape.dbias.form == bias_gradient::per_pair,
+               writes_dbias_per_pair = has_dbias && shape.dbias.layout == dbias_layout::per_pair,
                needs_score_grads = grads.dq.data() != nullptr || grads.dk.data() != nullptr ||
                                    writes_dbias_per_pair;
     if (needs_score_grads || has_dbias)
       launch(grid, query_stats_kernel<T>{params.dy, params.y, {}, params.lengths, layout.stats});
-    for_each_head_chunk(shape, layout.heads, [&](map_rows const& chunk) {
-      head_products<T> const gemm{params.lengths, chunk, params.in, params.gemm};
+    for_each_head_chunk(shape, layout.heads, [&](head_chunk const& chunk) {
+      head_gemm<T> const gemm{params.lengths, chunk, params.in, params.gemm};
       auto const weights = matrices(params.state, chunk), dy = matrices(params.dy, chunk);
       if (grads.dv.data() != nullptr) {
         head_matrices<T const> kept_weights = weights;
-        if (drop.drops() && shape.queries > 0) {
-          grid.run(drop_rows_kernel<T>{chunk, weights, layout.rounded_map, drop}, chunk.blocks(),
-                   drop_rows_kernel<T>::max_threads);
-          kept_weights = view_of_map(layout.rounded_map, chunk);
+        if (dropout.is_enabled() && shape.queries > 0) {
+          grid.run(drop_rows_kernel<T>{chunk, weights, layout.rounded_scores, dropout},
+                   chunk.blocks(), drop_rows_kernel<T>::max_threads);
+          kept_weights = chunk_matrices(layout.rounded_scores, chunk);
         }
-        gemm.multiply(grid, static_cast<A>(drop.scale), kept_weights.transposed(), dy,
-                      matrices(grads.dv, chunk), gemm.keys(), gemm.values(), gemm.queries(),
-                      params.mode);
+        gemm.multiply(grid, static_cast<A>(dropout.scale), kept_weights.transposed(), dy,
+                      matrices(grads.dv, chunk), gemm.key_side(), gemm.value_side(),
+                      gemm.query_side(), params.mode);
       }
       if (!needs_score_grads && !has_dbias) return;
       if (shape.queries > 0) {
         gemm.multiply(grid, A(1), dy, matrices(params.in.v, chunk).transposed(),
-                      view_of_map(layout.map, chunk), gemm.queries(), gemm.keys(), gemm.values(),
-                      grad_mode::overwrite);
-        score_grad_map<T> const map{chunk, weights, layout.map,
-                                    layout.stats + chunk.pair(0) * shape.queries, drop};
-        if (shape.dbias.form != bias_gradient::per_pair)
-          add_score_grads(grid, params, shape, layout, map);
-        score_grad_rows_kernel<T> const kernel{map, layout.rounded_map,
+                      chunk_matrices(layout.scores, chunk), gemm.query_side(), gemm.key_side(),
+                      gemm.value_side(), grad_mode::overwrite);
+        score_grad_reader<T> const reader{chunk, weights, layout.scores,
+                                          layout.stats + chunk.flat_head(0) * shape.queries,
+                                          dropout};
+        if (shape.dbias.layout != dbias_layout::per_pair)
+          add_score_grads(grid, params, shape, layout, reader);
+        score_grad_rows_kernel<T> const kernel{reader, layout.rounded_scores,
                                                writes_dbias_per_pair ? grads.dbias : tensor4<T>(),
                                                params.mode};
         if (needs_score_grads) grid.run(kernel, chunk.blocks(), kernel.max_threads);
       }
-      head_matrices<T const> const score_grads = view_of_map(layout.rounded_map, chunk);
+      head_matrices<T const> const score_grads = chunk_matrices(layout.rounded_scores, chunk);
       if (grads.dq.data() != nullptr)
         gemm.multiply(grid, scale, score_grads, matrices(params.in.k, chunk),
-                      matrices(grads.dq, chunk), gemm.queries(), gemm.channels(), gemm.keys(),
-                      params.mode);
+                      matrices(grads.dq, chunk), gemm.query_side(), gemm.channel_side(),
+                      gemm.key_side(), params.mode);
       if (grads.dk.data() != nullptr)
         gemm.multiply(grid, scale, score_grads.transposed(), matrices(params.in.q, chunk),
-                      matrices(grads.dk, chunk), gemm.keys(), gemm.channels(), gemm.queries(),
-                      params.mode);
+                      matrices(grads.dk, chunk), gemm.key_side(), gemm.channel_side(),
+                      gemm.query_side(), params.mode);
     });
-    if (shape.dbias.form == bias_gradient::relative)
+    if (shape.dbias.layout == dbias_layout::relative)
       launch(grid,
              distance_sums_kernel<T>{
                  shape, {1, 1, shape.queries, shape.keys}, layout.sums, grads.dbias, params.mode});
-    else if (shape.dbias.form == bias_gradient::shared && shape.pairs() == 0)
+    else if (shape.dbias.layout == dbias_layout::shared && shape.pairs() == 0)
       add_score_grads(grid, params, shape, layout, {empty_chunk(shape)});
   }
 
@@ -130,29 +131,30 @@ struct device_implementation<materialized_attention_op<Mask>> {
   template <class T>
   struct materialized_layout {
     using A = accumulator_t<T>;
-    index_t heads;   // heads per chunk
-    A* map;          // [heads, queries, keys]
-    T* rounded_map;  // aliases `map` if A is T
+    index_t heads;      // heads per chunk
+    A* scores;          // [heads, queries, keys]
+    T* rounded_scores;  // aliases `scores` if A is T
     query_stats<A>* stats;
     A* sums;  // shape of dbias if shared; [batch * heads, distances] if relative
 
     template <class Grid>
     materialized_layout(arena& memory, Grid const& grid, attention_shape const& shape) {
-      index_t const map_size = std::max<index_t>(shape.queries * shape.keys, 1);
+      index_t const elements_per_head = std::max<index_t>(shape.queries * shape.keys, 1);
       index_t const chunk_elements = grid_tuning_of<T>(grid).chunk_elements;
-      heads = std::clamp<index_t>(chunk_elements / map_size, 1, std::max<index_t>(shape.heads, 1));
+      heads = std::clamp<index_t>(chunk_elements / elements_per_head, 1,
+                                  std::max<index_t>(shape.heads, 1));
       index_t const elements =
           shape.batch == 0 || shape.heads == 0 ? 0 : heads * shape.queries * shape.keys;
-      map = memory.take<A>(elements);
+      scores = memory.take<A>(elements);
       if constexpr (std::is_same_v<T, A>)
-        rounded_map = map;
+        rounded_scores = scores;
       else
-        rounded_map = memory.take<T>(elements);
+        rounded_scores = memory.take<T>(elements);
       stats = memory.take<query_stats<A>>(amount(shape.batch) * shape.heads * shape.queries);
       amount sum_elements = 0;
-      if (shape.dbias.form == bias_gradient::shared)
+      if (shape.dbias.layout == dbias_layout::shared)
         sum_elements = amount(shape.dbias.groups()) * shape.queries * shape.keys;
-      if (shape.dbias.form == bias_gradient::relative)
+      if (shape.dbias.layout == dbias_layout::relative)
         sum_elements = amount(shape.batch) * shape.heads * shape.distances();
       sums = memory.take<A>(sum_elements);
     }
@@ -162,22 +164,22 @@ struct device_implementation<materialized_attention_op<Mask>> {
   template <class Grid, class T, class State>
   static void add_score_grads(Grid const& grid, attention_backward<Mask, T, State> const& params,
                               attention_shape const& shape, materialized_layout<T> const& layout,
-                              score_grad_map<T> const& map) {
-    if (shape.dbias.form == bias_gradient::relative) {
-      diagonal_sums_kernel<T> const sums{map, layout.sums};
+                              score_grad_reader<T> const& reader) {
+    if (shape.dbias.layout == dbias_layout::relative) {
+      diagonal_sums_kernel<T> const sums{reader, layout.sums};
       return grid.run(sums, sums.blocks(), sums.max_threads);
     }
     shared_map_sums_kernel<T> sums{};
-    sums.map = map;
+    sums.reader = reader;
     sums.sums = layout.sums;
     sums.dbias = params.grads.dbias;
     sums.mode = params.mode;
-    sums.select(shape);
+    sums.select_groups(shape);
     launch(grid, sums);
   }
 
-  static map_rows empty_chunk(attention_shape const& shape) {
-    map_rows chunk{};
+  static head_chunk empty_chunk(attention_shape const& shape) {
+    head_chunk chunk{};
     chunk.queries = shape.queries, chunk.keys = shape.keys, chunk.heads_per_sample = shape.heads;
     return chunk;
   }
@@ -186,7 +188,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
   static void for_each_head_chunk(attention_shape const& shape, index_t heads, F const& f) {
     for (index_t b = 0; b < shape.batch; ++b)
       for (index_t h = 0; h < shape.heads; h += heads) {
-        map_rows chunk = empty_chunk(shape);
+        head_chunk chunk = empty_chunk(shape);
         chunk.sample = b, chunk.first_head = h;
         chunk.heads = std::min(heads, shape.heads - h);
         f(chunk);
@@ -194,27 +196,27 @@ struct device_implementation<materialized_attention_op<Mask>> {
   }
 
   template <class T>
-  static head_matrices<T> matrices(tensor4<T> t, map_rows const& chunk) {
-    strides4 const d = t.strides();
+  static head_matrices<T> matrices(tensor4<T> t, head_chunk const& chunk) {
+    strides4 const strides = t.strides();
     T* const data = t.data() == nullptr ? nullptr : first_of(t, {chunk.sample, chunk.first_head});
-    return {data, d.length, d.channels, d.heads};
+    return {data, strides.length, strides.channels, strides.heads};
   }
   template <class T>
-  static head_matrices<T> view_of_map(T* data, map_rows const& chunk) {
+  static head_matrices<T> chunk_matrices(T* data, head_chunk const& chunk) {
     return {data, chunk.keys, 1, chunk.queries * chunk.keys};
   }
 
   template <class T>
-  struct head_products {
+  struct head_gemm {
     attention_lengths lengths;
-    map_rows heads;
+    head_chunk chunk;
     attention_inputs<T> in;
-    gemm_callback gemm;
+    gemm_callback blas;
 
-    matrix_side queries() const { return {axis_kind::queries, heads.queries}; }
-    matrix_side keys() const { return {axis_kind::keys, heads.keys}; }
-    matrix_side channels() const { return {axis_kind::channels, in.q.extents().channels}; }
-    matrix_side values() const { return {axis_kind::channels, in.v.extents().channels}; }
+    matrix_side query_side() const { return {axis_kind::queries, chunk.queries}; }
+    matrix_side key_side() const { return {axis_kind::keys, chunk.keys}; }
+    matrix_side channel_side() const { return {axis_kind::channels, in.q.extents().channels}; }
+    matrix_side value_side() const { return {axis_kind::channels, in.v.extents().channels}; }
 
     template <class Grid, class Out>
     void multiply(Grid const& grid, accumulator_t<T> alpha, head_matrices<T const> a,
@@ -224,11 +226,11 @@ struct device_implementation<materialized_attention_op<Mask>> {
       kernel.alpha = alpha;
       kernel.a = a, kernel.b = b, kernel.c = c;
       kernel.rows = rows, kernel.columns = columns, kernel.depth = depth;
-      kernel.heads = heads.heads;
+      kernel.heads = chunk.heads;
       kernel.mode = mode;
       kernel.lengths = lengths;
-      kernel.sample = heads.sample;
-      multiply_heads(grid, gemm, kernel);
+      kernel.sample = chunk.sample;
+      multiply_heads(grid, blas, kernel);
     }
   };
 };

@@ -19,7 +19,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct query_stats_kernel {
   static constexpr int max_threads = 128;
-  static constexpr int rows_per_block = max_threads / 4;
+  static constexpr int queries_per_block = max_threads / 4;
   using A = accumulator_t<T>;
 
   tensor4<T const> dy, y;
@@ -27,29 +27,29 @@ struct query_stats_kernel {
   attention_lengths lengths;
   query_stats<A>* stats;  // [batch, heads, queries]
 
-  SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, rows_per_block); }
+  SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, queries_per_block); }
   index_t blocks() const { return y.extents().batch * y.extents().heads * tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    extents4 const e = y.extents();
-    index_t const head_number = block.index() / tiles();
-    index_t const row = block.index() % tiles() * rows_per_block + block.rank() / 4;
-    head_index const head{head_number / e.heads, head_number % e.heads};
-    bool const valid = row < valid_rows(lengths.queries, head.sample, e.length);
+    extents4 const extents = y.extents();
+    index_t const flat_head = block.index() / tiles();
+    index_t const row = block.index() % tiles() * queries_per_block + block.rank() / 4;
+    head_index const head{flat_head / extents.heads, flat_head % extents.heads};
+    bool const valid = row < valid_rows(lengths.queries, head.sample, extents.length);
     A delta(0);
     if (valid)
-      for (index_t c = block.rank() % 4; c < e.channels; c += 4)
+      for (index_t c = block.rank() % 4; c < extents.channels; c += 4)
         delta += static_cast<A>(dy(head.sample, head.head, row, c)) *
                  static_cast<A>(y(head.sample, head.head, row, c));
     delta = block.template reduce<4>(delta, [](A a, A b) { return a + b; });
-    if (row >= e.length || block.rank() % 4 != 0) return;
+    if (row >= extents.length || block.rank() % 4 != 0) return;
     query_stats<A> result{A(0), A(0), delta, A(0)};
     if (valid && state.data() != nullptr) {
       row_statistics<A> const saved = saved_statistics(state, head, row);
-      if (saved.max != least_score<A>) result.max = saved.max, result.inv_sum = A(1) / saved.sum;
+      if (saved.max != min_score<A>) result.max = saved.max, result.inv_sum = A(1) / saved.sum;
     }
-    stats[head_number * e.length + row] = result;
+    stats[flat_head * extents.length + row] = result;
   }
 };
 
@@ -66,14 +66,14 @@ struct query_bounds_kernel {
   range_bounds* bounds{};  // [samples or samples * heads, tiles]
 
   SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_per_tile); }
-  SLICESORT_HD index_t rows() const { return has_for_head<Mask> ? samples * heads : samples; }
-  index_t blocks() const { return divide_up(rows() * tiles(), max_threads); }
+  SLICESORT_HD index_t mask_rows() const { return has_for_head<Mask> ? samples * heads : samples; }
+  index_t blocks() const { return divide_up(mask_rows() * tiles(), max_threads); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    index_t const index = block.index() * block.size() + block.rank();
-    if (index >= rows() * tiles()) return;
-    index_t const mask_row = index / tiles(), first = index % tiles() * queries_per_tile;
+    index_t const tile_index = block.index() * block.size() + block.rank();
+    if (tile_index >= mask_rows() * tiles()) return;
+    index_t const mask_row = tile_index / tiles(), first = tile_index % tiles() * queries_per_tile;
     index_t const sample = has_for_head<Mask> ? mask_row / heads : mask_row;
     head_index const head{sample, has_for_head<Mask> ? mask_row % heads : 0};
     auto const& head_mask = mask_of(mask, head);
@@ -83,7 +83,7 @@ struct query_bounds_kernel {
     range_bounds tile_bounds = range_bounds::empty(valid_keys);
     for (index_t i = first; i < end; ++i)
       tile_bounds.add(range_of_keys(head_mask, i, valid_keys), valid_keys);
-    bounds[index] = tile_bounds;
+    bounds[tile_index] = tile_bounds;
   }
 };
 

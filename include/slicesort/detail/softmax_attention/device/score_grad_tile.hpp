@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile of score gradients dS of a block: some queries of a head by some keys. Shared by the
-// backward passes for queries and for a bias.
+// Tile of score gradients dS that a block computes: some queries of a head by some keys. Shared by
+// the backward passes for queries and for a bias.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -29,10 +29,10 @@ template <class Mask, class T, int Width>
 struct score_grad_tile {
   static constexpr int max_warps = 4;
   using A = accumulator_t<T>;
-  using piece = tile_piece<T>;
+  using vector16 = tile_piece<T>;
   static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_per_tile = sizeof(A) == 8 ? 16 : 32;
-  static constexpr int columns = keys_per_tile / 8, pieces = Width / elements_per_piece<T>;
+  static constexpr int columns = keys_per_tile / 8, vectors_per_row = Width / elements_per_piece<T>;
 
   using scores = register_tile<A, tiles_per_warp, columns>;  // [queries of the warp, keys]
 
@@ -42,37 +42,39 @@ struct score_grad_tile {
   tensor4<T const> dy{};          // [batch, heads, queries, channels]
   query_stats<A> const* stats{};  // [batch, heads, queries]
   attention_lengths lengths{};
-  dropout_config drop{};
+  dropout_config dropout{};
   int warps{};
   int buffers{};          // shared buffers of k and v: 1 or 2
   bool computes_dbias{};  // true if dS is staged in shared memory
 
+  // Tensors whose rows a block loads.
+  enum source { source_q, source_dy, source_k, source_v, source_bias, source_count };
   struct memory {
-    piece* rows;   // [q, dy][queries of the block, Width]
-    piece* tiles;  // [buffers][k, v][keys_per_tile, Width]
+    vector16* block_rows;  // [q, dy][queries of the block, Width]
+    vector16* tiles;       // [buffers][k, v][keys_per_tile, Width]
     attention_task* task;
-    head_rows<T>* sources;  // q, dy, k, v, bias
+    head_rows<T>* sources;  // [source_count]
     query_stats<A>* stats;  // [queries of the block]
     key_range* ranges;      // [queries of the block]
     range_bounds* bounds;   // [warps]
-    T* terms;  // [queries of the block, keys_per_tile]: bias or -infinity; later dS, in A
+    T* bias_tile;  // [queries of the block, keys_per_tile]: bias or -infinity; later dS, in A
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
-    auto const count = static_cast<std::size_t>(queries_per_block());
-    constexpr auto row = static_cast<std::size_t>(pieces);
+  SLICESORT_HD memory shared(SharedAllocator& allocator) const {
+    auto const queries = static_cast<std::size_t>(queries_per_block());
+    constexpr auto row_vectors = static_cast<std::size_t>(vectors_per_row);
     constexpr auto keys = static_cast<std::size_t>(keys_per_tile);
-    std::size_t const terms_per_sum = computes_dbias ? sizeof(A) / sizeof(T) : 1;
+    std::size_t const elements_per_score = computes_dbias ? sizeof(A) / sizeof(T) : 1;
     memory smem{};
-    smem.rows = shared_memory.template allocate<piece>(2 * count * row);
-    smem.tiles =
-        shared_memory.template allocate<piece>(static_cast<std::size_t>(2 * buffers) * keys * row);
-    smem.task = shared_memory.template allocate<attention_task>(1);
-    smem.sources = shared_memory.template allocate<head_rows<T>>(5);
-    smem.stats = shared_memory.template allocate<query_stats<A>>(count);
-    smem.ranges = shared_memory.template allocate<key_range>(count);
-    smem.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
-    smem.terms = shared_memory.template allocate<T>(count * keys * terms_per_sum);
+    smem.block_rows = allocator.template allocate<vector16>(2 * queries * row_vectors);
+    smem.tiles = allocator.template allocate<vector16>(static_cast<std::size_t>(2 * buffers) *
+                                                       keys * row_vectors);
+    smem.task = allocator.template allocate<attention_task>(1);
+    smem.sources = allocator.template allocate<head_rows<T>>(source_count);
+    smem.stats = allocator.template allocate<query_stats<A>>(queries);
+    smem.ranges = allocator.template allocate<key_range>(queries);
+    smem.bounds = allocator.template allocate<range_bounds>(static_cast<std::size_t>(warps));
+    smem.bias_tile = allocator.template allocate<T>(queries * keys * elements_per_score);
     return smem;
   }
 
@@ -80,58 +82,58 @@ struct score_grad_tile {
   SLICESORT_HD index_t tiles() const {
     return divide_up(in.q.extents().length, queries_per_block());
   }
-  SLICESORT_HD index_t pairs() const { return attention_shape(in).pairs(); }
+  SLICESORT_HD index_t head_count() const { return attention_shape(in).pairs(); }
 
-  // Position in the walk over the key tiles. With two buffers, the next tile is copied while this
+  // Position in the loop over the key tiles. With two buffers, the next tile is copied while this
   // one is processed; the first iteration only copies.
   struct walk_state {
     int warp_row;  // first query of the warp, relative to the block
-    int chunk;     // chunk of dq that the block computes
-    int depths;    // number of channel chunks
+    int dq_chunk;  // chunk of dq that the block computes
+    int channel_chunks;
     index_t key;   // first key of the tile
     index_t next;  // first key of the next tile; used by sparse masks only
     index_t end;
     int buffer;
     bool writes_dbias;  // true if this pass stores dbias
     bool double_buffered;
-    bool rows_loaded;  // true if q and dy have been copied
+    bool block_rows_loaded;  // true if q and dy have been copied
 
-    SLICESORT_HD bool idle() const { return double_buffered && !rows_loaded; }
+    SLICESORT_HD bool copies_only() const { return double_buffered && !block_rows_loaded; }
   };
 
   // Stages sources, statistics and key ranges of the queries from `first` on.
   template <class Block>
-  SLICESORT_HD_INLINE void stage(Block& block, memory const& smem, index_t pair, index_t first,
-                                 index_t channel) const {
+  SLICESORT_HD_INLINE void stage_queries(Block& block, memory const& smem, index_t flat_head,
+                                         index_t first, index_t channel) const {
     index_t const heads = in.q.extents().heads, rows = in.q.extents().length;
-    head_index const head{pair / heads, pair % heads};
+    head_index const head{flat_head / heads, flat_head % heads};
     index_t const queries = valid_rows(lengths.queries, head.sample, rows);
     index_t const keys = valid_rows(lengths.keys, head.sample, in.v.extents().length);
     if (block.rank() == 0) {
       *smem.task = {head, first, channel, queries, keys};
-      smem.sources[0] = {in.q, head, queries};
-      smem.sources[1] = {dy, head, queries};
-      smem.sources[2] = {in.k, head, keys};
-      smem.sources[3] = {in.v, head, keys};
-      smem.sources[4] = {in.bias, head, queries};
+      smem.sources[source_q] = {in.q, head, queries};
+      smem.sources[source_dy] = {dy, head, queries};
+      smem.sources[source_k] = {in.k, head, keys};
+      smem.sources[source_v] = {in.v, head, keys};
+      smem.sources[source_bias] = {in.bias, head, queries};
     }
     for (int i = block.rank(); i < queries_per_block(); i += block.size())
-      smem.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
+      smem.stats[i] = first + i < rows ? stats[flat_head * rows + first + i] : query_stats<A>{};
     stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_per_block(),
                  queries, keys);
   }
-  // Walk state for a single tile.
+  // Walk state that visits a single tile.
   template <class Block>
-  SLICESORT_HD_INLINE walk_state only_tile(Block& block, index_t key) const {
-    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+  SLICESORT_HD_INLINE walk_state single_tile_walk(Block& block, index_t key) const {
+    index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
     walk_state walk{};
     walk.warp_row = block.rank() / 32 * (16 * tiles_per_warp);
-    walk.depths = chunks_of<Width>(channels > values ? channels : values);
+    walk.channel_chunks = chunks_of<Width>(channels > value_channels ? channels : value_channels);
     walk.key = key;
     walk.end = in.v.extents().length;
     return walk;
   }
-  // True if any of the queries sees any key of the tile.
+  // True if any query of the block sees any key of the tile.
   SLICESORT_HD_INLINE bool is_visible(memory const& smem, index_t key) const {
     if constexpr (is_sparse<Mask>)
       return tile_meets(mask_of(mask, smem.task->head), *smem.task, *smem.bounds,
@@ -140,36 +142,37 @@ struct score_grad_tile {
       return smem.bounds->meets(key, key + keys_per_tile);
   }
 
-  // S += Q K^T and dP += dO V^T, chunk by chunk. The last chunk is the chunk of dq that the block
-  // computes. Starts to copy the next tile.
+  // S += Q K^T and dP += dO V^T, chunk by chunk. The last chunk is dq_chunk. Starts the
+  // asynchronous copies of the next tile.
   template <class Block>
   SLICESORT_HD_INLINE void multiply(Block& block, memory const& smem, walk_state& walk, scores& s,
-                                    scores& dw, piece const* k) const {
-    bool const idle = walk.idle();
+                                    scores& dp, vector16 const* k) const {
+    bool const copies_only = walk.copies_only();
     int const rows = queries_per_block();
-    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
     SLICESORT_NO_UNROLL
-    for (int step = 1; step <= walk.depths; ++step) {
-      int const depth = (walk.chunk + step) % walk.depths;
+    for (int step = 1; step <= walk.channel_chunks; ++step) {
+      int const chunk = (walk.dq_chunk + step) % walk.channel_chunks;
       index_t const key_to_load = walk.double_buffered ? next_tile(walk) : walk.key;
       if (walk.double_buffered) block.await_copies();
       block.sync();
       if (key_to_load < walk.end) {
-        if (walk.depths > 1 || !walk.rows_loaded)
-          load_tiles_async<Width>(block, smem.rows, smem.sources, 2, smem.task->first, rows,
-                                  depth * Width);
-        int const buffer = walk.double_buffered && !idle ? 1 - walk.buffer : 0;
-        load_tiles_async<Width>(block, smem.tiles + buffer * (2 * keys_per_tile * pieces),
-                                smem.sources + 2, 2, key_to_load, keys_per_tile, depth * Width);
+        if (walk.channel_chunks > 1 || !walk.block_rows_loaded)
+          load_tiles_async<Width>(block, smem.block_rows, smem.sources + source_q, 2,
+                                  smem.task->first, rows, chunk * Width);
+        int const buffer = walk.double_buffered && !copies_only ? 1 - walk.buffer : 0;
+        load_tiles_async<Width>(block, smem.tiles + buffer * (2 * keys_per_tile * vectors_per_row),
+                                smem.sources + source_k, 2, key_to_load, keys_per_tile,
+                                chunk * Width);
       }
-      walk.rows_loaded = true;
-      if (idle) break;
+      walk.block_rows_loaded = true;
+      if (copies_only) break;
       if (!walk.double_buffered) block.await_copies(), block.sync();
-      block.template mma_abt<Width>(s, smem.rows + walk.warp_row * pieces, k,
-                                    valid_channels(channels - depth * Width));
-      block.template mma_abt<Width>(dw, smem.rows + (rows + walk.warp_row) * pieces,
-                                    k + keys_per_tile * pieces,
-                                    valid_channels(values - depth * Width));
+      block.template mma_abt<Width>(s, smem.block_rows + walk.warp_row * vectors_per_row, k,
+                                    valid_channels(channels - chunk * Width));
+      block.template mma_abt<Width>(dp, smem.block_rows + (rows + walk.warp_row) * vectors_per_row,
+                                    k + keys_per_tile * vectors_per_row,
+                                    valid_channels(value_channels - chunk * Width));
     }
   }
 
@@ -177,36 +180,36 @@ struct score_grad_tile {
   template <class Block>
   SLICESORT_HD_INLINE void weights_to_score_grads(Block& block, memory const& smem,
                                                   walk_state const& walk, scores& s,
-                                                  scores& dw) const {
+                                                  scores& dp) const {
     A score_scale = scale;
     if (tests_each_key<Mask> || in.bias.data() != nullptr || walk.writes_dbias ||
         !tile_is_covered(mask, *smem.task, *smem.bounds, queries_per_block(), walk.key,
                          keys_per_tile)) {
-      stage_bias<false, keys_per_tile>(block, smem.terms, queries_per_block(),
+      stage_bias<false, keys_per_tile>(block, smem.bias_tile, queries_per_block(),
                                        mask_of(mask, smem.task->head), smem.ranges,
-                                       smem.task->first, walk.key, smem.sources[4]);
+                                       smem.task->first, walk.key, smem.sources[source_bias]);
       block.sync();
-      mask_scores(block, s, scale, smem.terms + walk.warp_row * keys_per_tile);
+      mask_scores(block, s, scale, smem.bias_tile + walk.warp_row * keys_per_tile);
       score_scale = A(1);
     }
-    if (drop.drops()) {
-      scale_tile(dw, static_cast<A>(drop.scale));
+    if (dropout.is_enabled()) {
+      scale_tile(dp, static_cast<A>(dropout.scale));
       keep_mask<false, tiles_per_warp, columns> keep;
       keep.compute(
-          block, drop,
+          block, dropout,
           {smem.task->head, in.v.extents().length, smem.task->first + walk.warp_row, walk.key});
-      drop_weights(dw, keep);
+      drop_weights(dp, keep);
     }
-    int const g = tile_lane(Block::opaque(block.rank())).g;
+    int const lane_group = tile_lane(Block::opaque(block.rank())).g;
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      dw[i] =
-          weight_and_score_grad<T>(block, s[i], score_scale,
-                                   smem.stats[walk.warp_row + scores::lane_row(i) * 8 + g], dw[i])
-              .score_grad;
+      dp[i] = weight_and_score_grad<T>(
+                  block, s[i], score_scale,
+                  smem.stats[walk.warp_row + scores::lane_row(i) * 8 + lane_group], dp[i])
+                  .score_grad;
   }
 
-  // Stages the block's scores: [queries of the block, keys_per_tile].
+  // Stages the block's score gradients: [queries of the block, keys_per_tile].
   template <class Block>
   static SLICESORT_HD_INLINE void stage_tile(Block& block, A* staging, scores const& score_grads) {
     tile_lane const lane(block.rank());

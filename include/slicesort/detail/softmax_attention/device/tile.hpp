@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads rows of a head to tiles in shared memory (device/warp_mma.hpp), and stores sums from
-// registers to tensors.
+// Loads rows of a head into tiles in shared memory (layout: device/warp_mma.hpp), and stores sums
+// from registers to tensors.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>
@@ -24,8 +24,8 @@ void launch(Grid const& grid, Kernel const& kernel, int threads = Kernel::max_th
   if (kernel.blocks() > 0) grid.run(kernel, kernel.blocks(), threads);
 }
 
-// Rows from `first` and channels from `channel` on that a block computes, and the valid queries and
-// keys of its sample. Kept in shared memory, because the sums occupy the registers.
+// A block computes rows from `first` and channels from `channel` on. `queries` and `keys` count the
+// valid rows of its sample. Kept in shared memory, because the sums occupy the registers.
 struct attention_task {
   head_index head;
   index_t first, channel, queries, keys;
@@ -36,7 +36,7 @@ template <class T>
 struct head_rows {
   T const* data;
   index_t stride, channel_stride, rows, channels;
-  bool in_pieces;  // true if rows are 16-byte aligned and contiguous
+  bool is_vectorizable;  // true if rows are 16-byte aligned and contiguous
 
   SLICESORT_HD head_rows(tensor4<T const> t, head_index head, index_t valid)
       : data(t.data()),
@@ -46,57 +46,59 @@ struct head_rows {
         channels(t.extents().channels) {
     if (data != nullptr) data += head.sample * t.strides().batch + head.head * t.strides().heads;
     constexpr index_t elements = elements_per_piece<T>;
-    in_pieces = (channel_stride == 1 || channels <= 1) && (stride % elements == 0 || rows <= 1) &&
-                reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+    is_vectorizable = (channel_stride == 1 || channels <= 1) &&
+                      (stride % elements == 0 || rows <= 1) &&
+                      reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
   }
 };
 
-// Starts to load `count` rows from `row` on, `Width` channels each from `channel` on. They are
-// complete after await_copies() and sync().
+// Starts asynchronous copies of `count` rows from `row` on, `Width` channels each from `channel`
+// on. The tile is complete after await_copies() and sync().
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
                                          head_rows<T> const& source, index_t row, int count,
                                          index_t channel) {
   head_rows<T> const from = source;
   using tile = piece_tile<T, Width>;
-  constexpr int elements = elements_per_piece<T>, pieces = Width / elements;
-  static_assert(pieces <= 32, "a thread stays with a piece's place in its row");
+  constexpr int elements = elements_per_piece<T>, vectors_per_row = Width / elements;
+  static_assert(vectors_per_row <= 32, "a thread loads the same columns of each of its rows");
   int const rank =
       Block::opaque(block.rank());  // opaque, so that no addresses stay in registers between calls
-  int const k = rank % pieces, step = block.size() / pieces;
-  index_t const first = channel + k * elements;
-  index_t const remaining = from.channels - first;
+  int const vector = rank % vectors_per_row, row_step = block.size() / vectors_per_row;
+  index_t const first_channel = channel + vector * elements;
+  index_t const remaining = from.channels - first_channel;
   int const elements_left = remaining <= 0         ? 0
                             : remaining < elements ? static_cast<int>(remaining)
                                                    : elements;
-  int const valid = row + count <= from.rows ? count
-                    : row < from.rows        ? static_cast<int>(from.rows - row)
-                                             : 0;
-  if (from.in_pieces) {
-    int const last = elements_left == 0 ? 0 : valid,
+  int const valid_count = row + count <= from.rows ? count
+                          : row < from.rows        ? static_cast<int>(from.rows - row)
+                                                   : 0;
+  if (from.is_vectorizable) {
+    int const last = elements_left == 0 ? 0 : valid_count,
               bytes = elements_left * static_cast<int>(sizeof(T));
-    index_t const stride = step * from.stride;
-    index_t offset = (row + rank / pieces) * from.stride + first;
-    int r = rank / pieces;
+    index_t const stride = row_step * from.stride;
+    index_t offset = (row + rank / vectors_per_row) * from.stride + first_channel;
+    int r = rank / vectors_per_row;
     SLICESORT_NO_UNROLL
-    for (; r < last; r += step, offset += stride)
-      block.copy_async(&to[tile::offset(r, k)], from.data + offset, bytes);
+    for (; r < last; r += row_step, offset += stride)
+      block.copy_async(&to[tile::offset(r, vector)], from.data + offset, bytes);
     SLICESORT_NO_UNROLL
-    for (; r < count; r += step) to[tile::offset(r, k)] = tile_piece<T>{};
+    for (; r < count; r += row_step) to[tile::offset(r, vector)] = tile_piece<T>{};
     return;
   }
   SLICESORT_NO_UNROLL
-  for (int r = rank / pieces; r < count; r += step) {
-    index_t const offset = (row + r) * from.stride + first * from.channel_stride;
-    T* const piece = to[tile::offset(r, k)].value;
+  for (int r = rank / vectors_per_row; r < count; r += row_step) {
+    index_t const offset = (row + r) * from.stride + first_channel * from.channel_stride;
+    T* const elements_out = to[tile::offset(r, vector)].value;
     SLICESORT_NO_UNROLL
     for (int u = 0; u < elements; ++u)
-      piece[u] = u < elements_left && r < valid ? from.data[offset + u * from.channel_stride]
-                                                : static_cast<T>(0.0f);
+      elements_out[u] = u < elements_left && r < valid_count
+                            ? from.data[offset + u * from.channel_stride]
+                            : static_cast<T>(0.0f);
   }
 }
 
-// Starts to load one tile from each of several tensors.
+// Starts asynchronous copies of one tile from each of several tensors.
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_rows<T> const* from,
                                           int tensors, index_t row, int count, index_t channel) {
@@ -127,8 +129,8 @@ struct head_results {
   }
 };
 
-// Stores 16 rows of each warp's sums, sums(i, ..), at rows row + 16 * spread * warp. Requires
-// `staging` for 16 x Width elements per warp, which no thread reads any more.
+// Stores 16 rows of each warp's sums, sums(i, ..), at rows row + 16 * spread * warp. `staging` has
+// 16 x Width elements per warp; it may be reused memory that no thread still reads.
 template <int Width, class Block, class A, class T, int Rows>
 SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
                                     register_tile<A, Rows, Width / 8> const& sums, int i,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention backward on host threads. A task computes one head: each query tile passes
-// over all keys and recomputes the weights. Key gradients are summed in query order, so they do not
+// Streaming attention backward on host threads. A task computes one head: for each query tile, it
+// recomputes the weights of all keys. Key gradients are summed in query order, so they do not
 // depend on the tiling. With a sparse mask, several query tiles share gathered keys.
 #pragma once
 
@@ -33,16 +33,16 @@ struct attention_backward_workspace {
   A *dkeys, *dvalues;       // gradient sums of the head
   gathered_keys* gathered;
 
-  attention_backward_workspace(arena& memory, attention_shape s, bool sparse)
-      : scratch(memory, s), kv(memory, s, sparse ? attention_keys : s.keys) {
-    index_t const query_tiles = sparse ? gathering_tiles : 1;
-    for (index_t t = 0; t < query_tiles; ++t) tiles[t] = attention_query_tile<A>(memory, s);
-    gathered = memory.take<gathered_keys>(sparse ? 1 : 0);
+  attention_backward_workspace(arena& memory, attention_shape shape, bool gathers_keys)
+      : scratch(memory, shape), kv(memory, shape, gathers_keys ? tile_keys : shape.keys) {
+    index_t const query_tiles = gathers_keys ? gathering_tiles : 1;
+    for (index_t t = 0; t < query_tiles; ++t) tiles[t] = attention_query_tile<A>(memory, shape);
+    gathered = memory.take<gathered_keys>(gathers_keys ? 1 : 0);
     dkeys = kv.dkeys, dvalues = kv.dvalues;
-    if (!sparse) return;
-    amount const rows = padded_rows(s.keys);
-    dkeys = memory.take<A>(rows * padded_columns(s.channels));
-    dvalues = memory.take<A>(rows * padded_columns(s.values));
+    if (!gathers_keys) return;
+    amount const rows = padded_rows(shape.keys);
+    dkeys = memory.take<A>(rows * padded_columns(shape.channels));
+    dvalues = memory.take<A>(rows * padded_columns(shape.values));
   }
 };
 
@@ -54,46 +54,46 @@ class attention_backward_task {
   attention_backward_task(attention_config const& config, attention_kernels<T> const& kernels,
                           attention_inputs<T> const& in, tensor4<A const> state,
                           attention_backward_tensors<T> const& out,
-                          attention_backward_workspace<A> const& memory, index_t pair)
+                          attention_backward_workspace<A> const& memory, index_t flat_head)
       : config_(config),
         memory_(memory),
-        all_lanes_(kernels.native()),
-        steps_(config, kernels, in, state, out, memory.scratch, pair) {}
+        spans_all_lanes_(kernels.uses_native_products()),
+        steps_(config, kernels, in, state, out, memory.scratch, flat_head) {}
 
   void run() const {
     steps_.clear_distance_sums();
-    if (config_.mask.sparse())
-      walk_gathered();
+    if (config_.mask.gathers_keys())
+      process_gathered();
     else
-      walk();
-    steps_.finish(memory_.dkeys, memory_.dvalues);
+      process_dense();
+    steps_.store_kv_grads(memory_.dkeys, memory_.dvalues);
   }
 
  private:
-  void walk() const {
+  void process_dense() const {
     attention_head const& head = steps_.head();
     attention_kv_rows<A> kv = memory_.kv;
     kv.rows = padded_rows(head.keys);
-    steps_.load_keys(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
+    steps_.load_and_pack_kv(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
       steps_.io().load(head, from, 0, head.keys, to, pitch, kv.rows);
     });
     clear_sums(kv.rows);
-    for (index_t query = 0; query < head.queries; query += attention_queries)
-      process_tile(kv, query, steps_.valid(query));
+    for (index_t query = 0; query < head.queries; query += tile_queries)
+      process_tile(kv, query, steps_.valid_queries(query));
   }
   void process_tile(attention_kv_rows<A> const& kv, index_t query, int count) const {
     attention_query_tile<A> const& tile = memory_.tiles[0];
-    steps_.begin(tile, query, count);
+    steps_.begin_tile(tile, query, count);
     index_t dbias_end = 0;  // dbias is complete up to this key
-    for (index_t key = tile.ranges->hull.first / attention_keys * attention_keys;
-         key < tile.ranges->hull.last; key += attention_keys) {
+    for (index_t key = tile.ranges->hull.first / tile_keys * tile_keys;
+         key < tile.ranges->hull.last; key += tile_keys) {
       key_range const visible =
-          tile.ranges->within(key, std::min(key + attention_keys, steps_.head().keys));
+          tile.ranges->visible_keys(key, std::min(key + tile_keys, steps_.head().keys));
       if (visible.first == visible.last) continue;
       int const keys = static_cast<int>(visible.last - visible.first);
       steps_.compute_scores(tile, kv, query, count, visible);
       steps_.compute_score_grads(tile, kv, {}, visible.first, keys,
-                                 steps_.keep_mask(query, visible.first, keys));
+                                 steps_.compute_keep_mask(query, visible.first, keys));
       steps_.clear_dbias(query, count, dbias_end, visible.first);
       steps_.store_dbias(query, {0, count}, 0, visible.first, keys);
       steps_.add_gradients(tile, kv, {}, count, visible.first, keys);
@@ -103,33 +103,33 @@ class attention_backward_task {
     steps_.store_dq(tile, query, count);
   }
 
-  void walk_gathered() const {
-    constexpr index_t step = gathering_tiles * attention_queries;
+  void process_gathered() const {
+    constexpr index_t queries_per_group = gathering_tiles * tile_queries;
     clear_sums(padded_rows(steps_.head().keys));
-    for (index_t query = 0; query < steps_.head().queries; query += step)
-      process_tiles(query, std::min(query + step, steps_.head().queries));
+    for (index_t query = 0; query < steps_.head().queries; query += queries_per_group)
+      process_tiles(query, std::min(query + queries_per_group, steps_.head().queries));
   }
   // Processes query tiles against the keys gathered for them.
   void process_tiles(index_t first, index_t last) const {
     attention_head const& head = steps_.head();
     key_range hull{head.keys, 0};
     for_each_tile(first, last, [&](attention_query_tile<A> const& tile, index_t query, int count) {
-      steps_.begin(tile, query, count);
+      steps_.begin_tile(tile, query, count);
       steps_.clear_dbias(query, count, 0, steps_.shape().keys);
       key_range const tile_hull = tile.ranges->hull;
       hull = {std::min(hull.first, tile_hull.first), std::max(hull.last, tile_hull.last)};
     });
     gathered_keys& gathered = *memory_.gathered;
-    gathered.begin({first, last, hull.first, hull.last});
-    while (gathered.find(config_.mask, head)) {
+    gathered.start_search({first, last, hull.first, hull.last});
+    while (gathered.find_next(config_.mask, head)) {
       attention_kv_rows<A> kv = memory_.kv;
       kv.rows = padded_rows(gathered.count);
       bool loaded = false;
       for_each_tile(first, last,
                     [&](attention_query_tile<A> const& tile, index_t query, int count) {
-                      gathered.find_pairs(config_.mask, head, query, count);
-                      gathered.for_each_segment(all_lanes_, [&](gathered_segment segment) {
-                        if (!loaded) load(kv, gathered);
+                      gathered.find_visible_pairs(config_.mask, head, query, count);
+                      gathered.for_each_segment(spans_all_lanes_, [&](gathered_segment segment) {
+                        if (!loaded) load_kv_and_sums(kv, gathered);
                         loaded = true;
                         process_segment(tile, kv, query, count, segment);
                       });
@@ -144,7 +144,7 @@ class attention_backward_task {
                        index_t query, int count, gathered_segment segment) const {
     steps_.compute_scores(tile, kv, query, count, *memory_.gathered, segment);
     steps_.compute_score_grads(tile, kv, segment.lanes, segment.first, segment.keys,
-                               steps_.keep_mask(query, *memory_.gathered, segment));
+                               steps_.compute_keep_mask(query, *memory_.gathered, segment));
     lane_range const lanes{segment.lanes.first, std::min(segment.lanes.last, count)};
     memory_.gathered->for_each_interval_in(segment, [&](int row, int rows) {
       steps_.store_dbias(query, lanes, row - segment.first, memory_.gathered->keys[row], rows);
@@ -152,27 +152,29 @@ class attention_backward_task {
     steps_.add_gradients(tile, kv, segment.lanes, count, segment.first, segment.keys);
   }
 
-  void load(attention_kv_rows<A> const& kv, gathered_keys const& gathered) const {
-    steps_.load_keys(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
+  void load_kv_and_sums(attention_kv_rows<A> const& kv, gathered_keys const& gathered) const {
+    steps_.load_and_pack_kv(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
       load_gathered(steps_.io(), steps_.head(), from, gathered, to, pitch);
     });
     // Restores the gradient sums of these keys.
-    index_t const q = steps_.key_pitch(), v = steps_.value_pitch();
+    index_t const key_pitch = steps_.key_pitch(), value_pitch = steps_.value_pitch();
     gathered.for_each_interval([&](int first, int rows) {
       index_t const key = gathered.keys[first];
-      std::copy_n(memory_.dkeys + key * q, rows * q, kv.dkeys + first * q);
-      std::copy_n(memory_.dvalues + key * v, rows * v, kv.dvalues + first * v);
+      std::copy_n(memory_.dkeys + key * key_pitch, rows * key_pitch, kv.dkeys + first * key_pitch);
+      std::copy_n(memory_.dvalues + key * value_pitch, rows * value_pitch,
+                  kv.dvalues + first * value_pitch);
     });
     index_t const padding_rows = kv.rows - gathered.count;
-    std::fill_n(kv.dkeys + gathered.count * q, padding_rows * q, A(0));
-    std::fill_n(kv.dvalues + gathered.count * v, padding_rows * v, A(0));
+    std::fill_n(kv.dkeys + gathered.count * key_pitch, padding_rows * key_pitch, A(0));
+    std::fill_n(kv.dvalues + gathered.count * value_pitch, padding_rows * value_pitch, A(0));
   }
   void store_sums(attention_kv_rows<A> const& kv, gathered_keys const& gathered) const {
-    index_t const q = steps_.key_pitch(), v = steps_.value_pitch();
+    index_t const key_pitch = steps_.key_pitch(), value_pitch = steps_.value_pitch();
     gathered.for_each_interval([&](int first, int rows) {
       index_t const key = gathered.keys[first];
-      std::copy_n(kv.dkeys + first * q, rows * q, memory_.dkeys + key * q);
-      std::copy_n(kv.dvalues + first * v, rows * v, memory_.dvalues + key * v);
+      std::copy_n(kv.dkeys + first * key_pitch, rows * key_pitch, memory_.dkeys + key * key_pitch);
+      std::copy_n(kv.dvalues + first * value_pitch, rows * value_pitch,
+                  memory_.dvalues + key * value_pitch);
     });
   }
   void clear_sums(index_t rows) const {
@@ -182,13 +184,13 @@ class attention_backward_task {
   // Calls f(tile, first_query, count) for each tile of a range of queries.
   template <class F>
   void for_each_tile(index_t first, index_t last, F const& f) const {
-    for (index_t query = first, t = 0; query < last; query += attention_queries, ++t)
-      f(memory_.tiles[t], query, steps_.valid(query));
+    for (index_t query = first, t = 0; query < last; query += tile_queries, ++t)
+      f(memory_.tiles[t], query, steps_.valid_queries(query));
   }
 
   attention_config const& config_;
   attention_backward_workspace<A> const& memory_;
-  bool all_lanes_;
+  bool spans_all_lanes_;
   attention_backward_steps<T> const steps_;
 };
 
@@ -199,10 +201,11 @@ struct streaming_backward_layout {
   A* distance_sums;
   per_thread<attention_backward_workspace<A>, attention_shape, bool> workspaces;
 
-  streaming_backward_layout(arena& memory, host_exec const& exec, attention_shape const& s,
-                            bool sparse)
-      : distance_sums(take_distance_sums<A>(memory, s)),
-        workspaces(memory, exec.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
+  streaming_backward_layout(arena& memory, host_exec const& exec, attention_shape const& shape,
+                            bool gathers_keys)
+      : distance_sums(allocate_distance_sums<A>(memory, shape)),
+        workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.heads,
+                   shape, gathers_keys) {}
 };
 // Workspace of the second pass, for a bias that samples or heads share.
 template <class T>
@@ -210,38 +213,41 @@ struct shared_bias_layout {
   index_t tasks;
   per_thread<shared_bias_workspace<accumulator_t<T>>, attention_shape, bool> workspaces;
 
-  shared_bias_layout(arena& memory, host_exec const& exec, attention_shape const& s, bool sparse)
-      : tasks(count_shared_tasks(s)), workspaces(memory, exec.threads, tasks, s, sparse) {}
+  shared_bias_layout(arena& memory, host_exec const& exec, attention_shape const& shape,
+                     bool gathers_keys)
+      : tasks(count_shared_tasks(shape)),
+        workspaces(memory, exec.threads, tasks, shape, gathers_keys) {}
 };
 
 template <class T>
 void streaming_backward(host_exec const& exec, attention_config const& config,
                         attention_inputs<T> const& in, tensor4<accumulator_t<T> const> state,
-                        attention_backward_tensors<T> const& out, workspace w) {
+                        attention_backward_tensors<T> const& out, workspace workspace_memory) {
   tensor4<T> const dbias = out.grads.dbias;
-  attention_shape const s(in.q.extents(), in.v.extents(), dbias.extents());
-  bool const sparse = config.mask.sparse();
-  if (s.empty()) return clear_sums(dbias, out.mode);
-  attention_kernels<T> const kernels(exec.instructions, config.multiply);
-  arena memory(w), second_pass_memory(w);
-  streaming_backward_layout<T> const layout(memory, exec, s, sparse);
+  attention_shape const shape(in.q.extents(), in.v.extents(), dbias.extents());
+  bool const gathers_keys = config.mask.gathers_keys();
+  if (shape.empty()) return clear_dbias(dbias, out.mode);
+  attention_kernels<T> const kernels(exec.instructions, config.product_kind);
+  arena memory(workspace_memory), second_pass_memory(workspace_memory);
+  streaming_backward_layout<T> const layout(memory, exec, shape, gathers_keys);
   auto task_out = out;
-  if (s.dbias.form != bias_gradient::per_pair) task_out.grads.dbias = {};
+  if (shape.dbias.layout != dbias_layout::per_pair) task_out.grads.dbias = {};
   task_out.distance_sums = layout.distance_sums;
-  if (task_out.needs_heads())
-    for_each_task(exec, s.pairs(), [&](unsigned thread, index_t task) {
+  if (task_out.needs_head_pass())
+    for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
       attention_backward_task<T>(config, kernels, in, state, task_out, layout.workspaces[thread],
                                  task)
           .run();
     });
-  if (s.dbias.form == bias_gradient::relative)
-    add_up_distances(exec, row_access<T>(kernels), s, layout.distance_sums, dbias, out.mode);
-  shared_bias_layout<T> const shared(second_pass_memory, exec, s, sparse);
+  if (shape.dbias.layout == dbias_layout::relative)
+    reduce_distance_sums(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias,
+                         out.mode);
+  shared_bias_layout<T> const shared(second_pass_memory, exec, shape, gathers_keys);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
-    index_t const tiles = count_query_tiles(s);
-    shared_bias_task<T>(config, kernels, in, state, out, s, workspace)
-        .run(task / tiles, task % tiles * attention_queries);
+    index_t const tiles = count_query_tiles(shape);
+    shared_bias_task<T>(config, kernels, in, state, out, shape, workspace)
+        .run(task / tiles, task % tiles * tile_queries);
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention forward on host threads. A task computes several query tiles of a head, which
-// pass over the keys tile by tile with an online softmax. With a sparse mask, the tiles share
+// Streaming attention forward on host threads. A task computes several query tiles of a head. It
+// processes the keys tile by tile with an online softmax. With a sparse mask, the tiles share
 // gathered keys.
 #pragma once
 
@@ -32,22 +32,22 @@ SLICESORT_DETAIL_BEGIN
 struct attention_tasks {
   index_t tiles_per_head, tiles_per_task, tasks_per_head;
 
-  attention_tasks(attention_shape shape, unsigned threads, std::size_t element, bool sparse)
-      : tiles_per_head(
-            shape.empty() ? 0 : (shape.queries + attention_queries - 1) / attention_queries) {
+  attention_tasks(attention_shape shape, unsigned threads, std::size_t element_bytes,
+                  bool gathers_keys)
+      : tiles_per_head(shape.empty() ? 0 : (shape.queries + tile_queries - 1) / tile_queries) {
     auto const head_tiles = static_cast<std::size_t>(tiles_per_head);
     if (head_tiles == 0) {
       tiles_per_task = 1, tasks_per_head = 0;
       return;
     }
-    if (sparse) {
+    if (gathers_keys) {
       tiles_per_task = std::min<index_t>(tiles_per_head, gathering_tiles);
       tasks_per_head = (tiles_per_head + tiles_per_task - 1) / tiles_per_task;
       return;
     }
     // The queries and sums of a task must fit in a 2 MB cache.
     amount const bytes =
-        (amount(shape.channels) + padded_columns(shape.values) + 1) * attention_queries * element;
+        (amount(shape.channels) + padded_columns(shape.values) + 1) * tile_queries * element_bytes;
     std::size_t const limit =
         std::clamp<std::size_t>((std::size_t{1} << 20) / bytes.number(), 1, 24);
     // Creates at least two tasks per thread if there are enough tiles.
@@ -72,20 +72,21 @@ struct attention_forward_workspace {
   gathered_keys* gathered;  // null unless the mask is sparse
   attention_scratch<A> scores;
 
-  attention_forward_workspace(arena& memory, attention_shape shape, index_t tiles, bool sparse)
+  attention_forward_workspace(arena& memory, attention_shape shape, index_t tiles,
+                              bool gathers_keys)
       : scores(memory) {
-    constexpr index_t lanes = attention_queries;
+    constexpr index_t lanes = tile_queries;
     amount const queries_in_task = tiles * lanes;
     ranges = memory.take<attention_ranges>(tiles);
     queries = memory.take<A>(queries_in_task * shape.channels);
     sums = memory.take<A>(queries_in_task * padded_rows(shape.values));
     row_max = memory.take<A>(queries_in_task);
     row_sum = memory.take<A>(queries_in_task);
-    keys = memory.take<A>(amount(attention_keys) * padded_columns(shape.channels));
-    values = memory.take<A>(amount(attention_keys) * padded_columns(shape.values));
+    keys = memory.take<A>(amount(tile_keys) * padded_columns(shape.channels));
+    values = memory.take<A>(amount(tile_keys) * padded_columns(shape.values));
     rows = memory.take<A>(amount(lanes) * padded_columns(std::max(shape.channels, shape.values)));
     rescale = memory.take<A>(lanes);
-    gathered = memory.take<gathered_keys>(sparse ? 1 : 0);
+    gathered = memory.take<gathered_keys>(gathers_keys ? 1 : 0);
   }
 };
 
@@ -95,12 +96,12 @@ class attention_forward_task {
 
  public:
   attention_forward_task(attention_config const& config, attention_kernels<T> const& kernels,
-                         attention_inputs<T> const& in, index_t pair)
+                         attention_inputs<T> const& in, index_t flat_head)
       : config_(config),
         kernels_(kernels),
         in_(in),
         shape_(attention_shape(in)),
-        head_(config.lengths, shape_, pair),
+        head_(config.lengths, shape_, flat_head),
         io_(kernels) {}
 
   // Computes y and the state of query tiles [first_tile, first_tile + tiles).
@@ -108,18 +109,18 @@ class attention_forward_task {
            tensor4<T> y, tensor4<A> state) const {
     key_range hull{head_.keys, 0};
     for (index_t tile = 0; tile < tiles; ++tile) {
-      begin(memory, tile, (first_tile + tile) * attention_queries);
+      begin_tile(memory, tile, (first_tile + tile) * tile_queries);
       hull = {std::min(hull.first, memory.ranges[tile].hull.first),
               std::max(hull.last, memory.ranges[tile].hull.last)};
     }
-    bool const sparse = config_.mask.sparse();
-    if (sparse) add_gathered(memory, first_tile, tiles, hull);
-    for (index_t key = hull.first / attention_keys * attention_keys; !sparse && key < hull.last;
-         key += attention_keys) {
-      index_t const end = std::min(key + attention_keys, head_.keys);
+    bool const gathers_keys = config_.mask.gathers_keys();
+    if (gathers_keys) process_gathered(memory, first_tile, tiles, hull);
+    for (index_t key = hull.first / tile_keys * tile_keys; !gathers_keys && key < hull.last;
+         key += tile_keys) {
+      index_t const end = std::min(key + tile_keys, head_.keys);
       bool loaded = false;
       for (index_t tile = 0; tile < tiles; ++tile) {
-        key_range const visible = memory.ranges[tile].within(key, end);
+        key_range const visible = memory.ranges[tile].visible_keys(key, end);
         if (visible.first == visible.last) continue;
         if (!loaded) {
           io_.load(head_, in_.k, key, end - key, memory.keys, key_pitch(), padded_rows(end - key));
@@ -127,52 +128,55 @@ class attention_forward_task {
           pack_kv(memory, end - key);
           loaded = true;
         }
-        index_t const first = visible.first - key, words = kernels_.words(key_pitch()),
-                      query = (first_tile + tile) * attention_queries;
+        index_t const first = visible.first - key,
+                      packed_pitch = kernels_.packed_width(key_pitch()),
+                      query = (first_tile + tile) * tile_queries;
         int const keys = static_cast<int>(visible.last - visible.first);
-        kernels_.multiply(memory.scores.product(kernels_, config_.scale, in_.bias, {}, keys,
-                                                memory.keys + first * words, words,
-                                                queries(memory, tile), shape_.channels));
-        memory.scores.mask(kernels_, config_, memory.ranges[tile], head_, in_.bias,
-                           {query, valid(query), visible.first, keys});
-        add_values(
-            memory, tile, {}, first, keys,
-            memory.scores.keep_mask(kernels_, config_, head_, query, visible.first, nullptr, keys));
+        kernels_.multiply(memory.scores.score_product(
+            kernels_, config_.scale, in_.bias, {}, keys, memory.keys + first * packed_pitch,
+            packed_pitch, queries(memory, tile), shape_.channels));
+        memory.scores.add_bias_and_mask(kernels_, config_, memory.ranges[tile], head_, in_.bias,
+                                        {query, valid_queries(query), visible.first, keys});
+        add_values(memory, tile, {}, first, keys,
+                   memory.scores.compute_keep_mask(kernels_, config_, head_, query, visible.first,
+                                                   nullptr, keys));
       }
     }
     for (index_t tile = 0; tile < tiles; ++tile)
-      finish(memory, tile, (first_tile + tile) * attention_queries, y, state);
+      finish_tile(memory, tile, (first_tile + tile) * tile_queries, y, state);
   }
 
  private:
-  // Passes over the visible keys of a sparse mask, which are gathered once for all tiles.
-  void add_gathered(attention_forward_workspace<A> const& memory, index_t first_tile, index_t tiles,
-                    key_range hull) const {
+  // Processes the visible keys of a sparse mask, which are gathered once for all tiles.
+  void process_gathered(attention_forward_workspace<A> const& memory, index_t first_tile,
+                        index_t tiles, key_range hull) const {
     gathered_keys& gathered = *memory.gathered;
-    index_t const first_query = first_tile * attention_queries, words = kernels_.words(key_pitch());
-    gathered.begin({first_query, std::min(first_query + tiles * attention_queries, head_.queries),
-                    hull.first, hull.last});
-    while (gathered.find(config_.mask, head_)) {
+    index_t const first_query = first_tile * tile_queries,
+                  packed_pitch = kernels_.packed_width(key_pitch());
+    gathered.start_search({first_query, std::min(first_query + tiles * tile_queries, head_.queries),
+                           hull.first, hull.last});
+    while (gathered.find_next(config_.mask, head_)) {
       bool loaded = false;
       for (index_t tile = 0; tile < tiles; ++tile) {
-        index_t const query = first_query + tile * attention_queries;
-        if (valid(query) == 0) break;
-        gathered.find_pairs(config_.mask, head_, query, valid(query));
-        gathered.for_each_segment(kernels_.native(), [&](gathered_segment segment) {
+        index_t const query = first_query + tile * tile_queries;
+        if (valid_queries(query) == 0) break;
+        gathered.find_visible_pairs(config_.mask, head_, query, valid_queries(query));
+        gathered.for_each_segment(kernels_.uses_native_products(), [&](gathered_segment segment) {
           if (!loaded) {
             load_gathered(io_, head_, in_.k, gathered, memory.keys, key_pitch());
             load_gathered(io_, head_, in_.v, gathered, memory.values, value_pitch());
             pack_kv(memory, gathered.count);
             loaded = true;
           }
-          kernels_.multiply(memory.scores.product(kernels_, config_.scale, in_.bias, segment.lanes,
-                                                  segment.keys, memory.keys + segment.first * words,
-                                                  words, queries(memory, tile), shape_.channels));
-          memory.scores.mask(kernels_, config_, gathered, segment, head_, in_.bias, query,
-                             valid(query));
+          kernels_.multiply(
+              memory.scores.score_product(kernels_, config_.scale, in_.bias, segment.lanes,
+                                          segment.keys, memory.keys + segment.first * packed_pitch,
+                                          packed_pitch, queries(memory, tile), shape_.channels));
+          memory.scores.add_bias_and_mask(kernels_, config_, gathered, segment, head_, in_.bias,
+                                          query, valid_queries(query));
           add_values(memory, tile, segment.lanes, segment.first, segment.keys,
-                     memory.scores.keep_mask(kernels_, config_, head_, query, 0,
-                                             gathered.keys + segment.first, segment.keys));
+                     memory.scores.compute_keep_mask(kernels_, config_, head_, query, 0,
+                                                     gathered.keys + segment.first, segment.keys));
         });
       }
     }
@@ -181,23 +185,23 @@ class attention_forward_task {
   index_t key_pitch() const { return padded_columns(shape_.channels); }
   index_t value_pitch() const { return padded_columns(shape_.values); }
   A* queries(attention_forward_workspace<A> const& memory, index_t tile) const {
-    return memory.queries + tile * shape_.channels * attention_queries;
+    return memory.queries + tile * shape_.channels * tile_queries;
   }
   A* sums(attention_forward_workspace<A> const& memory, index_t tile) const {
-    return memory.sums + tile * padded_rows(shape_.values) * attention_queries;
+    return memory.sums + tile * padded_rows(shape_.values) * tile_queries;
   }
-  int valid(index_t query) const {
-    return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, attention_queries));
+  int valid_queries(index_t query) const {
+    return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, tile_queries));
   }
 
-  void begin(attention_forward_workspace<A> const& memory, index_t tile, index_t query) const {
-    int const count = valid(query);
-    io_.load(head_, in_.q, query, count, memory.rows, key_pitch(), attention_queries);
+  void begin_tile(attention_forward_workspace<A> const& memory, index_t tile, index_t query) const {
+    int const count = valid_queries(query);
+    io_.load(head_, in_.q, query, count, memory.rows, key_pitch(), tile_queries);
     kernels_.rows_to_lanes(memory.rows, key_pitch(), shape_.channels, queries(memory, tile));
-    kernels_.pack_rows(queries(memory, tile), attention_queries, shape_.channels);
-    std::fill_n(sums(memory, tile), padded_rows(shape_.values) * attention_queries, A(0));
-    std::fill_n(memory.row_max + tile * attention_queries, attention_queries, minus_infinity<A>());
-    std::fill_n(memory.row_sum + tile * attention_queries, attention_queries, A(0));
+    kernels_.pack_rows(queries(memory, tile), tile_queries, shape_.channels);
+    std::fill_n(sums(memory, tile), padded_rows(shape_.values) * tile_queries, A(0));
+    std::fill_n(memory.row_max + tile * tile_queries, tile_queries, minus_infinity<A>());
+    std::fill_n(memory.row_sum + tile * tile_queries, tile_queries, A(0));
     memory.ranges[tile].evaluate(config_.mask, head_, query, count);
   }
 
@@ -208,34 +212,34 @@ class attention_forward_task {
   // Turns scores into weights and adds the weighted values from row `first` on.
   void add_values(attention_forward_workspace<A> const& memory, index_t tile, lane_range lanes,
                   index_t first, int keys, std::uint64_t const* keep) const {
-    online_softmax_call<A> step{memory.scores.scores, keys,
-                                memory.row_max + tile * attention_queries,
-                                memory.row_sum + tile * attention_queries, memory.rescale};
-    step.lanes = lanes;
-    kernels_.online_softmax(step);
-    if (keep != nullptr) kernels_.drop(memory.scores.scores, keys, keep, lanes);
-    kernels_.pack_rows(memory.scores.scores, attention_queries, keys);
+    online_softmax_params<A> softmax{memory.scores.scores, keys,
+                                     memory.row_max + tile * tile_queries,
+                                     memory.row_sum + tile * tile_queries, memory.rescale};
+    softmax.lanes = lanes;
+    kernels_.update_softmax(softmax);
+    if (keep != nullptr) kernels_.apply_dropout(memory.scores.scores, keys, keep, lanes);
+    kernels_.pack_rows(memory.scores.scores, tile_queries, keys);
     kernels_.multiply(
-        {{memory.values + kernels_.words(first) * value_pitch(), 1, value_pitch()},
-         {memory.scores.scores + lanes.first, attention_queries},
-         {sums(memory, tile) + lanes.first, attention_queries},
-         {static_cast<int>(padded_rows(shape_.values)), lanes.count(), kernels_.words(keys)},
+        {{memory.values + kernels_.packed_width(first) * value_pitch(), 1, value_pitch()},
+         {memory.scores.scores + lanes.first, tile_queries},
+         {sums(memory, tile) + lanes.first, tile_queries},
+         {static_cast<int>(padded_rows(shape_.values)), lanes.count(), kernels_.packed_width(keys)},
          {true, memory.rescale + lanes.first, A(1)}});
   }
 
-  void finish(attention_forward_workspace<A> const& memory, index_t tile, index_t query,
-              tensor4<T> y, tensor4<A> state) const {
-    index_t const count = std::min<index_t>(attention_queries, shape_.queries - query);
-    A* const row_max = memory.row_max + tile * attention_queries;
-    A* const row_sum = memory.row_sum + tile * attention_queries;
-    for (index_t i = valid(query); i < count; ++i)
+  void finish_tile(attention_forward_workspace<A> const& memory, index_t tile, index_t query,
+                   tensor4<T> y, tensor4<A> state) const {
+    index_t const count = std::min<index_t>(tile_queries, shape_.queries - query);
+    A* const row_max = memory.row_max + tile * tile_queries;
+    A* const row_sum = memory.row_sum + tile * tile_queries;
+    for (index_t i = valid_queries(query); i < count; ++i)
       row_max[i] = minus_infinity<A>(), row_sum[i] = A(0);
-    auto const scale = static_cast<A>(config_.drop.scale);
-    for (int i = 0; i < attention_queries; ++i) memory.rescale[i] = inverse_sum(row_sum[i]) * scale;
+    auto const scale = static_cast<A>(config_.dropout.scale);
+    for (int i = 0; i < tile_queries; ++i) memory.rescale[i] = inverse_sum(row_sum[i]) * scale;
     kernels_.lanes_to_rows(sums(memory, tile), shape_.values, memory.rescale, memory.rows,
                            value_pitch());
-    std::fill(memory.rows + valid(query) * value_pitch(), memory.rows + count * value_pitch(),
-              A(0));
+    std::fill(memory.rows + valid_queries(query) * value_pitch(),
+              memory.rows + count * value_pitch(), A(0));
     io_.store(memory.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
     if (state.data() == nullptr) return;
     for (index_t i = 0; i < count; ++i)
@@ -258,21 +262,21 @@ struct streaming_forward_layout {
   per_thread<attention_forward_workspace<A>, attention_shape, index_t, bool> workspaces;
 
   streaming_forward_layout(arena& memory, host_exec const& exec, attention_shape const& shape,
-                           bool sparse)
-      : tasks(shape, exec.threads, sizeof(A), sparse),
+                           bool gathers_keys)
+      : tasks(shape, exec.threads, sizeof(A), gathers_keys),
         workspaces(memory, exec.threads, amount(shape.batch) * shape.heads * tasks.tasks_per_head,
-                   shape, tasks.tiles_per_task, sparse) {}
+                   shape, tasks.tiles_per_task, gathers_keys) {}
 };
 
 template <class T>
 void streaming_forward(host_exec const& exec, attention_config const& config,
                        attention_inputs<T> const& in, tensor4<T> y, tensor4<accumulator_t<T>> state,
-                       workspace w) {
+                       workspace workspace_memory) {
   attention_shape const shape(in);
-  arena memory(w);
-  streaming_forward_layout<T> const layout(memory, exec, shape, config.mask.sparse());
+  arena memory(workspace_memory);
+  streaming_forward_layout<T> const layout(memory, exec, shape, config.mask.gathers_keys());
   attention_tasks const& tasks = layout.tasks;
-  attention_kernels<T> const kernels(exec.instructions, config.multiply);
+  attention_kernels<T> const kernels(exec.instructions, config.product_kind);
   for_each_task(exec, shape.pairs() * tasks.tasks_per_head, [&](unsigned thread, index_t task) {
     index_t const first = task % tasks.tasks_per_head * tasks.tiles_per_task;
     attention_forward_task<T>(config, kernels, in, task / tasks.tasks_per_head)

@@ -27,19 +27,19 @@ struct gathered_segment {
 
 struct gathered_keys {
   int count;
-  pair_range rest;               // pairs not searched yet
-  index_t keys[attention_keys];  // ascending
-  std::uint64_t
-      pairs[attention_keys];  // bit i of pairs[j]: query i of the current tile sees keys[j]
+  pair_range remaining;     // pairs not searched yet
+  index_t keys[tile_keys];  // ascending
+  // Bit i of query_bits[j]: query i of the current tile sees keys[j].
+  std::uint64_t query_bits[tile_keys];
 
-  void begin(pair_range pairs_to_search) { rest = pairs_to_search; }
+  void start_search(pair_range pairs_to_search) { remaining = pairs_to_search; }
   // Gathers the next keys. Returns false if there are none.
-  bool find(attention_mask const& mask, attention_head const& head) {
-    if (rest.first_query >= rest.last_query) return false;
-    count = mask.find_keys(mask.self, head, rest, attention_keys, keys);
+  bool find_next(attention_mask const& mask, attention_head const& head) {
+    if (remaining.first_query >= remaining.last_query) return false;
+    count = mask.find_keys(mask.erased_mask, head, remaining, tile_keys, keys);
     return count > 0;
   }
-  // Calls f(first_row, rows) for runs of consecutive keys.
+  // Calls f(first_row, rows) for each interval of consecutive keys.
   template <class F>
   void for_each_interval(F const& f) const {
     for (int first = 0, last = 1; first < count; first = last++) {
@@ -47,7 +47,7 @@ struct gathered_keys {
       f(first, last - first);
     }
   }
-  // Calls f(first_row, rows) for the consecutive runs within a segment.
+  // The same for the intervals within a segment.
   template <class F>
   void for_each_interval_in(gathered_segment const& segment, F const& f) const {
     for_each_interval([&](int first, int rows) {
@@ -56,33 +56,35 @@ struct gathered_keys {
       if (begin < end) f(begin, end - begin);
     });
   }
-  void find_pairs(attention_mask const& mask, attention_head const& head, index_t query,
-                  int queries) {
+  void find_visible_pairs(attention_mask const& mask, attention_head const& head, index_t query,
+                          int queries) {
     for_each_interval([&](int first, int rows) {
-      mask.allowed(mask.self, head, {query, queries, keys[first], rows}, pairs + first);
+      mask.allowed_bits(mask.erased_mask, head, {query, queries, keys[first], rows},
+                        query_bits + first);
     });
   }
 
-  // Splits the visible pairs into segments of balanced size and calls f(segment). With `all_lanes`,
-  // segments span all lanes.
+  // Splits the visible pairs into segments of balanced size and calls f(segment). With
+  // `spans_all_lanes`, segments span all lanes.
   template <class F>
-  void for_each_segment(bool all_lanes, F const& f) const {
-    constexpr int groups = attention_queries / product_columns;
+  void for_each_segment(bool spans_all_lanes, F const& f) const {
+    constexpr int groups = tile_queries / product_columns;
     block_set group_blocks[groups] = {};
     for (int j = 0, block = 0; j < count; j += product_rows, ++block) {
       std::uint64_t bits = 0;
-      for (int i = j; i < std::min(j + product_rows, count); ++i) bits |= pairs[i];
-      for (int g = 0; g < groups; ++g, bits >>= product_columns)
-        group_blocks[g] |= block_set{(bits & 0xffff) != 0} << block;
+      for (int i = j; i < std::min(j + product_rows, count); ++i) bits |= query_bits[i];
+      for (int group = 0; group < groups; ++group, bits >>= product_columns)
+        group_blocks[group] |= block_set{(bits & 0xffff) != 0} << block;
     }
-    for (block_set& blocks : group_blocks) blocks = closed(blocks);
-    for (int g = 0, next; g < groups; g = next) {
-      block_set blocks = group_blocks[g];
-      for (next = g + 1;
-           next < groups && (all_lanes || worth_joining(blocks, next - g, group_blocks[next]));
+    for (block_set& blocks : group_blocks) blocks = fill_gaps(blocks);
+    for (int group = 0, next; group < groups; group = next) {
+      block_set blocks = group_blocks[group];
+      for (next = group + 1;
+           next < groups &&
+           (spans_all_lanes || is_worth_joining(blocks, next - group, group_blocks[next]));
            ++next)
-        blocks = closed(blocks | group_blocks[next]);
-      lane_range const lanes{g * product_columns, next * product_columns};
+        blocks = fill_gaps(blocks | group_blocks[next]);
+      lane_range const lanes{group * product_columns, next * product_columns};
       for (int block = 0; blocks >> block != 0; ++block) {
         if ((blocks >> block & 1) == 0) continue;
         int const first = block;
@@ -93,34 +95,34 @@ struct gathered_keys {
     }
   }
   // True if the first `queries` lanes see all keys of the segment.
-  bool all_visible(gathered_segment const& segment, int queries) const {
+  bool is_fully_visible(gathered_segment const& segment, int queries) const {
     std::uint64_t const lanes =
         lane_bits(segment.lanes.first, std::min(segment.lanes.last, queries));
     std::uint64_t common = lanes;
-    for (int j = segment.first; j < segment.first + segment.keys; ++j) common &= pairs[j];
+    for (int j = segment.first; j < segment.first + segment.keys; ++j) common &= query_bits[j];
     return common == lanes;
   }
 
  private:
   // Bit b stands for rows [8 b, 8 b + 8).
   using block_set = std::uint32_t;
-  static_assert(attention_keys / product_rows < 32);
+  static_assert(tile_keys / product_rows < 32);
 
   static std::uint64_t lane_bits(int first, int last) {
     return ((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1);
   }
   // Fills gaps of one block, which cost less than a second product.
-  static block_set closed(block_set blocks) { return blocks | (blocks << 1 & blocks >> 1); }
-  static int size(block_set blocks) {
+  static block_set fill_gaps(block_set blocks) { return blocks | (blocks << 1 & blocks >> 1); }
+  static int count_blocks(block_set blocks) {
     int n = 0;
     for (; blocks != 0; blocks &= blocks - 1) ++n;
     return n;
   }
   // True if one wide product is faster than two; the threshold is measured.
-  static bool worth_joining(block_set blocks, int groups, block_set next) {
+  static bool is_worth_joining(block_set blocks, int groups, block_set next) {
     constexpr int block_cost = 2;
-    return size(closed(blocks | next)) * (groups + 1) <=
-           size(blocks) * groups + size(next) + block_cost;
+    return count_blocks(fill_gaps(blocks | next)) * (groups + 1) <=
+           count_blocks(blocks) * groups + count_blocks(next) + block_cost;
   }
 };
 

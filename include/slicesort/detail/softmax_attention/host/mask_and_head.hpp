@@ -32,34 +32,36 @@ struct attention_pairs {
 
 // Type-erased mask. Each function evaluates many pairs at once.
 struct attention_mask {
-  void const* self;
+  void const* erased_mask;
   // Writes the key ranges of `queries` queries from `query` on.
-  void (*range)(void const* mask, attention_head const&, index_t query, int queries,
-                key_range* ranges);
+  void (*key_ranges)(void const* erased_mask, attention_head const&, index_t query, int queries,
+                     key_range* ranges);
   // Sets bit i of bits[j] if query + i may see key + j. Null if the key ranges alone decide. Sparse
   // masks already apply the ranges here; other masks do not.
-  void (*allowed)(void const* mask, attention_head const&, attention_pairs, std::uint64_t* bits);
+  void (*allowed_bits)(void const* erased_mask, attention_head const&, attention_pairs,
+                       std::uint64_t* bits);
   // Writes, in ascending order, up to `max_keys` keys that are visible to any of the queries.
-  // Returns their count and advances rest.first_key past the searched keys. Null if the mask is not
-  // sparse.
-  int (*find_keys)(void const* mask, attention_head const&, pair_range& rest, int max_keys,
-                   index_t* keys);
+  // Returns their count and advances remaining.first_key past the searched keys. Null if the mask
+  // is not sparse.
+  int (*find_keys)(void const* erased_mask, attention_head const&, pair_range& remaining,
+                   int max_keys, index_t* keys);
 
-  bool sparse() const { return find_keys != nullptr; }
+  // True for sparse masks, whose visible keys are gathered into tiles.
+  bool gathers_keys() const { return find_keys != nullptr; }
 
   template <class Mask>
   static attention_mask make(Mask const& mask) {
-    static_assert(attention_queries <= 64);
+    static_assert(tile_queries <= 64);
     using HeadMask = head_mask_t<Mask>;
     attention_mask m{&mask, nullptr, nullptr, nullptr};
-    m.range = [](void const* erased_mask, attention_head const& head, index_t query, int queries,
-                 key_range* ranges) {
+    m.key_ranges = [](void const* erased_mask, attention_head const& head, index_t query,
+                      int queries, key_range* ranges) {
       auto const& head_mask = mask_of<Mask>(erased_mask, head);
       for (int i = 0; i < queries; ++i) ranges[i] = range_of_keys(head_mask, query + i, head.keys);
     };
     if constexpr (is_sparse<Mask>) {
-      m.allowed = [](void const* erased_mask, attention_head const& head, attention_pairs pairs,
-                     std::uint64_t* bits) {
+      m.allowed_bits = [](void const* erased_mask, attention_head const& head,
+                          attention_pairs pairs, std::uint64_t* bits) {
         auto const& head_mask = mask_of<Mask>(erased_mask, head);
         if constexpr (has_query_bits<HeadMask>) {
           std::uint64_t const valid_bits = ~bits_from(pairs.queries);
@@ -67,16 +69,17 @@ struct attention_mask {
             bits[j] = head_mask.query_bits(pairs.query, pairs.key + j) & valid_bits;
         } else {
           std::fill_n(bits, pairs.keys, std::uint64_t{0});
-          sparse_pairs<HeadMask>(head_mask, head.keys, pairs, bits).add(pairs.range());
+          sparse_pair_finder<HeadMask>(head_mask, head.keys, pairs, bits).add_range(pairs.range());
         }
       };
-      m.find_keys = [](void const* erased_mask, attention_head const& head, pair_range& rest,
+      m.find_keys = [](void const* erased_mask, attention_head const& head, pair_range& remaining,
                        int max_keys, index_t* keys) {
-        return sparse_keys<HeadMask>(mask_of<Mask>(erased_mask, head), max_keys, keys).find(rest);
+        return sparse_key_finder<HeadMask>(mask_of<Mask>(erased_mask, head), max_keys, keys)
+            .find(remaining);
       };
     } else if constexpr (has_allows<HeadMask>) {
-      m.allowed = [](void const* erased_mask, attention_head const& head, attention_pairs pairs,
-                     std::uint64_t* bits) {
+      m.allowed_bits = [](void const* erased_mask, attention_head const& head,
+                          attention_pairs pairs, std::uint64_t* bits) {
         auto const& head_mask = mask_of<Mask>(erased_mask, head);
         for (int j = 0; j < pairs.keys; ++j) {
           std::uint64_t query_bits = 0;
@@ -104,9 +107,9 @@ struct attention_config {
   attention_mask mask;
   double scale;
   gemm_callback gemm;
-  products multiply;
+  products product_kind;
   attention_lengths lengths;
-  dropout_config drop;
+  dropout_config dropout;
 
   template <class Params>
   static attention_config make(Params const& params) {
@@ -114,38 +117,39 @@ struct attention_config {
     config.mask = attention_mask::make(params.mask);
     config.scale = params.scale;
     config.gemm = params.gemm;
-    config.multiply = params.multiply;
+    config.product_kind = params.multiply;
     config.lengths = params.lengths;
-    config.drop = dropout_config::make(params.drop, params.in.q.extents().heads);
+    config.dropout = dropout_config::make(params.drop, params.in.q.extents().heads);
     return config;
   }
 };
 
 // Arguments of `compute_keep_mask` for a block of keys and the query tile that begins at `query`.
-inline keep_mask_call make_keep_mask_call(attention_config const& config,
-                                          attention_head const& head, index_t query, index_t key,
-                                          index_t const* keys, int rows, std::uint64_t* bits) {
+inline keep_mask_params make_keep_mask_params(attention_config const& config,
+                                              attention_head const& head, index_t query,
+                                              index_t key, index_t const* keys, int rows,
+                                              std::uint64_t* bits) {
   auto const keys_per_head = static_cast<std::uint64_t>(head.all_keys),
              first = static_cast<std::uint64_t>(query) * keys_per_head + 1;
-  keep_mask_call call{};
-  call.keep = bits, call.threshold = config.drop.threshold;
-  call.keys = keys, call.key = key, call.rows = rows;
-  call.counter = {config.drop.seed_of(head.sample, head.head) + counter_step * first,
-                  counter_step * keys_per_head};
-  return call;
+  keep_mask_params keep_params{};
+  keep_params.keep = bits, keep_params.threshold = config.dropout.threshold;
+  keep_params.keys = keys, keep_params.key = key, keep_params.rows = rows;
+  keep_params.counter = {config.dropout.seed_of(head.sample, head.head) + counter_step * first,
+                         counter_step * keys_per_head};
+  return keep_params;
 }
 
 // Key ranges of the queries in a tile.
 struct attention_ranges {
-  key_range query_ranges[attention_queries];
+  key_range query_ranges[tile_queries];
   key_range hull, common;  // union (without gaps) and intersection of the ranges
 
   // Gives unused lanes the full range, so that a partial tile can still be unmasked.
   void evaluate(attention_mask const& mask, attention_head const& head, index_t query,
                 int queries) {
     index_t const keys = head.keys;
-    mask.range(mask.self, head, query, queries, query_ranges);
-    for (int i = queries; i < attention_queries; ++i) query_ranges[i] = {0, keys};
+    mask.key_ranges(mask.erased_mask, head, query, queries, query_ranges);
+    for (int i = queries; i < tile_queries; ++i) query_ranges[i] = {0, keys};
     hull = {keys, 0}, common = {0, keys};
     for (int i = 0; i < queries; ++i) {
       common.first = std::max(common.first, query_ranges[i].first),
@@ -156,7 +160,7 @@ struct attention_ranges {
     }
   }
   // Visible keys in [first, last), rounded outwards to multiples of product_rows from `first`.
-  key_range within(index_t first, index_t last) const {
+  key_range visible_keys(index_t first, index_t last) const {
     index_t const begin = std::max(first, hull.first), end = std::min(last, hull.last);
     if (begin >= end) return {first, first};
     return {first + (begin - first) / product_rows * product_rows,

@@ -24,9 +24,9 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 void materialized_forward(host_exec const& exec, attention_config const& config,
                           attention_inputs<T> const& in, tensor4<T> y, tensor4<T> state,
-                          workspace w) {
+                          workspace workspace_memory) {
   attention_shape const shape(in);
-  arena memory(w);
+  arena memory(workspace_memory);
   if (shape.empty()) return;
   attention_map_layout<T> const layout(memory, exec, shape);
   attention_kernels<T> const kernels(exec.instructions);
@@ -38,33 +38,34 @@ void materialized_forward(host_exec const& exec, attention_config const& config,
 template <class T>
 void materialized_backward(host_exec const& exec, attention_config const& config,
                            attention_inputs<T> const& in, tensor4<T const> state,
-                           attention_backward_tensors<T> const& out, workspace w) {
+                           attention_backward_tensors<T> const& out, workspace workspace_memory) {
   tensor4<T> const dbias = out.grads.dbias;
   attention_shape const shape(in.q.extents(), in.v.extents(), dbias.extents());
-  if (shape.empty()) return clear_sums(dbias, out.mode);
+  if (shape.empty()) return clear_dbias(dbias, out.mode);
   attention_kernels<T> const kernels(exec.instructions);
-  arena memory(w), after(w);
+  arena memory(workspace_memory), second_pass_memory(workspace_memory);
   attention_map_layout<T> const layout(memory, exec, shape);
-  auto heads = out, shares = out;
-  shares.grads = {};
-  if (shape.dbias.form != bias_gradient::per_pair) heads.grads.dbias = {};
-  heads.distance_sums = layout.distance_sums;
-  if (heads.needs_heads())
+  auto head_out = out, shared_out = out;
+  shared_out.grads = {};
+  if (shape.dbias.layout != dbias_layout::per_pair) head_out.grads.dbias = {};
+  head_out.distance_sums = layout.distance_sums;
+  if (head_out.needs_head_pass())
     for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
       attention_map_task<T>(config, kernels, in, layout.workspaces[thread], task)
-          .backward(state, heads);
+          .backward(state, head_out);
     });
-  if (shape.dbias.form == bias_gradient::relative)
-    add_up_distances(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias, out.mode);
-  shared_bias_map_layout<T> const shared(after, exec, shape);
+  if (shape.dbias.layout == dbias_layout::relative)
+    reduce_distance_sums(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias,
+                         out.mode);
+  shared_bias_map_layout<T> const shared(second_pass_memory, exec, shape);
   for_each_task(exec, shared.tasks, [&](unsigned thread, index_t task) {
     auto workspace = shared.workspaces[thread];
     index_t const group = task / count_query_tiles(shape),
-                  query = task % count_query_tiles(shape) * attention_queries;
+                  query = task % count_query_tiles(shape) * tile_queries;
     workspace.total.clear(shape.keys);
-    for_each_pair_of_group(shape, group, [&](index_t pair) {
-      attention_map_task<T>(config, kernels, in, workspace.map, pair)
-          .add_score_grads(state, shares, query, workspace.total);
+    for_each_head_in_group(shape, group, [&](index_t flat_head) {
+      attention_map_task<T>(config, kernels, in, workspace.head, flat_head)
+          .add_score_grads(state, shared_out, query, workspace.total);
     });
     workspace.total.store(row_access<T>(kernels), shape, group, query, dbias, out.mode);
   });

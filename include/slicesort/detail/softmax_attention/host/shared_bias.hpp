@@ -27,12 +27,12 @@ struct shared_bias_workspace {
   gathered_keys* gathered;
   shared_sums<A> total;
 
-  shared_bias_workspace(arena& memory, attention_shape s, bool sparse)
-      : scratch(memory, s),
-        tile(memory, s),
-        kv(memory, s, attention_keys),
-        gathered(memory.take<gathered_keys>(sparse ? 1 : 0)),
-        total(memory, s) {}
+  shared_bias_workspace(arena& memory, attention_shape shape, bool gathers_keys)
+      : scratch(memory, shape),
+        tile(memory, shape),
+        kv(memory, shape, tile_keys),
+        gathered(memory.take<gathered_keys>(gathers_keys ? 1 : 0)),
+        total(memory, shape) {}
 };
 
 template <class T>
@@ -54,65 +54,65 @@ class shared_bias_task {
 
   void run(index_t group, index_t query) const {
     memory_.total.clear(shape_.keys);
-    for_each_pair_of_group(shape_, group, [&](index_t pair) {
+    for_each_head_in_group(shape_, group, [&](index_t flat_head) {
       attention_backward_steps<T> const steps(config_, kernels_, in_, state_, out_, memory_.scratch,
-                                              pair);
-      int const count = steps.valid(query);
+                                              flat_head);
+      int const count = steps.valid_queries(query);
       if (count == 0) return;
-      memory_.total.extend(count, steps.head().keys);
-      steps.begin(memory_.tile, query, count);
-      if (config_.mask.sparse())
-        walk_gathered(steps, query, count);
+      memory_.total.extend_to(count, steps.head().keys);
+      steps.begin_tile(memory_.tile, query, count);
+      if (config_.mask.gathers_keys())
+        process_gathered(steps, query, count);
       else
-        walk(steps, query, count);
+        process_dense(steps, query, count);
     });
     memory_.total.store(row_access<T>(kernels_), shape_, group, query, out_.grads.dbias, out_.mode);
   }
 
  private:
-  void walk(attention_backward_steps<T> const& steps, index_t query, int count) const {
+  void process_dense(attention_backward_steps<T> const& steps, index_t query, int count) const {
     attention_ranges const& ranges = *memory_.tile.ranges;
-    for (index_t key = ranges.hull.first / attention_keys * attention_keys; key < ranges.hull.last;
-         key += attention_keys) {
+    for (index_t key = ranges.hull.first / tile_keys * tile_keys; key < ranges.hull.last;
+         key += tile_keys) {
       key_range const visible =
-          ranges.within(key, std::min(key + attention_keys, steps.head().keys));
+          ranges.visible_keys(key, std::min(key + tile_keys, steps.head().keys));
       if (visible.first == visible.last) continue;
       int const keys = static_cast<int>(visible.last - visible.first);
       attention_kv_rows<A> kv = memory_.kv;
       kv.rows = padded_rows(keys), kv.first = visible.first;
-      steps.load_keys(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
+      steps.load_and_pack_kv(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
         steps.io().load(steps.head(), from, visible.first, keys, to, pitch, kv.rows);
       });
       steps.compute_scores(memory_.tile, kv, query, count, visible);
       steps.compute_score_grads(memory_.tile, kv, {}, 0, keys,
-                                steps.keep_mask(query, visible.first, keys));
-      steps.add_score_grads({0, count}, 0, keys, rows_from(visible.first), attention_queries);
+                                steps.compute_keep_mask(query, visible.first, keys));
+      steps.add_score_grads({0, count}, 0, keys, rows_from(visible.first), tile_queries);
     }
   }
-  void walk_gathered(attention_backward_steps<T> const& steps, index_t query, int count) const {
+  void process_gathered(attention_backward_steps<T> const& steps, index_t query, int count) const {
     gathered_keys& gathered = *memory_.gathered;
     key_range const hull = memory_.tile.ranges->hull;
-    gathered.begin({query, query + count, hull.first, hull.last});
-    while (gathered.find(config_.mask, steps.head())) {
+    gathered.start_search({query, query + count, hull.first, hull.last});
+    while (gathered.find_next(config_.mask, steps.head())) {
       attention_kv_rows<A> kv = memory_.kv;
       kv.rows = padded_rows(gathered.count);
-      steps.load_keys(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
+      steps.load_and_pack_kv(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
         load_gathered(steps.io(), steps.head(), from, gathered, to, pitch);
       });
-      gathered.find_pairs(config_.mask, steps.head(), query, count);
-      gathered.for_each_segment(kernels_.native(), [&](gathered_segment segment) {
+      gathered.find_visible_pairs(config_.mask, steps.head(), query, count);
+      gathered.for_each_segment(kernels_.uses_native_products(), [&](gathered_segment segment) {
         steps.compute_scores(memory_.tile, kv, query, count, gathered, segment);
         steps.compute_score_grads(memory_.tile, kv, segment.lanes, segment.first, segment.keys,
-                                  steps.keep_mask(query, gathered, segment));
+                                  steps.compute_keep_mask(query, gathered, segment));
         lane_range const lanes{segment.lanes.first, std::min(segment.lanes.last, count)};
         gathered.for_each_interval_in(segment, [&](int row, int rows) {
           steps.add_score_grads(lanes, row - segment.first, rows, rows_from(gathered.keys[row]),
-                                attention_queries);
+                                tile_queries);
         });
       });
     }
   }
-  A* rows_from(index_t key) const { return memory_.total.sums + key * attention_queries; }
+  A* rows_from(index_t key) const { return memory_.total.sums + key * tile_queries; }
 
   attention_config const& config_;
   attention_kernels<T> const& kernels_;

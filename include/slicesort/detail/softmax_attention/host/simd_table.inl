@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel table of one instruction set.
+// Fills the kernel table for one instruction set.
 
 // clang-format off
 #include <slicesort/detail/softmax_attention/host/dropout.inl>
@@ -16,17 +16,17 @@ void choose_kernels(target, attention_kernels<T>& kernels) {
   using transfer = simd_rows<T, 0>;
   kernels.multiply = product::multiply;
   kernels.mask_scores = rows::mask_scores;
-  kernels.online_softmax = rows::online_softmax;
-  kernels.score_grad = rows::score_grad;
+  kernels.update_softmax = rows::update_softmax;
+  kernels.compute_score_grads = rows::compute_score_grads;
   kernels.compute_keep_mask = keep_mask::compute;
-  kernels.drop = rows::drop;
+  kernels.apply_dropout = rows::apply_dropout;
   kernels.add_rows = rows::add_rows;
-  kernels.row_dots = rows::row_dots;
+  kernels.dot_rows = rows::dot_rows;
   kernels.rows_to_lanes = tile_transpose<A>::rows_to_lanes;
   kernels.lanes_to_rows = tile_transpose<A>::lanes_to_rows;
-  kernels.softmax_row = rows::softmax_row;
+  kernels.exponentiate_row = rows::exponentiate_row;
   kernels.scale_row = rows::scale_row;
-  kernels.score_grad_row = rows::score_grad_row;
+  kernels.compute_row_score_grads = rows::compute_row_score_grads;
   kernels.load = transfer::load;
   kernels.store = transfer::template store<false>;
   kernels.add = transfer::add;

@@ -12,7 +12,7 @@ SLICESORT_DETAIL_BEGIN
 
 // Split point of a range of at least two indices: its multiple of the largest power of two, which
 // is where mask blocks begin.
-constexpr index_t cut_of(index_t first, index_t last) {
+constexpr index_t split_point(index_t first, index_t last) {
   index_t cut = last - 1;
   while ((cut & (cut - 1)) > first) cut &= cut - 1;
   return cut;
@@ -20,29 +20,29 @@ constexpr index_t cut_of(index_t first, index_t last) {
 
 // Sets bit i of bits[j] if query + i sees key + j.
 template <class Mask>
-class sparse_pairs {
+class sparse_pair_finder {
  public:
   template <class Pairs>
-  sparse_pairs(Mask const& mask, index_t keys, Pairs const& tile, std::uint64_t* bits)
+  sparse_pair_finder(Mask const& mask, index_t keys, Pairs const& tile, std::uint64_t* bits)
       : mask_(mask), keys_(keys), query_(tile.query), key_(tile.key), bits_(bits) {}
 
-  void add(pair_range r) const {
-    if (covers_pairs(mask_, r)) return set(r);
+  void add_range(pair_range r) const {
+    if (covers_pairs(mask_, r)) return set_bits(r);
     if (!meets_pairs(mask_, r)) return;
     index_t const queries = r.last_query - r.first_query, keys = r.last_key - r.first_key;
-    if (queries * keys <= few_pairs) return test_each(r);
+    if (queries * keys <= max_pairs_tested) return test_each(r);
     pair_range low = r, high = r;
     if (keys == 1 || (queries > 1 && is_uniform(r)))
-      low.last_query = high.first_query = cut_of(r.first_query, r.last_query);
+      low.last_query = high.first_query = split_point(r.first_query, r.last_query);
     else
-      low.last_key = high.first_key = cut_of(r.first_key, r.last_key);
-    add(low);
-    add(high);
+      low.last_key = high.first_key = split_point(r.first_key, r.last_key);
+    add_range(low);
+    add_range(high);
   }
 
  private:
   // Ranges of up to this many pairs are tested pair by pair.
-  static constexpr index_t few_pairs = 16;
+  static constexpr index_t max_pairs_tested = 16;
 
   // True if the first query sees all keys or none; then splitting by queries separates the pairs.
   bool is_uniform(pair_range r) const {
@@ -50,10 +50,10 @@ class sparse_pairs {
     return !meets_pairs(mask_, r) || covers_pairs(mask_, r);
   }
 
-  void set(pair_range r) const {
-    std::uint64_t const row = (std::uint64_t{1} << (r.last_query - r.first_query)) - 1;
+  void set_bits(pair_range r) const {
+    std::uint64_t const query_bits = (std::uint64_t{1} << (r.last_query - r.first_query)) - 1;
     for (index_t j = r.first_key; j < r.last_key; ++j)
-      bits_[j - key_] |= row << (r.first_query - query_);
+      bits_[j - key_] |= query_bits << (r.first_query - query_);
   }
   void test_each(pair_range r) const {
     for (index_t i = r.first_query; i < r.last_query; ++i) {
@@ -71,25 +71,25 @@ class sparse_pairs {
 
 // Finds the keys that are visible to any query of a range.
 template <class Mask>
-class sparse_keys {
+class sparse_key_finder {
  public:
-  sparse_keys(Mask const& mask, int max_keys, index_t* keys)
+  sparse_key_finder(Mask const& mask, int max_keys, index_t* keys)
       : mask_(mask), max_keys_(max_keys), keys_(keys) {}
 
   // Returns the number of keys and advances `unsearched` past the searched keys.
   int find(pair_range& unsearched) {
     next_ = unsearched.last_key;
-    if (unsearched.first_key < unsearched.last_key) (void)add(unsearched);
+    if (unsearched.first_key < unsearched.last_key) (void)add_range(unsearched);
     unsearched.first_key = next_;
     return count_;
   }
 
  private:
   // Returns false if there is no room for more keys.
-  bool add(pair_range r) {
+  bool add_range(pair_range r) {
     if (count_ == max_keys_) return next_ = r.first_key, false;
     if (!meets_pairs(mask_, r)) return true;
-    if (r.last_key - r.first_key == 1 || covers_pairs(mask_, r) || all_visible(r)) {
+    if (r.last_key - r.first_key == 1 || covers_pairs(mask_, r) || is_covered_by_some_queries(r)) {
       for (; r.first_key < r.last_key; ++r.first_key) {
         if (count_ == max_keys_) return next_ = r.first_key, false;
         keys_[count_++] = r.first_key;
@@ -97,14 +97,14 @@ class sparse_keys {
       return true;
     }
     pair_range low = r, high = r;
-    low.last_key = high.first_key = cut_of(r.first_key, r.last_key);
-    return add(low) && add(high);
+    low.last_key = high.first_key = split_point(r.first_key, r.last_key);
+    return add_range(low) && add_range(high);
   }
 
   // True if a subset of the queries sees all keys, as with mask blocks smaller than the query
   // range; the keys need no further split. Tests only ranges of 32 to 64 keys whose first and last
   // key are visible, where success is likely.
-  bool all_visible(pair_range r) const {
+  bool is_covered_by_some_queries(pair_range r) const {
     if constexpr (has_covers<Mask>) {
       index_t const keys = r.last_key - r.first_key;
       if (keys < 32 || keys > 64) return false;
@@ -118,7 +118,7 @@ class sparse_keys {
   bool any_query_covers(pair_range r) const {
     if (r.last_query - r.first_query <= 16) return false;
     pair_range low = r, high = r;
-    low.last_query = high.first_query = cut_of(r.first_query, r.last_query);
+    low.last_query = high.first_query = split_point(r.first_query, r.last_query);
     for (pair_range const& half : {low, high})
       if (meets_pairs(mask_, half) && (covers_pairs(mask_, half) || any_query_covers(half)))
         return true;

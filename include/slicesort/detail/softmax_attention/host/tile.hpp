@@ -12,23 +12,23 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int attention_queries = 48;  // lanes per tile: three vectors of 16
-inline constexpr int attention_keys = 128;    // maximum number of rows per tile
+inline constexpr int tile_queries = 48;  // lanes per tile: three vectors of 16
+inline constexpr int tile_keys = 128;    // maximum number of rows per tile
 
 template <class A>
 using lane_uint = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
 
 // Lanes [first, last) of a tile; both are multiples of product_columns.
 struct lane_range {
-  int first = 0, last = attention_queries;
+  int first = 0, last = tile_queries;
 
   int count() const { return last - first; }
 };
 
 // Adds the bias and applies the mask. Lane c sees row r if first[c] <= r < last[c] and, with
-// `allowed`, bit c of allowed[r] is set.
+// `allowed_bits`, bit c of allowed_bits[r] is set.
 template <class A>
-struct mask_scores_call {
+struct mask_scores_params {
   A* scores;
   int keys;
   struct bias_rows {
@@ -38,15 +38,15 @@ struct mask_scores_call {
   A scale;
   struct visibility {
     lane_uint<A> const *first, *last;
-    std::uint64_t const* allowed;  // null if only the ranges apply
-    bool unmasked = false;         // true if every lane sees every row; requires a bias
+    std::uint64_t const* allowed_bits;  // null if only the ranges apply
+    bool unmasked = false;              // true if every lane sees every row; requires a bias
   } mask;
   lane_range lanes{};
 };
 
 // One step of the online softmax: scores become exp(score - row_max).
 template <class A>
-struct online_softmax_call {
+struct online_softmax_params {
   A* scores;
   int keys;
   A *row_max, *row_sum;  // running statistics, [lane]
@@ -56,34 +56,34 @@ struct online_softmax_call {
 
 // Turns scores into weights, and the products <dy, v> into score gradients.
 template <class A>
-struct score_grad_call {
+struct score_grad_params {
   A *scores, *products;
   int keys;
   struct statistics {
     A const *row_max, *inv_sum;  // row_max; 1 / row_sum, 0 without keys
     A const* delta;              // <dy, y>
   } stats;
-  struct dropout {
+  struct dropout_mask {
     std::uint64_t const* keep = nullptr;  // bit c of keep[j]: row j, lane c; or null
     A scale = A(1);                       // factor of kept products
-  } drop{};
+  } dropout{};
   lane_range lanes{};
 };
 
 // Computes the dropout mask: bit c of keep[j] is set if the weight of row j, lane c is kept.
-struct keep_mask_call {
+struct keep_mask_params {
   std::uint64_t *keep, threshold;
   index_t const* keys;  // [rows]; null for consecutive keys from `key` on
   index_t key;
   int rows;
-  struct counters {  // hash input of query c, key j: first + c * query + j * counter_step
-    std::uint64_t first, query;
+  struct counters {  // hash input of lane c, key j: first + c * query_step + j * counter_step
+    std::uint64_t first, query_step;
   } counter;
 };
 
 // Adds rows of lanes to destination rows that are `pitch` apart. A pitch of -1 adds to diagonals.
 template <class A>
-struct add_rows_call {
+struct add_rows_params {
   A const* from;
   int rows;
   A* to;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of a tensor as the sort kernels see them. Kernels are templates of a *view*:
-// columns_view, or another class with the same members (csp's groups_view). `locate` converts a
-// column number to a column index; the other members access that column.
+// View of a tensor's columns for the sort kernels. Kernels are templates of a *view*: columns_view,
+// or another class with the same members (csp's groups_view). `locate` converts the flat number of
+// a column to a column index; the other members access that column.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -31,8 +31,8 @@ struct columns_view {
   SLICESORT_HD bool needs_rows() const { return perm.present(); }
 
   using column_index = detail::column_index;
-  SLICESORT_HD column_index locate(index_t number) const {
-    return column_index_of(number, x.extents().channels);
+  SLICESORT_HD column_index locate(index_t column_number) const {
+    return column_index_of(column_number, x.extents().channels);
   }
   SLICESORT_HD index_t rows(column_index) const { return length(); }
   SLICESORT_HD index_t valid(column_index column) const {
@@ -41,8 +41,8 @@ struct columns_view {
   SLICESORT_HD bool ascending(column_index column) const {
     return ascends(order, column.channel, x.extents().channels);
   }
-  // Input of a column, its sorted output, and the source row of each output. Rows past the valid
-  // ones are copied unchanged.
+  // Input of a column, its sorted output, and the source row of each output row. Padding rows are
+  // copied unchanged.
   SLICESORT_HD column_of<T const> values(column_index column) const { return {x, column}; }
   SLICESORT_HD column_of<T> results(column_index column) const { return {y, column}; }
   SLICESORT_HD index_column source_rows(column_index column) const { return {perm, column}; }

@@ -17,15 +17,15 @@ SLICESORT_HD constexpr int padded_row(int row) {
   return row + (row >> Levels);
 }
 
-// Columns are padded to a multiple of the rows that one thread holds, 32 or 16.
+// Columns are padded to a multiple of this. A thread holds 32 or 16 rows.
 inline constexpr int tile_unit = 32;
 
-// Computes the distance of two columns in a tile of `width` columns of `padded` rows with `bytes`
-// bytes each. It avoids bank conflicts between threads that read neighboring rows of all columns.
-SLICESORT_HD constexpr int column_pitch(int padded, int width, int bytes) {
-  if (width == 1) return padded;
-  int const banks = 128 / bytes, target_bank = banks / width;
-  return padded + (target_bank + banks - padded % banks) % banks;
+// Computes the distance between adjacent columns in a tile of `width` columns of `padded_rows`
+// elements. It avoids bank conflicts between threads that read neighboring rows of all columns.
+SLICESORT_HD constexpr int column_pitch(int padded_rows, int width, int element_bytes) {
+  if (width == 1) return padded_rows;
+  int const banks = 128 / element_bytes, target_bank = banks / width;
+  return padded_rows + (target_bank + banks - padded_rows % banks) % banks;
 }
 
 template <class Keys, int Levels>
@@ -36,16 +36,16 @@ struct key_tile {
 
   high_type* high;
   std::uint16_t* low;
-  int pitch;  // distance of two columns
+  int pitch;  // distance between adjacent columns
 
   template <class SharedAllocator>
-  static SLICESORT_HD key_tile allocate(SharedAllocator& shared_memory, int rows, int width) {
+  static SLICESORT_HD key_tile allocate(SharedAllocator& allocator, int rows, int width) {
     int const padded_rows = (rows + tile_unit - 1) / tile_unit * tile_unit;
     int const pitch = column_pitch(padded_row<Levels>(padded_rows), width, sizeof(high_type));
     auto const count = static_cast<std::size_t>(pitch) * static_cast<std::size_t>(width);
-    key_tile t{shared_memory.template allocate<high_type>(count), nullptr, pitch};
-    if constexpr (Keys::has_low) t.low = shared_memory.template allocate<std::uint16_t>(count);
-    return t;
+    key_tile tile{allocator.template allocate<high_type>(count), nullptr, pitch};
+    if constexpr (Keys::has_low) tile.low = allocator.template allocate<std::uint16_t>(count);
+    return tile;
   }
 
   SLICESORT_HD int position(int row, int column) const {
@@ -57,9 +57,9 @@ struct key_tile {
     else
       return Keys::join(high[position], 0);
   }
-  SLICESORT_HD_INLINE void store(int position, key w) const {
-    high[position] = Keys::high(w);
-    if constexpr (Keys::has_low) low[position] = Keys::low(w);
+  SLICESORT_HD_INLINE void store(int position, key packed) const {
+    high[position] = Keys::high(packed);
+    if constexpr (Keys::has_low) low[position] = Keys::low(packed);
   }
 
   // Replaces a packed key by the bits of a value and its row. Call only after the network has run.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merge path: splits the merge of two sorted runs into independent parts.
+// Merge path: splits the merge of two sorted runs into independent ranges of the output.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -9,8 +9,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Returns the number of elements of a among the first `diagonal` elements of the merge. a(i) and
-// b(i) return keys; in a tie, a comes first.
+// Returns how many of the first `diagonal` output elements come from a. a(i) and b(i) return keys;
+// in a tie, a comes first.
 template <class Run>
 SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, index_t b_size,
                                 index_t diagonal) {
@@ -26,14 +26,15 @@ SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, inde
   return low;
 }
 
-// Iterates over the merge of a and b from element `diagonal` on. A Run is a function that returns
-// the key of a row.
+// Iterates over the merge of a and b from output element `diagonal` on. A Run is a function that
+// returns the key of a row.
 template <class Run>
-class merge_steps {
+class merge_iterator {
   using key = decltype(std::declval<Run const&>()(index_t{}));
 
  public:
-  SLICESORT_HD_INLINE merge_steps(Run const& a, int a_size, Run const& b, int b_size, int diagonal)
+  SLICESORT_HD_INLINE merge_iterator(Run const& a, int a_size, Run const& b, int b_size,
+                                     int diagonal)
       : a_(a),
         b_(b),
         a_size_(a_size),
@@ -44,13 +45,14 @@ class merge_steps {
         b_key_(j_ < b_size ? b(j_) : key{0}) {}
 
   // True if the next element comes from a; also true past the end of both runs.
-  SLICESORT_HD_INLINE bool from_a() const {
+  SLICESORT_HD_INLINE bool next_is_a() const {
     return j_ >= b_size_ || (i_ < a_size_ && a_key_ <= b_key_);
   }
   SLICESORT_HD_INLINE int a_row() const { return i_; }
   SLICESORT_HD_INLINE int b_row() const { return j_; }
-  SLICESORT_HD_INLINE void advance(bool from_a) {
-    if (from_a) {
+  // Call with the result of next_is_a().
+  SLICESORT_HD_INLINE void advance(bool take_a) {
+    if (take_a) {
       ++i_;
       if (i_ < a_size_) a_key_ = a_(i_);
     } else {

@@ -14,7 +14,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Bits of a value and its row, in one register if both fit.
+// Bits of a value and its source row, in one register if both fit.
 template <class Bits>
 struct placed_value {
   SLICESORT_HD_INLINE void set(Bits value, std::uint32_t row) {
@@ -48,56 +48,57 @@ struct placed_value<std::uint16_t> {
 };
 
 // Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
-// `rows` loads values by read(first, bits) and rows[i]. It receives the results by
-// store_sources<Rows>(f), where f(i) is the source of row i, and, if needs_values(), by
-// store_values<Rows>(f), where f(i) are the bits of row i. All reads precede store_values.
+// `column.read(first, bits)` loads values, and `column[i]` rereads one.
+// `column.store_sources<Rows>(f)` receives the source row f(i) of every output row i, and, if
+// column.needs_values(), `column.store_values<Rows>(f)` the bits f(i) of its value. All reads
+// precede store_values.
 template <class Block, class T, int Rows, class Column>
-SLICESORT_HD_INLINE void sort_packed_rows(Column const& rows, int length, int valid,
+SLICESORT_HD_INLINE void sort_packed_rows(Column const& column, int length, int valid,
                                           bool ascending) {
   using keys = packed_key<T, Block::fast_double>;
   using bits = bits_t<T>;
 
-  // Rows past `valid` are read as well, because a condition that all threads share is cheap.
-  typename keys::type keys_of_rows[static_cast<std::size_t>(Rows)];
+  // Reads rows past `valid`, too, because a condition that all threads share is cheap.
+  typename keys::type packed_keys[static_cast<std::size_t>(Rows)];
   bool lossy = false;
   SLICESORT_UNROLL
-  for (int first = 0; first < Rows; first += register_group<Rows>)
+  for (int first = 0; first < Rows; first += rows_in_flight<Rows>)
     if (first < length) {
-      bits value[static_cast<std::size_t>(register_group<Rows>)];
-      rows.read(first, value);
+      bits value[static_cast<std::size_t>(rows_in_flight<Rows>)];
+      column.read(first, value);
       SLICESORT_UNROLL
-      for (int k = 0; k < register_group<Rows>; ++k) {
+      for (int k = 0; k < rows_in_flight<Rows>; ++k) {
         int const i = first + k;
         lossy |= (i < valid) & key_alters<T>(value[k]);
-        keys_of_rows[i] = i < valid ? keys::make(value[k], ascending, static_cast<std::uint32_t>(i))
-                                    : keys::last();
+        packed_keys[i] = i < valid ? keys::make(value[k], ascending, static_cast<std::uint32_t>(i))
+                                   : keys::last();
       }
     } else {
       SLICESORT_UNROLL
-      for (int k = 0; k < register_group<Rows>; ++k) keys_of_rows[first + k] = keys::last();
+      for (int k = 0; k < rows_in_flight<Rows>; ++k) packed_keys[first + k] = keys::last();
     }
-  sort_keys<comparator<Block, keys>, Rows>(keys_of_rows);
+  sort_keys<comparator<Block, keys>, Rows>(packed_keys);
 
   // Rows past `valid` stay in place.
   int const opaque_valid = Block::opaque(valid);
   placed_value<bits> sorted[static_cast<std::size_t>(Rows)];
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i)
-    sorted[i].set(keys::value(keys_of_rows[i], ascending),
-                  i < opaque_valid ? keys::row(keys_of_rows[i]) : static_cast<std::uint32_t>(i));
+    sorted[i].set(keys::value(packed_keys[i], ascending),
+                  i < opaque_valid ? keys::row(packed_keys[i]) : static_cast<std::uint32_t>(i));
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
-  rows.template store_sources<Rows>([&](int i) { return sorted[i].row(); });
-  if (!rows.needs_values()) return;
+  column.template store_sources<Rows>([&](int i) { return sorted[i].row(); });
+  if (!column.needs_values()) return;
   if (lossy || opaque_valid < length) {
     SLICESORT_UNROLL
     for (int i = 0; i < Rows; ++i)
       if (i < length && (i >= opaque_valid || key_loses<T>(sorted[i].value())))
-        sorted[i].set(bit_cast<bits>(rows[static_cast<int>(sorted[i].row())]), sorted[i].row());
+        sorted[i].set(bit_cast<bits>(column[static_cast<int>(sorted[i].row())]), sorted[i].row());
   }
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
-  rows.template store_values<Rows>([&](int i) { return sorted[i].value(); });
+  column.template store_values<Rows>([&](int i) { return sorted[i].value(); });
 }
 
 SLICESORT_DETAIL_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts a short column in the registers of one thread. Neighboring threads process neighboring
+// Sorts each short column in the registers of one thread. Neighboring threads process neighboring
 // columns, so loads and stores follow the rows of the tensor. Threads use separate shared memory
 // and need no barrier.
 #pragma once
@@ -20,45 +20,45 @@ template <class View, int Rows>
 struct sort_registers_kernel {
   static constexpr int max_threads = 128;
   using T = typename View::element;
-  static constexpr bool cuts_keys = row_words<T, Rows>::cuts_keys;
+  static constexpr bool truncates_keys = row_word<T, Rows>::truncates_keys;
 
   View view;
 
   // [Rows, max_threads]
-  struct memory {
+  struct shared_buffers {
     T* values;
     std::uint8_t* order;  // null if keys are not truncated
   };
   template <class SharedAllocator>
-  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+  SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
     constexpr auto count = static_cast<std::size_t>(Rows * max_threads);
-    memory buffers{shared_memory.template allocate<T>(count), nullptr};
-    if constexpr (cuts_keys) buffers.order = shared_memory.template allocate<std::uint8_t>(count);
+    shared_buffers buffers{allocator.template allocate<T>(count), nullptr};
+    if constexpr (truncates_keys) buffers.order = allocator.template allocate<std::uint8_t>(count);
     return buffers;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    memory const buffers = shared(block);
-    index_t const number = block.index() * block.size() + block.rank();
-    if (number >= view.columns()) return;
-    column_index const column = view.locate(number);
+    shared_buffers const buffers = shared(block);
+    index_t const column_number = block.index() * block.size() + block.rank();
+    if (column_number >= view.columns()) return;
+    column_index const column = view.locate(column_number);
     bool const ascending = view.ascending(column);
     int const length = static_cast<int>(view.length());
     int const valid = static_cast<int>(view.valid(column));
     sort_row_words<Block, T, Rows>(
-        staged_rows{view, column, length, view.values(column), buffers.values + block.rank()},
+        staged_column{view, column, length, view.values(column), buffers.values + block.rank()},
         order_of(buffers, block.rank()), length, valid, ascending);
   }
 
  private:
-  static SLICESORT_HD_INLINE row_bytes order_of(memory const& buffers, int rank) {
-    if constexpr (cuts_keys)
+  static SLICESORT_HD_INLINE byte_row_order order_of(shared_buffers const& buffers, int rank) {
+    if constexpr (truncates_keys)
       return {buffers.order + rank, max_threads};
     else
       return {};
   }
-  struct staged_rows {
+  struct staged_column {
     View const& view;
     column_index column;
     int length;
@@ -72,27 +72,27 @@ struct sort_registers_kernel {
         SLICESORT_UNROLL
         for (int k = 0; k < count; ++k) value[k] = bit_cast<bits_t<T>>(x[first + k]);
       } else {
-        read_register_rows(first, length, value, [&](int i) { return x[i]; });
+        load_register_rows(first, length, value, [&](int i) { return x[i]; });
       }
       SLICESORT_UNROLL
       for (int k = 0; k < count; ++k) staged[(first + k) * max_threads] = bit_cast<T>(value[k]);
     }
     SLICESORT_HD_INLINE T operator[](int row) const { return staged[row * max_threads]; }
-    template <int, class Row>
-    SLICESORT_HD_INLINE void put(Row const& row) const {
+    template <int, class SourceRow>
+    SLICESORT_HD_INLINE void store(SourceRow const& source_row) const {
       if (view.needs_rows()) {
         index_column const perm(view.perm, column);
-        if (perm.narrow)
+        if (perm.is_16_bit)
           store_register_rows<Rows>(static_cast<std::uint16_t*>(perm.data), perm.stride, length,
-                                    row);
+                                    source_row);
         else
           store_register_rows<Rows>(static_cast<std::uint32_t*>(perm.data), perm.stride, length,
-                                    row);
+                                    source_row);
       }
       if (!view.needs_values()) return;
       column_of<T> const y(view.y, column);
       store_register_rows<Rows>(y.data, y.stride, length,
-                                [&](int i) { return (*this)[static_cast<int>(row(i))]; });
+                                [&](int i) { return (*this)[static_cast<int>(source_row(i))]; });
     }
   };
 };

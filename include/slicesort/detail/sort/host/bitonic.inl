@@ -2,195 +2,210 @@
 // Merge sort over the rows of a tile, by bitonic merges. The first level of a merge is mirrored, so
 // every comparator puts the smaller row first. Comparators with a row past the end would never
 // exchange and are skipped, so the cost follows the length, not the next power of two. One pass
-// over memory applies up to `Row::fused` levels in registers. Row i is stored at row_at(i).
+// over memory applies up to `Row::levels_per_pass` levels in registers. Row i is stored at
+// row_at(i).
 // Included once per instruction set, after rows.inl.
 
 template <class Row>
 struct bitonic {
-  static constexpr int fused = Row::fused;
-  static constexpr std::size_t pass_rows = std::size_t{1} << fused;
+  static constexpr int levels_per_pass = Row::levels_per_pass;
+  static constexpr std::size_t pass_rows = std::size_t{1} << levels_per_pass;
 
   // Sorts n rows that consist of sorted runs of `sorted_rows` rows: 1, or a power of two of at
   // least `pass_rows`.
   static void sort(Row* rows, std::size_t n, std::size_t sorted_rows = 1) {
     if (n <= sorted_rows) return;
     if (n <= pass_rows) {
-      sort_rows(rows, n, indices<fused>{});
+      sort_rows(rows, n, indices<levels_per_pass>{});
       return;
     }
     std::size_t half = pass_rows;
     while (2 * half < n) half *= 2;
     sort(rows, half, sorted_rows);
     sort(rows + at(half), n - half, sorted_rows);
-    int const q = first_levels(levels_of(half) + 1);
-    if (q == 1) merge<1>(rows, n, half);
-    if (q == 2) merge<2>(rows, n, half);
-    if constexpr (fused >= 3)
-      if (q == 3) merge<3>(rows, n, half);
-    if constexpr (fused >= 4)
-      if (q == 4) merge<4>(rows, n, half);
+    int const pass_levels = first_pass_levels(log2_of_size(half) + 1);
+    if (pass_levels == 1) merge<1>(rows, n, half);
+    if (pass_levels == 2) merge<2>(rows, n, half);
+    if constexpr (levels_per_pass >= 3)
+      if (pass_levels == 3) merge<3>(rows, n, half);
+    if constexpr (levels_per_pass >= 4)
+      if (pass_levels == 4) merge<4>(rows, n, half);
   }
 
  private:
   static constexpr std::size_t at(std::size_t i) { return row_at<Row>(i); }
-  // End of the rows from r on that are stored without a gap, at most `last`. A mirrored pass over
-  // more rows begins and ends at a gap.
-  static constexpr std::size_t contiguous_end(std::size_t r, std::size_t last) {
+  // Returns the end of the rows from r on that are stored without a gap, at most `limit`. A
+  // mirrored pass over more rows begins and ends at a gap.
+  static constexpr std::size_t contiguous_end(std::size_t r, std::size_t limit) {
     std::size_t const end = (r | (contiguous_rows<Row> - 1)) + 1;
-    return end < last ? end : last;
+    return end < limit ? end : limit;
   }
 
-  template <int Q>
-  using indices = std::make_index_sequence<std::size_t{1} << Q>;
+  template <int Levels>
+  using indices = std::make_index_sequence<std::size_t{1} << Levels>;
 
-  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): needs fewer comparators than a
+  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4) needs fewer comparators than a
   // bitonic sort.
   template <std::size_t Low, std::size_t Count>
-  static SLICESORT_INLINE void odd_even_sort(Row* x) {
+  static SLICESORT_INLINE void odd_even_sort(Row* registers) {
     if constexpr (Count > 1) {
-      odd_even_sort<Low, Count / 2>(x);
-      odd_even_sort<Low + Count / 2, Count / 2>(x);
-      odd_even_merge<Low, Count, 1>(x);
+      odd_even_sort<Low, Count / 2>(registers);
+      odd_even_sort<Low + Count / 2, Count / 2>(registers);
+      odd_even_merge<Low, Count, 1>(registers);
     }
   }
   template <std::size_t Low, std::size_t Count, std::size_t Step>
-  static SLICESORT_INLINE void odd_even_merge(Row* x) {
+  static SLICESORT_INLINE void odd_even_merge(Row* registers) {
     if constexpr (2 * Step < Count) {
-      odd_even_merge<Low, Count, 2 * Step>(x);
-      odd_even_merge<Low + Step, Count, 2 * Step>(x);
-      odd_even_level<Low, Step>(x, std::make_index_sequence<Count / (2 * Step) - 1>{});
+      odd_even_merge<Low, Count, 2 * Step>(registers);
+      odd_even_merge<Low + Step, Count, 2 * Step>(registers);
+      odd_even_level<Low, Step>(registers, std::make_index_sequence<Count / (2 * Step) - 1>{});
     } else {
-      Row::compare_exchange(x[Low], x[Low + Step]);
+      Row::compare_exchange(registers[Low], registers[Low + Step]);
     }
   }
-  template <std::size_t Low, std::size_t Step, std::size_t... At>
-  static SLICESORT_INLINE void odd_even_level(Row* x, std::index_sequence<At...>) {
-    (Row::compare_exchange(x[Low + Step + 2 * Step * At], x[Low + 2 * Step + 2 * Step * At]), ...);
+  template <std::size_t Low, std::size_t Step, std::size_t... I>
+  static SLICESORT_INLINE void odd_even_level(Row* registers, std::index_sequence<I...>) {
+    (Row::compare_exchange(registers[Low + Step + 2 * Step * I],
+                           registers[Low + 2 * Step + 2 * Step * I]),
+     ...);
   }
 
-  template <int Q>
-  static SLICESORT_INLINE void half_clean(Row* x) {
-    if constexpr (Q > 0) {
-      half_level<(std::size_t{1} << Q) / 2>(x, indices<Q - 1>{});
-      half_clean<Q - 1>(x);
-      half_clean<Q - 1>(x + (std::size_t{1} << Q) / 2);
+  template <int Levels>
+  static SLICESORT_INLINE void half_clean(Row* registers) {
+    if constexpr (Levels > 0) {
+      half_level<(std::size_t{1} << Levels) / 2>(registers, indices<Levels - 1>{});
+      half_clean<Levels - 1>(registers);
+      half_clean<Levels - 1>(registers + (std::size_t{1} << Levels) / 2);
     }
   }
-  template <std::size_t Half, std::size_t... At>
-  static SLICESORT_INLINE void half_level(Row* x, std::index_sequence<At...>) {
-    (Row::compare_exchange(x[At], x[At + Half]), ...);
+  template <std::size_t Half, std::size_t... I>
+  static SLICESORT_INLINE void half_level(Row* registers, std::index_sequence<I...>) {
+    (Row::compare_exchange(registers[I], registers[I + Half]), ...);
   }
 
-  template <std::size_t... At>
-  static void sort_rows(Row* rows, std::size_t n, std::index_sequence<At...>) {
-    Row x[pass_rows] = {(At < n ? rows[At] : Row::last())...};
-    odd_even_sort<0, pass_rows>(x);
-    ((At < n ? void(rows[At] = x[At]) : void()), ...);
+  template <std::size_t... I>
+  static void sort_rows(Row* rows, std::size_t n, std::index_sequence<I...>) {
+    Row registers[pass_rows] = {(I < n ? rows[I] : Row::last())...};
+    odd_even_sort<0, pass_rows>(registers);
+    ((I < n ? void(rows[I] = registers[I]) : void()), ...);
   }
 
-  // Applies Q levels of half-cleaners to 2^Q rows at distance `s`.
-  template <int Q, std::size_t... At>
-  static SLICESORT_INLINE void clean_rows(Row* rows, std::size_t s, std::index_sequence<At...>) {
-    Row x[sizeof...(At)] = {rows[At * s]...};
-    half_clean<Q>(x);
-    ((rows[At * s] = x[At]), ...);
+  // Applies `Levels` levels of half-cleaners to 2^Levels rows that are `distance` apart.
+  template <int Levels, std::size_t... I>
+  static SLICESORT_INLINE void clean_rows(Row* rows, std::size_t distance,
+                                          std::index_sequence<I...>) {
+    Row registers[sizeof...(I)] = {rows[I * distance]...};
+    half_clean<Levels>(registers);
+    ((rows[I * distance] = registers[I]), ...);
   }
-  // Like clean_rows, for a sequence with only `valid` rows.
-  template <int Q, std::size_t... At>
-  static void clean_partial_rows(Row* rows, std::size_t s, std::size_t valid,
-                                 std::index_sequence<At...>) {
-    Row x[sizeof...(At)] = {(At < valid ? rows[At * s] : Row::last())...};
-    half_clean<Q>(x);
-    ((At < valid ? void(rows[At * s] = x[At]) : void()), ...);
+  // Like clean_rows, with only `valid` rows.
+  template <int Levels, std::size_t... I>
+  static void clean_partial_rows(Row* rows, std::size_t distance, std::size_t valid,
+                                 std::index_sequence<I...>) {
+    Row registers[sizeof...(I)] = {(I < valid ? rows[I * distance] : Row::last())...};
+    half_clean<Levels>(registers);
+    ((I < valid ? void(rows[I * distance] = registers[I]) : void()), ...);
   }
 
-  // Applies Q levels to a bitonic sequence of `size` rows (a power of two), of which the first n
-  // exist.
-  template <int Q>
+  // Applies `Levels` levels to a bitonic sequence of `size` rows (a power of two), of which the
+  // first n exist.
+  template <int Levels>
   static void clean_pass(Row* rows, std::size_t n, std::size_t size) {
-    std::size_t const s = size >> Q, before_last = size - s;
-    std::size_t const whole = n > before_last ? n - before_last : 0;
-    for (std::size_t r = 0; r < whole;) {
-      std::size_t const end = contiguous_end(r, whole);
-      for (Row* row = rows + at(r); r < end; ++r, ++row) clean_rows<Q>(row, at(s), indices<Q>{});
+    std::size_t const distance = size >> Levels, before_last = size - distance;
+    std::size_t const complete = n > before_last ? n - before_last : 0;
+    for (std::size_t r = 0; r < complete;) {
+      std::size_t const end = contiguous_end(r, complete);
+      for (Row* row = rows + at(r); r < end; ++r, ++row)
+        clean_rows<Levels>(row, at(distance), indices<Levels>{});
     }
-    for (std::size_t r = whole; r < s && r < n; ++r)
-      clean_partial_rows<Q>(rows + at(r), at(s), (n - r + s - 1) / s, indices<Q>{});
+    for (std::size_t r = complete; r < distance && r < n; ++r)
+      clean_partial_rows<Levels>(rows + at(r), at(distance), (n - r + distance - 1) / distance,
+                                 indices<Levels>{});
   }
-  // Applies all levels.
+  // Applies all levels to such a sequence.
   static void clean(Row* rows, std::size_t n, std::size_t size) {
     while (size > 1 && n <= size / 2) size /= 2;  // the upper half is empty
     if (n < 2) return;
-    int const levels = levels_of(size), q = first_levels(levels);
-    if (q == 1) clean_pass<1>(rows, n, size);
-    if (q == 2) clean_pass<2>(rows, n, size);
-    if constexpr (fused >= 3)
-      if (q == 3) clean_pass<3>(rows, n, size);
-    if constexpr (fused >= 4)
-      if (q == 4) clean_pass<4>(rows, n, size);
-    clean_parts(rows, n, size >> q);
+    int const levels = log2_of_size(size), pass_levels = first_pass_levels(levels);
+    if (pass_levels == 1) clean_pass<1>(rows, n, size);
+    if (pass_levels == 2) clean_pass<2>(rows, n, size);
+    if constexpr (levels_per_pass >= 3)
+      if (pass_levels == 3) clean_pass<3>(rows, n, size);
+    if constexpr (levels_per_pass >= 4)
+      if (pass_levels == 4) clean_pass<4>(rows, n, size);
+    clean_sequences(rows, n, size >> pass_levels);
   }
-  // Applies all levels to each bitonic sequence of s rows in [0, n).
-  static void clean_parts(Row* rows, std::size_t n, std::size_t s) {
-    if (s == 1) return;
-    if (s == pass_rows) {
-      std::size_t b = 0;
-      for (; b + pass_rows <= n; b += pass_rows)
-        clean_rows<fused>(rows + at(b), 1, indices<fused>{});
-      if (b < n) clean_partial_rows<fused>(rows + at(b), 1, n - b, indices<fused>{});
+  // Applies all levels to each bitonic sequence of `size` rows in [0, n).
+  static void clean_sequences(Row* rows, std::size_t n, std::size_t size) {
+    if (size == 1) return;
+    if (size == pass_rows) {
+      std::size_t first = 0;
+      for (; first + pass_rows <= n; first += pass_rows)
+        clean_rows<levels_per_pass>(rows + at(first), 1, indices<levels_per_pass>{});
+      if (first < n)
+        clean_partial_rows<levels_per_pass>(rows + at(first), 1, n - first,
+                                            indices<levels_per_pass>{});
       return;
     }
-    for (std::size_t b = 0; b < n; b += s) clean(rows + at(b), n - b < s ? n - b : s, s);
+    for (std::size_t first = 0; first < n; first += size)
+      clean(rows + at(first), n - first < size ? n - first : size, size);
   }
 
-  // Applies the first Q levels of a merge to 2^Q rows: `low` and the rows at distances s, 2s, ...
-  // after it are compared with their mirror images, `high` and the rows after it.
-  template <int Q, std::size_t... At>
-  static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t s,
-                                           std::index_sequence<At...>) {
-    constexpr std::size_t half = sizeof...(At);
-    Row x[2 * half] = {low[At * s]..., high[At * s]...};
-    (Row::compare_exchange(x[At], x[2 * half - 1 - At]), ...);
-    half_clean<Q - 1>(x);
-    half_clean<Q - 1>(x + half);
-    ((low[At * s] = x[At]), ...);
-    ((high[At * s] = x[half + At]), ...);
+  // Applies the first `Levels` levels of a merge to 2^Levels rows, which are `distance` apart: the
+  // rows from `low` on are compared with their mirror images, the rows from `high` on.
+  template <int Levels, std::size_t... I>
+  static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t distance,
+                                           std::index_sequence<I...>) {
+    constexpr std::size_t half = sizeof...(I);
+    Row registers[2 * half] = {low[I * distance]..., high[I * distance]...};
+    (Row::compare_exchange(registers[I], registers[2 * half - 1 - I]), ...);
+    half_clean<Levels - 1>(registers);
+    half_clean<Levels - 1>(registers + half);
+    ((low[I * distance] = registers[I]), ...);
+    ((high[I * distance] = registers[half + I]), ...);
   }
   // Like mirror_rows, with only `valid` rows in the upper half.
-  template <int Q, std::size_t... At>
-  static void mirror_partial_rows(Row* low, Row* high, std::size_t s, std::size_t valid,
-                                  std::index_sequence<At...>) {
-    constexpr std::size_t half = sizeof...(At);
-    Row x[2 * half] = {low[At * s]..., (At < valid ? high[At * s] : Row::last())...};
-    (Row::compare_exchange(x[At], x[2 * half - 1 - At]), ...);
-    half_clean<Q - 1>(x);
-    half_clean<Q - 1>(x + half);
-    ((low[At * s] = x[At]), ...);
-    ((At < valid ? void(high[At * s] = x[half + At]) : void()), ...);
+  template <int Levels, std::size_t... I>
+  static void mirror_partial_rows(Row* low, Row* high, std::size_t distance, std::size_t valid,
+                                  std::index_sequence<I...>) {
+    constexpr std::size_t half = sizeof...(I);
+    Row registers[2 * half] = {low[I * distance]...,
+                               (I < valid ? high[I * distance] : Row::last())...};
+    (Row::compare_exchange(registers[I], registers[2 * half - 1 - I]), ...);
+    half_clean<Levels - 1>(registers);
+    half_clean<Levels - 1>(registers + half);
+    ((low[I * distance] = registers[I]), ...);
+    ((I < valid ? void(high[I * distance] = registers[half + I]) : void()), ...);
   }
   // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them. The
-  // first pass applies Q levels.
-  template <int Q>
+  // first pass applies `Levels` levels.
+  template <int Levels>
   static void merge(Row* rows, std::size_t n, std::size_t half) {
-    std::size_t const s = 2 * half >> Q, missing = 2 * half - n,
-                      partial = missing < s ? missing : s;
-    for (std::size_t r = 0; r < partial; ++r) {
-      std::size_t const first = half + (s - 1 - r), valid = n > first ? (n - first + s - 1) / s : 0;
-      mirror_partial_rows<Q>(rows + at(r), rows + at(first), at(s), valid, indices<Q - 1>{});
+    std::size_t const distance = 2 * half >> Levels, missing_rows = 2 * half - n,
+                      partial_count = missing_rows < distance ? missing_rows : distance;
+    for (std::size_t r = 0; r < partial_count; ++r) {
+      std::size_t const first = half + (distance - 1 - r),
+                        valid = n > first ? (n - first + distance - 1) / distance : 0;
+      mirror_partial_rows<Levels>(rows + at(r), rows + at(first), at(distance), valid,
+                                  indices<Levels - 1>{});
     }
-    for (std::size_t r = partial; r < s;) {
-      std::size_t const end = contiguous_end(r, s);
-      Row *low = rows + at(r), *high = rows + at(half + (s - 1 - r));
-      for (; r < end; ++r, ++low, --high) mirror_rows<Q>(low, high, at(s), indices<Q - 1>{});
+    for (std::size_t r = partial_count; r < distance;) {
+      std::size_t const end = contiguous_end(r, distance);
+      Row *low = rows + at(r), *high = rows + at(half + (distance - 1 - r));
+      for (; r < end; ++r, ++low, --high)
+        mirror_rows<Levels>(low, high, at(distance), indices<Levels - 1>{});
     }
-    clean_parts(rows, n, s);
+    clean_sequences(rows, n, distance);
   }
 
-  static int levels_of(std::size_t size) {
+  static int log2_of_size(std::size_t size) {
     int levels = 0;
     while (size > 1) size >>= 1, ++levels;
     return levels;
   }
-  // Levels of the first pass; every later pass applies `fused` levels.
-  static int first_levels(int levels) { return levels % fused == 0 ? fused : levels % fused; }
+  // Levels of the first pass; every later pass applies `levels_per_pass`.
+  static int first_pass_levels(int levels) {
+    return levels % levels_per_pass == 0 ? levels_per_pass : levels % levels_per_pass;
+  }
 };

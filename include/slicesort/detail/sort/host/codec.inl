@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs convert values to rows of sortable keys and back, for `row::lanes` columns at a time.
-// `load` computes keys, and sets in `changed` every bit that `decode` cannot restore. `decode`
-// converts keys to the bits of the values; `store_decoded` decodes while storing. Included once per
-// instruction set, after rows.inl.
+// Codecs convert values to rows of sortable keys and back, for `row_vector::lanes` columns at a
+// time. `load` computes keys, and sets in `lost_bits` every bit that `decode` cannot restore.
+// `decode` converts keys to the bits of the values; `store_decoded` decodes while storing.
+// `descending_mask` has all bits set in descending columns, whose keys are complemented. Included
+// once per instruction set, after rows.inl.
 
 template <class T, int Count>
 SLICESORT_INLINE vec<bits_t<T>, Count> canonical_keys(vec<bits_t<T>, Count> const& bits,
-                                                      vec<bits_t<T>, Count>& changed) {
+                                                      vec<bits_t<T>, Count>& lost_bits) {
   using Bits = detail::bits_t<T>;
   using V = vec<Bits, Count>;
-  V const top = broadcast<V>(sign_bit<Bits>), ones = broadcast<V>(static_cast<Bits>(~Bits{0}));
-  V const raw = bits ^ (spread_sign<Bits, Count>(bits) | top);
-  V const nan = greater(bits & ~top, broadcast<V>(Bits{dtype_traits<T>::infinity}));
-  V key = select(nan, ones, raw);
-  key = select(equal(bits, top), top, key);  // -0 becomes +0
-  changed = changed | (key ^ raw);
+  V const sign = broadcast<V>(sign_bit<Bits>), all_ones = broadcast<V>(static_cast<Bits>(~Bits{0}));
+  V const raw_key = bits ^ (spread_sign<Bits, Count>(bits) | sign);
+  V const is_nan = greater(bits & ~sign, broadcast<V>(Bits{dtype_traits<T>::infinity}));
+  V key = select(is_nan, all_ones, raw_key);
+  key = select(equal(bits, sign), sign, key);  // -0 becomes +0
+  lost_bits = lost_bits | (key ^ raw_key);
   return key;
 }
 template <class Bits, int Count>
@@ -24,34 +25,37 @@ SLICESORT_INLINE vec<Bits, Count> value_bits(vec<Bits, Count> const& key) {
 }
 
 // True if some key may stand for a value that canonicalization changed: NaN (the first or the last
-// key, by direction), zero, or padding past a column's end.
+// key, by direction), zero, or padding.
 template <class V, class Bits>
-SLICESORT_INLINE bool may_be_special(V const& key, Bits const* flip) {
+SLICESORT_INLINE bool may_be_special(V const& key, Bits const* descending_mask) {
   return any_set(equal(key, V{}) | equal(key, ~V{}) |
-                 equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
+                 equal(key ^ load_lanes<V>(descending_mask), broadcast<V>(detail::sign_bit<Bits>)));
 }
 
 template <class T>
 struct values_codec {
   using bits = detail::bits_t<T>;
-  using row = keys<bits>;
-  using flags = typename row::vector;
+  using row_vector = keys<bits>;
+  using bits_vector = typename row_vector::vector;
   static constexpr bool has_index = false, needs_repair = false;
 
-  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t, flags& changed) {
-    return {canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^
-            load_lanes<flags>(flip)};
+  static SLICESORT_INLINE row_vector load(bits const* from, bits const* descending_mask, index_t,
+                                          bits_vector& lost_bits) {
+    return {canonical_keys<T, row_vector::lanes>(load_lanes<bits_vector>(from), lost_bits) ^
+            load_lanes<bits_vector>(descending_mask)};
   }
-  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
-    return {value_bits<bits, row::lanes>(r.key ^ load_lanes<flags>(flip))};
-  }
-  template <bool Stream>
-  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    store_vector<Stream>(to, r.key);
+  static SLICESORT_INLINE row_vector decode(row_vector const& row, bits const* descending_mask) {
+    return {
+        value_bits<bits, row_vector::lanes>(row.key ^ load_lanes<bits_vector>(descending_mask))};
   }
   template <bool Stream>
-  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
-    store_values<Stream>(decode(r, flip), to);
+  static SLICESORT_INLINE void store_values(row_vector const& row, bits* to) {
+    store_vector<Stream>(to, row.key);
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row_vector const& row, bits const* descending_mask,
+                                             bits* to) {
+    store_values<Stream>(decode(row, descending_mask), to);
   }
 };
 
@@ -60,45 +64,53 @@ struct values_codec {
 template <class T>
 struct packed_codec {
   using bits = std::uint16_t;
-  using row = keys<std::uint32_t>;
-  using flags = vec<std::uint16_t, row::lanes>;
+  using row_vector = keys<std::uint32_t>;
+  using bits_vector = vec<std::uint16_t, row_vector::lanes>;
   static constexpr bool has_index = true, needs_repair = false;
 
-  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
-    using V = typename row::vector;
-    flags const key =
-        canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip);
+  static SLICESORT_INLINE row_vector load(bits const* from, bits const* descending_mask, index_t i,
+                                          bits_vector& lost_bits) {
+    using V = typename row_vector::vector;
+    bits_vector const key =
+        canonical_keys<T, row_vector::lanes>(load_lanes<bits_vector>(from), lost_bits) ^
+        load_lanes<bits_vector>(descending_mask);
     return {convert<V>(key) << 16 | broadcast<V>(static_cast<std::uint32_t>(i))};
   }
-  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
-    using V = typename row::vector;
-    flags const key = convert<flags>(r.key >> 16) ^ load_lanes<flags>(flip);
-    V const index = r.key & broadcast<V>(0xffffu);
-    return {convert<V>(value_bits<bits, row::lanes>(key)) << 16 | index};
+  static SLICESORT_INLINE row_vector decode(row_vector const& row, bits const* descending_mask) {
+    using V = typename row_vector::vector;
+    bits_vector const key =
+        convert<bits_vector>(row.key >> 16) ^ load_lanes<bits_vector>(descending_mask);
+    V const index = row.key & broadcast<V>(0xffffu);
+    return {convert<V>(value_bits<bits, row_vector::lanes>(key)) << 16 | index};
   }
   template <bool Stream>
-  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    store_vector<Stream>(to, convert<flags>(r.key >> 16));
+  static SLICESORT_INLINE void store_values(row_vector const& row, bits* to) {
+    store_vector<Stream>(to, convert<bits_vector>(row.key >> 16));
   }
   template <bool Stream>
-  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
-    flags const key = convert<flags>(r.key >> 16) ^ load_lanes<flags>(flip);
-    store_vector<Stream>(to, value_bits<bits, row::lanes>(key));
+  static SLICESORT_INLINE void store_decoded(row_vector const& row, bits const* descending_mask,
+                                             bits* to) {
+    bits_vector const key =
+        convert<bits_vector>(row.key >> 16) ^ load_lanes<bits_vector>(descending_mask);
+    store_vector<Stream>(to, value_bits<bits, row_vector::lanes>(key));
   }
   template <bool Stream, class Index>
-  static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
-    using V = typename row::vector;
-    store_vector<Stream>(to, convert<vec<Index, row::lanes>>(r.key & broadcast<V>(0xffffu)));
+  static SLICESORT_INLINE void store_indices(row_vector const& row, Index* to) {
+    using V = typename row_vector::vector;
+    store_vector<Stream>(to,
+                         convert<vec<Index, row_vector::lanes>>(row.key & broadcast<V>(0xffffu)));
   }
-  static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
-    return may_be_special(convert<flags>(r.key >> 16), flip);
+  static SLICESORT_INLINE bool has_special(row_vector const& row, bits const* descending_mask) {
+    return may_be_special(convert<bits_vector>(row.key >> 16), descending_mask);
   }
-  static bits key_of(row const& r, int lane) { return static_cast<bits>(r.key[lane] >> 16); }
-  static index_t index_of(row const& r, int lane) {
-    return static_cast<index_t>(r.key[lane] & 0xffffu);
+  static bits key_of(row_vector const& row, int lane) {
+    return static_cast<bits>(row.key[lane] >> 16);
   }
-  static void set_key(row& r, int lane, bits key) {
-    r.key[lane] = static_cast<std::uint32_t>(key) << 16 | (r.key[lane] & 0xffffu);
+  static index_t index_of(row_vector const& row, int lane) {
+    return static_cast<index_t>(row.key[lane] & 0xffffu);
+  }
+  static void set_key(row_vector& row, int lane, bits key) {
+    row.key[lane] = static_cast<std::uint32_t>(key) << 16 | (row.key[lane] & 0xffffu);
   }
 };
 
@@ -106,36 +118,41 @@ struct packed_codec {
 template <class T>
 struct pairs_codec {
   using bits = detail::bits_t<T>;
-  using row = pairs<bits>;
-  using flags = typename row::vector;
+  using row_vector = pairs<bits>;
+  using bits_vector = typename row_vector::vector;
   static constexpr bool has_index = true, needs_repair = true;
 
-  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
-    return {
-        canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
-        broadcast<flags>(static_cast<bits>(i))};
+  static SLICESORT_INLINE row_vector load(bits const* from, bits const* descending_mask, index_t i,
+                                          bits_vector& lost_bits) {
+    return {canonical_keys<T, row_vector::lanes>(load_lanes<bits_vector>(from), lost_bits) ^
+                load_lanes<bits_vector>(descending_mask),
+            broadcast<bits_vector>(static_cast<bits>(i))};
   }
-  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
-    return {value_bits<bits, row::lanes>(r.key ^ load_lanes<flags>(flip)), r.index};
-  }
-  template <bool Stream>
-  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    store_vector<Stream>(to, r.key);
+  static SLICESORT_INLINE row_vector decode(row_vector const& row, bits const* descending_mask) {
+    return {value_bits<bits, row_vector::lanes>(row.key ^ load_lanes<bits_vector>(descending_mask)),
+            row.index};
   }
   template <bool Stream>
-  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
-    store_values<Stream>(decode(r, flip), to);
+  static SLICESORT_INLINE void store_values(row_vector const& row, bits* to) {
+    store_vector<Stream>(to, row.key);
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row_vector const& row, bits const* descending_mask,
+                                             bits* to) {
+    store_values<Stream>(decode(row, descending_mask), to);
   }
   template <bool Stream, class Index>
-  static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
-    store_vector<Stream>(to, convert<vec<Index, row::lanes>>(r.index));
+  static SLICESORT_INLINE void store_indices(row_vector const& row, Index* to) {
+    store_vector<Stream>(to, convert<vec<Index, row_vector::lanes>>(row.index));
   }
-  static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
-    return may_be_special(r.key, flip);
+  static SLICESORT_INLINE bool has_special(row_vector const& row, bits const* descending_mask) {
+    return may_be_special(row.key, descending_mask);
   }
-  static bits key_of(row const& r, int lane) { return r.key[lane]; }
-  static index_t index_of(row const& r, int lane) { return static_cast<index_t>(r.index[lane]); }
-  static void set_key(row& r, int lane, bits key) { r.key[lane] = key; }
+  static bits key_of(row_vector const& row, int lane) { return row.key[lane]; }
+  static index_t index_of(row_vector const& row, int lane) {
+    return static_cast<index_t>(row.index[lane]);
+  }
+  static void set_key(row_vector& row, int lane, bits key) { row.key[lane] = key; }
 };
 
 #if SLICESORT_VECTOR_BYTES == 64
@@ -144,57 +161,62 @@ template <class T>
 struct wide_codec {
   static_assert(sizeof(T) == 4, "32-bit values");
   using bits = std::uint32_t;
-  using row = wide_pairs;
-  using flags = wide_pairs::vector;
+  using row_vector = wide_pairs;
+  using bits_vector = wide_pairs::vector;
   using index_lanes = vec<std::uint16_t, 32>;
   static constexpr bool has_index = true, needs_repair = true;
 
-  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
-    return {
-        canonical_keys<T, 16>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
-        canonical_keys<T, 16>(load_lanes<flags>(from + 16), changed) ^ load_lanes<flags>(flip + 16),
-        broadcast<index_lanes>(static_cast<std::uint16_t>(i))};
+  static SLICESORT_INLINE row_vector load(bits const* from, bits const* descending_mask, index_t i,
+                                          bits_vector& lost_bits) {
+    return {canonical_keys<T, 16>(load_lanes<bits_vector>(from), lost_bits) ^
+                load_lanes<bits_vector>(descending_mask),
+            canonical_keys<T, 16>(load_lanes<bits_vector>(from + 16), lost_bits) ^
+                load_lanes<bits_vector>(descending_mask + 16),
+            broadcast<index_lanes>(static_cast<std::uint16_t>(i))};
   }
-  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
-    return {value_bits<bits, 16>(r.key ^ load_lanes<flags>(flip)),
-            value_bits<bits, 16>(r.key_high ^ load_lanes<flags>(flip + 16)), r.index};
-  }
-  template <bool Stream>
-  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    store_vector<Stream>(to, r.key);
-    store_vector<Stream>(to + 16, r.key_high);
+  static SLICESORT_INLINE row_vector decode(row_vector const& row, bits const* descending_mask) {
+    return {value_bits<bits, 16>(row.key ^ load_lanes<bits_vector>(descending_mask)),
+            value_bits<bits, 16>(row.key_high ^ load_lanes<bits_vector>(descending_mask + 16)),
+            row.index};
   }
   template <bool Stream>
-  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
-    store_values<Stream>(decode(r, flip), to);
+  static SLICESORT_INLINE void store_values(row_vector const& row, bits* to) {
+    store_vector<Stream>(to, row.key);
+    store_vector<Stream>(to + 16, row.key_high);
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row_vector const& row, bits const* descending_mask,
+                                             bits* to) {
+    store_values<Stream>(decode(row, descending_mask), to);
   }
   template <bool Stream, class Index>
-  static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
+  static SLICESORT_INLINE void store_indices(row_vector const& row, Index* to) {
     if constexpr (sizeof(Index) == 2) {
-      store_vector<Stream>(to, r.index);
+      store_vector<Stream>(to, row.index);
     } else {
-      store_vector<Stream>(to, index_half(r, 0));
-      store_vector<Stream>(to + 16, index_half(r, 1));
+      store_vector<Stream>(to, index_half(row, 0));
+      store_vector<Stream>(to + 16, index_half(row, 1));
     }
   }
-  static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
-    return may_be_special(r.key, flip) || may_be_special(r.key_high, flip + 16);
+  static SLICESORT_INLINE bool has_special(row_vector const& row, bits const* descending_mask) {
+    return may_be_special(row.key, descending_mask) ||
+           may_be_special(row.key_high, descending_mask + 16);
   }
-  static bits key_of(row const& r, int lane) {
-    return lane < 16 ? r.key[lane] : r.key_high[lane - 16];
+  static bits key_of(row_vector const& row, int lane) {
+    return lane < 16 ? row.key[lane] : row.key_high[lane - 16];
   }
-  static index_t index_of(row const& r, int lane) { return r.index[lane]; }
-  static void set_key(row& r, int lane, bits key) {
+  static index_t index_of(row_vector const& row, int lane) { return row.index[lane]; }
+  static void set_key(row_vector& row, int lane, bits key) {
     if (lane < 16)
-      r.key[lane] = key;
+      row.key[lane] = key;
     else
-      r.key_high[lane - 16] = key;
+      row.key_high[lane - 16] = key;
   }
   // Indices of 16 columns, widened. They are read through memory, which can address half of a
   // vector.
-  static SLICESORT_INLINE flags index_half(row const& r, int half) {
-    return convert<flags>(
-        load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&r.index) + 32 * half));
+  static SLICESORT_INLINE bits_vector index_half(row_vector const& row, int half) {
+    return convert<bits_vector>(
+        load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&row.index) + 32 * half));
   }
 };
 template <class T>

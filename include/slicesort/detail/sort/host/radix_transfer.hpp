@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads rows of a tensor as contiguous columns of a radix tile, and stores them back: stages a
-// batch of rows and transposes squares of elements in registers.
+// Loads the rows of a tensor as contiguous columns of a radix tile, and stores them back: stages a
+// few rows at a time and transposes squares of elements in registers.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -16,62 +16,67 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 inline constexpr int radix_columns = 64 / static_cast<int>(sizeof(T));
 
-inline constexpr int radix_batch = 16;
+inline constexpr int radix_rows_per_batch = 16;
 
-// Returns the distance of two columns, which has room for the last batch and is not a power of two.
+// Returns the distance between adjacent columns. It has room for the last batch and is not a power
+// of two.
 template <class T>
 constexpr index_t radix_pitch(index_t rows) {
-  return (rows + radix_batch - 1) / radix_batch * radix_batch +
+  return (rows + radix_rows_per_batch - 1) / radix_rows_per_batch * radix_rows_per_batch +
          96 / static_cast<index_t>(sizeof(T));
 }
 
 template <int Rows, int Columns, class Lane>
 SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane* to,
                                       index_t to_pitch) {
-  constexpr int side = portable::vector_bytes / static_cast<int>(sizeof(Lane));
-  for (int c = 0; c < Columns; c += side)
-    for (int r = 0; r < Rows; r += side)
-      portable::transpose_square<portable::vec<Lane, side>>(from + r * from_pitch + c, from_pitch,
-                                                            to + c * to_pitch + r, to_pitch);
+  constexpr int square_size = portable::vector_bytes / static_cast<int>(sizeof(Lane));
+  for (int c = 0; c < Columns; c += square_size)
+    for (int r = 0; r < Rows; r += square_size)
+      portable::transpose_square<portable::vec<Lane, square_size>>(
+          from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch);
 }
 
-// Loads the tile as keys. Sets the bits in changed[c] that some key of column c has lost.
+// Loads the tile as keys. Sets in lost_bits[c] the bits that some key of column c has lost.
 template <class T>
-void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch, bits_t<T>* changed) {
+void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch,
+                  bits_t<T>* lost_bits) {
   using bits = bits_t<T>;
   constexpr int columns = radix_columns<T>,
                 lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
   using V = portable::vec<bits, lanes>;
-  alignas(64) bits stage[static_cast<std::size_t>(radix_batch * columns)] = {};
-  for (index_t i = 0; i < tile.rows; i += radix_batch) {
-    int const count = tile.rows - i < radix_batch ? static_cast<int>(tile.rows - i) : radix_batch;
+  alignas(64) bits stage[static_cast<std::size_t>(radix_rows_per_batch * columns)] = {};
+  for (index_t i = 0; i < tile.rows; i += radix_rows_per_batch) {
+    int const count = tile.rows - i < radix_rows_per_batch ? static_cast<int>(tile.rows - i)
+                                                           : radix_rows_per_batch;
     gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, stage, columns);
     for (int c = 0; c < columns; c += lanes) {
-      V lost = portable::load_lanes<V>(changed + c);
-      V const flip = portable::load_lanes<V>(tile.flip + c);
+      V lost = portable::load_lanes<V>(lost_bits + c);
+      V const descending_mask = portable::load_lanes<V>(tile.flip + c);
       for (bits* row = stage + c; row < stage + count * columns; row += columns)
         portable::store_lanes(
-            row, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row), lost) ^ flip);
-      portable::store_lanes(changed + c, lost);
+            row, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row), lost) ^
+                     descending_mask);
+      portable::store_lanes(lost_bits + c, lost);
     }
-    transpose_block<radix_batch, columns>(stage, columns, keys + i, pitch);
+    transpose_block<radix_rows_per_batch, columns>(stage, columns, keys + i, pitch);
   }
 }
 
 // Stores the tile's columns; streaming stores write whole lines.
-template <class T, class From, class To>
-void store_columns(From const* from, index_t pitch, column_tile<T> const& tile,
-                   tile_operand const& to_at, To* to) {
+template <class T, class Element, class Output>
+void store_columns(Element const* from, index_t pitch, column_tile<T> const& tile,
+                   tile_operand const& layout, Output* to) {
   constexpr int columns = radix_columns<T>;
-  alignas(64) From stage[static_cast<std::size_t>(radix_batch * columns)];
-  for (index_t i = 0; i < tile.rows; i += radix_batch) {
-    int const count = tile.rows - i < radix_batch ? static_cast<int>(tile.rows - i) : radix_batch;
-    transpose_block<columns, radix_batch>(from + i, pitch, stage, columns);
+  alignas(64) Element stage[static_cast<std::size_t>(radix_rows_per_batch * columns)];
+  for (index_t i = 0; i < tile.rows; i += radix_rows_per_batch) {
+    int const count = tile.rows - i < radix_rows_per_batch ? static_cast<int>(tile.rows - i)
+                                                           : radix_rows_per_batch;
+    transpose_block<columns, radix_rows_per_batch>(from + i, pitch, stage, columns);
     if (tile.stream)
       for (int k = 0; k < count; ++k)
-        copy_row<true, columns>(stage + k * columns, to + to_at.start[0] + (i + k) * to_at.pitch);
+        copy_row<true, columns>(stage + k * columns, to + layout.start[0] + (i + k) * layout.pitch);
     else
-      scatter_rows(stage, columns, tile.width, i, count, to_at, to);
+      scatter_rows(stage, columns, tile.width, i, count, layout, to);
   }
   portable::finish_streaming<true>();
 }

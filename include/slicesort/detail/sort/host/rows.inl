@@ -8,8 +8,8 @@ template <class Lane>
 struct keys {
   using lane = Lane;
   static constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Lane));
-  // Levels of the network per pass, with 2^fused rows in registers.
-  static constexpr int fused = register_count >= 32 ? 4 : 3;
+  // A pass holds 2^levels_per_pass rows in registers.
+  static constexpr int levels_per_pass = register_count >= 32 ? 4 : 3;
   using vector = vec<Lane, lanes>;
 
   vector key;
@@ -29,7 +29,7 @@ template <class Lane>
 struct pairs {
   using lane = Lane;
   static constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Lane));
-  static constexpr int fused = register_count >= 32 ? 3 : 2;
+  static constexpr int levels_per_pass = register_count >= 32 ? 3 : 2;
   using vector = vec<Lane, lanes>;
 
   vector key, index;
@@ -48,8 +48,8 @@ struct pairs {
     a.index = index;
   }
 
-  // Nonzero in the lanes where the keys are equal and the indices inverted.
-  static SLICESORT_INLINE vector inverted(pairs const& a, pairs const& b) {
+  // Nonzero in the lanes where the keys are equal and the indices out of order.
+  static SLICESORT_INLINE vector inverted_ties(pairs const& a, pairs const& b) {
     return equal(a.key, b.key) & greater(a.index, b.index);
   }
   static SLICESORT_INLINE void swap_indices(vector const& swap, pairs& a, pairs& b) {
@@ -60,30 +60,30 @@ struct pairs {
 };
 
 // Memory position of row i, in rows. A gap of one row follows each group of contiguous rows,
-// because rows at distances of a power of two would share a few cache sets. The distance of two
-// rows is constant within one group and across whole groups, as the passes of the network require.
+// because rows at distances of a power of two would share a few cache sets. The distance between
+// two rows is constant within a group and across whole groups, as the network's passes require.
 template <class Row>
-inline constexpr std::size_t contiguous_rows = Row::fused == 3 ? 512 : 256;
+inline constexpr std::size_t contiguous_rows = Row::levels_per_pass == 3 ? 512 : 256;
 template <class Row>
 constexpr std::size_t row_at(std::size_t i) {
   return i + i / contiguous_rows<Row>;
 }
 
 // Detects decreasing keys in any column. If there are none, the rows are sorted already and a
-// stable sort changes nothing. `broken` reports a decrease among the rows passed to `see` since the
-// last call.
+// stable sort changes nothing. `take_decrease` returns true if the keys decreased in the rows
+// observed since its last call.
 template <class Row>
-struct ascent {
-  typename Row::vector top{}, fell{};
+struct decrease_detector {
+  typename Row::vector maximum{}, decreased_bits{};
 
-  SLICESORT_INLINE void see(Row const& r) {
-    top = higher(top, r.key);
-    fell = fell | (top ^ r.key);
+  SLICESORT_INLINE void observe(Row const& row) {
+    maximum = higher(maximum, row.key);
+    decreased_bits = decreased_bits | (maximum ^ row.key);
   }
-  SLICESORT_INLINE bool broken() {
-    bool const was = any_set(fell);
-    fell = typename Row::vector{};
-    return was;
+  SLICESORT_INLINE bool take_decrease() {
+    bool const decreased = any_set(decreased_bits);
+    decreased_bits = typename Row::vector{};
+    return decreased;
   }
 };
 
@@ -102,15 +102,15 @@ SLICESORT_INLINE int32_lanes signed_lanes(V const& v) {
 // One bit per column, set where the comparison `Code` of a and b holds (0 equal, 1 less, 6
 // greater).
 template <int Code>
-SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
-                                     vec<std::uint32_t, 16> const& a1,
-                                     vec<std::uint32_t, 16> const& b0,
-                                     vec<std::uint32_t, 16> const& b1) {
-  mask16 const m0 = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
-      signed_lanes(a0), signed_lanes(b0), Code, static_cast<mask16>(-1)));
-  mask16 const m1 = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
-      signed_lanes(a1), signed_lanes(b1), Code, static_cast<mask16>(-1)));
-  return static_cast<mask32>(__builtin_ia32_kunpcksi(m1, m0));
+SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a_low,
+                                     vec<std::uint32_t, 16> const& a_high,
+                                     vec<std::uint32_t, 16> const& b_low,
+                                     vec<std::uint32_t, 16> const& b_high) {
+  mask16 const low_mask = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
+      signed_lanes(a_low), signed_lanes(b_low), Code, static_cast<mask16>(-1)));
+  mask16 const high_mask = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
+      signed_lanes(a_high), signed_lanes(b_high), Code, static_cast<mask16>(-1)));
+  return static_cast<mask32>(__builtin_ia32_kunpcksi(high_mask, low_mask));
 }
 SLICESORT_INLINE vec<std::uint16_t, 32> blend(mask32 m, vec<std::uint16_t, 32> const& a,
                                               vec<std::uint16_t, 32> const& b) {
@@ -130,7 +130,7 @@ SLICESORT_INLINE vec<std::uint16_t, 32> blend(mask32 m, vec<std::uint16_t, 32> c
 struct wide_pairs {
   using lane = std::uint32_t;
   static constexpr int lanes = 32;
-  static constexpr int fused = 3;
+  static constexpr int levels_per_pass = 3;
   using vector = vec<std::uint32_t, 16>;
 
   vector key, key_high;  // columns 0..15 and 16..31
@@ -150,8 +150,8 @@ struct wide_pairs {
     swap_indices(swap, a, b);
   }
 
-  // One bit per column, set where the keys are equal and the indices inverted.
-  static SLICESORT_INLINE mask32 inverted(wide_pairs const& a, wide_pairs const& b) {
+  // One bit per column, set where the keys are equal and the indices out of order.
+  static SLICESORT_INLINE mask32 inverted_ties(wide_pairs const& a, wide_pairs const& b) {
     return compare_keys<0>(a.key, a.key_high, b.key, b.key_high) &
            static_cast<mask32>(__builtin_ia32_ucmpw512_mask(reinterpret_cast<int16_lanes>(a.index),
                                                             reinterpret_cast<int16_lanes>(b.index),
@@ -165,18 +165,18 @@ struct wide_pairs {
 };
 
 template <>
-struct ascent<wide_pairs> {
-  wide_pairs::vector top{}, top_high{}, fell{};
+struct decrease_detector<wide_pairs> {
+  wide_pairs::vector maximum{}, maximum_high{}, decreased_bits{};
 
-  SLICESORT_INLINE void see(wide_pairs const& r) {
-    top = higher(top, r.key);
-    top_high = higher(top_high, r.key_high);
-    fell = fell | (top ^ r.key) | (top_high ^ r.key_high);
+  SLICESORT_INLINE void observe(wide_pairs const& row) {
+    maximum = higher(maximum, row.key);
+    maximum_high = higher(maximum_high, row.key_high);
+    decreased_bits = decreased_bits | (maximum ^ row.key) | (maximum_high ^ row.key_high);
   }
-  SLICESORT_INLINE bool broken() {
-    bool const was = any_set(fell);
-    fell = wide_pairs::vector{};
-    return was;
+  SLICESORT_INLINE bool take_decrease() {
+    bool const decreased = any_set(decreased_bits);
+    decreased_bits = wide_pairs::vector{};
+    return decreased;
   }
 };
 #endif

@@ -19,8 +19,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr index_t longest_network = 65536;  // number of rows that 16-bit indices can address
+inline constexpr index_t max_network_rows = 65536;  // rows that 16-bit indices can address
 
+// Tensors of a sort.
 template <class T, class Order>
 struct columns_to_sort {
   Order const& order;
@@ -30,38 +31,40 @@ struct columns_to_sort {
   tensor1<index_t const> lengths;  // [batch]; empty: all rows are valid
 };
 
-// Columns of a task. Pairs of tiles pay off for 16-bit elements only.
+// Size of a task. Tasks of two tiles pay off for 16-bit elements only.
 template <class T>
 struct sort_task {
-  bool radix;  // true if the columns are too long for networks
+  bool uses_radix;  // true if the columns are too long for networks
   int tiles, columns;
 
   sort_task(extents3 extents, unsigned threads)
-      : radix(extents.length > longest_network),
-        tiles(!radix && sizeof(T) == 2 ? tiles_per_task(extents, threads) : 1),
-        columns(radix ? radix_tile<T>::columns : tiles * tile_columns) {}
-  index_t count(extents3 extents) const { return extents.empty() ? 0 : tiles_of(extents, columns); }
+      : uses_radix(extents.length > max_network_rows),
+        tiles(!uses_radix && sizeof(T) == 2 ? tiles_per_task(extents, threads) : 1),
+        columns(uses_radix ? radix_tile<T>::columns : tiles * tile_columns) {}
+  index_t task_count(extents3 extents) const {
+    return extents.empty() ? 0 : tiles_of(extents, columns);
+  }
 };
 
 template <class T>
 struct sort_scratch {
   radix_tile<T> radix;
-  unsigned char* networks[2] = {};  // scratch of each tile
+  unsigned char* tile_scratch[2] = {};  // if the networks sort; one per tile of a task
 
   sort_scratch() = default;
   sort_scratch(arena& memory, extents3 extents, unsigned threads) {
-    sort_task<T> const shape(extents, threads);
-    if (shape.radix)
+    sort_task<T> const task_shape(extents, threads);
+    if (task_shape.uses_radix)
       radix = radix_tile<T>(memory, extents.length);
     else
-      for (int i = 0; i < shape.tiles; ++i)
-        networks[i] = memory.take<unsigned char>(tile_scratch_bytes<T>(extents.length));
+      for (int i = 0; i < task_shape.tiles; ++i)
+        tile_scratch[i] = memory.take<unsigned char>(tile_scratch_bytes<T>(extents.length));
   }
 };
 
 template <class T, class Order>
-void open_tile(columns_to_sort<T, Order> const& params, column_range const& columns,
-               column_tile<T>& tile) {
+void set_up_tile(columns_to_sort<T, Order> const& params, column_range const& columns,
+                 column_tile<T>& tile) {
   tile_rows const rows(columns, params.lengths);
   tile.x = params.x.data(), tile.x_layout = {columns, params.x.strides()};
   tile.y = params.y.data(), tile.y_layout = {columns, params.y.strides()};
@@ -109,20 +112,21 @@ void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params
   extents3 const extents = params.x.extents();
   tile_sort<T> const sort_tiles =
       tile_sort_of<T>(chosen_isa(exec.instructions), params.perm.data() != nullptr);
-  sort_task<T> const shape(extents, exec.threads);
-  for_each_task(exec, shape.count(extents), [&](unsigned thread, index_t task) {
+  sort_task<T> const task_shape(extents, exec.threads);
+  for_each_task(exec, task_shape.task_count(extents), [&](unsigned thread, index_t task) {
     sort_scratch<T> scratch = scratch_of(thread);
     column_tile<T> tiles[2];
-    int const count = shape.radix ? 1 : tiles_in_task(extents, task, shape.tiles);
-    auto const open = [&](int i) {
-      open_tile(params,
-                columns_per_tile(extents, task * shape.tiles + i, shape.columns / shape.tiles),
-                tiles[i]);
-      tiles[i].scratch = scratch.networks[i];
+    int const count = task_shape.uses_radix ? 1 : tiles_in_task(extents, task, task_shape.tiles);
+    auto const set_up = [&](int i) {
+      set_up_tile(params,
+                  columns_per_tile(extents, task * task_shape.tiles + i,
+                                   task_shape.columns / task_shape.tiles),
+                  tiles[i]);
+      tiles[i].scratch = scratch.tile_scratch[i];
     };
-    open(0);
-    if (count > 1) open(1);
-    if (shape.radix)
+    set_up(0);
+    if (count > 1) set_up(1);
+    if (task_shape.uses_radix)
       scratch.radix.run(tiles[0]);
     else
       sort_tiles(tiles, count);

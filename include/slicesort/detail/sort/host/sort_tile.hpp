@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile to sort, and its SIMD sorter for every instruction set. The set is chosen at run time, so a
-// binary built for the baseline processor is fast on newer ones.
+// Tile of columns to sort, and its SIMD sorter for every instruction set. The set is chosen at run
+// time, so a binary built for the baseline processor is fast on newer ones.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -41,12 +41,13 @@ struct column_tile {
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };
 
-// Distance of the parts of a tile, in rows of scratch. A gap follows every 256 or more rows, so
-// that parts and rows of power-of-two lengths do not map to the same cache sets.
+// Distance between the panels of a tile (see tile_sorter.inl), in rows of scratch. A gap follows
+// every 256 or more rows, so that panels and rows of power-of-two lengths do not map to the same
+// cache sets.
 constexpr std::size_t tile_pitch(std::size_t rows) { return rows + rows / 256 + 4; }
 
 // Scratch bytes per row of a tile, as the maximum over instruction sets: keys and indices of 32
-// columns, and the composites of one part to order ties.
+// columns, and the composites of one panel to order ties.
 template <class T>
 inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
                                                              : 2 * sizeof(T) * tile_columns +
@@ -60,7 +61,7 @@ constexpr std::size_t tile_scratch_bytes(index_t rows) {
 #define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/tile_sorter.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-// Sorter of one tile, or of two adjacent ones, whose rows fit 16-bit indices. `with_indices`: the
+// Sorter of one tile, or of two adjacent tiles, whose rows fit 16-bit indices. `with_indices`: the
 // permutation is saved.
 template <class T>
 using tile_sort = void (*)(column_tile<T> const* tiles, int count);

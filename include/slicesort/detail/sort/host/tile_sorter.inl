@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile sorter for one instruction set. For each group of a tile's rows it loads keys, sorts every
-// part, orders ties, restores the bits that keys have lost, and stores the rows. A part is the
-// `row::lanes` columns that one row of keys holds.
+// Tile sorter for one instruction set. It loads the keys of a tile, sorts every panel, orders ties,
+// restores the bits that keys have lost, and stores the rows. A panel is the columns that one row
+// vector holds, with all their rows.
 
 // clang-format off
 #include <slicesort/detail/sort/host/rows.inl>
@@ -15,10 +15,10 @@ template <class T, class Codec>
 class tile_sorter {
  public:
   using bits = detail::bits_t<T>;
-  using row = typename Codec::row;
-  static constexpr int lanes = row::lanes, parts = tile_columns / lanes;
+  using row_vector = typename Codec::row_vector;
+  static constexpr int lanes = row_vector::lanes, panels_per_tile = tile_columns / lanes;
   // Rows loaded or stored at a time; few enough to stay in cache at any pitch.
-  static constexpr int batch = 8;
+  static constexpr int rows_per_batch = 8;
 
   using codec = Codec;
 
@@ -26,8 +26,9 @@ class tile_sorter {
       : tile_(tile),
         row_count_(static_cast<std::size_t>(tile.rows)),
         pitch_(tile_pitch(row_count_)),
-        rows_(reinterpret_cast<row*>(tile.scratch)),
-        tie_scratch_(tile.scratch + sizeof(row) * static_cast<std::size_t>(parts) * pitch_) {
+        rows_(reinterpret_cast<row_vector*>(tile.scratch)),
+        tie_scratch_(tile.scratch +
+                     sizeof(row_vector) * static_cast<std::size_t>(panels_per_tile) * pitch_) {
     if (!tile_.x_layout.dense) std::memset(stage_, 0, sizeof stage_);  // lanes without a column
   }
 
@@ -36,47 +37,47 @@ class tile_sorter {
     if (!Codec::has_index && tile_.ragged) return false;
     for (std::size_t first = 0; first < row_count_; first += run_rows) {
       std::size_t const rows = smaller(run_rows, row_count_ - first);
-      for (int p = 0; p < used_parts(); ++p) load_rows(p, first, rows);
+      for (int p = 0; p < used_panels(); ++p) load_rows(p, first, rows);
       if constexpr (Codec::has_index)
         if (tile_.ragged) pad_columns(first, rows);
-      for (int p = 0; p < used_parts(); ++p) {
-        if (!Codec::has_index && changed_[p]) return false;
-        if (!order_[p].broken() && !tile_.ragged) continue;
+      for (int p = 0; p < used_panels(); ++p) {
+        if (!Codec::has_index && lossy_[p]) return false;
+        if (!decreases_[p].take_decrease() && !tile_.ragged) continue;
         unsorted_[p] = true;
-        row* const w = part(p) + row_at<row>(first);
+        row_vector* const panel_rows = panel(p) + row_at<row_vector>(first);
         if (row_count_ > run_rows) {
-          bitonic<row>::sort(w, rows);
+          bitonic<row_vector>::sort(panel_rows, rows);
           continue;
         }
         std::size_t const group = static_cast<std::size_t>(tile_.group);
         for (std::size_t i = 0; i < rows; i += group) {
-          bitonic<row>::sort(w + i, smaller(group, rows - i));
-          repair(w + i, smaller(group, rows - i));
+          bitonic<row_vector>::sort(panel_rows + i, smaller(group, rows - i));
+          repair(panel_rows + i, smaller(group, rows - i));
         }
       }
     }
-    for (int p = 0; p < used_parts(); ++p)
+    for (int p = 0; p < used_panels(); ++p)
       if (unsorted_[p] && row_count_ > run_rows) {
-        bitonic<row>::sort(part(p), row_count_, run_rows);
-        repair(part(p), row_count_);
+        bitonic<row_vector>::sort(panel(p), row_count_, run_rows);
+        repair(panel(p), row_count_);
       }
     return true;
   }
 
   // True if some key has lost bits of its value. If so, call `restore` before reading rows.
   bool lossy() const {
-    bool any_part = false;
-    for (int p = 0; p < used_parts(); ++p) any_part |= changed_[p];
-    return any_part;
+    bool any_lossy = false;
+    for (int p = 0; p < used_panels(); ++p) any_lossy |= lossy_[p];
+    return any_lossy;
   }
   void restore() {
-    for (int p = 0; p < used_parts(); ++p) restore_part(p);
+    for (int p = 0; p < used_panels(); ++p) restore_panel(p);
   }
 
   column_tile<T> const& tile() const { return tile_; }
   std::size_t rows() const { return row_count_; }
-  int used_parts() const { return (tile_.width + lanes - 1) / lanes; }
-  row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * pitch_; }
+  int used_panels() const { return (tile_.width + lanes - 1) / lanes; }
+  row_vector* panel(int p) const { return rows_ + static_cast<std::size_t>(p) * pitch_; }
   std::size_t pitch() const { return pitch_; }
 
  private:
@@ -90,14 +91,14 @@ class tile_sorter {
   }
 
   void load_rows(int p, std::size_t first_row, std::size_t rows) {
-    typename Codec::flags changed{};
-    ascent<row> order = order_[p];
-    row* const w = part(p) + row_at<row>(first_row);  // contiguous
-    index_t in_group = static_cast<index_t>(first_row);
+    typename Codec::bits_vector lost_bits{};
+    decrease_detector<row_vector> decreases = decreases_[p];
+    row_vector* const panel_rows = panel(p) + row_at<row_vector>(first_row);  // contiguous
+    index_t row_in_group = static_cast<index_t>(first_row);
     int const first = p * lanes;
-    bits const* const flip = tile_.flip + first;
-    for (std::size_t done = 0; done < rows; done += batch) {
-      int const count = static_cast<int>(smaller(rows - done, batch));
+    bits const* const descending_mask = tile_.flip + first;
+    for (std::size_t done = 0; done < rows; done += rows_per_batch) {
+      int const count = static_cast<int>(smaller(rows - done, rows_per_batch));
       index_t const i = static_cast<index_t>(first_row + done);
       bits const* source = stage_;
       index_t pitch = lanes;
@@ -110,69 +111,74 @@ class tile_sorter {
       }
       for (int k = 0; k < count; ++k) {
         if (tile_.x_layout.dense && p == 0) prefetch_after(source + k * pitch, pitch);
-        row const r = Codec::load(source + k * pitch, flip, in_group, changed);
-        if (++in_group == tile_.group) in_group = 0;
-        order.see(r);
-        w[done + static_cast<std::size_t>(k)] = r;
+        row_vector const row =
+            Codec::load(source + k * pitch, descending_mask, row_in_group, lost_bits);
+        if (++row_in_group == tile_.group) row_in_group = 0;
+        decreases.observe(row);
+        panel_rows[done + static_cast<std::size_t>(k)] = row;
       }
     }
-    changed_[p] |= any_set(changed);
-    order_[p] = order;
+    lossy_[p] |= any_set(lost_bits);
+    decreases_[p] = decreases;
   }
 
-  // Sets the keys of padding past a column's end to the last key. A NaN may tie with padding, but
-  // its smaller index puts it first.
+  // Sets the keys of padding to the last key. A NaN may tie with padding, but its smaller index
+  // puts it first.
   void pad_columns(std::size_t first, std::size_t rows) {
     for (int c = 0; c < tile_.width; ++c)
       for (std::size_t i = first; i < first + rows; ++i)
         if (static_cast<index_t>(i) >= tile_.valid[c]) {
-          Codec::set_key(part(c / lanes)[row_at<row>(i)], c % lanes, static_cast<bits>(~bits{0}));
-          changed_[c / lanes] = true;
+          Codec::set_key(panel(c / lanes)[row_at<row_vector>(i)], c % lanes,
+                         static_cast<bits>(~bits{0}));
+          lossy_[c / lanes] = true;
         }
   }
 
-  void repair(row* w, std::size_t rows) {
-    if constexpr (Codec::needs_repair) repair_ties(w, rows, tie_scratch_);
-    (void)w, (void)rows;
+  void repair(row_vector* panel_rows, std::size_t rows) {
+    if constexpr (Codec::needs_repair) repair_ties(panel_rows, rows, tie_scratch_);
+    (void)panel_rows, (void)rows;
   }
 
   // Rereads NaN, zeros and padding from their source rows, because their keys have lost bits.
-  void restore_part(int p) {
+  void restore_panel(int p) {
     int const first = p * lanes;
-    bits const* const flip = tile_.flip + first;
-    index_t in_group = 0, group_row = 0;  // index of row i in its group; the group's first row
-    for (std::size_t i = 0; i < row_count_; ++i, ++in_group) {
-      if (in_group == tile_.group) {
-        group_row += tile_.group;
-        in_group = 0;
+    bits const* const descending_mask = tile_.flip + first;
+    index_t row_in_group = 0,
+            group_start = 0;  // index of row i in its group; first row of the group
+    for (std::size_t i = 0; i < row_count_; ++i, ++row_in_group) {
+      if (row_in_group == tile_.group) {
+        group_start += tile_.group;
+        row_in_group = 0;
       }
-      row* const w = part(p) + row_at<row>(i);
-      row const sorted = *w;
-      *w = Codec::decode(sorted, flip);
-      if (!changed_[p] || !Codec::has_special(sorted, flip)) continue;
+      row_vector& row = panel(p)[row_at<row_vector>(i)];
+      row_vector const sorted = row;
+      row = Codec::decode(sorted, descending_mask);
+      if (!lossy_[p] || !Codec::has_special(sorted, descending_mask)) continue;
       for (int lane = 0; lane < used_lanes(p); ++lane) {
         bits const key = Codec::key_of(sorted, lane);
-        bool const special = key == 0 || key == static_cast<bits>(~bits{0}) ||
-                             static_cast<bits>(key ^ flip[lane]) == detail::sign_bit<bits>;
+        bool const special =
+            key == 0 || key == static_cast<bits>(~bits{0}) ||
+            static_cast<bits>(key ^ descending_mask[lane]) == detail::sign_bit<bits>;
         if (!special) continue;
         bits value;
         std::memcpy(&value,
                     tile_.x + tile_.x_layout.start[first + lane] +
-                        (group_row + Codec::index_of(sorted, lane)) * tile_.x_layout.pitch,
+                        (group_start + Codec::index_of(sorted, lane)) * tile_.x_layout.pitch,
                     sizeof value);
-        Codec::set_key(*w, lane, value);
+        Codec::set_key(row, lane, value);
       }
     }
   }
 
   column_tile<T> const& tile_;
-  std::size_t row_count_, pitch_;  // pitch: distance of two parts
-  row* rows_;
+  std::size_t row_count_, pitch_;  // pitch: distance between panels
+  row_vector* rows_;
   unsigned char* tie_scratch_;
-  alignas(64) bits stage_[static_cast<std::size_t>(batch * lanes)];  // rows gathered from memory
-  ascent<row> order_[static_cast<std::size_t>(parts)] = {};
-  bool changed_[static_cast<std::size_t>(parts)] = {},
-       unsorted_[static_cast<std::size_t>(parts)] = {};
+  alignas(64)
+      bits stage_[static_cast<std::size_t>(rows_per_batch * lanes)];  // rows gathered from memory
+  decrease_detector<row_vector> decreases_[static_cast<std::size_t>(panels_per_tile)] = {};
+  bool lossy_[static_cast<std::size_t>(panels_per_tile)] = {},
+       unsorted_[static_cast<std::size_t>(panels_per_tile)] = {};
 };
 
 // Sorts one or two tiles. If values must be restored by index, a codec without indices stores

@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores sorted tiles. Rows of two adjacent tiles are interleaved, because writing two neighboring
-// lines costs the same as one. Included once per instruction set.
+// Stores sorted tiles. The rows of two adjacent tiles are stored alternately, because writing two
+// adjacent cache lines costs the same as one. Included once per instruction set.
 
+// Returns the output row of sorted row i.
 template <class T>
 SLICESORT_INLINE index_t destination(column_tile<T> const& tile, std::size_t i) {
   if (tile.destinations == nullptr) return static_cast<index_t>(i);
   return static_cast<index_t>(i) / tile.group * tile.group + tile.destinations[i];
 }
-template <class T, class Stage, class To>
-void scatter_sorted(column_tile<T> const& tile, Stage const* stage, index_t const* to_row,
-                    int count, tile_operand const& layout, To* to) {
+template <class T, class Element, class Output>
+void scatter_sorted(column_tile<T> const& tile, Element const* stage, index_t const* target_rows,
+                    int count, tile_operand const& layout, Output* output) {
   if (tile.destinations == nullptr)
-    scatter_rows(stage, tile_columns, tile.width, to_row[0], count, layout, to);
+    scatter_rows(stage, tile_columns, tile.width, target_rows[0], count, layout, output);
   else
     for (int k = 0; k < count; ++k)
-      scatter_rows(stage + k * tile_columns, tile_columns, tile.width, to_row[k], 1, layout, to);
+      scatter_rows(stage + k * tile_columns, tile_columns, tile.width, target_rows[k], 1, layout,
+                   output);
 }
 
-template <bool Restored, bool Stream, class Index>
+// Stores tiles. HoldsValues: rows are values, not keys. Stream: uses streaming stores. Index: type
+// of the stored permutation; void if it is not stored.
+template <bool HoldsValues, bool Stream, class Index>
 struct tile_store {
-  static constexpr bool restored = Restored;                   // true if rows are values, not keys
-  static constexpr bool stream = Stream;                       // true for streaming stores
-  static constexpr bool saving = !std::is_void<Index>::value;  // true if the permutation is stored
-  using index = std::conditional_t<saving, Index, std::uint16_t>;
+  static constexpr bool holds_values = HoldsValues, stream = Stream;
+  static constexpr bool saves_perm = !std::is_void<Index>::value;
+  using index = std::conditional_t<saves_perm, Index, std::uint16_t>;
 
   template <class Sorter>
   static void run(Sorter const* sorters, int count) {
-    constexpr std::size_t interleaved_rows = 32;
+    constexpr std::size_t alternating_rows = 32;
     std::size_t rows = 0;
     for (int i = 0; i < count; ++i) rows = sorters[i].rows() > rows ? sorters[i].rows() : rows;
-    std::size_t const step = count == 1 ? rows : interleaved_rows;
+    std::size_t const step = count == 1 ? rows : alternating_rows;
     for (std::size_t first = 0; first < rows; first += step)
       for (int i = 0; i < count; ++i) {
         std::size_t const n = sorters[i].rows();
@@ -40,70 +43,71 @@ struct tile_store {
 
  private:
   template <class Sorter>
-  static void store(Sorter const& sorter, std::size_t first, std::size_t last) {
+  static void store(Sorter const& sorter, std::size_t first, std::size_t end) {
     using codec = typename Sorter::codec;
     using bits = typename Sorter::bits;
-    using row = typename Sorter::row;
-    constexpr int lanes = row::lanes, batch = Sorter::batch;
-    constexpr std::size_t stage_size = static_cast<std::size_t>(batch * tile_columns);
+    using row_vector = typename Sorter::row_vector;
+    constexpr int lanes = row_vector::lanes, rows_per_batch = Sorter::rows_per_batch;
+    constexpr std::size_t stage_elements = static_cast<std::size_t>(rows_per_batch * tile_columns);
     auto const& tile = sorter.tile();
-    index* const perm = saving ? static_cast<index*>(tile.perm) : nullptr;
+    index* const perm = saves_perm ? static_cast<index*>(tile.perm) : nullptr;
     // Copied to local variables, because the compiler assumes that vector stores change any object
     // whose address is taken.
     std::size_t const pitch = sorter.pitch();
-    int const parts = sorter.used_parts();
-    bool const dense = tile.y_layout.dense, dense_perm = saving && tile.perm_layout.dense,
+    int const panels = sorter.used_panels();
+    bool const dense = tile.y_layout.dense, dense_perm = saves_perm && tile.perm_layout.dense,
                stream_perm = stream && tile.stream_perm;
-    alignas(64) bits values[stage_size];
-    alignas(64) index indices[stage_size];
-    while (first < last) {
-      int const count = last - first < batch ? static_cast<int>(last - first) : batch;
-      row const* from = sorter.part(0) + row_at<row>(first);  // a batch is contiguous
-      index_t to_row[static_cast<std::size_t>(batch)];
+    alignas(64) bits values[stage_elements];
+    alignas(64) index indices[stage_elements];
+    while (first < end) {
+      int const count =
+          end - first < rows_per_batch ? static_cast<int>(end - first) : rows_per_batch;
+      row_vector const* source =
+          sorter.panel(0) + row_at<row_vector>(first);  // a batch is contiguous
+      index_t target_rows[static_cast<std::size_t>(rows_per_batch)];
       for (int k = 0; k < count; ++k)
-        to_row[k] = destination(tile, first + static_cast<std::size_t>(k));
-      for (int k = 0; k < count; ++k, ++from) {
-        bits* const y = dense ? reinterpret_cast<bits*>(tile.y + tile.y_layout.start[0] +
-                                                        to_row[k] * tile.y_layout.pitch)
-                              : values + k * tile_columns;
-        index* const q = dense_perm
-                             ? perm + tile.perm_layout.start[0] + to_row[k] * tile.perm_layout.pitch
-                             : indices + k * tile_columns;
-        for (int p = 0; p < parts; ++p) {
-          row const r = from[static_cast<std::size_t>(p) * pitch];
-          if constexpr (restored)
-            codec::template store_values<stream>(r, y + p * lanes);
+        target_rows[k] = destination(tile, first + static_cast<std::size_t>(k));
+      for (int k = 0; k < count; ++k, ++source) {
+        bits* const y_row = dense ? reinterpret_cast<bits*>(tile.y + tile.y_layout.start[0] +
+                                                            target_rows[k] * tile.y_layout.pitch)
+                                  : values + k * tile_columns;
+        index* const perm_row =
+            dense_perm ? perm + tile.perm_layout.start[0] + target_rows[k] * tile.perm_layout.pitch
+                       : indices + k * tile_columns;
+        for (int p = 0; p < panels; ++p) {
+          row_vector const sorted = source[static_cast<std::size_t>(p) * pitch];
+          if constexpr (holds_values)
+            codec::template store_values<stream>(sorted, y_row + p * lanes);
           else
-            codec::template store_decoded<stream>(r, tile.flip + p * lanes, y + p * lanes);
-          if constexpr (saving) {
+            codec::template store_decoded<stream>(sorted, tile.flip + p * lanes, y_row + p * lanes);
+          if constexpr (saves_perm) {
             if (stream_perm)
-              codec::template store_indices<true>(r, q + p * lanes);
+              codec::template store_indices<true>(sorted, perm_row + p * lanes);
             else
-              codec::template store_indices<false>(r, q + p * lanes);
+              codec::template store_indices<false>(sorted, perm_row + p * lanes);
           }
         }
       }
-      if (!dense) scatter_sorted(tile, values, to_row, count, tile.y_layout, tile.y);
-      if (saving && !dense_perm)
-        scatter_sorted(tile, indices, to_row, count, tile.perm_layout, perm);
+      if (!dense) scatter_sorted(tile, values, target_rows, count, tile.y_layout, tile.y);
+      if (saves_perm && !dense_perm)
+        scatter_sorted(tile, indices, target_rows, count, tile.perm_layout, perm);
       first += static_cast<std::size_t>(count);
     }
   }
 };
 
-// Stores the tiles of one call. `Restored`: rows are values, not keys.
-template <bool Restored, class Sorter>
+template <bool HoldsValues, class Sorter>
 void store_tiles(Sorter const* sorters, int count) {
   using index16 = std::conditional_t<Sorter::codec::has_index, std::uint16_t, void>;
   using index32 = std::conditional_t<Sorter::codec::has_index, std::uint32_t, void>;
   using function = void (*)(Sorter const*, int);
   constexpr function store[2][3] = {
-      {tile_store<Restored, false, void>::run, tile_store<Restored, false, index16>::run,
-       tile_store<Restored, false, index32>::run},
-      {tile_store<Restored, true, void>::run, tile_store<Restored, true, index16>::run,
-       tile_store<Restored, true, index32>::run}};
-  auto const &a = sorters[0].tile(), &b = sorters[count - 1].tile();
-  bool const stream = a.stream && a.y_layout.dense && b.stream && b.y_layout.dense;
-  int const index = a.perm == nullptr ? 0 : a.perm_width == index_width::bits16 ? 1 : 2;
+      {tile_store<HoldsValues, false, void>::run, tile_store<HoldsValues, false, index16>::run,
+       tile_store<HoldsValues, false, index32>::run},
+      {tile_store<HoldsValues, true, void>::run, tile_store<HoldsValues, true, index16>::run,
+       tile_store<HoldsValues, true, index32>::run}};
+  auto const &first = sorters[0].tile(), &last = sorters[count - 1].tile();
+  bool const stream = first.stream && first.y_layout.dense && last.stream && last.y_layout.dense;
+  int const index = first.perm == nullptr ? 0 : first.perm_width == index_width::bits16 ? 1 : 2;
   store[stream ? 1 : 0][index](sorters, count);
 }

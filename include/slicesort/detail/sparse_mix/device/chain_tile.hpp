@@ -31,13 +31,13 @@ struct mix_tile_kernel {
   using cell = mix_cell<T>;
 
   packed_weights<A> factors;
-  int first_factor, count;  // factors to apply, at least one
+  int first_factor, factor_count;  // factors to apply, at least one
   tensor1<index_t const> lengths;
   tensor3<T const> input;
   tensor3<T> output;
   tensor_stack<T> states;
   int state_interval;  // factors from one saved state to the next
-  int saved_states;
+  int saved_state_count;
   mix_start start;
   bool backward;  // true to apply the last factor first
   grad_mode mode;
@@ -45,58 +45,61 @@ struct mix_tile_kernel {
   int groups;       // number of groups of `Channels` channels
   bool rows_adjacent;
 
-  using piece = mix_piece<T, Channels>;
+  using channel_vector = mix_vector<T, Channels>;
   using cell_type = typename cell::type;
-  static constexpr int cells = piece::cells, pieces = Channels / piece::channels;
-  // Distance between two pieces of a row, padded to avoid bank conflicts.
+  static constexpr int cells_per_vector = channel_vector::cells,
+                       vectors_per_group = Channels / channel_vector::channels;
+  // Distance between two vectors of a row, padded to avoid bank conflicts.
   SLICESORT_HD int pitch() const {
     return (static_cast<int>(input.extents().length) + 7) / 8 * 8 + 4;
   }
-  SLICESORT_HD int size() const { return groups * pieces * pitch(); }
+  SLICESORT_HD int vectors_per_tile() const { return groups * vectors_per_group * pitch(); }
   template <class SharedAllocator>
-  SLICESORT_HD piece* shared(SharedAllocator& allocator) const {
+  SLICESORT_HD channel_vector* shared(SharedAllocator& allocator) const {
     // If every sum starts from the chain's first input, a copy of this input follows the tile.
     int const copies = start == mix_start::first ? 2 : 1;
-    return allocator.template allocate<piece>(static_cast<std::size_t>(copies) *
-                                              static_cast<std::size_t>(size()));
+    return allocator.template allocate<channel_vector>(
+        static_cast<std::size_t>(copies) * static_cast<std::size_t>(vectors_per_tile()));
   }
 
   SLICESORT_HD int width() const { return groups * Channels; }
-  SLICESORT_HD index_t tiles() const { return divide_up(input.extents().channels, width()); }
-  index_t blocks() const { return input.extents().batch * tiles(); }
+  SLICESORT_HD index_t tiles_per_sample() const {
+    return divide_up(input.extents().channels, width());
+  }
+  index_t blocks() const { return input.extents().batch * tiles_per_sample(); }
   int threads() const { return row_threads * groups; }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    piece* const tile = shared(block);
-    index_t const sample = block.index() / tiles();
-    index_t const channel = block.index() % tiles() * width();
+    channel_vector* const tile = shared(block);
+    index_t const sample = block.index() / tiles_per_sample();
+    index_t const channel = block.index() % tiles_per_sample() * width();
     auto const n = static_cast<int>(valid_rows(lengths, sample, input.extents().length));
-    load(block, tile, cell_of(block, sample, channel), n);
+    load_tile(block, tile, cell_of(block, sample, channel), n);
     block.sync();
     thread_work work{block.rank() % row_threads, n, sample,
                      channel + block.rank() / row_threads * Channels};
-    piece* const group = tile + block.rank() / row_threads * pieces * pitch();
+    channel_vector* const group = tile + block.rank() / row_threads * vectors_per_group * pitch();
     A values[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)] = {};
     if (n > 0) load_rows(group, work, values);
     int next_state = 0, factors_until_state = state_interval;
-    for (int step = 0; step < count; ++step) {
-      // Opaque to force recomputation of row numbers, which leaves registers to values.
+    for (int step = 0; step < factor_count; ++step) {
+      // Opaque, to recompute row indices instead of keeping them in registers.
       work.first_row = Block::opaque(work.first_row);
       if (n > 0)
-        apply_factor(block, group, work, first_factor + (backward ? count - 1 - step : step),
+        apply_factor(block, group, work, first_factor + (backward ? factor_count - 1 - step : step),
                      values);
       block.sync();
       work.first_row = Block::opaque(work.first_row);
       store_rows(group, work, values);
       block.sync();
-      if (next_state < saved_states && --factors_until_state == 0) {
-        store(block, tile, states[next_state++], grad_mode::overwrite,
-              cell_of(block, sample, channel), n);
+      if (next_state < saved_state_count && --factors_until_state == 0) {
+        store_tile(block, tile, states[next_state++], grad_mode::overwrite,
+                   cell_of(block, sample, channel), n);
         factors_until_state = state_interval;
       }
     }
-    store(block, tile, output, mode, cell_of(block, sample, channel), n);
+    store_tile(block, tile, output, mode, cell_of(block, sample, channel), n);
   }
 
  private:
@@ -110,19 +113,19 @@ struct mix_tile_kernel {
   SLICESORT_HD_INLINE cell_index cell_of(Block& block, index_t sample, index_t channel) const {
     // Opaque, because the compiler would otherwise keep these values in registers from factor to
     // factor.
-    tile_walk const position(Block::opaque(block.rank()), block.size(), width() / cell::channels,
-                             rows_adjacent);
-    index_t const c = channel + position.column * cell::channels,
+    tile_walk const walk(Block::opaque(block.rank()), block.size(), width() / cell::channels,
+                         rows_adjacent);
+    index_t const c = channel + walk.column * cell::channels,
                   remaining = input.extents().channels - c;
     int const cell_channels = remaining < 0                ? 0
                               : remaining < cell::channels ? static_cast<int>(remaining)
                                                            : cell::channels;
-    return {position, sample, c, cell_channels};
+    return {walk, sample, c, cell_channels};
   }
-  SLICESORT_HD_INLINE row_walk<cell_type> walk_tile(piece* tile, int column,
+  SLICESORT_HD_INLINE row_walk<cell_type> walk_tile(channel_vector* tile, int column,
                                                     row_range range) const {
-    piece* const first = tile + column / cells * pitch() + range.first;
-    return {first->value + column % cells, range.step * cells};
+    channel_vector* const first = tile + column / cells_per_vector * pitch() + range.first;
+    return {first->value + column % cells_per_vector, range.step * cells_per_vector};
   }
   // Iterates over the cell's rows in a tensor. The range must not be empty.
   template <class Element>
@@ -135,12 +138,13 @@ struct mix_tile_kernel {
 
   // Loads the valid rows into the tile. Copies all other rows to the outputs.
   template <class Block>
-  SLICESORT_HD_INLINE void load(Block&, piece* tile, cell_index const& position, int n) const {
+  SLICESORT_HD_INLINE void load_tile(Block&, channel_vector* tile, cell_index const& position,
+                                     int n) const {
     row_range const range = position.walk.rows(n);
     if (range.first < range.end) {
       auto source = walk_tensor(input, position, range);
       auto target = walk_tile(tile, position.walk.column, range);
-      int const copy_offset = start == mix_start::first ? size() * cells : 0;
+      int const copy_offset = start == mix_start::first ? vectors_per_tile() * cells_per_vector : 0;
       copy_rows<4>(
           range,
           [&](int) {
@@ -164,15 +168,16 @@ struct mix_tile_kernel {
     for (int row = first + skipped * step; row < length; row += step)
       for (int j = 0; j < position.channels; ++j) {
         T const value = input(position.sample, row, position.channel + j);
-        for (int s = 0; s < saved_states; ++s)
+        for (int s = 0; s < saved_state_count; ++s)
           states(s, position.sample, row, position.channel + j) = value;
         store_or_accumulate<Block>(mode, output(position.sample, row, position.channel + j), value);
       }
   }
 
   template <class Block>
-  SLICESORT_HD_INLINE void store(Block&, piece* tile, tensor3<T> view, grad_mode store_mode,
-                                 cell_index const& position, int n) const {
+  SLICESORT_HD_INLINE void store_tile(Block&, channel_vector* tile, tensor3<T> view,
+                                      grad_mode store_mode, cell_index const& position,
+                                      int n) const {
     row_range const range = position.walk.rows(n);
     if (range.first >= range.end) return;
     auto source = walk_tile(tile, position.walk.column, range);
@@ -195,30 +200,30 @@ struct mix_tile_kernel {
     int first_row, n;
     index_t sample, channel;
   };
-  using values_of_rows = A[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)];
+  using row_values = A[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)];
 
   SLICESORT_HD_INLINE int row_of(thread_work work, int r) const {
     int const row = work.first_row + r * row_threads, last = work.n - 1;
     return row < last ? row : last;
   }
 
-  SLICESORT_HD_INLINE void load_rows(piece const* group, thread_work work,
-                                     values_of_rows& values) const {
+  SLICESORT_HD_INLINE void load_rows(channel_vector const* group, thread_work work,
+                                     row_values& values) const {
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
       SLICESORT_UNROLL
-      for (int p = 0; p < pieces; ++p) {
-        piece const loaded = group[p * pitch() + row_of(work, r)];
+      for (int p = 0; p < vectors_per_group; ++p) {
+        channel_vector const loaded = group[p * pitch() + row_of(work, r)];
         SLICESORT_UNROLL
-        for (int j = 0; j < piece::channels; ++j)
-          values[r][p * piece::channels + j] = loaded.number(j);
+        for (int j = 0; j < channel_vector::channels; ++j)
+          values[r][p * channel_vector::channels + j] = loaded.value_at(j);
       }
     }
   }
 
   template <class Block>
-  SLICESORT_HD_INLINE void apply_factor(Block& block, piece const* group, thread_work work,
-                                        index_t factor, values_of_rows& values) const {
+  SLICESORT_HD_INLINE void apply_factor(Block& block, channel_vector const* group, thread_work work,
+                                        index_t factor, row_values& values) const {
     std::uint32_t const* const jumps = factors.jumps_of(work.sample, factor);
     A const* weights = factors.weights_of(work.sample, factor);  // advances link by link
     // The first link of most topologies is the row itself, whose values are in registers already.
@@ -226,10 +231,10 @@ struct mix_tile_kernel {
     bool const self_link_first = links > 0 && jumps[0] == 0 && start != mix_start::first;
     work.first_row = Block::opaque(work.first_row);
     if (self_link_first) {
-      begin_with_self_link(block, weights, work, values);
+      start_with_self_link(block, weights, work, values);
       weights += factors.length;
     } else if (start != mix_start::self) {
-      begin_sums(group + size(), work, values);
+      start_sums(group + vectors_per_tile(), work, values);
     }
 
     for (std::uint32_t k = self_link_first ? 1 : 0; k < links; ++k) {
@@ -242,12 +247,12 @@ struct mix_tile_kernel {
         auto const linked_row =
             static_cast<int>(wrapped_row(row, jump, static_cast<std::uint32_t>(work.n)));
         SLICESORT_UNROLL
-        for (int p = 0; p < pieces; ++p) {
-          piece const loaded = group[p * pitch() + linked_row];
+        for (int p = 0; p < vectors_per_group; ++p) {
+          channel_vector const loaded = group[p * pitch() + linked_row];
           SLICESORT_UNROLL
-          for (int j = 0; j < piece::channels; ++j) {
-            int const c = p * piece::channels + j;
-            values[r][c] = block.fused_multiply_add(weight, loaded.number(j), values[r][c]);
+          for (int j = 0; j < channel_vector::channels; ++j) {
+            int const c = p * channel_vector::channels + j;
+            values[r][c] = block.fused_multiply_add(weight, loaded.value_at(j), values[r][c]);
           }
         }
       }
@@ -256,8 +261,8 @@ struct mix_tile_kernel {
   }
 
   // Initializes the sums with zeros or with the rows of the chain's first input, `first`.
-  SLICESORT_HD_INLINE void begin_sums(piece const* first, thread_work work,
-                                      values_of_rows& values) const {
+  SLICESORT_HD_INLINE void start_sums(channel_vector const* first, thread_work work,
+                                      row_values& values) const {
     if (start == mix_start::first) return load_rows(first, work, values);
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
@@ -267,8 +272,8 @@ struct mix_tile_kernel {
   }
   // Applies the link of a row to itself. For residuals that do not use the chain's first input.
   template <class Block>
-  SLICESORT_HD_INLINE void begin_with_self_link(Block& block, A const* weights, thread_work work,
-                                                values_of_rows& values) const {
+  SLICESORT_HD_INLINE void start_with_self_link(Block& block, A const* weights, thread_work work,
+                                                row_values& values) const {
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
       A const weight = weights[row_of(work, r)];
@@ -282,18 +287,18 @@ struct mix_tile_kernel {
   }
 
   // Rounds `values` and overwrites the inputs with them.
-  SLICESORT_HD_INLINE void store_rows(piece* group, thread_work work,
-                                      values_of_rows& values) const {
+  SLICESORT_HD_INLINE void store_rows(channel_vector* group, thread_work work,
+                                      row_values& values) const {
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
       int const row = work.first_row + r * row_threads;
       SLICESORT_UNROLL
-      for (int p = 0; p < pieces; ++p) {
-        piece rounded;
+      for (int p = 0; p < vectors_per_group; ++p) {
+        channel_vector rounded;
         SLICESORT_UNROLL
-        for (int j = 0; j < cells; ++j) {
+        for (int j = 0; j < cells_per_vector; ++j) {
           T elements[static_cast<std::size_t>(cell::channels)];
-          A* const sums = values[r] + p * piece::channels + j * cell::channels;
+          A* const sums = values[r] + p * channel_vector::channels + j * cell::channels;
           SLICESORT_UNROLL
           for (int i = 0; i < cell::channels; ++i) elements[i] = static_cast<T>(sums[i]);
           rounded.value[j] = cell::pack(elements);

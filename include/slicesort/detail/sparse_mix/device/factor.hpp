@@ -27,7 +27,7 @@ enum class mix_start {
 template <class T>
 struct mix_rows_kernel {
   static constexpr int max_threads = 256;
-  static constexpr int thread_channels = 4;
+  static constexpr int channels_per_thread = 4;
   using A = accumulator_t<T>;
 
   packed_weights<A> factors;
@@ -36,18 +36,19 @@ struct mix_rows_kernel {
   tensor3<T const> input;
   tensor3<T> output;
   mix_start start;
-  tensor3<T const> initial;  // initial sums, for mix_start::first
-  A* inputs;                 // [samples, length, channels]: sums of inputs; may be null
-  bool accumulates_inputs;   // true if `inputs` holds a sum already
+  tensor3<T const> initial;     // initial sums, for mix_start::first
+  A* input_sums;                // [samples, length, channels]: sums of inputs; may be null
+  bool accumulates_input_sums;  // true if `input_sums` holds a sum already
   grad_mode mode;
   int width;  // threads along the channels: a power of two
   bool rows_adjacent;
 
-  SLICESORT_HD index_t tiles() const {
-    return divide_up(input.extents().channels, thread_channels * width);
+  SLICESORT_HD index_t tiles_per_sample() const {
+    return divide_up(input.extents().channels, channels_per_thread * width);
   }
   index_t blocks(int threads) const {
-    return input.extents().batch * tiles() * divide_up(input.extents().length, threads / width);
+    return input.extents().batch * tiles_per_sample() *
+           divide_up(input.extents().length, threads / width);
   }
 
   template <class Block>
@@ -57,31 +58,33 @@ struct mix_rows_kernel {
     // Blocks that run concurrently work on the same channels, so they share cache lines.
     index_t const row_blocks = divide_up(extents.length, walk.step);
     index_t const row_block = block.index() % row_blocks, tile_index = block.index() / row_blocks;
-    index_t const sample = tile_index / tiles(), row = row_block * walk.step + walk.first_row;
-    index_t const channel = tile_index % tiles() * (thread_channels * width) + walk.column;
+    index_t const sample = tile_index / tiles_per_sample(),
+                  row = row_block * walk.step + walk.first_row;
+    index_t const channel =
+        tile_index % tiles_per_sample() * (channels_per_thread * width) + walk.column;
     if (row >= extents.length) return;
     // Rows past a length are copied. A chain without factors copies all rows.
     index_t const n = factors.factors == 0 ? 0 : valid_rows(lengths, sample, extents.length);
 
     // Channels past the end read the last channel and store nothing.
-    T const* source[thread_channels];
+    T const* source[channels_per_thread];
     SLICESORT_UNROLL
-    for (int j = 0; j < thread_channels; ++j) {
+    for (int j = 0; j < channels_per_thread; ++j) {
       index_t const c = channel + j * width;
       source[j] =
           input.data() + input.offset(sample, 0, c < extents.channels ? c : extents.channels - 1);
     }
     if (row >= n) {
       SLICESORT_UNROLL
-      for (int j = 0; j < thread_channels; ++j)
+      for (int j = 0; j < channels_per_thread; ++j)
         if (channel + j * width < extents.channels)
           store_or_accumulate<Block>(mode, output(sample, row, channel + j * width),
                                      source[j][row * input.strides().length]);
       return;
     }
 
-    A sum[thread_channels];
-    begin(sum, source, sample, row, channel);
+    A sum[channels_per_thread];
+    initialize_sums(sum, source, sample, row, channel);
     std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
     A const* const weights = factors.weights_of(sample, factor) + row;
     SLICESORT_UNROLL_4
@@ -90,35 +93,35 @@ struct mix_rows_kernel {
           wrapped_row(static_cast<std::uint32_t>(row), jumps[k], static_cast<std::uint32_t>(n));
       A const weight = weights[k * factors.length];
       SLICESORT_UNROLL
-      for (int j = 0; j < thread_channels; ++j)
+      for (int j = 0; j < channels_per_thread; ++j)
         sum[j] = block.fused_multiply_add(
             weight, static_cast<A>(source[j][linked_row * input.strides().length]), sum[j]);
     }
     SLICESORT_UNROLL
-    for (int j = 0; j < thread_channels; ++j)
+    for (int j = 0; j < channels_per_thread; ++j)
       if (channel + j * width < extents.channels)
         store_or_accumulate_sum(mode, output(sample, row, channel + j * width), sum[j]);
   }
 
  private:
-  SLICESORT_HD_INLINE void begin(A (&sum)[thread_channels],
-                                 T const* const (&source)[thread_channels], index_t sample,
-                                 index_t row, index_t channel) const {
+  SLICESORT_HD_INLINE void initialize_sums(A (&sum)[channels_per_thread],
+                                           T const* const (&source)[channels_per_thread],
+                                           index_t sample, index_t row, index_t channel) const {
     extents3 const extents = input.extents();
     SLICESORT_UNROLL
-    for (int j = 0; j < thread_channels; ++j) {
+    for (int j = 0; j < channels_per_thread; ++j) {
       index_t const c = channel + j * width;
       A const row_value = static_cast<A>(source[j][row * input.strides().length]);
       sum[j] = start == mix_start::self ? row_value : A(0);
       if (c >= extents.channels) continue;
       if (start == mix_start::first) sum[j] = static_cast<A>(initial(sample, row, c));
-      if (inputs == nullptr && start != mix_start::total) continue;
+      if (input_sums == nullptr && start != mix_start::total) continue;
       index_t const offset = (sample * extents.length + row) * extents.channels + c;
-      A const total = (accumulates_inputs ? inputs[offset] : A(0)) + row_value;
+      A const total = (accumulates_input_sums ? input_sums[offset] : A(0)) + row_value;
       if (start == mix_start::total)
         sum[j] = total;
       else
-        inputs[offset] = total;
+        input_sums[offset] = total;
     }
   }
 };

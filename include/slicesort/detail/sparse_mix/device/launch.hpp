@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches the kernels of a chain of factors.
+// Launches the sparse_mix kernels for a chain of factors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -35,10 +35,10 @@ struct chain_args {
   tensor3<T const> input{};
   tensor3<T> output{};
   tensor_stack<T> states{};
-  tensor3<T> between[2]{};             // buffers for outputs that are not saved
-  tensor3<T const> initial{};          // initial sums, for mix_start::first
-  accumulator_t<T>* inputs = nullptr;  // sum of all inputs so far, for mix_start::total
-  bool accumulates_inputs = false;     // true if `inputs` holds a sum already
+  tensor3<T> intermediate[2]{};            // buffers for outputs that are not saved
+  tensor3<T const> initial{};              // initial sums, for mix_start::first
+  accumulator_t<T>* input_sums = nullptr;  // sum of all inputs so far, for mix_start::total
+  bool accumulates_input_sums = false;     // true if `input_sums` holds a sum already
 };
 
 // Packs the weights of factors [begin, end).
@@ -52,10 +52,10 @@ void pack_weights(Grid const& grid, chain_args<T> const& chain, index_t begin, i
   kernel.offsets = chain.offsets;
   kernel.lengths = chain.lengths;
   kernel.first_factor = begin;
-  kernel.count = end - begin;
+  kernel.factor_count = end - begin;
   kernel.backward = backward;
-  kernel.lanes = static_cast<int>(
-      ceil_power_of_two(std::min<index_t>(chain.factors.links, Kernel::block_links)));
+  kernel.link_threads = static_cast<int>(
+      ceil_power_of_two(std::min<index_t>(chain.factors.links, Kernel::links_per_block)));
   kernel.packed = chain.factors;
   grid.run(kernel, kernel.blocks(), Kernel::max_threads);
 }
@@ -67,11 +67,11 @@ void run_factor(Grid const& grid, chain_args<T> const& chain, index_t factor,
   using Kernel = mix_rows_kernel<T>;
   extents3 const extents = input.extents();
   mix_tuning const tuning = mix_tuning_of<T>(grid);
-  int width = floor_power_of_two(divide_up(extents.channels, Kernel::thread_channels), 1,
+  int width = floor_power_of_two(divide_up(extents.channels, Kernel::channels_per_thread), 1,
                                  tuning.channel_threads);
   // Blocks that run concurrently read the same channels, which should stay in the L2 cache.
   std::size_t const channel_bytes = static_cast<std::size_t>(extents.length) * sizeof(T) *
-                                    static_cast<std::size_t>(Kernel::thread_channels);
+                                    static_cast<std::size_t>(Kernel::channels_per_thread);
   while (width > tuning.min_channel_threads &&
          channel_bytes * static_cast<std::size_t>(width) > tuning.cache_bytes)
     width /= 2;
@@ -83,8 +83,8 @@ void run_factor(Grid const& grid, chain_args<T> const& chain, index_t factor,
   kernel.output = output;
   kernel.start = chain.start;
   kernel.initial = chain.initial;
-  kernel.inputs = chain.inputs;
-  kernel.accumulates_inputs = chain.accumulates_inputs;
+  kernel.input_sums = chain.input_sums;
+  kernel.accumulates_input_sums = chain.accumulates_input_sums;
   kernel.mode = chain.mode;
   kernel.width = width;
   kernel.rows_adjacent = rows_are_adjacent(input.strides());
@@ -92,8 +92,8 @@ void run_factor(Grid const& grid, chain_args<T> const& chain, index_t factor,
 }
 
 template <class Grid, class T>
-void weight_gradient(Grid const& grid, chain_args<T> const& chain, index_t factor,
-                     tensor3<T const> input, tensor3<T const> dz, tensor3<T> dw) {
+void compute_weight_gradient(Grid const& grid, chain_args<T> const& chain, index_t factor,
+                             tensor3<T const> input, tensor3<T const> dz, tensor3<T> dw) {
   using Kernel = link_gradient_kernel<T>;
   if (chain.factors.links == 0) return;
   Kernel kernel{};
@@ -117,13 +117,14 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
   Kernel kernel{};
   kernel.factors = chain.factors;
   kernel.first_factor = static_cast<int>(begin);
-  kernel.count = static_cast<int>(end - begin);
+  kernel.factor_count = static_cast<int>(end - begin);
   kernel.lengths = chain.lengths;
   kernel.input = chain.input;
   kernel.output = chain.output;
   kernel.states = chain.states;
   kernel.state_interval = static_cast<int>(chain.state_interval);
-  kernel.saved_states = kernel.state_interval == 0 ? 0 : (kernel.count - 1) / kernel.state_interval;
+  kernel.saved_state_count =
+      kernel.state_interval == 0 ? 0 : (kernel.factor_count - 1) / kernel.state_interval;
   kernel.start = chain.start;
   kernel.backward = chain.backward;
   kernel.mode = chain.mode;
@@ -160,29 +161,29 @@ void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, in
     if (step == count) return chain.output;
     return chain.state_interval != 0 && step % chain.state_interval == 0
                ? chain.states[step / chain.state_interval - 1]
-               : chain.between[step % 2];
+               : chain.intermediate[step % 2];
   };
   // A tile holds rounded values, so a last factor that accumulates 16-bit gradients runs
   // separately.
   index_t const fused_factors =
       sizeof(T) == 2 && chain.mode == grad_mode::accumulate ? count - 1 : count;
-  chain_args<T> stage = chain;
-  index_t done = 0;
-  if (fused_factors < count) stage.mode = grad_mode::overwrite;
-  if (fused_factors > 0) stage.output = result_of(fused_factors);
-  if (fused_factors > 0 && run_in_tile(grid, stage, chain.backward ? end - fused_factors : begin,
+  chain_args<T> pass = chain;
+  index_t applied_factors = 0;
+  if (fused_factors < count) pass.mode = grad_mode::overwrite;
+  if (fused_factors > 0) pass.output = result_of(fused_factors);
+  if (fused_factors > 0 && run_in_tile(grid, pass, chain.backward ? end - fused_factors : begin,
                                        chain.backward ? end : begin + fused_factors))
-    done = fused_factors;
+    applied_factors = fused_factors;
 
-  tensor3<T const> input = done == 0 ? chain.input : tensor3<T const>(stage.output);
-  for (; done < count; ++done) {
-    index_t const factor = chain.backward ? end - 1 - done : begin + done;
-    stage.mode = done + 1 == count ? chain.mode : grad_mode::overwrite;
-    stage.accumulates_inputs = factor + 1 != chain.factors.factors;
-    if (chain.start == mix_start::total && factor != 0) stage.start = mix_start::zero;
-    if (factor == 0) stage.start = chain.start;
-    tensor3<T> const output = result_of(done + 1);
-    run_factor(grid, stage, factor, input, output);
+  tensor3<T const> input = applied_factors == 0 ? chain.input : tensor3<T const>(pass.output);
+  for (; applied_factors < count; ++applied_factors) {
+    index_t const factor = chain.backward ? end - 1 - applied_factors : begin + applied_factors;
+    pass.mode = applied_factors + 1 == count ? chain.mode : grad_mode::overwrite;
+    pass.accumulates_input_sums = factor + 1 != chain.factors.factors;
+    if (chain.start == mix_start::total && factor != 0) pass.start = mix_start::zero;
+    if (factor == 0) pass.start = chain.start;
+    tensor3<T> const output = result_of(applied_factors + 1);
+    run_factor(grid, pass, factor, input, output);
     input = output;
   }
 }
@@ -192,7 +193,7 @@ template <class Grid, class T>
 void copy_rows(Grid const& grid, chain_args<T> chain) {
   chain.factors.links = 0;
   chain.start = mix_start::self;
-  chain.inputs = nullptr;
+  chain.input_sums = nullptr;
   run_factor(grid, chain, 0, chain.input, chain.output);
 }
 

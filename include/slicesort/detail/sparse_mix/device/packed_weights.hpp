@@ -43,53 +43,54 @@ SLICESORT_HD_INLINE std::uint32_t wrapped_row(std::uint32_t row, std::uint32_t j
 template <class T>
 struct pack_weights_kernel {
   static constexpr int max_threads = 256;
-  static constexpr int block_rows = 64, block_links = 32;
+  static constexpr int rows_per_block = 64, links_per_block = 32;
   using A = accumulator_t<T>;
 
   tensor_stack<T const> source;  // [factors, samples, length, links]
   index_t const* offsets;        // [factors, links]
   tensor1<index_t const> lengths;
-  index_t first_factor, count;  // factors to pack
-  bool backward;                // true to pack for backward
-  int lanes;                    // threads along the links: a power of two up to 32
+  index_t first_factor, factor_count;  // factors to pack
+  bool backward;                       // true to pack for backward
+  int link_threads;                    // threads along the links: a power of two up to 32
   packed_weights<A> packed;
 
   struct shared_buffers {
     A* tile;  // [links, rows], padded by a row to avoid bank conflicts
     std::uint32_t* distances;
   };
-  static constexpr int pitch = block_rows + 1;
+  static constexpr int pitch = rows_per_block + 1;
   template <class SharedAllocator>
   SLICESORT_HD shared_buffers shared(SharedAllocator& allocator) const {
-    constexpr auto links = static_cast<std::size_t>(block_links);
+    constexpr auto links = static_cast<std::size_t>(links_per_block);
     A* const tile = allocator.template allocate<A>(links * static_cast<std::size_t>(pitch));
     return {tile, allocator.template allocate<std::uint32_t>(links)};
   }
 
   index_t blocks() const {
-    return source.extents().batch * count * divide_up(packed.links, block_links) *
-           divide_up(packed.length, block_rows);
+    return source.extents().batch * factor_count * divide_up(packed.links, links_per_block) *
+           divide_up(packed.length, rows_per_block);
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     shared_buffers const staged = shared(block);
-    index_t const row_blocks = divide_up(packed.length, block_rows);
-    index_t const tiles = divide_up(packed.links, block_links);
-    index_t index = block.index();
-    index_t const row_block = index % row_blocks;
-    index /= row_blocks;
-    index_t const first_link = index % tiles * block_links;
-    index /= tiles;
-    index_t const factor = first_factor + index % count, sample = index / count;
+    index_t const row_blocks = divide_up(packed.length, rows_per_block);
+    index_t const link_blocks = divide_up(packed.links, links_per_block);
+    index_t block_index = block.index();
+    index_t const row_block = block_index % row_blocks;
+    block_index /= row_blocks;
+    index_t const first_link = block_index % link_blocks * links_per_block;
+    block_index /= link_blocks;
+    index_t const factor = first_factor + block_index % factor_count,
+                  sample = block_index / factor_count;
 
     index_t const n = valid_rows(lengths, sample, packed.length),
-                  first_row = row_block * block_rows;
+                  first_row = row_block * rows_per_block;
     auto const rows = static_cast<int>(
-        n - first_row < block_rows ? (n < first_row ? 0 : n - first_row) : block_rows);
+        n - first_row < rows_per_block ? (n < first_row ? 0 : n - first_row) : rows_per_block);
     index_t const remaining_links = packed.links - first_link;
     int const links =
-        remaining_links < block_links ? static_cast<int>(remaining_links) : block_links;
+        remaining_links < links_per_block ? static_cast<int>(remaining_links) : links_per_block;
 
     if (block.rank() < links) {
       index_t const k = first_link + block.rank();
@@ -99,20 +100,20 @@ struct pack_weights_kernel {
         packed.jumps_of(sample, factor)[k] =
             static_cast<std::uint32_t>(backward && distance != 0 ? n - distance : distance);
     }
-    int const k = block.rank() % lanes;
+    int const k = block.rank() % link_threads;
     if (k < links)
-      for (int row = block.rank() / lanes; row < rows; row += block.size() / lanes)
+      for (int row = block.rank() / link_threads; row < rows; row += block.size() / link_threads)
         staged.tile[k * pitch + row] =
             static_cast<A>(source(factor, sample, first_row + row, first_link + k));
     block.sync();
     A* const weights = packed.weights_of(sample, factor) + first_link * packed.length;
-    for (int i = block.rank(); i < links * block_rows; i += block.size()) {
-      int const row = i % block_rows, link = i / block_rows;
+    for (int i = block.rank(); i < links * rows_per_block; i += block.size()) {
+      int const row = i % rows_per_block, link = i / rows_per_block;
       if (row >= rows) continue;
-      auto const row_number = static_cast<std::uint32_t>(first_row + row);
+      auto const row_index = static_cast<std::uint32_t>(first_row + row);
       index_t const packed_row =
-          backward ? wrapped_row(row_number, staged.distances[link], static_cast<std::uint32_t>(n))
-                   : row_number;
+          backward ? wrapped_row(row_index, staged.distances[link], static_cast<std::uint32_t>(n))
+                   : row_index;
       weights[link * packed.length + packed_row] = staged.tile[link * pitch + row];
     }
   }

@@ -35,11 +35,11 @@ class mix_chain {
  public:
   using A = accumulator_t<T>;
 
-  mix_chain(mix_call<T> const& call, column_chunk chunk, index_t length, A* staged)
+  mix_chain(mix_call<T> const& call, column_chunk chunk, index_t length, A* staged_weights)
       : call_(call),
         chunk_(chunk),
         rows_(valid_rows(call.lengths, chunk.batch, length)),
-        staged_(staged) {}
+        staged_weights_(staged_weights) {}
 
   mix_call<T> const& call() const { return call_; }
   column_chunk const& chunk() const { return chunk_; }
@@ -57,7 +57,7 @@ class mix_chain {
   void store(A const* tile, tensor3<T> to, grad_mode mode) const {
     if (to.strides().channels == 1) {
       auto const store_or_add = mode == grad_mode::accumulate ? call_.kernels.add
-                                : streams_to(to)              ? call_.kernels.stream
+                                : should_stream_to(to)        ? call_.kernels.stream
                                                               : call_.kernels.store;
       return store_or_add(tile, rows_, chunk_.channels, first_element(to), to.strides().length);
     }
@@ -69,54 +69,58 @@ class mix_chain {
   }
 
   // Sets `distances[k]` to the number of rows from a row to its link first + k, in 0..rows-1.
-  void wrapped_offsets(index_t factor, index_t first, int links, index_t* distances) const {
+  void compute_distances(index_t factor, index_t first, int links, index_t* distances) const {
     index_t const* const offset = call_.offsets + factor * call_.config.links + first;
     for (int k = 0; k < links; ++k)
       distances[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrapped(offset[k], rows_);
   }
 
   // True if `mix` can store its sums directly to the tensor. Kernels compute whole tiles only.
-  bool mixes_into(tensor3<T> to) const { return chunk_.channels == mix_columns && streams_to(to); }
+  bool can_mix_into(tensor3<T> to) const {
+    return chunk_.channels == mix_columns && should_stream_to(to);
+  }
 
   // Applies one factor or its transpose. Sums start from `start`, which may be `to`; null means 0.
   // If `stream` is given, also stores the rows there; this requires mixes_into(*stream). With
   // `last`, stores them only there.
-  void mix(mix_direction direction, index_t factor, A const* start, A const* from, A* to,
-           bool round, tensor3<T> const* stream = nullptr, bool last = false) const {
+  void mix(mix_direction direction, index_t factor, A const* start, A const* input, A* output,
+           bool rounds_sums, tensor3<T> const* stream = nullptr, bool stream_only = false) const {
     row_span<T> span{};
-    span.from = from, span.to = to, span.width = static_cast<int>(chunk_.channels);
+    span.input = input, span.output = output, span.width = static_cast<int>(chunk_.channels);
     index_t const links = call_.config.links;
-    index_t distances[mix_links];
+    index_t distances[mix_max_links_per_pass];
     for (index_t first = 0; first == 0 || first < links; first += span.links) {
       span.links = static_cast<int>(std::min<index_t>(links - first, max_links));
-      span.start = first == 0 ? start : to;
+      span.start = first == 0 ? start : output;
       bool const complete = first + span.links == links;
-      span.round = round && complete;
+      span.rounds_sums = rounds_sums && complete;
       if (complete && stream != nullptr) {
         span.stream = first_element(*stream), span.stream_pitch = stream->strides().length;
-        if (last) span.to = nullptr;
+        if (stream_only) span.output = nullptr;
       }
       index_t const link_pitch = load_weights(factor, first, span);
-      wrapped_offsets(factor, first, span.links, distances);
+      compute_distances(factor, first, span.links, distances);
       if (direction == mix_direction::backward)
         for (int k = 0; k < span.links; ++k)
           distances[k] = distances[k] == 0 ? 0 : rows_ - distances[k];
-      for_each_row_span(distances, span.links, rows_, span.row, [&](index_t begin, index_t end) {
-        span.first = begin, span.last = end;
-        for (int k = 0; k < span.links; ++k) {
-          span.weight[k] = k * link_pitch;
-          if (direction == mix_direction::backward)
-            span.weight[k] += span.row[k] * span.weight_pitch;
-          span.row[k] *= mix_columns;
-        }
-        call_.kernels.sums(span);
-      });
+      for_each_row_span(distances, span.links, rows_, span.row_offsets,
+                        [&](index_t begin, index_t end) {
+                          span.first = begin, span.last = end;
+                          for (int k = 0; k < span.links; ++k) {
+                            span.weight_offsets[k] = k * link_pitch;
+                            if (direction == mix_direction::backward)
+                              span.weight_offsets[k] += span.row_offsets[k] * span.weight_pitch;
+                            span.row_offsets[k] *= mix_columns;
+                          }
+                          call_.kernels.mix_rows(span);
+                        });
       if (span.links == 0) break;
     }
   }
 
  private:
-  static constexpr int max_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
+  static constexpr int max_links =
+      std::is_same_v<T, A> ? mix_max_links_per_pass : mix_max_staged_links;
 
   // Loads or converts the weights of the span's links. Returns the distance between links.
   index_t load_weights(index_t factor, index_t first, row_span<T>& span) const {
@@ -127,21 +131,21 @@ class mix_chain {
       span.weights = from, span.weight_pitch = strides.length;
       return strides.channels;
     } else {
-      span.weights = staged_, span.weight_pitch = span.links;
+      span.weights = staged_weights_, span.weight_pitch = span.links;
       if (strides.channels == 1 && strides.length == span.links)
-        call_.kernels.load(from, 0, 1, rows_ * span.links, staged_, 0);
+        call_.kernels.load(from, 0, 1, rows_ * span.links, staged_weights_, 0);
       else if (strides.channels == 1)
-        call_.kernels.load(from, strides.length, rows_, span.links, staged_, span.links);
+        call_.kernels.load(from, strides.length, rows_, span.links, staged_weights_, span.links);
       else
         for (index_t i = 0; i < rows_; ++i)
           for (int k = 0; k < span.links; ++k)
-            staged_[i * span.links + k] =
+            staged_weights_[i * span.links + k] =
                 static_cast<A>(from[i * strides.length + k * strides.channels]);
       return 1;
     }
   }
   // True if stores to the tensor should stream: it is large, and its rows are whole cache lines.
-  bool streams_to(tensor3<T> to) const {
+  bool should_stream_to(tensor3<T> to) const {
     constexpr index_t size = sizeof(T);
     return to.strides().channels == 1 && worth_streaming<T>(to.extents()) &&
            reinterpret_cast<std::uintptr_t>(first_element(to)) % 64 == 0 &&
@@ -154,7 +158,7 @@ class mix_chain {
   mix_call<T> const& call_;
   column_chunk const chunk_;
   index_t const rows_;
-  A* const staged_;
+  A* const staged_weights_;
 };
 
 SLICESORT_DETAIL_END

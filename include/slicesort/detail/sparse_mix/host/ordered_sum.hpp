@@ -21,20 +21,20 @@ class ordered_sum {
         done_(memory.take<std::atomic<index_t>>(count_)) {}
 
   // Resets the counts. Must be called before the tasks start.
-  void begin() const {
+  void reset() const {
     for (std::size_t i = 0; i < count_; ++i)
       ::new (static_cast<void*>(done_ + i)) std::atomic<index_t>(0);
   }
-  void wait_for(index_t sum, index_t additions) const {
+  void wait_for(index_t sum_index, index_t additions) const {
     if (count_ == 0) return;
-    while (done_[sum].load(std::memory_order_acquire) < additions) {
+    while (done_[sum_index].load(std::memory_order_acquire) < additions) {
 #if SLICESORT_X86_DISPATCH
       __builtin_ia32_pause();
 #endif
     }
   }
-  void finish(index_t sum, index_t additions) const {
-    if (count_ != 0) done_[sum].store(additions, std::memory_order_release);
+  void finish(index_t sum_index, index_t additions) const {
+    if (count_ != 0) done_[sum_index].store(additions, std::memory_order_release);
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SIMD kernels of sparse_mix for every instruction set.
+// Table of sparse_mix's SIMD kernels, compiled for every instruction set.
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
@@ -21,11 +21,11 @@ template <class T>
 struct mix_kernels {
   using A = accumulator_t<T>;
 
-  void (*sums)(row_span<T> const&);
-  void (*dots)(A const*, A const*, mix_pairs const&, int rounds, A*);
-  int dots_per_round;
-  void (*add_numbers)(A const*, index_t count, A*, bool anew);
-  void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
+  void (*mix_rows)(row_span<T> const&);
+  void (*dot_rows)(A const*, A const*, mix_dot_offsets const&, int rounds, A*);
+  int max_dots_per_round;
+  void (*add_values)(A const*, index_t count, A*, bool overwrite);
+  void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t tile_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*stream)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);

@@ -14,14 +14,14 @@ SLICESORT_DETAIL_BEGIN
 
 // Applies one factor forward. See mix_chain::mix.
 template <class T, class A>
-void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* source,
-                 A* target, tensor3<T> const* stream = nullptr, bool last = false) {
+void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t factor, A const* input,
+                 A* output, tensor3<T> const* stream = nullptr, bool stream_only = false) {
   residual_form const residual = chain.call().config.residual;
-  if (residual == residual_form::initial && f > 0) chain.load(x, target);
-  A const* const start = residual == residual_form::none                   ? nullptr
-                         : residual == residual_form::per_factor || f == 0 ? source
-                                                                           : target;
-  chain.mix(mix_direction::forward, f, start, source, target, true, stream, last);
+  if (residual == residual_form::initial && factor > 0) chain.load(x, output);
+  A const* const start = residual == residual_form::none                        ? nullptr
+                         : residual == residual_form::per_factor || factor == 0 ? input
+                                                                                : output;
+  chain.mix(mix_direction::forward, factor, start, input, output, true, stream, stream_only);
 }
 
 // With a third tile, keeps one of the recomputed states. This recomputes a chain of 12 factors in
@@ -34,22 +34,22 @@ class mix_states {
 
   // The tiles provide memory for states. `kept_tile` may be null.
   mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor_stack<T const> saved_states,
-             A* tile, A* spare, A* kept_tile)
+             A* tile, A* spare_tile, A* kept_tile)
       : chain_(chain),
         x_(x),
         saved_states_(saved_states),
-        tile_(tile),
-        spare_(spare),
+        state_tile_(tile),
+        spare_tile_(spare_tile),
         kept_tile_(kept_tile) {}
 
   // Returns the input of a factor. The result is valid until the next call.
-  A* input_of(index_t factor) {
-    if (factor == tile_factor_) return hand_out(tile_);
+  A* compute_input(index_t factor) {
+    if (factor == tile_factor_) return record_input(state_tile_);
     tile_factor_ = -1;
     index_t const interval = chain_.call().config.every,
                   stride = interval == 1 && kept_tile_ != nullptr ? 2 : interval;
     index_t position = stride > 0 ? factor / stride * stride : 0;
-    A* current = tile_;
+    A* current = state_tile_;
     index_t kept_position = -1;
     if (position < kept_factor_ && kept_factor_ <= factor) {
       position = kept_factor_;
@@ -57,43 +57,44 @@ class mix_states {
     } else {
       chain_.load(position == 0 ? x_ : saved_states_[position / interval - 1], current);
       tile_factor_ = position;
-      if (kept_tile_ != nullptr) kept_position = factor - steps_after(factor - position + 1) + 1;
+      if (kept_tile_ != nullptr)
+        kept_position = factor - count_recomputed_states(factor - position + 1) + 1;
       kept_factor_ = -1;
     }
     while (position < factor) {
       A* const next = position + 1 == kept_position ? kept_tile_
-                      : current == tile_            ? spare_
-                                                    : tile_;
-      if (next == tile_) tile_factor_ = -1;
+                      : current == state_tile_      ? spare_tile_
+                                                    : state_tile_;
+      if (next == state_tile_) tile_factor_ = -1;
       mix_forward(chain_, x_, position, current, next);
       if (++position == kept_position) kept_factor_ = kept_position;
       current = next;
     }
-    if (current == spare_) {
-      std::swap(spare_, tile_);
+    if (current == spare_tile_) {
+      std::swap(spare_tile_, state_tile_);
       tile_factor_ = -1;
-      current = tile_;
+      current = state_tile_;
     }
-    return hand_out(current);
+    return record_input(current);
   }
 
   // Returns the tile of the last input, which is in cache and no longer needed, and takes
   // `replacement` instead. The next call of input_of may overwrite the replacement.
   A* exchange(A* replacement) {
-    A*& reused = last_input_ == tile_                                 ? tile_
+    A*& reused = last_input_ == state_tile_                           ? state_tile_
                  : last_input_ == kept_tile_ && kept_tile_ != nullptr ? kept_tile_
-                                                                      : spare_;
-    if (reused == tile_) tile_factor_ = -1;
+                                                                      : spare_tile_;
+    if (reused == state_tile_) tile_factor_ = -1;
     if (reused == kept_tile_) kept_factor_ = -1;
     last_input_ = nullptr;
     return std::exchange(reused, replacement);
   }
 
  private:
-  A* hand_out(A* tile) { return last_input_ = tile; }
-  // Number of states, out of `states`, to recompute from the kept state. Chosen so that this takes
-  // no more steps than reaching the kept state from the first one.
-  static index_t steps_after(index_t states) {
+  A* record_input(A* tile) { return last_input_ = tile; }
+  // Returns how many of `states` states to recompute from the kept state: as many as take no more
+  // steps than reaching the kept state from the first one.
+  static index_t count_recomputed_states(index_t states) {
     index_t count = 1;
     while ((count + 1) * (count + 2) / 2 <= states) ++count;
     return count;
@@ -102,7 +103,7 @@ class mix_states {
   mix_chain<T> const& chain_;
   tensor3<T const> const x_;
   tensor_stack<T const> const saved_states_;
-  A *tile_, *spare_, *kept_tile_, *last_input_ = nullptr;
+  A *state_tile_, *spare_tile_, *kept_tile_, *last_input_ = nullptr;
   index_t kept_factor_ = -1, tile_factor_ = -1;  // factors whose inputs the tiles hold, or -1
 };
 

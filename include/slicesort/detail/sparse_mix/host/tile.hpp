@@ -15,36 +15,36 @@
 SLICESORT_DETAIL_BEGIN
 
 inline constexpr int mix_columns = channel_block;  // pitch of a tile
-inline constexpr int mix_dots_at_once = 16;        // maximum number of products per round
-inline constexpr int mix_links = 64;               // maximum number of links per pass
-inline constexpr int mix_staged_links = 16;        // maximum if weights are converted
+inline constexpr int mix_max_dots_per_round = 16;
+inline constexpr int mix_max_links_per_pass = 64;
+inline constexpr int mix_max_staged_links = 16;  // the same, if weights are converted
 
 // Span of rows [first, last) of a factor in which no link wraps around the end of the sample. Link
-// k of row i is at distance `row[k]` in the tile. Its weight is `weights[i * weight_pitch +
+// k of row i is at distance `row_offsets[k]` in the tile. Its weight is `weights[i * weight_pitch +
 // weight[k]]`.
 template <class T>
 struct row_span {
   using A = accumulator_t<T>;
 
   A const* start;  // initial sums; null means 0
-  A const* from;
-  A* to;      // rows of a tile, or null
+  A const* input;
+  A* output;  // rows of a tile, or null
   T* stream;  // rows of a tensor for streaming stores, or null
   index_t stream_pitch;
   A const* weights;
   index_t weight_pitch;
   index_t first, last;
   int width, links;
-  bool round;  // true to round the sums to the element type
-  index_t row[mix_links], weight[mix_links];
+  bool rounds_sums;  // true to round the sums to the element type
+  index_t row_offsets[mix_max_links_per_pass], weight_offsets[mix_max_links_per_pass];
 };
 
 // Pairs of rows that a round multiplies, as offsets a[s] and b[s] in two tiles.
-struct mix_pairs {
-  index_t a[mix_dots_at_once], b[mix_dots_at_once];
-  index_t step;   // rows from round to round
-  int used;       // number of valid products of a round
-  bool same_row;  // true if every a[s] is 0
+struct mix_dot_offsets {
+  index_t a[mix_max_dots_per_round], b[mix_max_dots_per_round];
+  index_t rows_per_round;  // step of both tiles from round to round
+  int dots_per_round;      // valid products
+  bool a_is_one_row;       // true if every a[s] is 0
 };
 
 // Splits rows [0, rows) into spans in which no link wraps. Stores each span's link offsets to
@@ -55,9 +55,9 @@ void for_each_row_span(index_t const* distances, int links, index_t rows, index_
   for (index_t first = 0, last; first < rows; first = last) {
     last = rows;
     for (int k = 0; k < links; ++k) {
-      bool const wrapped_rows = first + distances[k] >= rows;
-      offsets[k] = wrapped_rows ? distances[k] - rows : distances[k];
-      if (!wrapped_rows) last = std::min(last, rows - distances[k]);
+      bool const wraps = first + distances[k] >= rows;
+      offsets[k] = wraps ? distances[k] - rows : distances[k];
+      if (!wraps) last = std::min(last, rows - distances[k]);
     }
     f(first, last);
   }
@@ -68,18 +68,18 @@ void for_each_row_span(index_t const* distances, int links, index_t rows, index_
 template <class T>
 struct mix_scratch {
   using A = accumulator_t<T>;
-  A *first, *second;  // a factor's input and output
-  A *third, *fourth;  // backward: states, or the sum for residual::initial
-  A* staged;          // converted weights
+  A *input, *output;        // rows before and after a factor; they swap roles for the next one
+  A *state, *state_or_sum;  // backward: states, or the sum for residual::initial
+  A* staged_weights;        // converted to the accumulator's type
 
   mix_scratch(arena& memory, index_t length, index_t links) {
-    auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);
-    first = memory.take<A>(tile);
-    second = memory.take<A>(tile);
-    third = memory.take<A>(tile);
-    fourth = memory.take<A>(tile);
-    staged = memory.take<A>(static_cast<std::size_t>(
-        std::is_same_v<T, A> ? 0 : length * std::min<index_t>(links, mix_staged_links)));
+    auto const tile = static_cast<std::size_t>((length + mix_max_dots_per_round) * mix_columns);
+    input = memory.take<A>(tile);
+    output = memory.take<A>(tile);
+    state = memory.take<A>(tile);
+    state_or_sum = memory.take<A>(tile);
+    staged_weights = memory.take<A>(static_cast<std::size_t>(
+        std::is_same_v<T, A> ? 0 : length * std::min<index_t>(links, mix_max_staged_links)));
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight gradients of sparse_mix on the host: products of rows of two tiles, accumulated tile by
-// tile.
+// Weight gradients of sparse_mix on the host: dot products of the rows of two tiles, accumulated
+// tile by tile.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -21,75 +21,79 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Accumulates products over the tiles of a sample. The sums are in dweights if it has the
-// accumulator's type. Otherwise each concurrent sample has its own sums, which the last tile
-// rounds.
+// Accumulates products over the tiles of a sample: in dweights if it has the accumulator's type,
+// otherwise in separate sums for each concurrent sample, which the last tile rounds.
 template <class T>
-class mix_products {
+class mix_weight_gradient {
  public:
   using A = accumulator_t<T>;
 
-  mix_products(arena& memory, mix_shape const& shape, unsigned threads)
-      : tiles_((shape.extents.channels + mix_columns - 1) / mix_columns),
+  mix_weight_gradient(arena& memory, mix_shape const& shape, unsigned threads)
+      : tiles_per_sample_((shape.extents.channels + mix_columns - 1) / mix_columns),
         concurrent_samples_(std::min(shape.extents.batch, static_cast<index_t>(threads))),
         shape_(shape),
-        order_(memory, tiles_ > 1 && threads > 1 ? shape.extents.batch : 0, shape.factors),
-        sums_(memory.take<A>(amount(tiles_ > 1 && !in_place ? concurrent_samples_ : 0) *
-                             shape.factors * shape.extents.length * shape.links)) {}
+        addition_order_(memory, tiles_per_sample_ > 1 && threads > 1 ? shape.extents.batch : 0,
+                        shape.factors),
+        sums_(memory.take<A>(
+            amount(tiles_per_sample_ > 1 && !sums_in_dweights ? concurrent_samples_ : 0) *
+            shape.factors * shape.extents.length * shape.links)) {}
 
-  index_t tiles() const { return tiles_; }
-  void begin(tensor_stack<T> dweights, grad_mode mode) {
+  index_t tiles_per_sample() const { return tiles_per_sample_; }
+  void begin_call(tensor_stack<T> dweights, grad_mode mode) {
     dweights_ = dweights;
     mode_ = mode;
-    order_.begin();
+    addition_order_.reset();
   }
 
   // Adds the products of `dz`, the gradient of a factor's output, and `input`, the factor's input.
   // Overwrites both tiles past the valid rows and columns.
-  void add(mix_chain<T> const& chain, index_t factor, A* dz, A* input) const {
+  void add_products(mix_chain<T> const& chain, index_t factor, A* dz, A* input) const {
     index_t const sample = chain.chunk().batch, tile = chain.chunk().channel / mix_columns;
     index_t const rows = chain.rows();
     pad_tiles(chain, dz, input);
     wait_for_order(sample, factor, tile);
     // A round processes as many links as fit, then as many rows as fit.
-    int const round_dots = chain.call().kernels.dots_per_round;
+    int const max_dots = chain.call().kernels.max_dots_per_round;
     for (index_t first = 0, links; first < shape_.links; first += links) {
-      links = std::min<index_t>(shape_.links - first, round_dots);
-      mix_pairs pairs{};
-      pairs.step = round_dots / links, pairs.same_row = pairs.step == 1;
-      pairs.used = static_cast<int>(pairs.step * links);
-      index_t distances[mix_dots_at_once], row_offsets[mix_dots_at_once];
-      chain.wrapped_offsets(factor, first, static_cast<int>(links), distances);
+      links = std::min<index_t>(shape_.links - first, max_dots);
+      mix_dot_offsets offsets{};
+      offsets.rows_per_round = max_dots / links;
+      offsets.a_is_one_row = offsets.rows_per_round == 1;
+      offsets.dots_per_round = static_cast<int>(offsets.rows_per_round * links);
+      index_t distances[mix_max_dots_per_round], row_offsets[mix_max_dots_per_round];
+      chain.compute_distances(factor, first, static_cast<int>(links), distances);
       for_each_row_span(
           distances, static_cast<int>(links), rows, row_offsets, [&](index_t begin, index_t end) {
-            for (int i = 0; i < pairs.used; ++i) {
+            for (int i = 0; i < offsets.dots_per_round; ++i) {
               index_t const row = i / links, k = i % links;
-              pairs.a[i] = row * mix_columns, pairs.b[i] = (row + row_offsets[k]) * mix_columns;
+              offsets.a[i] = row * mix_columns, offsets.b[i] = (row + row_offsets[k]) * mix_columns;
             }
             constexpr int rounds = 16;
-            A products[rounds * mix_dots_at_once];
-            for (index_t i = begin; i < end; i += rounds * pairs.step) {
-              index_t const count = std::min(rounds * pairs.step, end - i);
-              chain.call().kernels.dots(dz + i * mix_columns, input + i * mix_columns, pairs,
-                                        static_cast<int>((count + pairs.step - 1) / pairs.step),
-                                        products);
+            A products[rounds * mix_max_dots_per_round];
+            for (index_t i = begin; i < end; i += rounds * offsets.rows_per_round) {
+              index_t const count = std::min(rounds * offsets.rows_per_round, end - i);
+              chain.call().kernels.dot_rows(
+                  dz + i * mix_columns, input + i * mix_columns, offsets,
+                  static_cast<int>((count + offsets.rows_per_round - 1) / offsets.rows_per_round),
+                  products);
               add_rows(chain, factor, i, count, first, links, products);
             }
           });
     }
-    if (tile + 1 == tiles_ && mode_ == grad_mode::overwrite) clear(sample, factor, rows);
-    order_.finish(sample * shape_.factors + factor, tile + 1);
+    if (tile + 1 == tiles_per_sample_ && mode_ == grad_mode::overwrite)
+      clear_rows(sample, factor, rows);
+    addition_order_.finish(sample * shape_.factors + factor, tile + 1);
   }
 
   // Zeroes the gradients past the valid rows.
-  void clear(index_t sample, index_t factor, index_t first) const {
+  void clear_rows(index_t sample, index_t factor, index_t first) const {
     for (index_t i = first; i < shape_.extents.length; ++i)
       for (index_t k = 0; k < shape_.links; ++k)
         dweights_(factor, sample, i, k) = static_cast<T>(A(0));
   }
 
  private:
-  static constexpr bool in_place = std::is_same_v<T, A>;
+  static constexpr bool sums_in_dweights = std::is_same_v<T, A>;
 
   // Pads the channels of both tiles with values whose products change no sum, not even the sign of
   // a zero.
@@ -104,9 +108,10 @@ class mix_products {
 
   void wait_for_order(index_t sample, index_t factor, index_t tile) const {
     if (tile > 0)
-      order_.wait_for(sample * shape_.factors + factor, tile);
-    else if (!in_place && sample >= concurrent_samples_)  // an earlier sample uses the same sums
-      order_.wait_for((sample - concurrent_samples_) * shape_.factors + factor, tiles_);
+      addition_order_.wait_for(sample * shape_.factors + factor, tile);
+    else if (!sums_in_dweights && sample >= concurrent_samples_)  // reuses an earlier sample's sums
+      addition_order_.wait_for((sample - concurrent_samples_) * shape_.factors + factor,
+                               tiles_per_sample_);
   }
 
   // Adds products to the sums. `products[r * links + k]` belongs to row `row + r` and link `first +
@@ -114,46 +119,48 @@ class mix_products {
   void add_rows(mix_chain<T> const& chain, index_t factor, index_t row, index_t count,
                 index_t first, index_t links, A const* products) const {
     index_t const sample = chain.chunk().batch, tile = chain.chunk().channel / mix_columns;
-    bool const initial = tile == 0 && mode_ == grad_mode::overwrite, last = tile + 1 == tiles_;
-    index_t const step = dweights_.strides().channels;
+    bool const starts_sums = tile == 0 && mode_ == grad_mode::overwrite,
+               is_last = tile + 1 == tiles_per_sample_;
+    index_t const stride = dweights_.strides().channels;
     A* sums = nullptr;  // contiguous sums of a row, if any
     index_t pitch = shape_.links;
-    if constexpr (in_place) {
-      if (step == 1)
+    if constexpr (sums_in_dweights) {
+      if (stride == 1)
         sums = &dweights_(factor, sample, row, first), pitch = dweights_.strides().length;
     } else {
-      if (!last && (tile > 0 || initial)) sums = sums_of(sample, factor, row) + first;
+      if (!is_last && (tile > 0 || starts_sums)) sums = sums_of_row(sample, factor, row) + first;
     }
-    auto const add = chain.call().kernels.add_numbers;
-    if (sums != nullptr && pitch == links) return add(products, count * links, sums, initial);
+    auto const add = chain.call().kernels.add_values;
+    if (sums != nullptr && pitch == links) return add(products, count * links, sums, starts_sums);
     for (index_t r = 0; r < count; ++r, products += links) {
       if (sums != nullptr) {
-        add(products, links, sums + r * pitch, initial);
+        add(products, links, sums + r * pitch, starts_sums);
         continue;
       }
       T* const target = &dweights_(factor, sample, row + r, first);
-      A* const sums_of_row =
-          in_place || tiles_ == 1 ? nullptr : sums_of(sample, factor, row + r) + first;
+      A* const row_sums = sums_in_dweights || tiles_per_sample_ == 1
+                              ? nullptr
+                              : sums_of_row(sample, factor, row + r) + first;
       for (index_t k = 0; k < links; ++k) {
-        A const previous = initial                 ? A(0)
-                           : in_place || tile == 0 ? static_cast<A>(target[k * step])
-                                                   : sums_of_row[k];
+        A const previous = starts_sums                     ? A(0)
+                           : sums_in_dweights || tile == 0 ? static_cast<A>(target[k * stride])
+                                                           : row_sums[k];
         A const sum = previous + products[k];
-        if (in_place || last)
-          target[k * step] = rounded<T>(sum);
+        if (sums_in_dweights || is_last)
+          target[k * stride] = rounded<T>(sum);
         else
-          sums_of_row[k] = sum;
+          row_sums[k] = sum;
       }
     }
   }
-  A* sums_of(index_t sample, index_t factor, index_t row) const {
+  A* sums_of_row(index_t sample, index_t factor, index_t row) const {
     index_t const matrix_index = sample % concurrent_samples_ * shape_.factors + factor;
     return sums_ + (matrix_index * shape_.extents.length + row) * shape_.links;
   }
 
-  index_t tiles_, concurrent_samples_;
+  index_t tiles_per_sample_, concurrent_samples_;
   mix_shape shape_;
-  ordered_sum order_;
+  ordered_sum addition_order_;
   A* sums_;
   tensor_stack<T> dweights_;
   grad_mode mode_ = grad_mode::overwrite;

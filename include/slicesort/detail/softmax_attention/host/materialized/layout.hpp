@@ -20,22 +20,22 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct attention_map_workspace {
   using A = accumulator_t<T>;
-  A* map;                                          // [query][key]
+  A* scores;                                       // [query][key]; later weights or score gradients
   A* row;                                          // [key]
   A *rows, *dy_transposed, *y_transposed, *delta;  // operands of a query tile
-  std::uint64_t* allowed;
+  std::uint64_t* lane_bits;                        // [key]: one bit per query of a tile
   attention_ranges* ranges;
   matrix_product<T> product;
 
   attention_map_workspace(arena& memory, attention_shape shape, index_t queries)
       : product(memory, std::max({shape.queries, shape.keys, shape.channels, shape.values})) {
-    constexpr index_t lanes = attention_queries;
+    constexpr index_t lanes = tile_queries;
     auto const take = [&](amount n) { return memory.take<A>(n); };
     amount const values = amount(lanes) * shape.values;
-    map = take(amount(queries) * shape.keys), row = take(shape.keys);
+    scores = take(amount(queries) * shape.keys), row = take(shape.keys);
     rows = take(values), delta = take(lanes);
     dy_transposed = take(values), y_transposed = take(values);
-    allowed = memory.take<std::uint64_t>(attention_keys);
+    lane_bits = memory.take<std::uint64_t>(tile_keys);
     ranges = memory.take<attention_ranges>(1);
   }
 };
@@ -46,20 +46,19 @@ struct attention_map_layout {
   per_thread<attention_map_workspace<T>, attention_shape, index_t> workspaces;
 
   attention_map_layout(arena& memory, host_exec const& exec, attention_shape const& shape)
-      : distance_sums(take_distance_sums<accumulator_t<T>>(memory, shape)),
+      : distance_sums(allocate_distance_sums<accumulator_t<T>>(memory, shape)),
         workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.heads,
                    shape, shape.queries) {}
 };
 
-// Workspace of the second pass, for a shared bias: the map of one query tile.
+// Workspace of the second pass, for a shared bias: the score matrix of one query tile.
 template <class T>
 struct shared_bias_map_workspace {
-  attention_map_workspace<T> map;
+  attention_map_workspace<T> head;
   shared_sums<accumulator_t<T>> total;
 
   shared_bias_map_workspace(arena& memory, attention_shape shape)
-      : map(memory, shape, std::min<index_t>(shape.queries, attention_queries)),
-        total(memory, shape) {}
+      : head(memory, shape, std::min<index_t>(shape.queries, tile_queries)), total(memory, shape) {}
 };
 template <class T>
 struct shared_bias_map_layout {

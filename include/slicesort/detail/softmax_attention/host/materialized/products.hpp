@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of a head in materialized attention, and dropout of the map. Uses the caller's
-// BLAS if it accepts the call.
+// Matrix products of a head in materialized attention, and dropout of the weights. Uses the
+// caller's BLAS if it accepts the call.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -30,64 +30,65 @@ class attention_map_products {
 
   attention_map_products(attention_config const& config, attention_kernels<T> const& kernels,
                          attention_inputs<T> const& in, attention_map_workspace<T> const& memory,
-                         index_t pair)
+                         index_t flat_head)
       : config_(config),
         kernels_(kernels),
         in_(in),
         memory_(memory),
         shape_(attention_shape(in)),
-        head_(config.lengths, shape_, pair),
+        head_(config.lengths, shape_, flat_head),
         io_(kernels) {}
 
  protected:
   using matrix = matrix_operand<T>;
   static constexpr bool sums_are_elements = std::is_same_v<T, A>;
-  struct size {
+  struct product_size {
     index_t rows, columns, depth;
   };
 
-  matrix valid_rows(tensor4<T const> t, index_t first = 0) const {
+  matrix matrix_of_valid_rows(tensor4<T const> t, index_t first = 0) const {
     return matrix::from_elements(head_.at(t, first), t.strides().length, t.strides().channels);
   }
 
-  void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
-                matrix const& b) const {
-    if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
-    memory_.product.multiply(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                             [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                                 index_t column, index_t columns) {
-                               for (index_t i = 0; i < rows; ++i)
-                                 std::copy_n(tile + i * tile_pitch, columns,
-                                             map + (row + i) * pitch + column);
-                             });
+  void multiply_into_scores(A* scores, index_t pitch, double scale, product_size size,
+                            matrix const& a, matrix const& b) const {
+    if (try_gemm(scale, 0, size, a, b, scores, pitch, 1)) return;
+    memory_.product.multiply(
+        kernels_, size.rows, size.columns, size.depth, a, b, static_cast<A>(scale),
+        [&](A const* tile, index_t tile_pitch, index_t row, index_t rows, index_t column,
+            index_t columns) {
+          for (index_t i = 0; i < rows; ++i)
+            std::copy_n(tile + i * tile_pitch, columns, scores + (row + i) * pitch + column);
+        });
   }
-  void into_rows(tensor4<T> out, index_t first, double scale, grad_mode mode, size n,
-                 matrix const& a, matrix const& b) const {
-    index_t const row_step = out.strides().length, step = out.strides().channels;
-    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(out, first),
-                 row_step, step))
+  void multiply_into_rows(tensor4<T> out, index_t first, double scale, grad_mode mode,
+                          product_size size, matrix const& a, matrix const& b) const {
+    index_t const row_stride = out.strides().length, column_stride = out.strides().channels;
+    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, size, a, b, head_.at(out, first),
+                 row_stride, column_stride))
       return;
-    memory_.product.multiply(kernels_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+    memory_.product.multiply(kernels_, size.rows, size.columns, size.depth, a, b,
+                             static_cast<A>(scale),
                              [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
                                  index_t column, index_t columns) {
                                io_.store(tile, tile_pitch, rows, columns,
-                                         head_.at(out, first + row) + column * step, row_step, step,
-                                         mode);
+                                         head_.at(out, first + row) + column * column_stride,
+                                         row_stride, column_stride, mode);
                              });
   }
 
   // Sets the dropped weights of queries from `query` on to 0.
-  void drop(index_t query, index_t queries, A* map) const {
-    if (!config_.drop.drops()) return;
-    for (index_t i = 0; i < queries; i += attention_queries)
-      for (index_t key = 0; key < head_.keys; key += attention_keys) {
-        int const keys = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
-        kernels_.compute_keep_mask(
-            make_keep_mask_call(config_, head_, query + i, key, nullptr, keys, memory_.allowed));
-        for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
+  void apply_dropout(index_t query, index_t queries, A* scores) const {
+    if (!config_.dropout.is_enabled()) return;
+    for (index_t i = 0; i < queries; i += tile_queries)
+      for (index_t key = 0; key < head_.keys; key += tile_keys) {
+        int const keys = static_cast<int>(std::min<index_t>(tile_keys, head_.keys - key));
+        kernels_.compute_keep_mask(make_keep_mask_params(config_, head_, query + i, key, nullptr,
+                                                         keys, memory_.lane_bits));
+        for (int lane = 0; lane < std::min<index_t>(tile_queries, queries - i); ++lane)
           for (int j = 0; j < keys; ++j) {
-            A& weight = map[(i + lane) * shape_.keys + key + j];
-            weight = (memory_.allowed[j] >> lane & 1) != 0 ? weight : A(0);
+            A& weight = scores[(i + lane) * shape_.keys + key + j];
+            weight = (memory_.lane_bits[j] >> lane & 1) != 0 ? weight : A(0);
           }
       }
   }
@@ -102,17 +103,17 @@ class attention_map_products {
 
  private:
   // Calls the caller's BLAS if elements need no conversion. Returns true if it computed c.
-  bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
-                index_t row, index_t column) const {
-    if (!sums_are_elements || n.rows == 0 || n.columns == 0 || n.depth == 0) return false;
+  bool try_gemm(double alpha, double beta, product_size size, matrix const& a, matrix const& b,
+                void* c, index_t row_stride, index_t column_stride) const {
+    if (!sums_are_elements || size.rows == 0 || size.columns == 0 || size.depth == 0) return false;
     element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
     gemm_call call{};
-    call.rows = n.rows, call.columns = n.columns, call.depth = n.depth;
+    call.rows = size.rows, call.columns = size.columns, call.depth = size.depth;
     call.matrices = 1;
     call.alpha = alpha, call.beta = beta;
     call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
     call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
-    call.c = gemm_operand{c, kind, row, column, 0};
+    call.c = gemm_operand{c, kind, row_stride, column_stride, 0};
     return config_.gemm.multiply(nullptr, call);
   }
 };

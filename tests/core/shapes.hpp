@@ -59,35 +59,35 @@ inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
   return true;
 }
 
-// Views without memory that start 2^61 bytes apart, so that they do not overlap. Empty and too
-// large ones have strides of 1, since others may not fit in 64 bits.
+// Views without memory that start 2^61 bytes apart, so that they do not overlap. Empty and oversized
+// views have strides of 1, because row-major strides may not fit in 64 bits.
 template <class T>
-T* far_address(std::uintptr_t number) {
-  return reinterpret_cast<T*>(number << 61);
+T* far_address(std::uintptr_t address_index) {
+  return reinterpret_cast<T*>(address_index << 61);
 }
 template <class T>
-ss::tensor3<T> view_of_nothing(std::uintptr_t number, ss::extents3 e) {
+ss::tensor3<T> view_of_nothing(std::uintptr_t address_index, ss::extents3 e) {
   if (e.empty() || !is_countable(e.batch, e.length, e.channels))
-    return {far_address<T>(number), e, {1, 1, 1}};
-  return {far_address<T>(number), e};
+    return {far_address<T>(address_index), e, {1, 1, 1}};
+  return {far_address<T>(address_index), e};
 }
 template <class T>
-ss::tensor4<T> view_of_nothing(std::uintptr_t number, ss::extents4 e) {
+ss::tensor4<T> view_of_nothing(std::uintptr_t address_index, ss::extents4 e) {
   if (e.empty() || !is_countable(e.batch, e.heads, e.length, e.channels))
-    return {far_address<T>(number), e, {1, 1, 1, 1}};
-  return {far_address<T>(number), e};
+    return {far_address<T>(address_index), e, {1, 1, 1, 1}};
+  return {far_address<T>(address_index), e};
 }
 
 template <class T>
-ss::tensor_stack<T> view_of_nothing(std::uintptr_t number, ss::stack_extents e) {
+ss::tensor_stack<T> view_of_nothing(std::uintptr_t address_index, ss::stack_extents e) {
   if (e.empty() || !is_countable(e.outer, e.batch, e.length, e.channels))
-    return {far_address<T>(number), e, {1, 1, 1, 1}};
-  return {far_address<T>(number), e};
+    return {far_address<T>(address_index), e, {1, 1, 1, 1}};
+  return {far_address<T>(address_index), e};
 }
 
-// Message of a status without the name of the call.
-inline std::string sentence(ss::status const& v) {
-  std::string const message = v.message;
+// Returns the message of a status without the name of the call.
+inline std::string without_call_name(ss::status const& status) {
+  std::string const message = status.message;
   std::size_t const colon = message.find(": ");
   return colon == std::string::npos ? message : message.substr(colon + 2);
 }
@@ -102,7 +102,7 @@ inline bool check_same_error(char const* name, ss::status const& size, ss::statu
     return true;
   }
   CHECK(size.kind == call.kind);
-  CHECK(sentence(size) == sentence(call));
+  CHECK(without_call_name(size) == without_call_name(call));
   CHECK(std::string(size.message).find(std::string(name) + ".workspace_bytes: ") == 0);
   return false;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execution policy that selects the backend at run time, so that a test is compiled once for all
-// backends.
+// Execution policy that selects the backend at run time. Tests are compiled once for all backends.
 #pragma once
 
 #include "block_backend.hpp"
@@ -117,15 +116,15 @@ struct implementation<Op, support::any_backend> {
     });
   }
   template <class Params>
-  static void forward(support::any_exec const& exec, Params const& p, workspace w) {
+  static void forward(support::any_exec const& exec, Params const& p, workspace memory) {
     exec.visit<typename Params::element>([&](auto const& policy) {
-      implementation_for<Op, std::decay_t<decltype(policy)>>::forward(policy, p, w);
+      implementation_for<Op, std::decay_t<decltype(policy)>>::forward(policy, p, memory);
     });
   }
   template <class Params>
-  static void backward(support::any_exec const& exec, Params const& p, workspace w) {
+  static void backward(support::any_exec const& exec, Params const& p, workspace memory) {
     exec.visit<typename Params::element>([&](auto const& policy) {
-      implementation_for<Op, std::decay_t<decltype(policy)>>::backward(policy, p, w);
+      implementation_for<Op, std::decay_t<decltype(policy)>>::backward(policy, p, memory);
     });
   }
 };

@@ -95,9 +95,9 @@ struct implementation<Op, support::block_backend> {
   template <class T>
   static void plan(support::block_exec const& exec, typename Op::shape const& s, detail::arena& a);
   template <class Params>
-  static void forward(support::block_exec const& exec, Params const& p, workspace w);
+  static void forward(support::block_exec const& exec, Params const& p, workspace memory);
   template <class Params>
-  static void backward(support::block_exec const& exec, Params const& p, workspace w);
+  static void backward(support::block_exec const& exec, Params const& p, workspace memory);
 };
 #if defined(SLICESORT_TEST_HOST_ONLY)
 // Definitions to link with; host-only programs do not call them.

@@ -59,8 +59,8 @@ inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
   return true;
 }
 
-// Views without memory that start 2^61 bytes apart, so that they do not overlap. Empty and oversized
-// views have strides of 1, because row-major strides may not fit in 64 bits.
+// Views without memory that start 2^61 bytes apart, so that they do not overlap. Empty and too
+// large views have strides of 1, because row-major strides may not fit in 64 bits.
 template <class T>
 T* far_address(std::uintptr_t address_index) {
   return reinterpret_cast<T*>(address_index << 61);

@@ -22,7 +22,7 @@ namespace {
 namespace ss = slicesort;
 
 // The kind of bias gradient to compute.
-enum class dbias { none, of_pairs, relative, shared };
+enum class dbias { none, per_pair, relative, shared };
 
 struct shape {
   index_t batch, queries, keys, channels;
@@ -31,7 +31,7 @@ struct shape {
 
   ss::extents4 q() const { return {batch, 2, queries, channels}; }
   ss::extents4 k() const { return {batch, 2, keys, channels}; }
-  ss::extents4 map() const { return {batch, 2, queries, keys}; }
+  ss::extents4 score_extents() const { return {batch, 2, queries, keys}; }
   ss::extents4 dbias_extents() const {
     if (bias_kind == dbias::none) return {};
     if (bias_kind == dbias::relative) return {1, 2, 1, queries + keys - 1};
@@ -39,23 +39,23 @@ struct shape {
   }
   // Number of elements of the largest tensor.
   std::size_t elements() const {
-    return static_cast<std::size_t>(std::max({q().size(), k().size(), map().size()}));
+    return static_cast<std::size_t>(std::max({q().size(), k().size(), score_extents().size()}));
   }
 };
 
-// Memory of a call: one block for all inputs, one for all outputs.
+// Memory of a call, with one block for all inputs and one for all outputs.
 template <class T, class State>
 struct attention_memory {
   shape sizes;
   T *inputs, *outputs;
   State* state;
   ss::extents4 state_shape;
-  index_t* lengths;  // of the keys; null: all are valid
+  index_t* lengths;  // numbers of valid keys; null if all are valid
 
-  ss::tensor4<T const> from(std::size_t i, ss::extents4 e) const {
+  ss::tensor4<T const> input(std::size_t i, ss::extents4 e) const {
     return {inputs + i * sizes.elements(), e};
   }
-  ss::tensor4<T> to(std::size_t i, ss::extents4 e) const {
+  ss::tensor4<T> output(std::size_t i, ss::extents4 e) const {
     return {outputs + i * sizes.elements(), e};
   }
 };
@@ -65,20 +65,21 @@ void forward_and_backward(Op const& op, Exec const& exec, attention_memory<T, St
                           ss::workspace scratch) {
   ss::extents4 const q = memory.sizes.q(), k = memory.sizes.k();
   ss::tensor4<State> const saved(memory.state, memory.state_shape);
-  ss::attention_inputs<T> const in{memory.from(0, q), memory.from(1, k), memory.from(2, k)};
+  ss::attention_inputs<T> const in{memory.input(0, q), memory.input(1, k), memory.input(2, k)};
   ss::tensor1<index_t const> const lengths(memory.lengths,
                                            memory.lengths == nullptr ? 0 : memory.sizes.batch);
-  ss::attention_gradients<T> grads{memory.to(1, q), memory.to(2, k), memory.to(3, k), {}};
+  ss::attention_gradients<T> grads{
+      memory.output(1, q), memory.output(2, k), memory.output(3, k), {}};
   if (memory.sizes.bias_kind != dbias::none)
-    grads.dbias = memory.to(4, memory.sizes.dbias_extents());
-  op.forward(exec, in, memory.to(0, q), {saved}, scratch, {lengths, memory.sizes.dropout});
-  op.backward(exec, memory.from(3, q), in, memory.to(0, q), {ss::tensor4<State const>(saved)},
+    grads.dbias = memory.output(4, memory.sizes.dbias_extents());
+  op.forward(exec, in, memory.output(0, q), {saved}, scratch, {lengths, memory.sizes.dropout});
+  op.backward(exec, memory.input(3, q), in, memory.output(0, q), {ss::tensor4<State const>(saved)},
               grads, scratch, {ss::grad_mode::overwrite, lengths, memory.sizes.dropout});
 }
 
-// The largest difference, relative to the largest number.
+// Returns the largest difference, relative to the largest element of b.
 template <class T>
-double difference(std::vector<T> const& a, std::vector<T> const& b) {
+double relative_difference(std::vector<T> const& a, std::vector<T> const& b) {
   using A = ss::detail::accumulator_t<T>;
   double error = 0, largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -105,7 +106,7 @@ struct one_buffer {
 
 // The last sample has only the first `last_keys` keys.
 template <class Algorithm, class T, class Tuning = default_tuning>
-void check(shape sizes, index_t last_keys, Tuning tuning = {}) {
+void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
   using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
   ss::softmax_attention<ss::mask::causal, Algorithm> const op;
   std::vector<index_t> lengths(static_cast<std::size_t>(sizes.batch), sizes.keys);
@@ -114,55 +115,56 @@ void check(shape sizes, index_t last_keys, Tuning tuning = {}) {
   ss::extents4 const state_shape = op.saved_extents(sizes.q(), sizes.k());
   std::vector<state_type> state(static_cast<std::size_t>(state_shape.size()));
   random_stream random(3);
-  for (T& number : inputs) number = static_cast<T>(static_cast<float>(random.normal()));
+  for (T& element : inputs) element = static_cast<T>(static_cast<float>(random.normal()));
   attention_memory<T, state_type> memory{sizes,        inputs.data(), outputs.data(),
                                          state.data(), state_shape,   lengths.data()};
   ss::exec::host const host{};
-  auto const bytes_of = [&](auto const& exec) {
+  auto const workspace_bytes = [&](auto const& exec) {
     return op.template workspace_bytes<T>(exec, sizes.q(), sizes.k(), sizes.dbias_extents());
   };
-  std::vector<unsigned char> host_scratch(bytes_of(host));
+  std::vector<unsigned char> host_scratch(workspace_bytes(host));
   forward_and_backward(op, host, memory, host_scratch);
 
   device_stream const stream;
   auto const exec = ss::exec::cuda{stream.get()}.tune(tuning);
-  device_bytes device_inputs(inputs.size() * sizeof(T)), results(outputs.size() * sizeof(T), 0);
-  device_bytes keys(lengths.size() * sizeof(index_t));
-  device_bytes const saved(state.size() * sizeof(state_type));
-  device_bytes const scratch(bytes_of(exec), 0x11);
+  device_bytes device_inputs(inputs.size() * sizeof(T)),
+      device_outputs(outputs.size() * sizeof(T), 0);
+  device_bytes device_lengths(lengths.size() * sizeof(index_t));
+  device_bytes const device_state(state.size() * sizeof(state_type));
+  device_bytes const scratch(workspace_bytes(exec), 0x11);
   device_inputs.upload(inputs.data());
-  keys.upload(lengths.data());
+  device_lengths.upload(lengths.data());
   memory.inputs = static_cast<T*>(device_inputs.data());
-  memory.outputs = static_cast<T*>(results.data());
-  memory.state = static_cast<state_type*>(saved.data());
-  memory.lengths = static_cast<index_t*>(keys.data());
+  memory.outputs = static_cast<T*>(device_outputs.data());
+  memory.state = static_cast<state_type*>(device_state.data());
+  memory.lengths = static_cast<index_t*>(device_lengths.data());
   forward_and_backward(op, exec, memory, {scratch.data(), scratch.size()});
   stream.wait();
-  std::vector<T> on_device(outputs.size(), T(0));
-  auto const bytes = results.download();
-  std::memcpy(static_cast<void*>(on_device.data()), bytes.data(), bytes.size());
-  CHECK(results.red_zones_intact());
-  CHECK(saved.red_zones_intact());
+  std::vector<T> downloaded(outputs.size(), T(0));
+  auto const bytes = device_outputs.download();
+  std::memcpy(static_cast<void*>(downloaded.data()), bytes.data(), bytes.size());
+  CHECK(device_outputs.red_zones_intact());
+  CHECK(device_state.red_zones_intact());
   CHECK(scratch.red_zones_intact());
   // The order of summation differs. With 16-bit types, weights and gradients of scores are rounded,
   // too.
   double const rounding = sizeof(T) == 8 ? 0x1p-52 : sizeof(T) == 4 ? 0x1p-23 : 0x1p-8;
   CAPTURE(sizes.queries);
   CAPTURE(sizes.channels);
-  CHECK(difference(on_device, outputs) <= 32 * rounding);
+  CHECK(relative_difference(downloaded, outputs) <= 32 * rounding);
 }
 
 // One shape has tiles on the diagonal; in the other, most queries see all keys, and one sample has
 // none.
 template <class Algorithm, class T, class Tuning = default_tuning>
 void check_shapes(index_t channels, Tuning tuning = {}) {
-  check<Algorithm, T>({1, 70, 90, channels, dbias::of_pairs}, 90, tuning);
-  check<Algorithm, T>({2, 200, 64, channels, dbias::none}, 0, tuning);
+  check_attention<Algorithm, T>({1, 70, 90, channels, dbias::per_pair}, 90, tuning);
+  check_attention<Algorithm, T>({2, 200, 64, channels, dbias::none}, 0, tuning);
 }
 template <class Algorithm, class T>
-void check_sums() {
+void check_summed_dbias() {
   for (dbias kind : {dbias::relative, dbias::shared})
-    check<Algorithm, T>({2, 140, 50, 20, kind, {0.25, 3}}, 41);
+    check_attention<Algorithm, T>({2, 140, 50, 20, kind, {0.25, 3}}, 41);
 }
 
 }  // namespace
@@ -172,9 +174,9 @@ TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
     check_shapes<ss::streaming, T>(channels);
     check_shapes<ss::streaming, T>(channels, one_buffer{});
   }
-  check_sums<ss::streaming, T>();
+  check_summed_dbias<ss::streaming, T>();
 }
 TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
   check_shapes<ss::materialized<>, T>(128);
-  check_sums<ss::materialized<>, T>();
+  check_summed_dbias<ss::materialized<>, T>();
 }

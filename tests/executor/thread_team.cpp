@@ -42,7 +42,7 @@ class team_barrier {
     p.arrivals[static_cast<std::size_t>(rank)] = event;
     p.vote = p.vote || vote;
     if (++p.arrived == size_) {
-      std::string const message = disagreement(p.arrivals, first_);
+      std::string const message = describe_divergence(p.arrivals, first_);
       if (!message.empty()) throw block_fault(message);
       p.status = p.vote;
       p.vote = false;
@@ -82,60 +82,60 @@ class team_barrier {
 class thread_team final : public block_team {
  public:
   explicit thread_team(launch const& config)
-      : block_team(config), in_cluster_(config.threads * config.cluster, 0) {
+      : block_team(config), cluster_barrier_(config.threads * config.cluster, 0) {
     for (int b = 0; b < config.cluster; ++b) {
-      in_block_.emplace_back(config.threads, 0);
+      block_barriers_.emplace_back(config.threads, 0);
       for (int first = 0; first < config.threads; first += warp_threads)
-        in_warp_.emplace_back(std::min(warp_threads, config.threads - first), first);
+        warp_barriers_.emplace_back(std::min(warp_threads, config.threads - first), first);
     }
   }
 
   // The threads of a warp must agree first, then those of the block.
   bool arrive(int thread, arrival event, bool vote) override {
     int const block = thread / size(), rank = thread % size();
-    int const warp = block * warps_of(size()) + rank / warp_threads;
-    in_warp_[static_cast<std::size_t>(warp)].arrive(rank % warp_threads, event, false);
+    int const warp = block * warps_per_block(size()) + rank / warp_threads;
+    warp_barriers_[static_cast<std::size_t>(warp)].arrive(rank % warp_threads, event, false);
     if (event == arrival::warp) return false;
-    bool const status = in_block_[static_cast<std::size_t>(block)].arrive(rank, event, vote);
+    bool const status = block_barriers_[static_cast<std::size_t>(block)].arrive(rank, event, vote);
     if (event == arrival::end || event == arrival::cluster)
-      in_cluster_.arrive(thread, event, false);
+      cluster_barrier_.arrive(thread, event, false);
     return status;
   }
 
   void fail(std::exception_ptr error) {
-    std::lock_guard<std::mutex> const first(failing_);
+    std::lock_guard<std::mutex> const lock(failure_mutex_);
     if (!failure_) failure_ = error;
-    for (auto* const barriers : {&in_warp_, &in_block_})
-      for (team_barrier& m : *barriers) m.fail();
-    in_cluster_.fail();
+    for (auto* const barriers : {&warp_barriers_, &block_barriers_})
+      for (team_barrier& barrier : *barriers) barrier.fail();
+    cluster_barrier_.fail();
   }
   std::exception_ptr failure() const { return failure_; }
 
  private:
-  std::deque<team_barrier> in_warp_, in_block_;
-  team_barrier in_cluster_;
-  std::mutex failing_;
+  std::deque<team_barrier> warp_barriers_, block_barriers_;
+  team_barrier cluster_barrier_;
+  std::mutex failure_mutex_;
   std::exception_ptr failure_;
 };
 
-// Runs one thread through its team's clusters: number `first`, then every second one.
+// Runs one thread through its team's clusters: the one at index `first`, then every second one.
 void run_thread(launch const& config, thread_function function, void const* kernel,
                 thread_team& team, int thread, block_order const& order, index_t first) {
   random_stream garbage(config.seed + static_cast<std::uint64_t>(first));
   shared_pool& pool = team.pool(thread / config.threads);
-  bool const leads = thread % config.threads == 0;
+  bool const is_leader = thread % config.threads == 0;
   index_t cluster = 0;
   try {
     for (index_t i = first; i < config.blocks / config.cluster; i += 2) {
       cluster = order(i);
-      if (leads) pool.fill(static_cast<unsigned char>(1 + garbage.below(255)));
+      if (is_leader) pool.fill(static_cast<unsigned char>(1 + garbage.below(255)));
       team.arrive(thread, arrival::cluster, false);
       function(kernel, team, thread, cluster);
       team.arrive(thread, arrival::end, false);
-      if (leads) pool.check();
+      if (is_leader) pool.check();
     }
   } catch (block_fault const& fault) {
-    team.fail(std::make_exception_ptr(in_block(cluster, config, fault.what())));
+    team.fail(std::make_exception_ptr(fault_in_block(cluster, config, fault.what())));
   } catch (canceled) {
   } catch (...) {
     team.fail(std::current_exception());

@@ -118,7 +118,7 @@ void for_each_grid(std::uint64_t selector, F const& f) {
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || selector % 3 == 0);
   if (testing(backend_kind::blocks) && is_sampled) f(any_exec(block_exec_number(selector)));
 #if defined(SLICESORT_TEST_CUDA)
-  if (testing(backend_kind::cuda) && in_share()) f(any_exec(cuda_exec_number(selector)));
+  if (testing(backend_kind::cuda) && select_next_case()) f(any_exec(cuda_exec_number(selector)));
 #endif
 }
 // Calls f for the grid backends and for every instruction set of the host backend.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invalid memory: lengths in an output, a workspace in a tensor, misaligned addresses. Every call
 // of every operator rejects it with an error that names both. Lengths that change after the check
-// cause no access outside the tensors. One scratch serves all calls; only accepted calls enlarge it.
+// cause no access outside the tensors. One scratch serves all calls; only valid calls enlarge it.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "calls.hpp"
 

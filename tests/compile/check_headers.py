@@ -56,7 +56,7 @@ def header_names(pattern: str) -> list[str]:
 
 headers = [h for h in header_names("*.hpp") if h != "thrust.hpp"]
 umbrellas = ["slicesort.hpp"]  # includes every operator
-# The first compiler shows that a header includes what it needs. The warnings of another one matter for public headers only.
+# The first compiler shows that a header includes what it needs. Warnings of other compilers matter only in public headers.
 public = [header for header in headers if not header.startswith("detail/")]
 jobs = [partial(check, compiler, "17", header, False)
         for i, compiler in enumerate(COMPILERS) for header in (public if i else headers)]

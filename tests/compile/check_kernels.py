@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles every kernel of the library for sm_80 and sm_90, and those of float to PTX for the newest architecture of nvcc.
+"""Compiles every kernel of the library for sm_80 and sm_90, and the float kernels to PTX for the newest architecture of nvcc.
 Compares their resources with kernels/golden/, a file for each folder of detail/ that has kernels.
 
 Fails for a spill, a stack frame, a kernel without launch bounds, more registers than a block of that size can have, and a

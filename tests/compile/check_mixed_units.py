@@ -37,7 +37,7 @@ WITH_LTO = ["native", "arrays"]
 OPTIMIZATION = {"-O0", "-O1", "-O2", "-O3", "-fexpensive-optimizations"}
 # Destructors of exceptions are in a vtable that units share, so that any unit can catch them. They compute nothing.
 SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cuda_error)D[012]Ev$")
-# Functions of the standard library that take floating-point numbers, or compare those of a sequence.
+# Functions of the standard library that take floating-point numbers, or compare the elements of a sequence.
 NUMBER = r"(?:float|double|long double)"
 PARAMETER = rf"(?:{NUMBER}|int|long|unsigned int|unsigned long)(?: const&)?"
 COMPUTES = re.compile(rf"(?:^|.* )std::\w+(?:<.*>)?\((?:(?=.*\b{NUMBER}\b){PARAMETER}(?:, {PARAMETER})*|std::initializer_list<{NUMBER}>)\)$"

@@ -75,14 +75,14 @@ TEST_CASE("unsupported products write nothing") {
   CHECK(!multiplies<float16, float>(gemm_with_workspace{}, 3, 4, 5, matrix_layout::rows,
                                     matrix_layout::rows, matrix_layout::rows, 1.0, 0.0));
   matrices<float> a(4, 4, 1, matrix_layout::rows, 1), c(4, 4, 1, matrix_layout::rows, 3);
-  std::vector<float> const before = c.memory;
+  std::vector<float> const initial_c = c.memory;
   ss::gemm_call const call{4, 4, 4, 1, 1, 0, a.operand, a.operand, c.operand};
   std::vector<std::byte> small(ss::host_gemm::workspace_bytes(call) - 1);
   CHECK(!ss::host_gemm{}.multiply(call, small));
-  CHECK(c.memory == before);
+  CHECK(c.memory == initial_c);
   ss::scratch memory;
   CHECK(ss::host_gemm{}.multiply(call, memory));
-  CHECK(c.memory != before);
+  CHECK(c.memory != initial_c);
 }
 TEST_CASE("sizes for a BLAS must fit in 32 bits") {
   constexpr index_t max_int = std::numeric_limits<int>::max(), beyond = max_int + 1;

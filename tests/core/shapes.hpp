@@ -19,7 +19,7 @@ namespace support {
 namespace ss = slicesort;
 using ss::index_t;
 
-__extension__ typedef __int128 wide;
+__extension__ typedef __int128 int128;
 
 // Extents on both sides of every limit: 0, 2^31 rows, 2^57 elements, 2^63.
 inline constexpr index_t extent_limits[] = {std::numeric_limits<index_t>::min(),
@@ -47,11 +47,11 @@ inline index_t random_extent(random_stream& random) {
                               : extent_limits[3 + random.below(6)];
 }
 
-inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
+inline bool is_countable(int128 a, int128 b, int128 c, int128 d = 1) {
   // The product of three extents below 2^63 may overflow 128 bits.
-  constexpr wide limit = wide{1} << 57;
-  wide product = 1;
-  for (wide extent : {a, b, c, d}) {
+  constexpr int128 limit = int128{1} << 57;
+  int128 product = 1;
+  for (int128 extent : {a, b, c, d}) {
     if (extent < 0 || extent > limit) return false;
     product *= extent;
     if (product > limit) return false;
@@ -108,9 +108,9 @@ inline bool check_same_error(char const* name, ss::status const& size, ss::statu
 }
 
 // True if a size is at least `needed`, or saturated.
-inline bool at_least(std::size_t bytes, wide needed) {
+inline bool at_least(std::size_t bytes, int128 needed) {
   constexpr std::size_t limit = std::numeric_limits<std::size_t>::max();
-  return bytes == limit || static_cast<wide>(bytes) >= needed;
+  return bytes == limit || static_cast<int128>(bytes) >= needed;
 }
 
 }  // namespace support

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of threads is a limit: a call uses at most as many as it has tasks, so does its
-// workspace, and results equal those of one thread.
+// The number of threads is a limit. A call and its workspace use at most one thread per task, and
+// the results equal those of one thread.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"

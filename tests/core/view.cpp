@@ -19,7 +19,7 @@ namespace ss = slicesort;
 
 namespace {
 
-// A pointer class and a container like those of Thrust, whose memory must not be read.
+// A pointer class and a container as in Thrust, whose memory must not be read.
 template <class T>
 struct device_pointer {
   T* address;

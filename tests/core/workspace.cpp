@@ -77,8 +77,8 @@ auto forward_of(Op const& op) {
 
 TEST_CASE_TEMPLATE("slicing_sort", T, float, float16) {
   ss::slicing_sort<pattern_order> const op;
-  check_sizes<T>("slicing_sort", op, forward_of(op), [](extents3 e, bool host) -> wide {
-    return host ? wide{32 * sizeof(T)} * e.length : 0;
+  check_sizes<T>("slicing_sort", op, forward_of(op), [](extents3 e, bool host) -> int128 {
+    return host ? int128{32 * sizeof(T)} * e.length : 0;
   });
 }
 
@@ -90,16 +90,16 @@ TEST_CASE("multi_permutation") {
         [&](any_exec const& exec, auto x, auto y) {
           return op.forward(ss::exec::dry_run{exec}, x, ss::uniform_weights, y, ss::no_saved);
         },
-        [&](extents3 e, bool) -> wide {
+        [&](extents3 e, bool) -> int128 {
           // 2^57 elements of 2^63 terms of 8 bytes are less than 2^127.
-          return wide{e.batch} * e.channels * terms * 8;
+          return int128{e.batch} * e.channels * terms * 8;
         });
   }
 }
 
 TEST_CASE("max_exchange") {
   ss::max_exchange const op;
-  check_sizes<double>("max_exchange", op, forward_of(op), [](extents3, bool) { return wide{0}; });
+  check_sizes<double>("max_exchange", op, forward_of(op), [](extents3, bool) { return int128{0}; });
 }
 
 TEST_CASE("permute") {
@@ -110,7 +110,7 @@ TEST_CASE("permute") {
         ss::const_index_tensor3 const perm = view_of_nothing<std::uint32_t const>(3, x.extents());
         return op.forward(ss::exec::dry_run{exec}, x, {perm}, y);
       },
-      [](extents3 e, bool host) -> wide { return host ? wide{32 * 4} * e.length : 0; });
+      [](extents3 e, bool host) -> int128 { return host ? int128{32 * 4} * e.length : 0; });
 }
 
 TEST_CASE("shuffle") {
@@ -121,7 +121,7 @@ TEST_CASE("shuffle") {
           return op.forward(ss::exec::dry_run{exec}, x, y);
         },
         [=](extents3 e, bool) {
-          return wide{2} * e.length * (shares_permutation ? 1 : e.channels);
+          return int128{2} * e.length * (shares_permutation ? 1 : e.channels);
         });
   };
   check_op(ss::shuffle<>{3}, true);
@@ -131,7 +131,7 @@ TEST_CASE("shuffle") {
 TEST_CASE("csp") {
   auto const check_op = [](auto const& op) {
     check_sizes<float>("csp", op, forward_of(op),
-                       [](extents3 e, bool) { return wide{8} * e.channels; });
+                       [](extents3 e, bool) { return int128{8} * e.channels; });
   };
   for (index_t rows : {index_t{1}, index_t{2}, index_t{9}, index_t{70000}, max_index}) {
     check_op(ss::csp{ss::group_size{rows}});
@@ -149,7 +149,7 @@ TEST_CASE("sinkhorn_csp") {
           [&](any_exec const& exec, auto x, auto y) {
             return op.forward(ss::exec::dry_run{exec}, x, y);
           },
-          [](extents3 e, bool) { return wide{8} * e.length * e.channels; });
+          [](extents3 e, bool) { return int128{8} * e.length * e.channels; });
     }
 }
 
@@ -172,9 +172,9 @@ TEST_CASE("sparse_mix") {
                                          view_of_nothing<float>(3, e), ss::no_saved)))
           return;
         bool const host = host_isa(exec).has_value();
-        wide const min_bytes = e.empty() || w.outer == 0 ? 0
-                               : host                    ? wide{4 * 32 * 4} * e.length
-                                      : wide{4} * w.outer * w.channels * e.length;
+        int128 const min_bytes = e.empty() || w.outer == 0 ? 0
+                                 : host                    ? int128{4 * 32 * 4} * e.length
+                                        : int128{4} * w.outer * w.channels * e.length;
         CHECK(at_least(op.template workspace_bytes<float>(exec, e, w), min_bytes));
       });
     };
@@ -224,9 +224,9 @@ TEST_CASE("softmax_attention") {
           return;
         bool const host = host_isa(exec).has_value();
         bool const is_empty = q.batch == 0 || q.heads == 0 || q.length == 0;
-        wide const score_matrix = wide{4} * q.length * v.length;
-        wide const tiles = wide{128 * 4} * (wide{q.channels} + v.channels);
-        wide const stats = wide{8} * q.batch * q.heads * q.length;
+        int128 const score_matrix = int128{4} * q.length * v.length;
+        int128 const tiles = int128{128 * 4} * (int128{q.channels} + v.channels);
+        int128 const stats = int128{8} * q.batch * q.heads * q.length;
         CHECK(at_least(op.template workspace_bytes<float>(exec, q, v), is_empty ? 0
                                                                        : is_materialized
                                                                            ? score_matrix
@@ -257,7 +257,7 @@ TEST_CASE("linear_attention") {
     extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const eps_values[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
     double const eps = eps_values[random.below(4)];
-    auto const check_op = [&](auto const& op, extents3 w_extents, wide features) {
+    auto const check_op = [&](auto const& op, extents3 w_extents, int128 features) {
       CAPTURE(i);
       for_each_policy([&](any_exec const& exec) {
         ss::linear_attention_inputs<float> in{view_of_nothing<float const>(1, q),
@@ -285,7 +285,7 @@ TEST_CASE("linear_attention") {
       check_op(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{divisor},
                {}, q.channels);
     } else {
-      check_op(ss::linear_attention<feature::random_fourier>{divisor}, w, 2 * wide{w.length});
+      check_op(ss::linear_attention<feature::random_fourier>{divisor}, w, 2 * int128{w.length});
       check_op(ss::linear_attention<feature::relu>{divisor}, w, q.channels);
     }
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Launches a kernel that can ask for too much, or trap.
 #include "bad_launches.hpp"
 
 #include <slicesort/detail/cuda/launch.cuh>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Wrappers around CUDA runtime functions and `operator new` that record the calls.
 #include "interpose.hpp"
 
 #include <cuda_runtime_api.h>

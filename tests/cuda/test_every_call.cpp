@@ -67,12 +67,12 @@ TEST_CASE("a workspace that is one byte too small is rejected before any write")
     ++checked_calls;
     device_bytes const scratch(bytes, 0x77);
     memory.reset();
-    auto const before = memory.outputs().download();
+    auto const initial_outputs = memory.outputs().download();
     CAPTURE(call.label);
     CHECK_THROWS_AS(memory.run(call, exec, {scratch.data(), bytes - 1}),
                     slicesort::workspace_error);
     stream.wait();
-    CHECK(memory.outputs().download() == before);
+    CHECK(memory.outputs().download() == initial_outputs);
     CHECK(scratch.download() == std::vector<unsigned char>(bytes, 0x77));
   }
   CHECK(checked_calls > 0);

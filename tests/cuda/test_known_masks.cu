@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention under a mask that is known at compile time. The operator tests use a mask chosen at run
-// time, and hence other kernels. The results agree with the host's.
+// Attention under a mask that is known at compile time. The operator tests use a mask selected at
+// run time, and hence different kernels. The results must agree with the host's.
 #include "backend/device.hpp"
 
 #include "support/inputs.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort in orders that are known at compile time. The operator tests use an order chosen at
-// run time, and hence other kernels. The bits are those of the host.
+// slicing_sort in orders that are known at compile time. The operator tests use an order selected
+// at run time, and hence different kernels. The bits must equal the host's.
 #include "backend/device.hpp"
 
 #include "support/inputs.hpp"

@@ -169,7 +169,7 @@ TEST_CASE_TEMPLATE("groups larger than shared memory", T, float, double) {
     MESSAGE("groups of " << group << " rows; SLICESORT_FULL=1 tests them");
     return;
   }
-  extents3 const e{1, group, 2};  // one channel is the other's reference
+  extents3 const e{1, group, 2};  // channel 0 is the reference of channel 1
   tensor<T> const x = random_tensor<T>(e, 5), dy = random_tensor<T>(e, 6);
   ss::sinkhorn_csp<> const op{ss::group_size{group}, {0.5, 2}};
   check_same_results([&](auto const& exec) {

@@ -176,7 +176,7 @@ TEST_CASE("lengths that change after the check") {
 
 namespace {
 
-// Fills all tensors except those of indices.
+// Fills all tensors except indices.
 void fill_values(call const& op_call, arguments& args) {
   for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
     std::string const name = op_call.tensors[i];
@@ -336,9 +336,9 @@ TEST_CASE(
     op_call.run(exec, args);
     for (ss::workspace const w : {ss::workspace(memory), ss::workspace(scratch)}) {
       args.scratch = w;
-      std::size_t const before = allocations;
+      std::size_t const allocations_before = allocations;
       op_call.run(exec, args);
-      CHECK(allocations == before);
+      CHECK(allocations == allocations_before);
     }
   }
   CHECK(allocations > 0);

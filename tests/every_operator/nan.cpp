@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every operator stores the same NaN for every NaN sum, on every backend and instruction set. The
-// tests of each operator check that moved values keep their NaN; those of sparse_mix check its sums
-// (sparse_mix/special_values.cpp).
+// tests of each operator check that moved values keep their NaN. sparse_mix/special_values.cpp
+// tests the sums of sparse_mix.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/buffers.hpp"

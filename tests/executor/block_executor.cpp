@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Shared memory with red zones, checks of barriers, and launches of the block executor.
 #include "block_executor.hpp"
 
 #include "support/inputs.hpp"
@@ -83,15 +84,15 @@ void shared_pool::check() {
 }
 
 std::string describe_divergence(std::vector<arrival> const& arrivals, std::size_t first) {
-  auto const other = std::find_if(arrivals.begin(), arrivals.end(),
-                                  [&](arrival a) { return a != arrivals.front(); });
-  if (other == arrivals.end()) return {};
+  auto const divergent = std::find_if(arrivals.begin(), arrivals.end(),
+                                      [&](arrival a) { return a != arrivals.front(); });
+  if (divergent == arrivals.end()) return {};
   constexpr char const* actions[] = {"ends", "waits for its warp", "waits at sync()",
                                      "waits at any()", "waits at sync_cluster()"};
-  std::size_t const other_thread = first + static_cast<std::size_t>(other - arrivals.begin());
+  std::size_t const other_thread = first + static_cast<std::size_t>(divergent - arrivals.begin());
   return "divergent barrier: thread " + std::to_string(first) + " " +
          actions[static_cast<int>(arrivals.front())] + " while thread " +
-         std::to_string(other_thread) + " " + actions[static_cast<int>(*other)];
+         std::to_string(other_thread) + " " + actions[static_cast<int>(*divergent)];
 }
 
 block_order::block_order(index_t blocks, random_stream& random)

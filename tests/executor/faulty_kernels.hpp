@@ -163,8 +163,8 @@ struct exchange_in_cluster : kernel_with_slice {
       block.sync();  // a barrier of one block does not affect the other
     if (block_1_returns && block.cluster_rank() == 1) return;
     if (waits) block.sync_cluster();
-    int const other = 1 - block.cluster_rank();
-    y[block.index() * 64 + block.rank()] = block.map_shared_rank(values, other)[block.rank()];
+    int const other_rank = 1 - block.cluster_rank();
+    y[block.index() * 64 + block.rank()] = block.map_shared_rank(values, other_rank)[block.rank()];
     block.sync_cluster();
   }
 };

@@ -90,7 +90,7 @@ class thread_team final : public block_team {
     }
   }
 
-  // The threads of a warp must agree first, then those of the block.
+  // First the threads of a warp must agree, then all threads of the block.
   bool arrive(int thread, arrival event, bool vote) override {
     int const block = thread / size(), rank = thread % size();
     int const warp = block * warps_per_block(size()) + rank / warp_threads;

@@ -85,9 +85,9 @@ bool multiplies(Gemm const& gemm, index_t rows, index_t columns, index_t depth,
           sum += product, magnitude += std::abs(product);
         }
         std::size_t const n = c.offset_of(m, i, j);
-        double const before = beta > 0 ? beta * expected[n] : 0.0;
-        expected[n] = alpha * sum + before;
-        bound[n] = (alpha * magnitude + std::abs(before)) * ulp * static_cast<double>(depth + 4);
+        double const scaled_c = beta > 0 ? beta * expected[n] : 0.0;
+        expected[n] = alpha * sum + scaled_c;
+        bound[n] = (alpha * magnitude + std::abs(scaled_c)) * ulp * static_cast<double>(depth + 4);
         if (beta <= 0) c.memory[n] = from_double<C>(1e4);  // not read
       }
   auto const untouched = c.memory;

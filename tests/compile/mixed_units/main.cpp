@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every operator in each unit of the program and prints a hash of the results, a line for
-// each unit. check_mixed_units.py compares the lines with those of programs with one unit.
+// Calls every operator in each unit of the program and prints one line per unit, with a hash of the
+// results. check_mixed_units.py compares it with the line of a program that has only this unit.
 #include "unit.hpp"
 
 #include <csetjmp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Detects a device, and runs calls on device copies of host memory.
 #include "device.hpp"
 
 #include "mirror.hpp"

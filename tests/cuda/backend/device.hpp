@@ -22,7 +22,7 @@ inline void check_cuda(cudaError_t status, char const* call) {
 }
 #define SLICESORT_TEST_CUDA_CALL(call) ::support::check_cuda((call), #call)
 
-// Returns the reason why there is no usable device; "" if there is one.
+// Returns the reason why no device is usable, or "" if one is.
 std::string no_device();
 
 class device_stream {
@@ -77,10 +77,10 @@ class device_bytes {
   }
   std::vector<unsigned char> download() const { return download_bytes(data(), bytes_); }
   bool red_zones_intact() const {
-    auto const before = download_bytes(memory_, red_zone_bytes() + offset_);
-    auto const after =
+    auto const leading_zone = download_bytes(memory_, red_zone_bytes() + offset_);
+    auto const trailing_zone =
         download_bytes(static_cast<unsigned char*>(data()) + bytes_, red_zone_bytes());
-    for (auto const* red_zone : {&before, &after})
+    for (auto const* red_zone : {&leading_zone, &trailing_zone})
       for (unsigned char byte : *red_zone)
         if (byte != red_zone_byte) return false;
     return true;

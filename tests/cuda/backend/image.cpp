@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lays out the regions of an image, and copies them from and to the host.
 #include "image.hpp"
 
 #include <algorithm>

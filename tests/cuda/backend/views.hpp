@@ -78,7 +78,7 @@ void move_to(ss::basic_index_tensor3<Const>& v, void* data) {
     v = ss::tensor3<std::uint32_t>(static_cast<std::uint32_t*>(data), v.extents(), v.strides());
 }
 
-// The views of params are its fields of the types above, and those of nested arrays and aggregates.
+// The views of params are its fields of the types above, also in nested arrays and aggregates.
 // Const views are inputs, all others outputs.
 
 template <class Params, class F>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of cuBLAS on host memory, with plain loops.
 #include "stand_in.hpp"
 
 #include <slicesort/dtype.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernels that fill and check tensors too large to copy to the host.
 #include "large.hpp"
 
 #include "cuda/backend/device.hpp"

@@ -26,6 +26,8 @@ namespace {
 namespace ss = slicesort;
 
 constexpr ss::extents4 q_shape{2, 3, 130, 64}, k_shape{2, 3, 150, 64};
+enum class input_tensor { q, k, v, dy };
+enum class output_tensor { y, dq, dk, dv };
 
 // Inputs, outputs, state and workspace of a call on the device.
 template <class T, class Algorithm>
@@ -56,12 +58,16 @@ struct attention_on_device {
 
   void forward_and_backward() const {
     ss::tensor4<state_type> const saved(static_cast<state_type*>(state.data()), state_shape);
-    ss::attention_inputs<T> const in{input(0, q_shape), input(1, k_shape), input(2, k_shape)};
-    ss::workspace const work{scratch.data(), scratch.size()};
-    op.forward(exec, in, output(0, q_shape), {saved}, work);
-    op.backward(exec, input(3, q_shape), in, output(0, q_shape),
+    ss::attention_inputs<T> const in{input(input_tensor::q, q_shape),
+                                     input(input_tensor::k, k_shape),
+                                     input(input_tensor::v, k_shape)};
+    ss::workspace const workspace{scratch.data(), scratch.size()};
+    op.forward(exec, in, output(output_tensor::y, q_shape), {saved}, workspace);
+    op.backward(exec, input(input_tensor::dy, q_shape), in, output(output_tensor::y, q_shape),
                 {ss::tensor4<state_type const>(saved)},
-                {output(1, q_shape), output(2, k_shape), output(3, k_shape)}, work);
+                {output(output_tensor::dq, q_shape), output(output_tensor::dk, k_shape),
+                 output(output_tensor::dv, k_shape)},
+                workspace);
   }
   // Waits, and returns the bytes of the outputs.
   std::vector<unsigned char> output_bytes() const {
@@ -73,12 +79,12 @@ struct attention_on_device {
   }
   std::vector<float> output_values() const {
     auto const bytes = output_bytes();
-    std::vector<T> written(bytes.size() / sizeof(T));
-    std::memcpy(static_cast<void*>(written.data()), bytes.data(), bytes.size());
+    std::vector<T> elements(bytes.size() / sizeof(T));
+    std::memcpy(static_cast<void*>(elements.data()), bytes.data(), bytes.size());
     std::vector<float> values;
     for (std::size_t i = 0; i < 4; ++i)
       for (std::size_t j = 0; j < output_size(i); ++j)
-        values.push_back(static_cast<float>(written[i * element_count(1) + j]));
+        values.push_back(static_cast<float>(elements[i * element_count(1) + j]));
     return values;
   }
 
@@ -89,11 +95,12 @@ struct attention_on_device {
   static constexpr std::size_t output_size(std::size_t output) {
     return static_cast<std::size_t>(output < 2 ? q_shape.size() : k_shape.size());
   }
-  ss::tensor4<T const> input(std::size_t i, ss::extents4 e) const {
-    return {static_cast<T const*>(inputs.data()) + i * element_count(1), e};
+  ss::tensor4<T const> input(input_tensor tensor, ss::extents4 e) const {
+    return {static_cast<T const*>(inputs.data()) + element_count(static_cast<std::size_t>(tensor)),
+            e};
   }
-  ss::tensor4<T> output(std::size_t i, ss::extents4 e) const {
-    return {static_cast<T*>(outputs.data()) + i * element_count(1), e};
+  ss::tensor4<T> output(output_tensor tensor, ss::extents4 e) const {
+    return {static_cast<T*>(outputs.data()) + element_count(static_cast<std::size_t>(tensor)), e};
   }
 };
 

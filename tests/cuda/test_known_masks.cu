@@ -21,24 +21,26 @@ namespace {
 
 namespace ss = slicesort;
 
+enum class input_tensor { q, k, v, dy };
+enum class output_tensor { y, dq, dk, dv, dbias };
 // The kind of bias gradient to compute.
-enum class dbias { none, per_pair, relative, shared };
+enum class dbias_kind { none, per_pair, relative, shared };
 
 struct shape {
   index_t batch, queries, keys, channels;
-  dbias bias_kind;
+  dbias_kind kind_of_dbias;
   ss::dropout dropout{};
 
   ss::extents4 q() const { return {batch, 2, queries, channels}; }
   ss::extents4 k() const { return {batch, 2, keys, channels}; }
   ss::extents4 score_extents() const { return {batch, 2, queries, keys}; }
   ss::extents4 dbias_extents() const {
-    if (bias_kind == dbias::none) return {};
-    if (bias_kind == dbias::relative) return {1, 2, 1, queries + keys - 1};
-    return {batch, bias_kind == dbias::shared ? 1 : 2, queries, keys};
+    if (kind_of_dbias == dbias_kind::none) return {};
+    if (kind_of_dbias == dbias_kind::relative) return {1, 2, 1, queries + keys - 1};
+    return {batch, kind_of_dbias == dbias_kind::shared ? 1 : 2, queries, keys};
   }
   // Number of elements of the largest tensor.
-  std::size_t elements() const {
+  std::size_t max_elements() const {
     return static_cast<std::size_t>(std::max({q().size(), k().size(), score_extents().size()}));
   }
 };
@@ -52,11 +54,11 @@ struct attention_memory {
   ss::extents4 state_shape;
   index_t* lengths;  // numbers of valid keys; null if all are valid
 
-  ss::tensor4<T const> input(std::size_t i, ss::extents4 e) const {
-    return {inputs + i * sizes.elements(), e};
+  ss::tensor4<T const> input(input_tensor tensor, ss::extents4 e) const {
+    return {inputs + static_cast<std::size_t>(tensor) * sizes.max_elements(), e};
   }
-  ss::tensor4<T> output(std::size_t i, ss::extents4 e) const {
-    return {outputs + i * sizes.elements(), e};
+  ss::tensor4<T> output(output_tensor tensor, ss::extents4 e) const {
+    return {outputs + static_cast<std::size_t>(tensor) * sizes.max_elements(), e};
   }
 };
 
@@ -65,16 +67,22 @@ void forward_and_backward(Op const& op, Exec const& exec, attention_memory<T, St
                           ss::workspace scratch) {
   ss::extents4 const q = memory.sizes.q(), k = memory.sizes.k();
   ss::tensor4<State> const saved(memory.state, memory.state_shape);
-  ss::attention_inputs<T> const in{memory.input(0, q), memory.input(1, k), memory.input(2, k)};
+  ss::attention_inputs<T> const in{memory.input(input_tensor::q, q),
+                                   memory.input(input_tensor::k, k),
+                                   memory.input(input_tensor::v, k)};
   ss::tensor1<index_t const> const lengths(memory.lengths,
                                            memory.lengths == nullptr ? 0 : memory.sizes.batch);
-  ss::attention_gradients<T> grads{
-      memory.output(1, q), memory.output(2, k), memory.output(3, k), {}};
-  if (memory.sizes.bias_kind != dbias::none)
-    grads.dbias = memory.output(4, memory.sizes.dbias_extents());
-  op.forward(exec, in, memory.output(0, q), {saved}, scratch, {lengths, memory.sizes.dropout});
-  op.backward(exec, memory.input(3, q), in, memory.output(0, q), {ss::tensor4<State const>(saved)},
-              grads, scratch, {ss::grad_mode::overwrite, lengths, memory.sizes.dropout});
+  ss::attention_gradients<T> grads{memory.output(output_tensor::dq, q),
+                                   memory.output(output_tensor::dk, k),
+                                   memory.output(output_tensor::dv, k),
+                                   {}};
+  if (memory.sizes.kind_of_dbias != dbias_kind::none)
+    grads.dbias = memory.output(output_tensor::dbias, memory.sizes.dbias_extents());
+  op.forward(exec, in, memory.output(output_tensor::y, q), {saved}, scratch,
+             {lengths, memory.sizes.dropout});
+  op.backward(exec, memory.input(input_tensor::dy, q), in, memory.output(output_tensor::y, q),
+              {ss::tensor4<State const>(saved)}, grads, scratch,
+              {ss::grad_mode::overwrite, lengths, memory.sizes.dropout});
 }
 
 // Returns the largest difference, relative to the largest element of b.
@@ -111,7 +119,7 @@ void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
   ss::softmax_attention<ss::mask::causal, Algorithm> const op;
   std::vector<index_t> lengths(static_cast<std::size_t>(sizes.batch), sizes.keys);
   lengths.back() = last_keys;
-  std::vector<T> inputs(4 * sizes.elements()), outputs(5 * sizes.elements(), T(0));
+  std::vector<T> inputs(4 * sizes.max_elements()), outputs(5 * sizes.max_elements(), T(0));
   ss::extents4 const state_shape = op.saved_extents(sizes.q(), sizes.k());
   std::vector<state_type> state(static_cast<std::size_t>(state_shape.size()));
   random_stream random(3);
@@ -158,12 +166,12 @@ void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
 // none.
 template <class Algorithm, class T, class Tuning = default_tuning>
 void check_shapes(index_t channels, Tuning tuning = {}) {
-  check_attention<Algorithm, T>({1, 70, 90, channels, dbias::per_pair}, 90, tuning);
-  check_attention<Algorithm, T>({2, 200, 64, channels, dbias::none}, 0, tuning);
+  check_attention<Algorithm, T>({1, 70, 90, channels, dbias_kind::per_pair}, 90, tuning);
+  check_attention<Algorithm, T>({2, 200, 64, channels, dbias_kind::none}, 0, tuning);
 }
 template <class Algorithm, class T>
 void check_summed_dbias() {
-  for (dbias kind : {dbias::relative, dbias::shared})
+  for (dbias_kind kind : {dbias_kind::relative, dbias_kind::shared})
     check_attention<Algorithm, T>({2, 140, 50, 20, kind, {0.25, 3}}, 41);
 }
 

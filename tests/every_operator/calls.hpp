@@ -102,6 +102,8 @@ auto workspace_bytes_of(Op const& op) {
 }
 
 inline std::vector<call> calls() {
+  constexpr bool with_lengths = true, without_lengths = false, with_query_lengths = true,
+                 without_query_lengths = false;
   std::vector<call> list;
   // Adds backward of an operator with saved state; `saved(arguments, i)` views tensor i as the
   // state.
@@ -110,8 +112,8 @@ inline std::vector<call> calls() {
     list.push_back({name + ".backward",
                     {"dx", saved_name, "dy"},
                     1,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(2, shape), {saved(a, 1)}, a.view(0, shape),
@@ -123,8 +125,8 @@ inline std::vector<call> calls() {
     list.push_back({name + ".forward",
                     {"y", saved_name, "x"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), a.view(0, shape), {saved(a, 1)}, a.scratch,
@@ -137,8 +139,8 @@ inline std::vector<call> calls() {
     list.push_back({name + ".forward",
                     {"y", "x"},
                     1,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
@@ -156,8 +158,8 @@ inline std::vector<call> calls() {
     list.push_back({"multi_permutation.forward",
                     {"y", "perm", "x", "weights"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), weights_view(a, 3), a.view(0, shape),
@@ -166,8 +168,8 @@ inline std::vector<call> calls() {
     list.push_back({"multi_permutation.backward",
                     {"dx", "dweights", "dy", "x", "weights", "perm"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(2, shape), a.view(3, shape), weights_view(a, 4),
@@ -180,8 +182,8 @@ inline std::vector<call> calls() {
     list.push_back({"permute.forward",
                     {"y", "perm", "x"},
                     1,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
@@ -198,8 +200,8 @@ inline std::vector<call> calls() {
     list.push_back({"shuffle.backward",
                     {"dx", "dy"},
                     1,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(1, shape), a.view(0, shape), a.scratch,
@@ -223,8 +225,8 @@ inline std::vector<call> calls() {
     list.push_back({"sinkhorn_csp.backward",
                     {"dx", "dy", "x"},
                     1,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(1, shape), a.view(2, shape), a.view(0, shape),
@@ -242,8 +244,8 @@ inline std::vector<call> calls() {
     list.push_back({"sparse_mix.forward",
                     {"y", "states", "x", "w"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), a.view(3, mix_weights_shape),
@@ -252,8 +254,8 @@ inline std::vector<call> calls() {
     list.push_back({"sparse_mix.backward",
                     {"dx", "dw", "dy", "x", "w", "states"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(2, shape), a.view(3, shape),
@@ -276,8 +278,8 @@ inline std::vector<call> calls() {
     list.push_back({"softmax_attention.forward",
                     {"y", "state", "q", "k", "v"},
                     2,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
@@ -286,8 +288,8 @@ inline std::vector<call> calls() {
     list.push_back({"softmax_attention.backward",
                     {"dq", "dk", "dv", "q", "k", "v", "dy", "y", "state"},
                     3,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(6, heads), inputs(a, 3), a.view(7, heads),
@@ -309,8 +311,8 @@ inline std::vector<call> calls() {
     list.push_back({"linear_attention.forward",
                     {"y", "q", "k", "v"},
                     1,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, inputs(a, 1), a.view(0, heads), a.scratch,
@@ -319,8 +321,8 @@ inline std::vector<call> calls() {
     list.push_back({"linear_attention.backward",
                     {"dq", "dk", "dv", "q", "k", "v", "dy"},
                     3,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(6, heads), inputs(a, 3),
@@ -334,8 +336,8 @@ inline std::vector<call> calls() {
   list.push_back({"merge_attention.forward",
                   {"y", "state", "parts[0].y", "parts[0].state"},
                   2,
-                  false,
-                  false,
+                  without_lengths,
+                  without_query_lengths,
                   [](any_exec const& exec) {
                     return ss::merge_attention::workspace_bytes<double>(exec, heads);
                   },

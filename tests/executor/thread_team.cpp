@@ -25,41 +25,41 @@ class team_barrier {
   // A barrier of `size` threads, the first of which has rank `first` in its block.
   team_barrier(int size, int first)
       : size_(size),
-        first_(static_cast<std::size_t>(first)),
-        passed_(static_cast<std::size_t>(size)) {
-    for (phase& p : phases_) p.arrivals.resize(passed_.size());
+        first_rank_(static_cast<std::size_t>(first)),
+        barriers_passed_(static_cast<std::size_t>(size)) {
+    for (phase& p : phases_) p.arrivals.resize(barriers_passed_.size());
   }
 
   bool arrive(int rank, arrival event, bool vote) {
     // Alternates between two phases with separate locks. A thread that leaves one phase late must
     // not be ordered after the other threads' work before the next.
-    unsigned& passed = passed_[static_cast<std::size_t>(rank)];
-    phase& p = phases_[passed % 2];
-    unsigned const round = passed / 2;
-    ++passed;
+    unsigned& barriers_passed = barriers_passed_[static_cast<std::size_t>(rank)];
+    phase& p = phases_[barriers_passed % 2];
+    unsigned const round = barriers_passed / 2;
+    ++barriers_passed;
     std::unique_lock<std::mutex> lock(p.mutex);
-    if (p.failed) throw canceled{};
+    if (p.has_failed) throw canceled{};
     p.arrivals[static_cast<std::size_t>(rank)] = event;
     p.vote = p.vote || vote;
     if (++p.arrived == size_) {
-      std::string const message = describe_divergence(p.arrivals, first_);
+      std::string const message = describe_divergence(p.arrivals, first_rank_);
       if (!message.empty()) throw block_fault(message);
-      p.status = p.vote;
+      p.any_vote = p.vote;
       p.vote = false;
       p.arrived = 0;
       p.round = round + 1;
       p.all_arrived.notify_all();
     } else {
-      p.all_arrived.wait(lock, [&] { return p.round == round + 1 || p.failed; });
+      p.all_arrived.wait(lock, [&] { return p.round == round + 1 || p.has_failed; });
       if (p.round != round + 1) throw canceled{};
     }
-    return p.status;
+    return p.any_vote;
   }
   // Wakes all waiting threads after a fault; they throw `canceled`.
   void fail() {
     for (phase& p : phases_) {
       std::lock_guard<std::mutex> const lock(p.mutex);
-      p.failed = true;
+      p.has_failed = true;
       p.all_arrived.notify_all();
     }
   }
@@ -71,12 +71,12 @@ class team_barrier {
     std::vector<arrival> arrivals;
     int arrived = 0;
     unsigned round = 0;
-    bool vote = false, status = false, failed = false;
+    bool vote = false, any_vote = false, has_failed = false;
   };
   int size_;
-  std::size_t first_;
+  std::size_t first_rank_;
   phase phases_[2];
-  std::vector<unsigned> passed_;  // number of barriers passed, by thread
+  std::vector<unsigned> barriers_passed_;  // number of barriers passed, by thread
 };
 
 class thread_team final : public block_team {
@@ -96,10 +96,11 @@ class thread_team final : public block_team {
     int const warp = block * warps_per_block(size()) + rank / warp_threads;
     warp_barriers_[static_cast<std::size_t>(warp)].arrive(rank % warp_threads, event, false);
     if (event == arrival::warp) return false;
-    bool const status = block_barriers_[static_cast<std::size_t>(block)].arrive(rank, event, vote);
+    bool const any_vote =
+        block_barriers_[static_cast<std::size_t>(block)].arrive(rank, event, vote);
     if (event == arrival::end || event == arrival::cluster)
       cluster_barrier_.arrive(thread, event, false);
-    return status;
+    return any_vote;
   }
 
   void fail(std::exception_ptr error) {

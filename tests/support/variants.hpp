@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared tests of the variants of slicing-sort: runs a problem with a known answer under every
-// policy, in every layout, in place and sample by sample, and expects the same bits.
+// Shared tests of the variants of slicing-sort: runs a problem under every policy, in every
+// layout, in place and sample by sample, and expects the bits of its known results.
 #pragma once
 
 #include "backends.hpp"
@@ -101,18 +101,20 @@ void check_every_way(variant_problem<T> const& p, Run const& run) {
   check_sample_by_sample(p, run);
 }
 
-// Shapes around tiles of 32 columns: partial tiles, several samples in one, tails, empty tensors.
+// Returns shapes around tiles of 32 columns: partial tiles, several samples in one, tails, and
+// empty tensors.
 inline std::vector<extents3> variant_shapes() {
   return {{1, 1, 1},  {1, 2, 3},   {5, 7, 1}, {3, 16, 31}, {2, 33, 32}, {2, 20, 33},
           {9, 11, 5}, {1, 64, 70}, {3, 0, 4}, {0, 5, 4},   {2, 5, 0}};
 }
-// Lengths of 0, 1, half of the rows, all and all but one. Lengths below `least` are replaced by 0.
-inline std::vector<index_t> mixed_lengths(extents3 e, index_t least = 0) {
+// Returns lengths of 0, 1, half of the rows, all and all but one; 0 instead of those below
+// `min_length`.
+inline std::vector<index_t> mixed_lengths(extents3 e, index_t min_length = 0) {
   std::vector<index_t> lengths;
   for (index_t b = 0; b < e.batch; ++b) {
-    index_t const choice[] = {0, e.length, 1, e.length / 2, e.length - 1};
-    index_t const n = choice[b % 5];
-    lengths.push_back(n < least || n > e.length ? 0 : n);
+    index_t const choices[] = {0, e.length, 1, e.length / 2, e.length - 1};
+    index_t const n = choices[b % 5];
+    lengths.push_back(n < min_length || n > e.length ? 0 : n);
   }
   return lengths;
 }

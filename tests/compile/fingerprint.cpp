@@ -311,7 +311,7 @@ int main(int argc, char** argv) {
   std::string const set_name = argc > 1 ? argv[1] : "best";
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
     if (set_name == ss::detail::isa_name(set)) exec.instructions = set;
-  if (!ss::detail::isa_available(exec.instructions)) return 77;
+  if (!ss::detail::is_isa_available(exec.instructions)) return 77;
   print_every_operator<float>();
   print_every_operator<double>();
   print_every_operator<float16>();

@@ -47,7 +47,7 @@ TEST_CASE_TEMPLATE("sizes at the edges of blocks and panels", T, float, double) 
 }
 TEST_CASE("the same bits on every instruction set") {
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {
-    if (!ss::detail::isa_available(set)) continue;
+    if (!ss::detail::is_isa_available(set)) continue;
     CHECK(multiplies<float>(gemm_with_workspace{{set}}, 33, 50, 300, matrix_layout::rows,
                             matrix_layout::columns, matrix_layout::rows, 1.0, 1.0));
     matrices<float> a(20, 300, 1, matrix_layout::rows, 1), b(300, 50, 1, matrix_layout::rows, 2);

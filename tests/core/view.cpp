@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-using support::outcome_of, support::thrown, support::error_message;
+using support::run_and_catch, support::thrown, support::error_message;
 namespace ss = slicesort;
 
 namespace {
@@ -108,7 +108,7 @@ TEST_CASE("containers of every kind") {
 TEST_CASE("a container of the wrong size is rejected") {
   std::vector<float> const six(6), empty;
   auto const error_of_view = [](auto const& x, auto extents) {
-    auto const [exception, text] = outcome_of([&] { ss::view(x, extents); });
+    auto const [exception, text] = run_and_catch([&] { ss::view(x, extents); });
     CHECK(exception == thrown::argument);
     return text;
   };

@@ -29,11 +29,11 @@ shared_pool::shared_pool(std::size_t bytes)
 }
 shared_pool::~shared_pool() { unpoison(base_, span_); }
 
-void shared_pool::fill(unsigned char garbage) {
+void shared_pool::fill(unsigned char garbage_tensor) {
   unpoison(base_, span_);
-  std::memset(base_, garbage, span_);
+  std::memset(base_, garbage_tensor, span_);
   poison(base_, span_);
-  garbage_ = garbage;
+  garbage_ = garbage_tensor;
   for (auto& bytes : slice_sizes_) bytes.store(0, std::memory_order_relaxed);
 }
 

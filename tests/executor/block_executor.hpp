@@ -76,8 +76,8 @@ class shared_pool {
     return base_ + (static_cast<unsigned char const*>(address) - other.base_);
   }
 
-  void fill(unsigned char garbage);  // called before a block
-  void check();                      // called after a block
+  void fill(unsigned char garbage_tensor);  // called before a block
+  void check();                             // called after a block
 
  private:
   static constexpr std::size_t max_slices = 32;
@@ -214,8 +214,8 @@ class host_block {
 
   template <int Width, class A, class T, int Rows, int Columns>
   void mma_abt(slicesort::detail::register_tile<A, Rows, Columns>& sums,
-               slicesort::detail::tile_piece<T> const* a, slicesort::detail::tile_piece<T> const* b,
-               int depth) {
+               slicesort::detail::tile_vector16<T> const* a,
+               slicesort::detail::tile_vector16<T> const* b, int depth) {
     slicesort::detail::plain_mma_abt<Width>(*this, sums, a, b, depth);
   }
   template <class T, class Sums>
@@ -224,7 +224,7 @@ class host_block {
   }
   template <int Width, class A, class T, class Weights, int Rows>
   void mma_ab(slicesort::detail::register_tile<A, Rows, Width / 8>& sums, Weights const& weights,
-              slicesort::detail::tile_piece<T> const* x, int width) {
+              slicesort::detail::tile_vector16<T> const* x, int width) {
     slicesort::detail::plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 

@@ -122,14 +122,14 @@ class thread_team final : public block_team {
 // Runs one thread through its team's clusters: the one at index `first`, then every second one.
 void run_thread(launch const& config, thread_function function, void const* kernel,
                 thread_team& team, int thread, block_order const& order, index_t first) {
-  random_stream garbage(config.seed + static_cast<std::uint64_t>(first));
+  random_stream garbage_tensor(config.seed + static_cast<std::uint64_t>(first));
   shared_pool& pool = team.pool(thread / config.threads);
   bool const is_leader = thread % config.threads == 0;
   index_t cluster = 0;
   try {
     for (index_t i = first; i < config.blocks / config.cluster; i += 2) {
       cluster = order(i);
-      if (is_leader) pool.fill(static_cast<unsigned char>(1 + garbage.below(255)));
+      if (is_leader) pool.fill(static_cast<unsigned char>(1 + garbage_tensor.below(255)));
       team.arrive(thread, arrival::cluster, false);
       function(kernel, team, thread, cluster);
       team.arrive(thread, arrival::end, false);

@@ -25,7 +25,7 @@
 using namespace support;
 using slicesort::detail::register_tile;
 using slicesort::detail::tile_lane;
-using slicesort::detail::tile_piece;
+using slicesort::detail::tile_vector16;
 
 namespace {
 
@@ -59,16 +59,16 @@ struct neighbors_kernel {
 // Tile products: first = a b^T, second = first x.
 struct products_kernel {
   static constexpr int max_threads = 128;
-  using tile = slicesort::detail::piece_tile<float, 64>;
-  static constexpr int width = 64, pieces = width / slicesort::detail::elements_per_piece<float>;
+  using tile = slicesort::detail::vector16_tile<float, 64>;
+  static constexpr int width = 64, pieces = width / slicesort::detail::elements_per_vector16<float>;
   float const *a, *b, *x;  // [16 * warps, 64], [16, 64], [16, 64]
   float *first, *second;   // [16 * warps, 16], [16 * warps, 64]
   int warps;
   bool waits;
 
   template <class SharedAllocator>
-  tile_piece<float>* shared(SharedAllocator& shared_memory) const {
-    return shared_memory.template allocate<tile_piece<float>>(
+  tile_vector16<float>* shared(SharedAllocator& shared_memory) const {
+    return shared_memory.template allocate<tile_vector16<float>>(
         static_cast<std::size_t>((16 * warps + 32) * pieces));
   }
   template <class Block>
@@ -255,14 +255,15 @@ TEST_CASE("tiles of columns fit in shared memory, and their blocks in a multipro
 TEST_CASE_TEMPLATE("the longest run of a sort fills shared memory", T, float, double,
                    slicesort::bfloat16) {
   using slicesort::detail::sort_tile_bytes;
-  using slicesort::detail::tile_unit;
+  using slicesort::detail::tile_row_multiple;
   for (slicesort::device_info const& device : devices) {
     auto const rows = slicesort::detail::longest_run<T>(device.shared_bytes);
     bool const is_limited_by_levels = rows == slicesort::index_t{1}
                                                   << slicesort::detail::max_tile_levels;
-    CHECK(rows % tile_unit == 0);
+    CHECK(rows % tile_row_multiple == 0);
     CHECK(sort_tile_bytes<T>(rows, 1) <= device.shared_bytes);
-    CHECK((is_limited_by_levels || sort_tile_bytes<T>(rows + tile_unit, 1) > device.shared_bytes));
+    CHECK((is_limited_by_levels ||
+           sort_tile_bytes<T>(rows + tile_row_multiple, 1) > device.shared_bytes));
   }
 }
 

@@ -92,7 +92,7 @@ class Choice(unittest.TestCase):
         self.assertEqual(run.read_equivalent().keys() - {mutant.key for mutant in self.mutants}, set())
 
     def test_survivors_of_earlier_runs_exist(self):
-        self.assertEqual(set(generate.ALWAYS) - {(mutant.file, mutant.mutation) for mutant in self.found}, set())
+        self.assertEqual(set(generate.ALWAYS) - {(mutant.file, mutant.mutation) for mutant in self.mutants}, set())
 
     def test_edits_do_not_affect_other_lines(self):
         file = next(iter(self.chosen.values())).file

@@ -50,7 +50,7 @@ inline bool testing(backend_kind kind) {
 inline std::vector<ss::isa> available_isas() {
   std::vector<ss::isa> sets;
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
-    if (ss::detail::isa_available(set)) sets.push_back(set);
+    if (ss::detail::is_isa_available(set)) sets.push_back(set);
   return sets;
 }
 
@@ -83,7 +83,7 @@ inline std::vector<block_exec> const& block_execs() {
   return execs;
 }
 // Selects one of block_execs() by a hash of `selector`.
-inline block_exec block_exec_number(std::uint64_t selector) {
+inline block_exec select_block_exec(std::uint64_t selector) {
   auto const& execs = block_execs();
   block_exec exec = execs[(selector * 0x9e3779b97f4a7c15u >> 32) % execs.size()];
   exec.seed = selector;
@@ -92,7 +92,7 @@ inline block_exec block_exec_number(std::uint64_t selector) {
 
 #if defined(SLICESORT_TEST_CUDA)
 // Selects a tuning by a hash of `selector`; half of the time the default one.
-inline cuda_exec cuda_exec_number(std::uint64_t selector) {
+inline cuda_exec select_cuda_exec(std::uint64_t selector) {
   constexpr std::size_t count = sizeof tunings::list / sizeof tunings::list[0];
   std::size_t const i = (selector * 0x9e3779b97f4a7c15u >> 32) % (2 * count);
   if (i >= count) return {};
@@ -116,9 +116,9 @@ void for_each_grid(std::uint64_t selector, F const& f) {
   // ThreadSanitizer needs a thread per CUDA thread, which executor/kernels.cpp tests.
   bool const is_sampled =
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || selector % 3 == 0);
-  if (testing(backend_kind::blocks) && is_sampled) f(any_exec(block_exec_number(selector)));
+  if (testing(backend_kind::blocks) && is_sampled) f(any_exec(select_block_exec(selector)));
 #if defined(SLICESORT_TEST_CUDA)
-  if (testing(backend_kind::cuda) && select_next_case()) f(any_exec(cuda_exec_number(selector)));
+  if (testing(backend_kind::cuda) && select_next_case()) f(any_exec(select_cuda_exec(selector)));
 #endif
 }
 // Calls f for the grid backends and for every instruction set of the host backend.

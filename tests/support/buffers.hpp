@@ -119,7 +119,7 @@ class strided_tensor {
     });
     return result;
   }
-  bool gaps_untouched() const {
+  bool padding_intact() const {
     T untouched;
     std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));
     for (std::size_t i = 0; i < buffer_.size(); ++i)

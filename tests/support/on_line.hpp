@@ -38,7 +38,7 @@ class on_line {
     return t;
   }
   // Overwrites the elements with the pattern and checks the whole buffer.
-  bool gaps_untouched() {
+  bool padding_intact() {
     T untouched;
     std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));
     for_each_position(view_.extents(),

@@ -65,7 +65,7 @@ struct variant_problem {
     return lengths.empty() ? x.extents().length : lengths[static_cast<std::size_t>(b)];
   }
   // Hash of the problem, to select a backend.
-  std::uint64_t number() const {
+  std::uint64_t backend_seed() const {
     std::uint64_t hash = random_stream::mix(sizeof(T)) + lengths.size();
     for (T const& element : x.elements()) hash = random_stream::mix(hash ^ bits_of(element));
     return hash;

@@ -74,7 +74,7 @@ class strided_memory {
     for_each_offset([&](std::size_t i, std::size_t offset) { result[i] = buffer_[offset]; });
     return result;
   }
-  bool gaps_untouched() const {
+  bool padding_intact() const {
     T untouched;
     std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));
     for (std::size_t i = 0; i < buffer_.size(); ++i)

@@ -18,7 +18,7 @@ void sort(ss::exec::host exec, ss::tensor3<float const> x, ss::tensor3<float> y,
 }
 
 [[maybe_unused]] bool const is_registered =
-    (register_unit(UNIT " " SLICESORT_PP_TEXT(SLICESORT_BUILD), &fingerprint, &sort,
+    (register_unit(UNIT " " SLICESORT_PP_STRINGIZE(SLICESORT_BUILD), &fingerprint, &sort,
                    SLICESORT_EXCEPTIONS != 0),
      true);
 

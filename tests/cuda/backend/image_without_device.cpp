@@ -71,7 +71,7 @@ TEST_CASE("strides, gaps, lengths and 16-bit rows") {
         }) == "");
   CHECK(same_bits(sorted.contents().elements(), y.elements()));
   CHECK(same_bits(saved.contents().elements(), perm.elements()));
-  CHECK((x.gaps_untouched() && sorted.gaps_untouched() && saved.gaps_untouched()));
+  CHECK((x.padding_intact() && sorted.padding_intact() && saved.padding_intact()));
 }
 
 TEST_CASE("in place, and views that interleave") {

@@ -29,7 +29,8 @@ struct feature_math {
     return ops.value_of((ops.bits_of(yes) & mask) | (ops.bits_of(no) & ~mask));
   }
   // Returns `x` where the mask is all ones, and 0 elsewhere.
-  static SLICESORT_FEATURE_INLINE Value masked(Ops const& ops, Bits const& mask, Value const& x) {
+  static SLICESORT_FEATURE_INLINE Value mask_bits(Ops const& ops, Bits const& mask,
+                                                  Value const& x) {
     return ops.value_of(ops.bits_of(x) & mask);
   }
 

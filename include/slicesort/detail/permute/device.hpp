@@ -29,7 +29,7 @@ struct ragged_rows {
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       return row < valid ? perm[row] : row;
     }
-    SLICESORT_HD_INLINE indexed_walk<column> walk(row_range rows) const {
+    SLICESORT_HD_INLINE indexed_iterator<column> walk(row_range rows) const {
       return {*this, rows.first, rows.step};
     }
   };

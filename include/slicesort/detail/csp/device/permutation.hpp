@@ -42,7 +42,7 @@ struct csp_rows {
       }
       return static_cast<index_t>(shifted.source(source));
     }
-    SLICESORT_HD_INLINE indexed_walk<column> walk(row_range range) const {
+    SLICESORT_HD_INLINE indexed_iterator<column> walk(row_range range) const {
       return {*this, range.first, range.step};
     }
   };

@@ -118,7 +118,7 @@ struct linear_operand {
   SLICESORT_HD linear_matrix<T, Mapped> matrix(tile_position const& position) const {
     if (values != nullptr) return {values + position.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
-    return make_tensor_matrix<T, Mapped>(first_of(tensor, {position.sample, position.head}),
+    return make_tensor_matrix<T, Mapped>(head_data(tensor, {position.sample, position.head}),
                                          s.length, s.channels, map);
   }
 };

@@ -163,7 +163,7 @@ class feature_rows {
       V const scaled = math::product(ops, load_lanes<V>(row.wz + f), scale);
       store_lanes(row.phi + f, math::sum(ops, higher(scaled, V{}), eps));
       if (row.slope != nullptr)
-        store_lanes(row.slope + f, math::masked(ops, ops.positive(scaled), scale));
+        store_lanes(row.slope + f, math::mask_bits(ops, ops.positive(scaled), scale));
     }
   }
   static SLICESORT_INLINE void random_fourier(tile_row const& row) {
@@ -197,8 +197,8 @@ class feature_rows {
   static SLICESORT_INLINE void relu_gradient(tile_row const& row, A const* dphi, A* dx) {
     lane_ops const ops{};
     for (index_t c = 0; c < row.params.config->channels; c += count)
-      store_lanes(dx + c, math::masked(ops, ops.positive(load_lanes<V>(row.x + c)),
-                                       load_lanes<V>(dphi + c)));
+      store_lanes(dx + c, math::mask_bits(ops, ops.positive(load_lanes<V>(row.x + c)),
+                                          load_lanes<V>(dphi + c)));
   }
   static SLICESORT_INLINE void cosine_reweighted_gradient(tile_row const& row, A const* dphi,
                                                           A* dx) {
@@ -208,7 +208,7 @@ class feature_rows {
     for (index_t c = 0; c < row.params.config->channels; c += count) {
       V const dpositive = ops.fused(load_lanes<V>(dphi + row.params.config->channels + c), sine,
                                     math::product(ops, load_lanes<V>(dphi + c), cosine));
-      store_lanes(dx + c, math::masked(ops, ops.positive(load_lanes<V>(row.x + c)), dpositive));
+      store_lanes(dx + c, math::mask_bits(ops, ops.positive(load_lanes<V>(row.x + c)), dpositive));
     }
   }
   static SLICESORT_INLINE void slope_gradient(tile_row const& row, A const* dphi, A* dx) {

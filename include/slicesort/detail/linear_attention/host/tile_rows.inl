@@ -101,7 +101,7 @@ class tile_rows {
         if (c >= diagonal) {
           auto const visible_count =
               static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
-          weight = math::masked(ops, greater(ops.splat_bits(visible_count), lane), weight);
+          weight = math::mask_bits(ops, greater(ops.splat_bits(visible_count), lane), weight);
         }
         store_lanes(row + c, weight);
       }

@@ -24,7 +24,7 @@ struct permutation_rows {
       return static_cast<index_t>(data[row * stride]);
     }
     // Iterates over the indices of `rows`, which must not be empty.
-    SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
+    SLICESORT_HD_INLINE row_iterator<Index const> walk(row_range rows) const {
       return walk_rows(data, stride, 0, rows);
     }
   };

@@ -31,7 +31,7 @@ struct column_slab {
   // the slab, for k < in_flight.
   template <class Block, class F>
   SLICESORT_HD void with_thread_rows(Block& block, F const& f) const {
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
+    thread_mapping const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const tile = block.index() / blocks_per_column(block.size());
     index_t const block_of_column = block.index() - tile * blocks_per_column(block.size());
     index_t const column = tile * width + walk.column;

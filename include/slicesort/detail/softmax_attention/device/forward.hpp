@@ -31,10 +31,11 @@ template <class Mask, class T, int Width>
 struct attention_forward_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using vector16 = tile_piece<T>;
+  using vector16 = tile_vector16<T>;
   static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_per_tile = sizeof(A) == 8 ? 32 : 64;
-  static constexpr int columns = keys_per_tile / 8, vectors_per_row = Width / elements_per_piece<T>;
+  static constexpr int columns = keys_per_tile / 8,
+                       vectors_per_row = Width / elements_per_vector16<T>;
 
   using scores = register_tile<A, tiles_per_warp, columns>;     // [queries of the warp, keys]
   using outputs = register_tile<A, tiles_per_warp, Width / 8>;  // [queries of the warp, channels]
@@ -65,7 +66,7 @@ struct attention_forward_kernel {
     auto const rows = static_cast<std::size_t>(queries_per_block());
     constexpr auto tile_vectors = static_cast<std::size_t>(keys_per_tile * vectors_per_row);
     auto const bias_vectors =
-        rows * static_cast<std::size_t>(keys_per_tile / elements_per_piece<T>);
+        rows * static_cast<std::size_t>(keys_per_tile / elements_per_vector16<T>);
     memory smem{};
     smem.q =
         allocator.template allocate<vector16>(rows * static_cast<std::size_t>(vectors_per_row));

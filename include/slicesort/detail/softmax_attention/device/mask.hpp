@@ -106,7 +106,7 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
   for (int r = block.rank(); r < count; r += block.size()) {
     ranges[r] = {0, 0};
     if (first + r >= queries) continue;
-    ranges[r] = range_of_keys(mask, first + r, keys);
+    ranges[r] = clamped_key_range(mask, first + r, keys);
     thread_bounds.add(ranges[r], keys);
   }
   auto const min_of = [](index_t a, index_t b) { return a < b ? a : b; };

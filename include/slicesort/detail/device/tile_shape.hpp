@@ -31,12 +31,12 @@ inline int tile_width(device_info device, permute_tuning const& tuning, std::siz
     width *= 2;
   while (width < tuning.tile_columns && width < columns &&
          tile_fits(2 * width, tuning.shared_tile_bytes) &&
-         columns / (2 * width) >= 2 * device.processors)
+         columns / (2 * width) >= 2 * device.sm_count)
     width *= 2;
   while (width < tuning.tile_threads && width < columns &&
          tile_fits(2 * width, tuning.shared_tile_bytes) &&
          2 * width * length <= tuning.tile_threads * tuning.tile_elements &&
-         columns / (2 * width) >= 2 * device.processors)
+         columns / (2 * width) >= 2 * device.sm_count)
     width *= 2;
   return width;
 }

@@ -54,13 +54,14 @@ SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Colu
     A a_rows[static_cast<std::size_t>(2 * Rows * elements)];
     SLICESORT_UNROLL
     for (int i = 0; i < 2 * Rows; ++i) {
-      tile_vector16<T> const piece = a[tile::offset(8 * i + lane.g, k, tile::swizzle(lane.g))];
+      tile_vector16<T> const piece =
+          a[tile::offset(8 * i + lane.group, k, tile::swizzle(lane.group))];
       SLICESORT_UNROLL
       for (int e = 0; e < elements; ++e) a_rows[i * elements + e] = static_cast<A>(piece.value[e]);
     }
     SLICESORT_UNROLL
     for (int j = 0; j < 2 * Columns; ++j) {
-      int const column = 2 * lane.t + j % 2;
+      int const column = 2 * lane.thread_in_group + j % 2;
       tile_vector16<T> const piece =
           b[tile::offset(8 * (j / 2) + column, k, tile::swizzle(column))];
       SLICESORT_UNROLL
@@ -112,7 +113,7 @@ SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width
         SLICESORT_UNROLL
         for (int c = 0; c < Width / 8; ++c) {
           if (8 * c >= width) continue;
-          int const first = 8 * c + 2 * lane.t;
+          int const first = 8 * c + 2 * lane.thread_in_group;
           T const* const x_pair =
               x[tile::offset(8 * j + row, first / elements, tile::swizzle(row))].value +
               first % elements;

@@ -33,8 +33,8 @@ struct ragged_rows {
       return {*this, rows.first, rows.step};
     }
   };
-  SLICESORT_HD_INLINE column open(column_index index) const {
-    return {perm.open(index), valid_rows(lengths, index.batch, length)};
+  SLICESORT_HD_INLINE column column_at(column_index index) const {
+    return {perm.column_at(index), valid_rows(lengths, index.batch, length)};
   }
 };
 

@@ -118,7 +118,7 @@ struct device_implementation<sinkhorn_csp_op> {
       // multiprocessor should get at least two.
       shape.width = static_cast<int>(std::min<index_t>(bit_ceil(columns), 32));
       while (shape.width > 1 && (array_bytes(shape.width, false) > device.shared_bytes / 2 ||
-                                 block_count(shape.width) < 2 * device.processors))
+                                 block_count(shape.width) < 2 * device.sm_count))
         shape.width /= 2;
       std::size_t const hot_bytes = array_bytes(shape.width, false),
                         cold_bytes = backward ? array_bytes(shape.width, true) : 0;

@@ -96,7 +96,7 @@ int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   index_t const units_per_pass = sort.group_threads / tile.width;
   index_t units = divide_up(sort.group_rows, index_t{tile.rows_per_unit}) * units_per_pass;
   // Prefers more blocks over more rows per thread.
-  if (divide_up(columns, tile.width) * divide_up(units_per_column, units) < grid.info().processors)
+  if (divide_up(columns, tile.width) * divide_up(units_per_column, units) < grid.info().sm_count)
     units = units_per_pass;
   tile.units_per_block = static_cast<std::uint32_t>(units);
   tile.blocks_per_tile = divide_up(units_per_column, units);

@@ -46,7 +46,7 @@ struct csp_rows {
       return {*this, range.first, range.step};
     }
   };
-  SLICESORT_HD_INLINE column open(column_index index) const {
+  SLICESORT_HD_INLINE column column_at(column_index index) const {
     return {groups.column(index), groups, {order, index}};
   }
 };

@@ -31,7 +31,7 @@ struct element_map {
       for (A& x : values) x = x > A(0) ? math::sum(ops, x, A(1)) : math::exponential(ops, x);
     } else {  // relu
       SLICESORT_UNROLL
-      for (A& x : values) x = math::sum(ops, ops.higher(x, A(0)), eps);
+      for (A& x : values) x = math::sum(ops, ops.max(x, A(0)), eps);
     }
   }
 };

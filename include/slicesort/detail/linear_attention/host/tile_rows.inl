@@ -115,7 +115,8 @@ class tile_rows {
     bits largest{};
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
-        largest = higher(largest, load_lanes<bits>(matrix.data + i * matrix.pitch + c) & magnitude);
+        largest =
+            max_lanes(largest, load_lanes<bits>(matrix.data + i * matrix.pitch + c) & magnitude);
     return any_set(greater(largest, ops.splat_bits(dtype_traits<A>::infinity - 1)));
   }
 

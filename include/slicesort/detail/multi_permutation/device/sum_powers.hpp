@@ -53,7 +53,7 @@ struct sum_powers_kernel {
     using row_index = typename chained_columns<T, InShared>::row;
     auto const tile = shared(block);
     auto const work = sorted.thread_work_of(block);
-    auto const column = sorted.open(block, tile, work);
+    auto const column = sorted.load_column(block, tile, work);
     if (!work.inside) return;
     column_of<T> const output(y, work.column);
 
@@ -109,7 +109,7 @@ struct transpose_powers_kernel {
     using row_index = typename chained_columns<T, InShared>::row;
     shared_buffers const buffers = shared(block);
     auto const work = gradient.thread_work_of(block);
-    auto const column = gradient.open(block, buffers.tile, work);
+    auto const column = gradient.load_column(block, buffers.tile, work);
     column_of<T> const output(dx, work.column);
     A* staged_sums = nullptr;
     if constexpr (InShared)

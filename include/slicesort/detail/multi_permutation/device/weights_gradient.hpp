@@ -67,7 +67,7 @@ struct weights_gradient_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     auto const work = x.thread_work_of(block);
     shared_buffers const buffers = shared(block);
-    auto const column = x.open(block, buffers.tile, work);
+    auto const column = x.load_column(block, buffers.tile, work);
     column_of<T const> const gradient(dy, work.column);
     // Row indices fit in 32 bits, because there are at most 2^31 rows.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);

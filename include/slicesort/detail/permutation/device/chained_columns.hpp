@@ -94,8 +94,8 @@ struct chained_columns {
 
   // Loads the tile into shared memory and ends with a barrier.
   template <class Block>
-  SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& buffers,
-                                                thread_work const& work) const {
+  SLICESORT_HD chained_column<T, InShared> load_column(Block& block, tile const& buffers,
+                                                       thread_work const& work) const {
     column_of<T const> const source(values, work.column);
     index_column const perm_column(perm, work.column);
     if constexpr (InShared) {

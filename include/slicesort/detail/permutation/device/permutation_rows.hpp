@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutations of all columns, for the permute kernels. `open` selects the permutation of a column,
+// Permutations of all columns, for the permute kernels. `column_at` selects the permutation of a column,
 // which returns the index of one row or iterates over several.
 #pragma once
 
@@ -28,7 +28,7 @@ struct permutation_rows {
       return walk_rows(data, stride, 0, rows);
     }
   };
-  SLICESORT_HD_INLINE column open(column_index index) const {
+  SLICESORT_HD_INLINE column column_at(column_index index) const {
     return {data + index.batch * strides.batch + index.channel * strides.channels, strides.length};
   }
 };

@@ -84,7 +84,7 @@ struct permute_direct_kernel {
       column_index const position = column_index_of(slab.first + column, y.extents().channels);
       column_of<T const> const from(x, x_is_copy ? column_index{0, column} : position);
       column_of<T> const to(y, position);
-      auto const perm_column = perm.open(position);
+      auto const perm_column = perm.column_at(position);
       index_t index[column_slab::in_flight];
       T value[column_slab::in_flight], old[column_slab::in_flight] = {};
       SLICESORT_UNROLL

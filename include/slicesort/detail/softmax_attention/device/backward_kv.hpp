@@ -295,7 +295,7 @@ struct attention_backward_kv_kernel {
                     smem.task->first + walk.warp_row});
       drop_weights(dp, keep);
     }
-    int const thread_in_group = tile_lane(Block::opaque(block.rank())).t;
+    int const thread_in_group = tile_lane(Block::opaque(block.rank())).thread_in_group;
     SLICESORT_UNROLL
     for (int column = 0; column < scores::lane_columns; ++column) {
       query_stats<A> const query =

@@ -264,8 +264,9 @@ struct attention_forward_kernel {
       A const inv_sum =
           row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // 0, or NaN if row_sum is NaN
       scale_row(out, i, dropout.is_enabled() ? inv_sum * static_cast<A>(dropout.scale) : inv_sum);
-      index_t const row = task.first + first_query_of_warp(block) + lane.g + 8 * i;
-      if (state.data() != nullptr && task.channel == 0 && lane.t == 0 && row < queries) {
+      index_t const row = task.first + first_query_of_warp(block) + lane.group + 8 * i;
+      if (state.data() != nullptr && task.channel == 0 && lane.thread_in_group == 0 &&
+          row < queries) {
         bool const valid = row < task.queries;
         A const row_max = scale_in_exp ? max[i] * scale : max[i];
         save_statistics(state, task.head, row,

@@ -160,7 +160,7 @@ SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Column
     s[i] = block.multiply_add(
         s[i], scale,
         static_cast<A>(
-            bias_tile[tile::offset(s.row(i, lane), s.column(i, lane), tile::swizzle(lane.g))]));
+            bias_tile[tile::offset(s.row(i, lane), s.column(i, lane), tile::swizzle(lane.group))]));
 }
 
 SLICESORT_DETAIL_END

@@ -201,7 +201,7 @@ struct score_grad_tile {
           {smem.task->head, in.v.extents().length, smem.task->first + walk.warp_row, walk.key});
       drop_weights(dp, keep);
     }
-    int const lane_group = tile_lane(Block::opaque(block.rank())).g;
+    int const lane_group = tile_lane(Block::opaque(block.rank())).group;
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
       dp[i] = weight_and_score_grad<T>(

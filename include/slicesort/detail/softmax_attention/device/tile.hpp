@@ -145,8 +145,8 @@ SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
   for (int c = 0; c < Width / 8; ++c) {
     SLICESORT_UNROLL
     for (int e = 0; e < 4; ++e)
-      warp_staging[tile::offset(lane.g + e / 2 * 8, 8 * c + 2 * lane.t + e % 2,
-                                tile::swizzle(lane.g))] = sums(i, c, e);
+      warp_staging[tile::offset(lane.group + e / 2 * 8, 8 * c + 2 * lane.thread_in_group + e % 2,
+                                tile::swizzle(lane.group))] = sums(i, c, e);
   }
   block.sync();
   index_t const remaining = results.channels - channel;

@@ -138,7 +138,7 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
     wider.groups *= 2;
     if (wider.threads() > Kernel::max_threads / 2 || shared_bytes(wider) > tuning.tile_bytes / 2)
       break;
-    if (wider.threads() > tuning.tile_threads && wider.blocks() < 2 * device.processors) break;
+    if (wider.threads() > tuning.tile_threads && wider.blocks() < 2 * device.sm_count) break;
   }
   grid.run(kernel, kernel.blocks(), kernel.threads());
   return true;

@@ -62,7 +62,7 @@ struct register_tile {
 
 // One value per row of a lane.
 template <class A, int Rows>
-struct row_numbers {
+struct row_values {
   A values[static_cast<std::size_t>(2 * Rows)];
 
   SLICESORT_HD_INLINE A& operator[](int row) { return values[row]; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutations of all columns, for the permute kernels. `column_at` selects the permutation of a column,
-// which returns the index of one row or iterates over several.
+// Permutations of all columns, for the permute kernels. `column_at` selects the permutation of a
+// column, which returns the index of one row or iterates over several.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

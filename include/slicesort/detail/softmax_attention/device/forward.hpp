@@ -39,7 +39,7 @@ struct attention_forward_kernel {
 
   using scores = register_tile<A, tiles_per_warp, columns>;     // [queries of the warp, keys]
   using outputs = register_tile<A, tiles_per_warp, Width / 8>;  // [queries of the warp, channels]
-  using row_stats = row_numbers<A, tiles_per_warp>;             // [queries of the lane]
+  using row_stats = row_values<A, tiles_per_warp>;              // [queries of the lane]
 
   Mask mask;
   A scale{};
